@@ -1,0 +1,1 @@
+"""Assert the answer quality of a RAG application in an ordinary pytest suite."""

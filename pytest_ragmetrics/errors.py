@@ -1,0 +1,44 @@
+"""Every error this package raises on purpose, one class per cause."""
+
+from __future__ import annotations
+
+
+class RagMetricsError(Exception):
+    """Something went wrong that this package can name."""
+
+
+class UnscoredError(RagMetricsError):
+    """There is no score: nothing to judge, or no answer that could be trusted."""
+
+
+class JudgeError(RagMetricsError):
+    """The judge's provider failed, refused or cut its reply short."""
+
+
+class JudgeNotConfiguredError(RagMetricsError):
+    """A judged metric was asked for and no judge is configured."""
+
+
+class CacheMissError(RagMetricsError):
+    """Replaying, and this prompt was never recorded."""
+
+
+class BudgetExceededError(RagMetricsError):
+    """The run's budget of calls, tokens or cost is spent."""
+
+
+class DatasetError(RagMetricsError):
+    """A data set cannot be read; says the file, the line and the field where they are known."""
+
+    def __init__(
+        self, message: str, *, file: str | None = None, line: int | None = None, field: str | None = None
+    ) -> None:
+        self.file = file
+        self.line = line
+        self.field = field
+        place = file or ""
+        if line is not None:
+            place = f"{place}:{line}" if place else f"line {line}"
+        if field is not None:
+            place = f"{place}: field {field!r}" if place else f"field {field!r}"
+        super().__init__(f"{place}: {message}" if place else message)

@@ -1,0 +1,177 @@
+"""What a scoring returns: a score that is a float, and everything that explains it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Operator = Literal["<", "<=", ">", ">=", "=="]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """A piece of a context that supports a verdict; offsets are code points of the original context."""
+
+    context: int
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """One step of a word-level difference: what the response says against what the source says."""
+
+    kind: Literal["same", "replaced", "added", "missing"]
+    said: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Nearest:
+    """The passage closest to something that was not found, and how it differs.
+
+    ``similarity`` is in [0, 1]; ``changes`` read in order spell out both texts word by word.
+    """
+
+    context: int
+    start: int
+    end: int
+    text: str
+    similarity: float
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """What was decided about one piece of the response: a claim, a quotation, a sentence, a question.
+
+    ``start`` and ``end`` are its offsets in the response, where it is a piece of it. ``evidence`` says where
+    it is supported (several pieces when it runs over gaps or chunks), ``nearest`` what came closest when it is not.
+    """
+
+    text: str
+    ok: bool
+    start: int | None = None
+    end: int | None = None
+    reason: str | None = None
+    suspicious: bool = False
+    evidence: tuple[Evidence, ...] = ()
+    nearest: Nearest | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """What a score cost: requests made and saved, tokens, and money (``None`` where no price is known)."""
+
+    calls: int = 0
+    cached_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """The last time a result was held against a number: ``result <operator> bound`` was ``held``."""
+
+    operator: Operator
+    bound: float
+    held: bool
+
+
+class MetricResult(float):
+    """A score that is a float and knows why: verdicts, reason, judge and usage travel with it.
+
+    Compares, formats and averages as the float it is. Raises ``ValueError`` for NaN and infinity.
+
+    >>> result = MetricResult(0.5, metric="faithfulness", reason="1 of 2 claims supported")
+    >>> result >= 0.8
+    False
+    >>> result.reason
+    '1 of 2 claims supported'
+    """
+
+    __slots__ = ("_comparison", "judge", "metric", "reason", "samples", "usage", "vacuous", "verdicts")
+
+    metric: str
+    reason: str | None
+    verdicts: tuple[Verdict, ...]
+    vacuous: bool
+    judge: str | None
+    usage: Usage
+    samples: tuple[float, ...]
+    _comparison: Comparison | None
+
+    def __new__(
+        cls,
+        value: float,
+        *,
+        metric: str,
+        reason: str | None = None,
+        verdicts: Sequence[Verdict] = (),
+        vacuous: bool = False,
+        judge: str | None = None,
+        usage: Usage | None = None,
+        samples: Sequence[float] = (),
+    ) -> Self:
+        """Build a result; ``samples`` are the single values when it is the mean of several votes."""
+        self = super().__new__(cls, value)
+        if not math.isfinite(self):
+            msg = f"{metric}: a score must be a finite number, not {float(self)}"
+            raise ValueError(msg)
+        self.metric = metric
+        self.reason = reason
+        self.verdicts = tuple(verdicts)
+        self.vacuous = vacuous
+        self.judge = judge
+        self.usage = usage or Usage()
+        self.samples = tuple(samples)
+        self._comparison = None
+        return self
+
+    @property
+    def value(self) -> float:
+        """The score as a plain float."""
+        return float(self)
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """How this result was last held against a plain number, so that a report can show the threshold."""
+        return self._comparison
+
+    def __lt__(self, other: float) -> bool:
+        return self._held("<", other, super().__lt__(other))
+
+    def __le__(self, other: float) -> bool:
+        return self._held("<=", other, super().__le__(other))
+
+    def __gt__(self, other: float) -> bool:
+        return self._held(">", other, super().__gt__(other))
+
+    def __ge__(self, other: float) -> bool:
+        return self._held(">=", other, super().__ge__(other))
+
+    def __eq__(self, other: object) -> bool:
+        return self._held("==", other, super().__eq__(other))
+
+    __hash__ = float.__hash__
+
+    def _held(self, operator: Operator, other: object, outcome: bool) -> bool:  # noqa: FBT001 - what float answered
+        # Two results compared with each other are being sorted, not held against a threshold.
+        if isinstance(other, (int, float)) and not isinstance(other, MetricResult):
+            self._comparison = Comparison(operator=operator, bound=float(other), held=outcome)
+        return outcome
+
+    def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
+        names = ("metric", "reason", "verdicts", "vacuous", "judge", "usage", "samples")
+        return (float(self),), {name: getattr(self, name) for name in names}
+
+    def __repr__(self) -> str:
+        notes = "".join([", vacuous" if self.vacuous else "", f": {self.reason}" if self.reason else ""])
+        return f"<{self.metric} {float(self):.4g}{notes}>"

@@ -1,0 +1,1 @@
+"""Text in, offsets out: finding quotations and finding passages."""
