@@ -1,0 +1,419 @@
+"""Finding quotations. In the texts of these tests ⟦ and ⟧ enclose what is to be found; they are taken out first."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.text.quotations import Quotation, find_quotations
+from pytest_ragmetrics.text.words import count_words
+
+#: Opening mark, closing mark, and a pair of another kind to nest inside.
+CONVENTIONS = {
+    "straight": ('"', '"', "'", "'"),
+    "curly": ("“", "”", "‘", "’"),
+    "british": ("‘", "’", "“", "”"),
+    "straight single": ("'", "'", '"', '"'),
+    "latex": ("``", "''", "‘", "’"),
+    "latex straight": ("``", '"', "‘", "’"),
+    "two apostrophes": ("''", "''", "“", "”"),
+    "german": ("„", "“", "‚", "‘"),
+    "german single": ("‚", "‘", "»", "«"),
+    "german typed": ("„", '"', "'", "'"),
+    "polish": ("„", "”", "«", "»"),
+    "two commas": (",,", "''", "“", "”"),
+    "two commas typed": (",,", '"', "“", "”"),
+    "french": ("«\u00a0", "\u00a0»", "“", "”"),
+    "french narrow": ("«\u202f", "\u202f»", "“", "”"),
+    "french spaced": ("« ", " »", "“", "”"),
+    "swiss": ("«", "»", "‹", "›"),
+    "swiss single": ("‹", "›", "«", "»"),
+    "inward": ("»", "«", "›", "‹"),
+    "inward single": ("›", "‹", "»", "«"),
+    "swedish": ("”", "”", "’", "’"),
+    "swedish guillemets": ("»", "»", "”", "”"),
+    "high reversed": ("‟", "”", "‘", "’"),
+    "ornaments": ("❝", "❞", "❛", "❜"),
+    "double primes": ("″", "″", "‘", "’"),
+    "full width": ("＂", "＂", "‘", "’"),
+    "corner": ("「", "」", "『", "』"),
+    "white corner": ("『", "』", "「", "」"),
+    "half width corner": ("｢", "｣", "『", "』"),
+    "vertical corner": ("﹁", "﹂", "﹃", "﹄"),
+    "prime quotes": ("〝", "〞", "「", "」"),
+    "low prime quotes": ("〝", "〟", "「", "」"),
+    "mixed curly straight": ("“", '"', "‘", "’"),
+    "mixed straight curly": ('"', "”", "‘", "’"),
+    "entity": ("&quot;", "&quot;", "&lsquo;", "&rsquo;"),
+    "entity curly": ("&ldquo;", "&rdquo;", "&#39;", "&#39;"),
+    "entity decimal": ("&#8222;", "&#8220;", "&#8218;", "&#8216;"),
+    "entity hexadecimal": ("&#xAB;", "&#xbb;", "&#x201c;", "&#x201D;"),
+    "entity french": ("&laquo;&nbsp;", "&nbsp;&raquo;", "“", "”"),
+    "escaped": (r"\"", r"\"", "'", "'"),
+    "escaped twice": (r"\\\"", r"\\\"", "'", "'"),
+    "escaped code points": (r"\u201c", r"\u201d", "'", "'"),
+}
+SINGLE = {"british", "straight single", "german single"}
+
+
+def unmarked(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return a text without ⟦ and ⟧, and the offsets of what they enclosed."""
+    plain, spans, start = "", [], 0
+    for character in text:
+        if character == "⟦":
+            start = len(plain)
+        elif character == "⟧":
+            spans.append((start, len(plain)))
+        else:
+            plain += character
+    return plain, spans
+
+
+def assert_found(marked: str, *, least: int = 1) -> None:
+    """Check that the quotations of at least so many words are those that are marked."""
+    text, spans = unmarked(marked)
+    found = [quotation for quotation in find_quotations(text) if quotation.words >= least]
+    assert [quotation.text for quotation in found] == [text[start:end] for start, end in spans]
+    assert [(quotation.start, quotation.end) for quotation in found] == spans
+
+
+def test_a_quotation_says_what_and_where_it_is() -> None:
+    """The text, its offsets, its marks as they are written, and its length."""
+    assert find_quotations("He wrote « la marée monte » twice.") == [
+        Quotation(text="la marée monte", start=11, end=25, marks=("«", "»"), words=3)
+    ]
+    assert find_quotations("> the tide rises")[0].marks == (">", "")
+    assert find_quotations("&ldquo;the tide&rdquo;")[0].marks == ("&ldquo;", "&rdquo;")
+    assert find_quotations(r"said \"the tide\" twice")[0].marks == (r"\"", r"\"")
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "\n\n", "No mark at all.", "a > b & c", "`", "''", '""', "«»", "&quot;&quot;"]
+)
+def test_a_text_without_quotations_has_none(text: str) -> None:
+    """Nothing is found in a text without marks, nor between marks that enclose nothing."""
+    assert find_quotations(text) == []
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize(
+    "template",
+    [
+        "The keeper noted {0}⟦the tide turns at noon⟧{1} in the log.",
+        "{0}⟦The tide turns at noon,⟧{1} he noted. {0}⟦It always does so.⟧{1}",
+        "It's O'Hara's, he noted ({0}⟦the keepers' tide isn't late⟧{1}), in '87.",
+        "First: {0}⟦the tide turned,⟧{1} then\n{0}⟦it ran\nout again⟧{1}; **{0}⟦at last it stopped⟧{1}**!",
+        "{0}⟦He said {2}it always turns{3} to her⟧{1} and {0}⟦{2}So it does!{3}⟧{1}.",
+        "{0}⟦The tide turned.\n\n{0}It turned again.\n\n{0}It stopped⟧{1}, he noted.",
+        "{0}The tide turned.\n\nIt turned {0}⟦at last and stopped⟧{1}, he noted.",
+        "It turned{1}, he noted.\n\n{0}⟦It turned at last⟧{1}, he noted.",
+    ],
+    ids=["plain", "dialogue", "apostrophes", "lines", "nested", "reopened", "unclosed", "unopened"],
+)
+def test_every_convention_is_read(template: str, convention: str) -> None:
+    """Whatever the marks, what they enclose is found: over lines and paragraphs, with what is nested in it."""
+    opening, closing, *inner = CONVENTIONS[convention]
+    assert_found(template.format(opening, closing, *inner))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The Joneses' dog and the Smiths' cat aren't the neighbours' only worry.",
+        "Give 'em the '98 figures, not the '97 ones; 'twas the clerks' error.",
+        "'Tis true that Charles' house is Ann's, but Moses' laws aren't ours.",
+        "Ye're goin' home t'morrow, an' I'm stayin' wi' th' lads' mother.",
+        "Thus 'ouses and 'orses was all the cabbies' talk.",
+        "Rock 'n' roll isn't dead; it's sleepin' in the singers' van in the '90s' dust.",
+        "It’s the ’90s again: rock ’n’ roll, the boys’ toys and ’em all.",
+        "‘Tis the season of the ‘90s; give ‘em the users’ guide.",
+        "L'homme d'aujourd'hui n'est qu'un roseau ; c'est l’avis d’Étienne.",
+        "Dell'arte, all'opera, un po' di tutto e nient'altro.",
+        "Hans' Auto, Max' Haus und Felix' Hund; ich hab' kein' Zeit, 's ist spät.",
+        "'s Avonds is 't koud in 's-Hertogenbosch, zo'n auto's en foto's.",
+        "The boys ' tea is ready , they 're late and it is n't hot .",
+    ],
+)
+def test_apostrophes_are_not_quotations(text: str) -> None:
+    """Contractions, possessives, elisions and decades have no quotation between them."""
+    assert find_quotations(text) == []
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        'They measured 5\'10" and 6\' 2" and 5\' 11½"; the door is 80" x 36".',
+        "It is at 54° 20' 31\" N and 10° 8' 22\" E, 3' deep and 12\" wide.",
+        "f'(x) = g'(x) and y'' + y' = 0; A'B' is parallel to AB.",
+        "| mast | length |\n|---|---|\n| fore | 41' 8\" |\n| main | 52' 3\" |",
+        'A 27" screen costs more than a 24" one, and "⟦the 32" ones are dear⟧", he says.',
+        '"⟦The 12" pipe is far too wide,⟧" said the plumber, and 10" is not.',
+        'Beside the 18" hatch stands "⟦keep it shut at sea⟧", beside the 20" one nothing.',
+        "On the masters' list '⟦a hatch of 18\" by 20\"⟧' comes first, doesn't it?",
+        '"⟦We wed in 1999⟧" and "⟦parted in 2005⟧" are his words.',
+        "“⟦The 18” hatch leaks⟧” stands in the log.",
+        "The class of '06 said '⟦never say never again⟧' in '07.",
+    ],
+)
+def test_measures_years_and_primes_are_not_quotations(marked: str) -> None:
+    """Feet, inches, minutes, seconds and primes are left alone, a closing mark behind a number is not."""
+    assert_found(marked)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "The guide calls it '⟦a matter of taste⟧' in one place.",
+        "She said '⟦I can't believe it's butter⟧' and '⟦I won't be back⟧'.",
+        "'⟦Where's the cat?⟧' asked Tom. '⟦In the Smiths' garden,⟧' said Ann.",
+        "'⟦Twenty years' experience is needed,⟧' the notice said.",
+        "He used the words '⟦fast⟧', '⟦cheap⟧' and '⟦good⟧', but not '⟦all three at once⟧'.",
+        "According to the owners' manual, '⟦do not open the users' panel⟧', which isn't new.",
+        "'⟦Is this the way?⟧' he asked; '⟦round the bend?⟧'",
+        "Selon lui, '⟦l'heure d'hier n'est plus⟧', rien d'autre.",
+        "'⟦Er sei's gewesen⟧', sagte Hans' Mutter, '⟦und sonst keiner⟧'.",
+    ],
+)
+def test_straight_single_marks_quote_where_they_cannot_be_apostrophes(marked: str) -> None:
+    """An opening mark that begins no elision and a closing one that ends no possessive make a quotation."""
+    assert_found(marked)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "‘⟦It’s the sailors’ boat,⟧’ said he, ‘⟦and the sailors’ oars.⟧’",
+        "‘⟦The dogs’ dinner?⟧’ ‘⟦Whose?⟧’ ‘⟦The dogs’.⟧’",
+        "‘⟦I’m goin’ ’ome,⟧’ said he, ‘⟦to the lads’ place.⟧’",
+        "‘⟦Tis the season for the lads’ pranks,⟧’ he said.",
+        "She noted ‘⟦D’Arcy’s mate won’t take the pilots’ word⟧’ twice.",
+        "‘⟦She called it “the boys’ own war” in ’42,⟧’ he wrote.",
+        "‘⟦Der Wächter fand dich⟧’, sagte er. ‘⟦Er weckte den Vater.⟧’",
+        "“⟦It ain’t the lads’ fault,⟧” says ’e. “⟦’Tis the masters’ own.⟧”",
+        "’⟦Tidvattnet vänder vid tolv,⟧’ sade Lars’ bror.",
+        "Nils’ dagbok nämner ”⟦det stigande vattnet⟧” två gånger.",
+    ],
+)
+def test_a_closing_mark_is_told_from_an_apostrophe(marked: str) -> None:
+    """The one glyph that is both closes only where that explains the other marks."""
+    assert_found(marked)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        'It says "⟦the tide turns⟧"—"⟦it always does⟧"/"⟦so they say⟧".',
+        'She said--"⟦The tide turns at noon⟧"--and left.',
+        '"⟦But the tide--⟧" "⟦--turns at noon?⟧"',
+        '"⟦...the tide turns...⟧" and "⟦… it does …⟧" and "⟦[T]he tide⟧" and "⟦(so to speak)⟧"',
+        'He asked:"⟦Does it turn?⟧"("⟦It does⟧")',
+        "The title=\"⟦The tide⟧\" and x='⟦the ebb and flow⟧'.",
+        '"⟦The tide turns⟧"[1], "⟦it always does⟧"² and "⟦so they say⟧"(Moe 2001).',
+        '"⟦The tide turns!⟧"she said."⟦It does!⟧"',
+        'the "⟦tide rule⟧"\'s end, the “⟦tide rule⟧”’s end and the „⟦Tidenregel⟧“-Ende',
+        "l'\"⟦âge d'or du port⟧\", l’“⟦âge d'or⟧” et l'«⟦âge d'or⟧»",
+        '"⟦The tide turns⟧""⟦it does⟧"',
+        '“⟦the tide turns⟧" and "⟦it does⟧”',
+        '他说"⟦潮水中午才会转向⟧"然后又说"⟦明天再来看看⟧"就走了。',
+        "他说'⟦潮水中午才会转向⟧'就走了。",
+        "그는 \"⟦조수는 정오에 바뀐다⟧\"라고, 또 '⟦늘 그렇다⟧'라고 말했다.",
+        'เขาพูดว่า "⟦น้ำขึ้นตอนเที่ยง⟧" แล้วก็ไป',
+        'הוא אמר "⟦הגאות בצהריים⟧" והלך; צה"ל וארה"ב לא הגיבו.',
+    ],
+)
+def test_marks_are_read_with_and_without_spaces_round_them(marked: str) -> None:
+    """Dashes, brackets, notes, elided articles and scripts without spaces may touch a mark."""
+    assert_found(marked)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        '" ⟦The tide turns ,⟧ " he wrote , " ⟦it always does .⟧ "',
+        "`` ⟦The tide turns ,⟧ '' he wrote , `` ⟦it always does .⟧ ''",
+        "“ ⟦It ’s the boys ’ tide ,⟧ ” he wrote .\n“ ⟦Do n’t\nask .⟧\n” She left .",
+        "‘ ⟦It ’s the boys ’ tide ,⟧ ’ he wrote .",
+        "' ⟦It 's the boys ' tide ,⟧ ' he wrote , ' ⟦and it is n't late .⟧ '",
+        "» ⟦Guten Tag⟧ « , sagte er , » ⟦wie geht es ?⟧ «",
+        "» ⟦God dag⟧ » , sade han , » ⟦hur mår du ?⟧ »",
+        "« ⟦Bonjour⟧ » , dit-il , « ⟦comment allez-vous ?⟧ »",
+    ],
+)
+def test_tokenised_text_is_read(marked: str) -> None:
+    """Where spaces say nothing the order of the marks does."""
+    assert_found(marked)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        'It reads "call me at five. Then "⟦do not call⟧" again.',
+        'It says "⟦the first part⟧" and "the second part.',
+        'It says the first part" and "⟦the second part⟧".',
+        "He left. “The tide turns. “⟦It always does,⟧” she said.",
+        "Le premier, dit-il. « Le deuxième. « ⟦Le troisième⟧ » enfin.",
+        "Le premier », dit-il. « ⟦Le deuxième⟧ » et voilà.",
+        "Le premier », dit-il. « Le deuxième.",
+        "»Der erste. »⟦Der zweite⟧« und Schluss.",
+        "「最初の部分。「⟦二番目の部分⟧」と言った。",
+        '"⟦The tide⟧" turned" late "⟦at night⟧"',
+        "‘The tide turned late.\n\nHe wrote ‘⟦the tide turned⟧’.",
+        '1. "The tide turns\n2. "⟦It always does⟧"',
+        '| "the open cell | "⟦the next cell⟧" |\n| "⟦a third cell⟧" | it\'s 5" |',
+        "A lone \" mark and a lone ' mark.",
+    ],
+)
+def test_a_mark_without_a_partner_swallows_nothing(marked: str) -> None:
+    """What is never closed, or never opened, is no quotation and hides none."""
+    assert_found(marked)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "“⟦The tide turns.\n\n“It always does,⟧” she said. “⟦Always.⟧”",
+        "“⟦The tide turns.\n\n“‘At noon,’ he says.\n\n“And so it does.⟧”",
+        "“⟦The tide turns.\n  “It always does,⟧” she said.",
+        "'⟦The tide turns.\n\n'It's the boys' boat,⟧' she said.",
+        "«⟦La marea cambia.\n\n»Siempre es así⟧», dijo.",
+        "« ⟦La marée tourne.\n\n« Toujours⟧ », dit-il.",
+        "“The tide turns.\n\nIt always does,” she said.",
+        "“The tide turns.\n\n- “⟦It always does,⟧” she said.",
+    ],
+)
+def test_a_quotation_goes_on_where_the_next_paragraph_begins_with_its_mark(marked: str) -> None:
+    """A reopened quotation is one, to its only closing mark; one that is not reopened ends unread."""
+    assert_found(marked)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "“⟦He wrote “never, ever, again” to me,⟧” she said.",
+        '"⟦He wrote "never, ever, again" to me⟧" she said.',
+        "\"⟦He wrote “never again” to 'us'⟧\" she said.",
+        "“⟦The keeper—he said ‘it turns at noon—and left.⟧”",
+        "”⟦Hon sade ’aldrig mer’ och gick⟧”, sade han.",
+        "``⟦He wrote `never again'⟧'', she said, ``⟦or `not ever'⟧''.",
+        "„⟦Er schrieb »nie ›ganz‹ wieder« an mich⟧“, sagte sie.",
+        "«⟦Она сказала „никогда больше“ и ушла⟧», — сказал он.",
+        "„⟦Azt mondta, »soha többé«, és elment⟧” – mondta.",
+        "„⟦Ze zei ‚nooit meer’ en vertrok⟧”, zei hij.",
+        "他写道：“⟦他说‘再也不会’就走了⟧”。",
+        "彼は「⟦彼女は『もう二度と』と言った⟧」と書いた。",
+    ],
+)
+def test_only_the_outermost_quotation_is_returned(marked: str) -> None:
+    """A quotation in a quotation is a part of it, also when its own mark is missing."""
+    assert_found(marked)
+
+
+@pytest.mark.parametrize("text", ["《潮汐的故事》是一本书。", "〈潮汐〉和《海》"])
+def test_title_marks_are_not_quotations(text: str) -> None:
+    """Angle brackets enclose titles."""
+    assert find_quotations(text) == []
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        '`x = "a b c"` is code, "⟦this is not⟧", and `it\'s` isn\'t.',
+        'Use ``a `tick` "in code" b`` or ``x = \'\'``, "⟦not this⟧".',
+        '```python\nprint("not this")\n```\n"⟦But this⟧"\n~~~\n"not this"\n~~~~\n"⟦and this⟧"',
+        '- ```\n  "not this"\n  ```\n- "⟦but this⟧"',
+        'Run: ```sh\necho "not this"\n```\nIt prints "⟦but this⟧".',
+        '"⟦Before⟧"\n```\n"never closed"',
+        '>>> print("not this")\nIt prints "⟦but this⟧".',
+        '<a href="x y" title="not this">"⟦but this⟧"</a> <!-- "not this" -->',
+        '<code>print("not this")</code> and <pre>"nor this"</pre> "⟦but this⟧"',
+        '<p>"⟦This⟧"</p><p>"⟦and this⟧"</p> if a < b "⟦and a > b⟧"',
+        '[log](https://example.org/l "not this") and ["⟦but this⟧"](<u> \'nor this\').',
+        '![alt](a.png "not this") "⟦but this⟧"\n\n[1]: https://example.org "nor this"',
+        '[1]: He wrote "⟦this in a note⟧".',
+        '**"⟦This⟧"**, _“⟦this⟧”_, *‘⟦this⟧’* and "⟦**this** _here_⟧"',
+        '## "⟦The tide⟧" explained\n* **Time**: "⟦at noon⟧"\n* it\'s late',
+    ],
+)
+def test_code_and_markup_are_not_quotations(marked: str) -> None:
+    """Code, tags, comments, addresses and link titles are passed over; text in and beside them is not."""
+    assert_found(marked)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        '{"answer": "The log says \\"⟦the tide turns⟧\\" twice.", "source": "the log book"}',
+        '{"answer": "First \\"⟦this one⟧\\".\\n\\nThen \\u201c⟦that one⟧\\u201d."}',
+        '["the tide turns", "it always does"]',
+        '"The log says \\"⟦the tide turns⟧\\" twice."',
+        '"⟦The tide turns.⟧"',
+        'It returned {"name": "the old boat", "crew": ["the first mate"]}, which "⟦is right⟧".',
+        'What begins as {"⟦name⟧": [} and goes wrong "⟦is not JSON⟧".',
+    ],
+)
+def test_the_marks_of_json_are_not_quotations(marked: str) -> None:
+    """Keys and values of JSON are not quoted; what a value quotes with escaped marks is."""
+    assert_found(marked)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "The log says:\n\n> ⟦The tide turns\n> at noon.⟧\n\nSo it does.",
+        "> ⟦The tide turns\n>\n> at noon.⟧\n> — The Harbour Master",
+        '> "⟦The tide turns.⟧"\n> -- The Harbour Master',
+        "> *“⟦The tide turns.⟧”* — The Harbour Master",
+        "> “⟦The tide turns.\n>\n> “At noon.⟧”",
+        '> ⟦He wrote "the tide turns" and left.⟧',
+        "> ⟦“The tide turns.” “It does.”⟧",
+        '> ⟦The tide turns.⟧\n> — Moe, "⟦On Tides⟧"',
+        "> ⟦- one\n> - two⟧",
+        '> [!NOTE]\n> The log has "⟦the tide turns⟧" in it.',
+        'He wrote "⟦one⟧".\n> ⟦two⟧\nThen "⟦three⟧".\n\n> ⟦four⟧\n\n> ⟦five⟧',
+        "- The log:\n  > ⟦The tide turns.⟧\n- He wrote “⟦so it does⟧”.",
+        "> > ⟦nested⟧",
+        ">\n> \n",
+        "> ```\n> code\n> ```",
+    ],
+)
+def test_a_block_quote_is_a_quotation(marked: str) -> None:
+    """From its first word to its last without the attribution; in marks of its own, what they enclose."""
+    assert_found(marked)
+
+
+TEXTS = st.text(
+    st.one_of(st.sampled_from(" \n\n\"\"''“”‘’«»„`>&;\\{}[]()<*_.,-a1é「」潮"), st.characters()), max_size=120
+)
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_a_quotation_is_a_trimmed_slice_of_its_text(text: str) -> None:
+    """Whatever the text: in order, apart, not empty, without outer white space, counted as words are."""
+    end = 0
+    for quotation in find_quotations(text):
+        assert end <= quotation.start < quotation.end <= len(text)
+        assert text[quotation.start : quotation.end] == quotation.text == quotation.text.strip()
+        assert quotation.words == count_words(quotation.text)
+        end = quotation.end
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(sorted(set(CONVENTIONS) - SINGLE)),
+            st.lists(st.from_regex(r"[a-z]{2,7}(?:'[a-z]{2}|s')?,?", fullmatch=True), min_size=1, max_size=6),
+            st.lists(st.from_regex(r"[a-z]{2,7}", fullmatch=True), min_size=1, max_size=4),
+        ),
+        max_size=5,
+    )
+)
+def test_what_is_put_into_marks_is_found(parts: list[tuple[str, list[str], list[str]]]) -> None:
+    """Any words in the marks of any convention are found between any other words, conventions mixed by paragraph."""
+    text = ""
+    for convention, quoted, between in parts:
+        opening, closing, *_ = CONVENTIONS[convention]
+        text += f"{' '.join(between)} {opening}⟦{' '.join(quoted)}⟧{closing} {' '.join(between)}.\n\n"
+    assert_found(text)
