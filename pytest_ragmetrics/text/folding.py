@@ -1,0 +1,183 @@
+"""Folding away what does not change the wording of a text: case, glyphs, white space, markup.
+
+Folding serves to compare two short passages; to find them in the first place there is ``squeezing``.
+"""
+
+from __future__ import annotations
+
+import re
+from unicodedata import normalize
+
+from pytest_ragmetrics.text.readable import as_readable
+from pytest_ragmetrics.text.scripts import INVISIBLE, UNSPACED, is_word
+from pytest_ragmetrics.text.tolerances import FOLDS, Tolerance
+
+_QUOTES = "'\"`\u00ab\u00bb\u2018-\u201f\u2032-\u2037\u2039\u203a\u275b-\u275e\u300c-\u300f\u301d-\u301f"
+_QUOTES += "\uff02\uff07\uff62\uff63"
+_APOSTROPHES = "\u02b9\u02bb\u02bc\u02bd\u02ee\u05f3\u05f4\u055a\ua78c\u00b4"
+_INNER = frozenset("'\u2018\u2019\u02b9\u02bb\u02bc\u02bd\u02ee\u05f3\u055a\ua78c\u00b4\u2032")
+_PUNCTUATION = (
+    "!-/:-@\\[-`{-~\u00a1-\u00bf\u0387\u055a-\u055f\u0589\u05be\u05c0\u05c3\u060c\u061b\u061f\u066a-\u066d\u06d4"
+    "\u0964\u0965\u104a\u104b\u1362-\u1368\u17d4-\u17d6\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u3001-\u3003\u3008-\u301f\u30fb"
+)
+
+# Stands for a hyphen at the end of a line, which belongs to the word or does not; taken out of the texts themselves.
+_MAYBE_HYPHEN = "\ufdd0"
+_BROKEN_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t>]*(?=[^\W\d_])")
+_QUOTED_LINE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+_REOPENED = re.compile(rf"(\n[ \t\r]*\n[ \t>\u3000]*)[{_QUOTES}]+")
+# Stars that multiply or stand alone stay, and so do underscores inside a name.
+_STARS = re.compile(r"(?<=[^\s\d*])\*+(?!\*)|(?<=\d)\*+(?![\d*])|(?<!\S)\*+(?=[^\s*])")
+_UNDERSCORES = re.compile(r"__+|(?<![^\W_])_|_(?![^\W_])|~~+")
+_SPACE_IN_UNSPACED = re.compile(rf" (?:(?=[{UNSPACED}\u3001-\u301f])|(?<=[{UNSPACED}\u3001-\u301f] ))")
+
+_INVISIBLE = re.compile(f"[{INVISIBLE}]+")
+# NFKC turns 10\u00b3 into 103 and 1\u00bd into 11/2, which are other numbers.
+_RAISED = re.compile(
+    "(?<=\\d)(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2079\u2080-\u2089\u2150-\u215f\u2189\u2460-\u249b])"
+)
+_ESCAPED_QUOTE = re.compile(rf"\\+(?=[{_QUOTES}])")
+_QUOTE = re.compile(f" ?[{_QUOTES}{_APOSTROPHES}](?:[{_QUOTES}{_APOSTROPHES} ]*[{_QUOTES}{_APOSTROPHES}])? ?")
+_QUOTE_GLYPH = re.compile(f"[{_QUOTES}{_APOSTROPHES}]")
+_DASH = re.compile(
+    r" ?[-\u2010-\u2015\u2043\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d](?:[ ]?[-\u2010-\u2015\u2212\u2e3a\u2e3b])* ?"
+)
+_DOTS = re.compile(r" ?(?:[\u2026\u22ef]|\.)(?: ?(?:\.|[\u2026\u22ef]))* ?")
+
+_SPLIT_CONTRACTION = re.compile(r" (?=(?:n't|'(?:s|re|ve|ll|d|m))\b)|(?<=\b[cdjlmnst]') (?=\w)", re.IGNORECASE)
+_EDGE_QUOTE = re.compile(r"'(?:(?!\w)|(?<!\w'))")
+# The space in "in 1990, 20 people" keeps two numbers apart.
+_LOOSE_PUNCTUATION = re.compile(
+    rf" (?=[{_PUNCTUATION}])(?!(?<=\d )[.,:/]\d)|(?<=[{_PUNCTUATION}]) (?!\d)|(?<=[{_PUNCTUATION}])(?<![.,:/]) (?=\d)"
+)
+
+
+def fold(text: str, tolerance: Tolerance = FOLDS) -> str:
+    r"""Return a text without what a tolerance overlooks; two texts that agree have the same folded form.
+
+    ``LAYOUT`` folds white space, Markdown emphasis and links, HTML entities and tags, the markers of block quotes and
+    words broken at the end of a line; ``TYPOGRAPHY`` folds compatibility characters, the glyphs of quotation marks,
+    apostrophes, dashes and ellipses, and characters without width; ``CASE`` folds case; ``PUNCTUATION`` folds
+    quotation marks and the spaces around punctuation.
+
+    >>> fold("„So – ﬁnally“,\nhe **said**")
+    '"so-finally", he said'
+    """
+    if not tolerance:
+        return text
+    folded = _fold(text, tolerance, reopened=False)
+    return folded.replace(_MAYBE_HYPHEN, "") if _MAYBE_HYPHEN in folded else folded
+
+
+def agree(one: str, other: str, tolerance: Tolerance) -> bool:
+    r"""Tell whether two texts are the same apart from what a tolerance overlooks.
+
+    A hyphen at the end of a line may stand for one in the word or for none.
+
+    >>> agree("a well-\nknown rule", "a well-known rule", FOLDS), agree("a rec-\nord", "a record", FOLDS)
+    (True, True)
+    >>> agree("a battle-field", "a battle field", FOLDS)
+    False
+    """
+    if not tolerance:
+        return one == other
+    if _same(_fold(one, tolerance, reopened=False), _fold(other, tolerance, reopened=False)):
+        return True
+    # A paragraph inside a quotation may begin with its mark again.
+    if not tolerance & Tolerance.LAYOUT or ("\n" not in one and "\n" not in other):
+        return False
+    return _same(_fold(one, tolerance, reopened=True), _fold(other, tolerance, reopened=True))
+
+
+def _same(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    if _MAYBE_HYPHEN in one:
+        return _same_with_hyphens(one, other)
+    return _MAYBE_HYPHEN in other and _same_with_hyphens(other, one)
+
+
+def _same_with_hyphens(broken: str, other: str) -> bool:
+    """Compare letter by letter where a hyphen is in doubt, and decide the doubt by what the other side has."""
+    pieces = broken.split(_MAYBE_HYPHEN)
+    position = len(pieces[0])
+    if not other.startswith(pieces[0]):
+        return False
+    for piece in pieces[1:]:
+        if other[position : position + 1] in ("-", _MAYBE_HYPHEN):
+            position += 1
+        if not other.startswith(piece, position):
+            return False
+        position += len(piece)
+    return position == len(other)
+
+
+def _fold(text: str, tolerance: Tolerance, *, reopened: bool) -> str:
+    typography, layout = bool(tolerance & Tolerance.TYPOGRAPHY), bool(tolerance & Tolerance.LAYOUT)
+    if _MAYBE_HYPHEN in text:
+        text = text.replace(_MAYBE_HYPHEN, "")
+    if layout:
+        text = _fold_layout(as_readable(text), reopened=reopened)
+    if typography:
+        text = _fold_characters(text)
+    if tolerance & Tolerance.CASE:
+        # The dot that the capital of the Turkish i leaves behind is no letter.
+        text = text.casefold().replace("i\u0307", "i")
+        text = normalize("NFKC", text) if typography and not text.isascii() else text
+    if layout:
+        text = " ".join(text.split())
+    if tolerance & Tolerance.PUNCTUATION:
+        text = _fold_punctuation(text)
+    if typography:
+        text = _fold_marks(text)
+    if layout and not text.isascii() and " " in text:
+        text = _SPACE_IN_UNSPACED.sub("", text)
+    return text
+
+
+def _fold_layout(text: str, *, reopened: bool) -> str:
+    if ">" in text:
+        text = _QUOTED_LINE.sub("", text)
+    if "\n" in text:
+        text = _BROKEN_WORD.sub(_MAYBE_HYPHEN, text)
+        if reopened:
+            text = _REOPENED.sub(r"\1", text)
+    if "*" in text:
+        text = _STARS.sub("", text)
+    if "_" in text or "~" in text:
+        text = _UNDERSCORES.sub("", text)
+    if "`" in text:
+        text = text.replace("``", '"').replace("`", "")
+    return text
+
+
+def _fold_characters(text: str) -> str:
+    if text.isascii():
+        return text
+    return normalize("NFKC", _RAISED.sub("^", _INVISIBLE.sub("", text))).replace("\u2044", "/")
+
+
+def _fold_marks(text: str) -> str:
+    if "\\" in text:
+        text = _ESCAPED_QUOTE.sub("", text)
+    text = _QUOTE.sub(_quote, text)
+    text = _DASH.sub("-", text)
+    return _DOTS.sub(_dots, text) if ".." in text or ". ." in text or "\u2026" in text or "\u22ef" in text else text
+
+
+def _quote(run: re.Match[str]) -> str:
+    """Tell an apostrophe inside a word from a quotation mark, which may have spaces on its inner side too."""
+    text, (start, end) = run.string, run.span()
+    if run[0] in _INNER and start > 0 and end < len(text) and is_word(text[start - 1]) and is_word(text[end]):
+        return "'"
+    return '"'
+
+
+def _dots(run: re.Match[str]) -> str:
+    return run[0] if run[0].strip() == "." else "..."
+
+
+def _fold_punctuation(text: str) -> str:
+    text = _SPLIT_CONTRACTION.sub("", _QUOTE_GLYPH.sub("'", text))
+    text = " ".join(_EDGE_QUOTE.sub(" ", text).split())
+    return _LOOSE_PUNCTUATION.sub("", text)

@@ -1,0 +1,644 @@
+"""Finding quoted spans in their contexts: what is the same wording, and what never is."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.result import Nearest, Verdict
+from pytest_ragmetrics.text.alignment import Matching, Sources, align
+
+MATCHINGS: tuple[Matching, ...] = ("editorial", "verbatim")
+FERRY = "The night ferry left the harbour at ten, and nobody on board expected the storm."
+
+#: Span, context, and the tolerance that the reason must name.
+FOUND = {
+    "as written": ("nobody on board expected the storm", FERRY, "exact"),
+    "from the first word": ("The night ferry left", FERRY, "exact"),
+    "to the last stop": ("expected the storm.", FERRY, "exact"),
+    "inner capital": ("the NIGHT ferry left the Harbour", FERRY, "case"),
+    "line break": ("left the harbour\nat ten", FERRY, "layout"),
+    "line break in context": ("the mill stood idle", "In June the mill\r\n   stood idle.", "layout"),
+    "no-break space": ("a third of the\u00a0crop", "It took a third of the crop.", "layout"),
+    "tabs and runs": ("rain  fell\ton Monday", "Heavy rain fell on Monday.", "layout"),
+    "curly apostrophe": ("the keeper\u2019s lamp went out", "At dawn the keeper's lamp went out.", "typography"),
+    "straight for curly": ("the keeper's lamp went out", "At dawn the keeper\u2019s lamp went out.", "typography"),
+    "modifier apostrophe": ("наш комп'ютер не працює", "Сьогодні наш комп\u02bcютер не працює.", "typography"),
+    "nested marks": (
+        "he shouted \u2018land ahead\u2019 twice",
+        "Then he shouted \u201cland ahead\u201d twice.",
+        "typography",
+    ),
+    "guillemets inside": (
+        "il cria \u201cterre\u201d deux fois",
+        "Alors il cria \u00ab\u00a0terre\u00a0\u00bb deux fois.",
+        "typography",
+    ),
+    "low and high marks": (
+        "er rief \u201aLand in Sicht\u2018 und lachte",
+        "Da rief er\nnichts; er rief \u201eLand in Sicht\u201c und lachte.",
+        "typography",
+    ),
+    "LaTeX marks": ('they call it "slow water" there', "And they call it ``slow water'' there.", "typography"),
+    "escaped marks": ('they call it \\"slow water\\" there', 'And they call it "slow water" there.', "typography"),
+    "em dash for two hyphens": (
+        "the road\u2014such as it was\u2014ended",
+        "Here the road -- such as it was -- ended.",
+        "typography",
+    ),
+    "en dash in a range": ("between 1920\u20131925 it closed", "Some time between 1920-1925 it closed.", "typography"),
+    "no-break hyphen": ("a well\u2011tended garden", "It was a well-tended garden.", "typography"),
+    "horizontal bar": ("gone \u2015 all gone", "They were gone\u2014all gone.", "typography"),
+    "minus sign": ("fell to \u22127 degrees", "At night it fell to -7 degrees.", "typography"),
+    "ligature": ("a difficult final office", "It was a di\ufb03cult \ufb01nal o\ufb03ce.", "typography"),
+    "ligature in the span": ("the \ufb02oor was \ufb01ne", "We saw the floor was fine.", "typography"),
+    "full width": ("\uff21\uff22\uff23 radio at noon", "Tune to ABC radio at noon.", "typography"),
+    "decomposed span": (
+        unicodedata.normalize("NFD", "le café était fermé"),
+        "Ce jour-là, le café était fermé.",
+        "typography",
+    ),
+    "decomposed context": (
+        "žluťoučký kůň běžel",
+        unicodedata.normalize("NFD", "Ten žluťoučký kůň běžel domů."),
+        "typography",
+    ),
+    "decomposed Hangul": (
+        "강물이 천천히 흐른다",
+        unicodedata.normalize("NFD", "봄이면 강물이 천천히 흐른다."),
+        "typography",
+    ),
+    "soft hyphen": ("the harvest was poor", "That year the har\u00advest was poor.", "typography"),
+    "soft hyphen in the span": ("the har\u00advest was poor", "That year the harvest was poor.", "typography"),
+    "zero-width space": ("every single\u200b voter came", "We know every single voter came.", "typography"),
+    "byte order mark": ("first line of it", "\ufefffirst line of it is here.", "exact"),
+    "directional marks": ("\u200fשלום לכל אדם\u200f", "אמרו שלום לכל אדם בשער.", "typography"),
+    "tatweel": ("السلام على القرية", "كان الســلام على القرية.", "typography"),
+    "ellipsis glyph": ("and then\u2026 silence fell", "We waited, and then ... silence fell.", "typography"),
+    "spaced ellipsis": ("and then . . . silence fell", "We waited, and then\u2026 silence fell.", "typography"),
+    "sharp s in capitals": ("DIE STRASSE WAR LEER", "Um acht war klar: die Straße war leer.", "case"),
+    "sharp s": ("die große straße", "DIE GROSSE STRASSE", "case"),
+    "final sigma": ("ΟΔΥΣΣΕΥΣ ΓΥΡΙΣΕ ΣΠΙΤΙ", "Ο οδυσσευς γυρισε σπιτι χθες.", "case"),
+    "dotted capital I": ("istanbul bugün yağmurlu", "İstanbul bugün yağmurlu.", "case"),
+    "Cyrillic case": ("РЕКА ВЫШЛА ИЗ берегов", "Весной река вышла из берегов.", "case"),
+    "Georgian case": ("ᲛᲓᲘᲜᲐᲠᲔ ᲐᲓᲘᲓᲓᲐ ᲣᲪᲔᲑ", "გუშინ მდინარე ადიდდა უცებ.", "case"),
+    "bold in the span": ("the dam **will not** hold", "Engineers say the dam will not hold.", "layout"),
+    "italics in the context": ("the dam will hold", "Engineers say the dam _will_ hold.", "layout"),
+    "emphasis inside a word": ("an unbelievable result", "It was an un*believ*able result.", "layout"),
+    "bold number": ("sold 12 boats in May", "They sold **12** boats in May.", "layout"),
+    "code marks": ("call the reset function first", "You must call the `reset` function first.", "layout"),
+    "struck through": ("the old plan was kept", "In the end ~~the old plan~~ was kept.", "layout"),
+    "entity in the span": ("fish &amp; chips for two", "We ordered fish & chips for two.", "layout"),
+    "entity in the context": ("fish & chips for two", "We ordered fish &amp; chips&nbsp;for two.", "found"),
+    "numeric entity": ("don&#39;t cross here", "The sign said: don't cross here.", "found"),
+    "block quote markers": ("the bridge\n> was closed", "By noon the bridge was closed.", "layout"),
+    "quoted context": ("the bridge was closed", "> By noon the bridge\n> was closed.", "layout"),
+    "broken word": ("a remarkable discovery", "It was a remark-\nable discovery.", "layout"),
+    "broken word, CRLF": ("a remarkable discovery", "It was a remark-\r\n  able discovery.", "layout"),
+    "compound at a line end": ("a well-known discovery", "It was a well-\nknown discovery.", "layout"),
+    "both kinds of hyphen": ("a well-known and remarkable find", "a well-\nknown and remark-\nable find", "layout"),
+    "soft hyphen at a line end": ("a remarkable discovery", "It was a remark\u00ad\nable discovery.", "layout"),
+    "reopened paragraph": (
+        "We sailed at once.\n\n\u201cNobody slept.",
+        "\u201cWe sailed at once.\n\nNobody slept.\u201d",
+        "layout",
+    ),
+    "reopened in the source": (
+        "We sailed at once. Nobody slept.",
+        "\u201cWe sailed at once.\n\n\u201cNobody slept.\u201d",
+        "layout",
+    ),
+    "Chinese line break": ("河水在夜里漫过了堤岸", "老人说，河水在夜里\n漫过了堤岸。", "layout"),
+    "Japanese line break": ("川の水が静かに流れていた", "朝、川の水が\n静かに流れていた。", "layout"),
+    "space beside Latin": ("我们使用Python写程序", "现在我们使用 Python 写程序。", "layout"),
+    "full-width comma": ("他来了,她走了", "那天他来了，她走了。", "typography"),
+    "half-width katakana": ("ﾃﾚﾋﾞを見ていた人", "あの夜テレビを見ていた人は多い。", "typography"),
+    "inside Chinese": ("水在夜里漫过", "老人说，河水在夜里漫过了堤岸。", "exact"),
+    "inside Thai": ("น้ำในแม่น้ำสูงขึ้น", "เมื่อคืนน้ำในแม่น้ำสูงขึ้นมาก", "exact"),
+    "Hindi": ("नदी का पानी बढ़ गया", "रात में नदी का पानी बढ़ गया था।", "exact"),
+    "Arabic": ("ارتفع منسوب النهر ليلا", "قالوا: ارتفع منسوب النهر ليلا.", "exact"),
+    "Korean": ("강물이 밤새 불어났다", "어제 강물이 밤새 불어났다.", "exact"),
+    "French elision": ("homme du phare est parti", "Hier, l'homme du phare est parti.", "exact"),
+    "after a hyphen": ("known author of plays", "She was a well-known author of plays.", "exact"),
+    "between parentheses": ("only in summer", "It runs daily (only in summer).", "exact"),
+    "emoji after it": ("what a lovely day", "what a lovely day\U0001f31e!", "exact"),
+    "apostrophe after it": ("Elizabeth and the captain", "Elizabeth and the captain's ship left.", "exact"),
+    "comma added inside": ("the storm passed,", "In the morning the storm passed without harm.", "punctuation"),
+    "stop for a comma": ("the storm passed.", "When the storm passed, we left.", "punctuation"),
+    "question mark": ("the storm passed?", "When the storm passed, we left.", "punctuation"),
+    "full-width stop": ("暴风雨过去了。", "暴风雨过去了，我们就走。", "punctuation"),
+    "danda": ("तूफ़ान गुज़र गया।", "जब तूफ़ान गुज़र गया तो हम चले।", "punctuation"),
+    "tokenised": ("it doesn't rain, they say", "In May it does n't rain , they say .", "punctuation"),
+    "tokenised clitic": ("the pilot's log was lost", "So the pilot 's log was lost .", "punctuation"),
+    "French spacing": ("Quelle nuit! dit le pilote", "Quelle nuit ! dit le pilote.", "punctuation"),
+    "leading ellipsis": ("\u2026nobody on board expected", FERRY, "ellipsis"),
+    "trailing ellipsis": ("The night ferry left\u2026", FERRY, "ellipsis"),
+    "ellipsis": ("The night ferry left \u2026 nobody on board expected", FERRY, "ellipsis"),
+    "three dots": ("The night ferry left ... nobody on board expected", FERRY, "ellipsis"),
+    "spaced dots": ("The night ferry left . . . nobody on board", FERRY, "ellipsis"),
+    "four dots": ("The night ferry left .... nobody on board", FERRY, "ellipsis"),
+    "dots in brackets": ("The night ferry left [...] nobody on board", FERRY, "ellipsis"),
+    "glyph in brackets": ("The night ferry left [\u2026] nobody on board", FERRY, "ellipsis"),
+    "dots in parentheses": ("The night ferry left (...) nobody on board", FERRY, "ellipsis"),
+    "two ellipses": ("The night ferry \u2026 at ten \u2026 expected the storm", FERRY, "ellipsis"),
+    "Chinese ellipsis": ("河水在昨天夜里……漫过了堤岸", "河水在昨天夜里悄悄地漫过了堤岸。", "ellipsis"),
+    "Japanese ellipsis": ("川の水が夜の（…）流れていた", "川の水が夜の間に静かに流れていた。", "ellipsis"),
+    "ellipsis with nothing left out": ("left the harbour \u2026 at ten", FERRY, "ellipsis"),
+    "short piece beside a long one": ("nobody on board \u2026 storm", FERRY, "ellipsis"),
+    "letter in brackets": ("[n]obody on board expected", "Nobody on board expected it.", "bracket"),
+    "capital in brackets": ("[N]obody on board expected", FERRY, "bracket"),
+    "whole word recapitalised": ("[A] lamp burned all night", "There a lamp burned all night.", "bracket"),
+    "sic": ("they was [sic] all asleep", "He wrote that they was all asleep.", "bracket"),
+    "sic in Japanese": ("川の水が静か[sic]に流れていた", "川の水が静かに流れていた。", "bracket"),
+    "removed comma": ("at ten[] and nobody on board", FERRY, "bracket"),
+    "note mark": ("left the harbour[3] at ten", FERRY, "bracket"),
+    "explained": ("they [the keepers] left at dawn", "In the end they left at dawn.", "bracket"),
+    "pronoun replaced": ("[the harbour master] was asleep by then", "It says he was asleep by then.", "bracket"),
+    "replaced inside": ("when [the ferry] left the harbour", "I saw when she left the harbour.", "bracket"),
+    "several words replaced": (
+        "sold [the yard] for little",
+        "They sold the old family yard for little money.",
+        "bracket",
+    ),
+    "two brackets": ("[he] sold [it] for little money", "They sold the yard for little money.", "bracket"),
+    "bracket and ellipsis": (
+        "[N]obody on board \u2026 expected the storm",
+        "Nobody on board that night expected the storm.",
+        "ellipsis and bracket",
+    ),
+    "square brackets of the source": ("the text [sic] was kept", "And the text [sic] was kept.", "exact"),
+    "note mark of the source": ("founded in 1990 by monks", "It was founded in 1990[3] by monks.", "bracket"),
+    "link in the source": (
+        "the report shows growth",
+        "Now [the report](https://example.org/r_1) shows growth.",
+        "layout",
+    ),
+    "tags in the source": (
+        "the old report shows growth",
+        'The <b>old</b> <a href="/r">report</a> shows<br>growth.',
+        "layout",
+    ),
+    "JSON escapes": ("the mill\\nstood \\u201cidle\\u201d", "The mill stood \u201cidle\u201d.", "layout"),
+    "negation of the source": ("nobody on board expected the storm", FERRY, "exact"),
+}
+
+#: Span and context; each differs in a word, a number, a negation, a boundary or the order.
+NOT_FOUND = {
+    "word changed": ("The night ferry left the island", FERRY),
+    "first word changed": ("A night ferry left the harbour", FERRY),
+    "word dropped": ("The ferry left the harbour", FERRY),
+    "word added": ("nobody on board ever expected the storm", FERRY),
+    "order changed": ("left the night ferry", FERRY),
+    "two sentences joined": ("They left early the rain came", "They left early. By noon the rain came."),
+    "negation added": ("was not expected by them", "It was expected by them."),
+    "negation dropped": ("they did agree to it", "We know they did not agree to it."),
+    "negation left out": ("the board did \u2026 approve the merger", "The board did not approve the merger."),
+    "negation left out, Chinese": ("他们在会上……同意了这个计划", "他们在会上不同意了这个计划。"),
+    "second half of a contraction": ("t do it tomorrow", "I can't do it tomorrow."),
+    "contraction cut": ("I think he can", "I think he can't do it."),
+    "contraction cut, curly": ("she would and they did", "she wouldn\u2019t and they didn\u2019t"),
+    "prefix cut": ("toxic waste was found there", "Only non-toxic waste was found there."),
+    "number changed": ("sold 13 boats in May", "They sold 12 boats in May."),
+    "number cut at the point": ("5 million people came", "Some 3.5 million people came."),
+    "number cut at the comma": ("000 people came", "Some 12,000 people came."),
+    "number cut at the end": ("it grew by about 3", "We think it grew by about 3.5 per cent."),
+    "number cut at a group": ("500 boats were lost", "In all 2\u202f500 boats were lost."),
+    "number cut at the colon": ("30 in the morning", "We met at 10:30 in the morning."),
+    "decimal point dropped": ("5 per cent of it", "It was .5 per cent of it."),
+    "sign dropped": ("7 degrees at night", "It was \u22127 degrees at night."),
+    "sign added": ("was -7 degrees at night", "It was 7 degrees at night."),
+    "power dropped": ("about 103 grains of sand", "There were about 10\u00b3 grains of sand."),
+    "power cut off": ("there were about 10", "We think there were about 10\u00b3 of them."),
+    "fraction merged": ("add 11/2 cups of milk", "Now add 1\u00bd cups of milk."),
+    "product read as a number": ("gave 23 as a result", "It gave 2*3 as a result."),
+    "per cent changed": ("rose by 5% in May", "It rose by 5 points in May."),
+    "per cent at the end": ("prices rose by 5%", "We saw prices rose by 5 points."),
+    "currency changed": ("\u20ac500 was paid", "In all $500 was paid."),
+    "Han number cut": ("十人在船上", "那天有三十人在船上。"),
+    "sub-word at the start": ("row fast in May", "Reeds grow fast in May."),
+    "sub-word at the end": ("Reeds grow fast", "Reeds grow faster in May."),
+    "sub-word at both ends": ("arbour at te", FERRY),
+    "letters without the space": ("the night fer ry", FERRY),
+    "space dropped": ("nobody onboard expected", FERRY),
+    "hyphen for a space": ("a battle-field at dawn", "We crossed a battle field at dawn."),
+    "space for a hyphen": ("a battle field at dawn", "We crossed a battle-field at dawn."),
+    "hyphen dropped": ("asked to resign today", "She was asked to re-sign today."),
+    "apostrophe dropped": ("were going home soon", "I hope we're going home soon."),
+    "half of a broken word": ("able discovery was made", "A remark-\nable discovery was made."),
+    "first half of a broken word": ("it was a remark", "Yes, it was a remark-\nable discovery."),
+    "sub-word with a soft hyphen": ("able discovery was made", "A remark\u00adable discovery was made."),
+    "sub-word with emphasis": ("able discovery was made", "A *remark*able discovery was made."),
+    "mark dropped": ("la cote du nord", "Il longea la côte du nord."),
+    "mark changed": ("el año de la sequía", "El ano de la sequía."),
+    "mark cut off": ("le café e", unicodedata.normalize("NFD", "le café é là")),
+    "dotless i": ("sinir çok uzundu", "Sınır çok uzundu."),
+    "Hindi vowel sign": ("नदी का पान बढ़ गया", "रात में नदी का पानी बढ़ गया।"),
+    "Hindi sub-word": ("का पानी बढ", "नदी का पानी बढ़ा।"),
+    "Hindi sub-word before a sign": ("नदी का पान", "नदी का पानी बढ़ गया।"),
+    "Arabic sub-word": ("منسوب النهر ليل", "ارتفع منسوب النهر ليلا."),
+    "Arabic article": ("نهر واسع جدا", "هذا النهر واسع جدا."),
+    "Korean ending": ("강물이 밤새 불어", "어제 강물이 밤새 불어났다."),
+    "Thai vowel": ("แม่น้ำสูงขึน", "น้ำในแม่น้ำสูงขึ้นมาก"),
+    "Chinese character": ("河水在夜里漫过了田野", "河水在夜里漫过了堤岸。"),
+    "Japanese particle": ("川の水は静かに流れていた", "川の水が静かに流れていた。"),
+    "Japanese voicing": ("がわの水かきれい", "かわの水がきれい。"),
+    "Russian ending": ("реки вышла из берегов", "Весной река вышла из берегов."),
+    "Greek word": ("ο ποταμός στέρεψε χθες", "Ο ποταμός φούσκωσε χθες."),
+    "reversed round an ellipsis": ("nobody on board expected \u2026 The night ferry left", FERRY),
+    "false piece after an ellipsis": ("The night ferry left \u2026 everybody on board expected", FERRY),
+    "ellipsis of tiny pieces": ("night \u2026 ten \u2026 storm", FERRY),
+    "short piece far away": (
+        "nobody saw the ferry \u2026 sank",
+        "In fact nobody saw the ferry. " + "It rained on. " * 60 + "A raft sank.",
+    ),
+    "pieces that overlap": ("the night ferry left the \u2026 ferry left the harbour", FERRY),
+    "sub-word beside an ellipsis": ("ight ferry left \u2026 nobody on board", FERRY),
+    "ellipsis inside a word": ("the night fer\u2026ry left the harbour", FERRY),
+    "negation in brackets": ("nobody is [not] to blame here", "We think nobody is to blame here."),
+    "hardly in brackets": ("it was [hardly ever] late", "They say it was late."),
+    "German negation in brackets": ("das Tor war [niemals] offen", "Man sagt, das Tor war offen."),
+    "German no in brackets": ("er hatte [keine] Angst vor ihr", "Er hatte Angst vor ihr."),
+    "French negation in brackets": ("il [n'] est pas venu", "On dit qu'il est venu."),
+    "Spanish negation in brackets": ("la puerta [nunca] estaba abierta", "La puerta estaba abierta."),
+    "Polish negation in brackets": ("on [nigdy] był tutaj sam", "On był tutaj sam."),
+    "Russian negation in brackets": ("он [никогда] был здесь один", "Он был здесь один."),
+    "Chinese negation in brackets": ("他们[不曾]在夜里出海", "他们在夜里出海。"),
+    "Arabic negation in brackets": ("كان الباب [ليس] مفتوحا ليلا", "كان الباب مفتوحا ليلا."),
+    "number in brackets": ("lost [500] boats that night", "They lost boats that night."),
+    "number for a number": ("lost [twelve] boats that night", "They lost nine boats that night."),
+    "bracket over a number": ("lost [some] boats that night", "They lost nine boats that night."),
+    "bracket over a figure": ("lost [some] boats that night", "They lost 900 boats that night."),
+    "bracket over a negation": ("they did [indeed] sign the paper", "They did not sign the paper."),
+    "bracket over too much": (
+        "the keeper [later] left the island",
+        "The keeper fell ill, was replaced by a cousin, then left the island.",
+    ),
+    "bracket beside a changed word": ("[the ferry] left the island at ten", FERRY),
+    "letter in brackets changes the word": ("the [m]ight ferry left", FERRY),
+    "negating letters in brackets": ("an [un]happy crew came home", "It was an happy crew came home."),
+    "remark beside a changed word": ("they were [sic] all asleep", "He wrote that they was all asleep."),
+    "title that is not there": ("The Lighthouse of Skerry", FERRY),
+    "nothing in common": ("purple elephants sing quietly", FERRY),
+    "source in the span": (f"{FERRY} It sank.", FERRY),
+}
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_wording_of_the_source_is_found(case: str) -> None:
+    """A span that only differs in what quoting may differ in is found, and the reason names what that was."""
+    span, context, tolerance = FOUND[case]
+    verdict = align(span, ["Something else entirely.", context])
+    assert verdict.ok, verdict.nearest
+    assert tolerance in str(verdict.reason)
+    assert verdict.text == span
+    assert verdict.nearest is None
+    assert {piece.context for piece in verdict.evidence} == {1}
+    for piece in verdict.evidence:
+        assert context[piece.start : piece.end] == piece.text
+
+
+@pytest.mark.parametrize("case", NOT_FOUND)
+@pytest.mark.parametrize("matching", MATCHINGS)
+def test_other_wording_is_never_found(case: str, matching: Matching) -> None:
+    """A span that says something else than the source is not found, whatever it shares with it."""
+    span, context = NOT_FOUND[case]
+    verdict = align(span, ["Something else entirely.", context], matching=matching)
+    assert not verdict.ok, verdict.reason
+    assert verdict.evidence == ()
+    assert str(verdict.reason).startswith("not found")
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_verbatim_matching_allows_folding_only(case: str) -> None:
+    """Verbatim matching finds what differs in case, typography or layout, and nothing that an editor changed."""
+    span, context, tolerance = FOUND[case]
+    folding = not any(word in tolerance for word in ("punctuation", "ellipsis", "bracket"))
+    assert align(span, [context], matching="verbatim").ok is folding
+
+
+CHUNKS = (
+    "The survey began in spring. The crew had mapped the eastern shore and were about to turn",
+    "north when the ice closed in behind them. They wintered on the island.",
+    "A different report altogether. It ends with a full stop.",
+    "They wintered on the island with little food, and were found in June.",
+)
+
+
+def test_span_over_chunks_that_adjoin_in_mid_sentence_is_found_with_both() -> None:
+    """A span from the end of one chunk into the beginning of the next is found, one piece of evidence in each."""
+    verdict = align("about to turn north when the ice closed", CHUNKS)
+    assert verdict.ok
+    assert verdict.reason == "found across adjoining chunks"
+    assert [(piece.context, piece.text) for piece in verdict.evidence] == [
+        (0, "about to turn"),
+        (1, "north when the ice closed"),
+    ]
+    assert not align("about to turn north when the ice closed", CHUNKS, matching="verbatim").ok
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_span_over_chunks_that_overlap_is_found_verbatim_in_any_order(order: int) -> None:
+    """Two chunks that share enough text are one text, whichever is listed first."""
+    chunks = [
+        "The crew had mapped the eastern shore and were about to turn",
+        "astern shore and were about to turn north again.",
+    ]
+    verdict = align("mapped the eastern shore and were about to turn north again", chunks[::order], matching="verbatim")
+    assert verdict.ok
+    assert "adjoining chunks" in str(verdict.reason)
+    assert sorted(piece.text for piece in verdict.evidence) == [
+        "mapped the eastern shore and were about to turn",
+        "north again",
+    ]
+
+
+def test_word_cut_in_two_by_overlapping_chunks_is_whole_again() -> None:
+    """A chunk may end inside a word that the next one has in full."""
+    chunks = ["It was the first survey of the eastern sho", "first survey of the eastern shore that was of any use."]
+    assert align("It was the first survey of the eastern shore that was of any use", chunks, matching="verbatim").ok
+
+
+@pytest.mark.parametrize(
+    ("span", "contexts"),
+    [
+        ("It ends with a full stop. They wintered on the island", CHUNKS),
+        ("about to turn north when the ice closed", CHUNKS[::-1]),
+        ("about to turn north when", (CHUNKS[0], CHUNKS[3], CHUNKS[1])),
+        ("and were found in June the survey began", (CHUNKS[3], CHUNKS[0])),
+        ("were about to turn \u2026 when the ice closed", CHUNKS),
+        ("the board met it was late", ("The board met.", "It was late")),
+        ("list of all boats north when the ice", ("Heading\n\nlist of all boats\n\n", CHUNKS[1])),
+        ("list of all boats first the ice", ("list of all boats", "# First the ice")),
+        ("on the shore was quiet at night", ("Life on the shore was", "shore was quiet at night")),
+        ("bout to turn north when the ice", CHUNKS),
+        ("about to turn north when the i", CHUNKS),
+    ],
+)
+def test_pieces_of_unconnected_contexts_are_not_joined(span: str, contexts: tuple[str, ...]) -> None:
+    """What ends one context and begins another is a quotation only where the first stops in mid-sentence."""
+    assert not align(span, contexts).ok
+
+
+def test_pieces_from_two_contexts_are_named_as_such() -> None:
+    """An ellipsis never joins two contexts, and the reason says that this is what the span does."""
+    verdict = align(
+        "the survey began \u2026 found in June again", ["The survey began late.", "They were found in June again."]
+    )
+    assert not verdict.ok
+    assert verdict.reason == "not found: its pieces stand in different contexts"
+
+
+def test_forbidden_bracket_is_named() -> None:
+    """The reason of a span with a negation in brackets says that no bracket may add one."""
+    assert "bracket" in str(align("they did [not] leave the island", ["They did leave the island."]).reason)
+
+
+def test_ellipsis_has_one_piece_of_evidence_for_each_fragment() -> None:
+    """The evidence of an edited span lists its fragments in order."""
+    verdict = align("The night ferry \u2026 nobody on board expected the storm", [FERRY])
+    assert [piece.text for piece in verdict.evidence] == ["The night ferry", "nobody on board expected the storm"]
+
+
+@pytest.mark.parametrize(
+    ("span", "context", "text"),
+    [
+        ("the strasse was", "Then DIE; the STRA\u1e9eE was long.", "the STRA\u1e9eE was"),
+        ("ist leer heute", "\u0130st leer heute.", "\u0130st leer heute"),
+        ("ffi and fi", "x; \ufb03 and \ufb01.", "\ufb03 and \ufb01"),
+        ("caf\u00e9 noir ici", "Un cafe\u0301 noir ici.", "cafe\u0301 noir ici"),
+        ("R&D is here", "Our R&amp;D is here.", "R&amp;D is here"),
+        ("was bold here", "It <i>was <b>bold</b></i> here.", "was <b>bold</b></i> here"),
+        ("it was bold", "It <i>was <b>bold</b></i> here.", "It <i>was <b>bold"),
+        ("remarkable find", "A re\u00admark-\nable  find.", "re\u00admark-\nable  find"),
+        ("will not hold", "It **will** \u200bnot hold.", "will** \u200bnot hold"),
+        ("-7 degrees out", "It was \u22127 degrees out.", "\u22127 degrees out"),
+        ("夜里漫过了堤岸", "\U0001f30a河水在夜里\n漫过了堤岸。", "夜里\n漫过了堤岸"),
+    ],
+)
+def test_evidence_is_a_slice_of_the_original(span: str, context: str, text: str) -> None:
+    """Evidence has the offsets and the text of the original, however much folding changed its length."""
+    (piece,) = align(span, ["First.", context]).evidence
+    assert piece.text == text
+    assert context[piece.start : piece.end] == text
+    assert piece.context == 1
+
+
+@pytest.mark.parametrize("block", [200, 255, 256, 257, 511, 512, 5000, 70_000])
+def test_evidence_is_right_far_into_a_long_context(block: int) -> None:
+    """Offsets are right wherever in a long context a passage stands, even one whose folding changes lengths."""
+    context = (
+        "Stra\u00dfe \ufb01n \u2026 " * (block // 14)
+        + "-" * (block % 14)
+        + " Der Flu\u00df war tief. "
+        + "\ufb01n " * 50
+    )
+    (piece,) = align("DER FLUSS WAR TIEF", [context]).evidence
+    assert piece.text == "Der Flu\u00df war tief"
+    assert context[piece.start : piece.end] == piece.text
+
+
+def test_passage_that_needs_least_is_preferred() -> None:
+    """Of several passages that agree, the verdict takes the one closest to what was written."""
+    context = "THE OLD MILL ROAD. On the old\nmill road it rained; the old mill road is long."
+    verdict = align("the old mill road", [context])
+    assert verdict.reason == "found, exact"
+    assert verdict.evidence[0].start == context.rindex("the old mill road")
+
+
+def test_case_is_kept_on_request_and_nothing_else() -> None:
+    """Without case folding a capital matters; white space, glyphs and markup still do not."""
+    context = "The Ferry\n left \u2018the\u2019 **harbour**."
+    assert align("Ferry left 'the' harbour", [context], casefold=False).ok
+    assert not align("ferry left 'the' harbour", [context], casefold=False).ok
+    assert align("[f]erry left \u201cthe\u201d harbour", [context], casefold=False).ok
+
+
+def nearest_to(verdict: Verdict) -> Nearest:
+    """Return the nearest passage of a span that was not found."""
+    assert verdict.nearest is not None
+    return verdict.nearest
+
+
+def test_nearest_passage_of_a_changed_word() -> None:
+    """What is not found comes with the closest passage in whole words, and the words that differ."""
+    context = f"It rained all day. {FERRY} Then it was quiet."
+    verdict = align("The night ferry left the island at ten, and nobody on board expected", ["No.", context])
+    nearest = verdict.nearest
+    assert nearest is not None
+    assert verdict.reason == "not found in any context"
+    assert nearest.context == 1
+    assert nearest.text == "The night ferry left the harbour at ten, and nobody on board expected"
+    assert context[nearest.start : nearest.end] == nearest.text
+    assert 0.8 < nearest.similarity < 1
+    assert [(change.kind, change.said, change.source) for change in nearest.changes] == [
+        ("same", "The night ferry left the", "The night ferry left the"),
+        ("replaced", "island", "harbour"),
+        ("same", "at ten, and nobody on board expected", "at ten, and nobody on board expected"),
+    ]
+
+
+def test_nearest_passage_tells_added_from_missing_words() -> None:
+    """A word that only the span has is added, a word that only the passage has is missing."""
+    nearest = nearest_to(align("The ferry left the harbour at ten, and nobody at all on board", [FERRY]))
+    assert [(c.kind, c.said, c.source) for c in nearest.changes if c.kind != "same"] == [
+        ("missing", "", "night"),
+        ("added", "at all", ""),
+    ]
+
+
+def test_nearest_passage_works_without_spaces() -> None:
+    """In a script without spaces the difference is by characters."""
+    nearest = nearest_to(align("河水在夜里漫过了田野和村庄", ["老人说，河水在夜里漫过了堤岸和村庄。"]))
+    assert ("replaced", "田野", "堤岸") in [(change.kind, change.said, change.source) for change in nearest.changes]
+
+
+def test_nothing_similar_has_no_nearest_passage() -> None:
+    """A span that shares nothing with the contexts has no nearest passage, rather than a random one."""
+    assert align("purple elephants sing quietly", [FERRY]).nearest is None
+
+
+@pytest.mark.parametrize("contexts", [[], "", ["", "  "], ["\n"], ()])
+def test_without_contexts_nothing_is_found(contexts: object) -> None:
+    """No context, or blank ones, is a plain reason and not an error."""
+    verdict = align("any words at all", contexts)
+    assert not verdict.ok
+    assert "no context" in str(verdict.reason)
+
+
+@pytest.mark.parametrize("span", ["", " ", "\n\t\u00a0"])
+def test_blank_span_is_not_found(span: str) -> None:
+    """A blank span is a plain reason and not an error."""
+    verdict = align(span, [FERRY])
+    assert (verdict.ok, verdict.text) == (False, span)
+    assert "blank" in str(verdict.reason)
+
+
+@pytest.mark.parametrize(
+    ("span", "ok"), [("!!!", True), ("???", False), ("\u2026", False), ("\U0001f31e\U0001f31e", True), ("[]", False)]
+)
+def test_span_without_words_must_stand_there_as_it_is(span: str, *, ok: bool) -> None:
+    """Punctuation and symbols alone are looked for exactly."""
+    assert align(span, ["Stop!!! It is \U0001f31e\U0001f31e now."]).ok is ok
+
+
+def test_context_may_be_anything_that_holds_text() -> None:
+    """A bare string is one context, and documents of other libraries are read."""
+
+    @dataclass
+    class Document:
+        page_content: str
+
+    assert align("the night ferry left", FERRY).ok
+    assert align("the night ferry left", [Document("No."), Document(FERRY)]).evidence[0].context == 1
+    with pytest.raises(TypeError, match=r"contexts\[1\]"):
+        align("the night ferry left", [FERRY, 5])
+
+
+def test_unknown_matching_is_refused() -> None:
+    """A wrong way of matching says which ones there are."""
+    with pytest.raises(ValueError, match="matching must be 'editorial' or 'verbatim', not 'loose'"):
+        align("the night ferry left", [FERRY], matching=cast("Matching", "loose"))
+
+
+def test_many_spans_are_found_like_one() -> None:
+    """The index that many searches build gives the verdicts that single searches give."""
+    words = [f"{a}{b}" for a in ("mal", "ter", "quin", "so", "val", "dre") for b in ("o", "any", "iver", "est", "un")]
+    context = " ".join(words[(i * i * 7 + i // 3) % len(words)] for i in range(3000))
+    tokens = context.split()
+    spans = [" ".join(tokens[i : i + 5 + i % 4]) for i in range(0, 2900, 17)]
+    spans += [f"{span} zebra {span}" for span in spans[::3]]
+    together = Sources([context]).align(spans)
+    alone = [align(span, [context]) for span in spans]
+    assert [verdict.ok for verdict in together] == [verdict.ok for verdict in alone]
+    assert [verdict.evidence for verdict in together] == [verdict.evidence for verdict in alone]
+
+
+LETTERS = st.text(alphabet="abcdeéßİﬁ\u0301", min_size=1, max_size=4)
+SEPARATORS = st.sampled_from(
+    [" ", "\n", "  ", "-", "\u2014", ", ", ". ", " \u201c", "\u2019", " **", "&amp;", "\u00ad", "-\n", "\u2026 "]
+)
+TEXTS = st.lists(st.tuples(LETTERS, SEPARATORS), max_size=30).map(lambda parts: "".join(a + b for a, b in parts))
+
+
+@given(context=TEXTS, start=st.integers(0, 60), length=st.integers(1, 60))
+def test_what_is_found_stands_there(context: str, start: int, length: int) -> None:
+    """Whatever slice of a text is asked for, a verdict never has evidence that is not a slice of the context."""
+    span = context[start : start + length]
+    for matching in MATCHINGS:
+        verdict = align(span, [context], matching=matching)
+        for piece in verdict.evidence:
+            assert context[piece.start : piece.end] == piece.text
+        if verdict.nearest:
+            assert context[verdict.nearest.start : verdict.nearest.end] == verdict.nearest.text
+            assert 0 <= verdict.nearest.similarity <= 1
+
+
+@given(words=st.lists(st.sampled_from(FERRY.split()), min_size=3, max_size=8), place=st.integers(0, 7))
+def test_a_foreign_word_is_never_found(words: list[str], place: int) -> None:
+    """A span with one word that is nowhere in the source is not found."""
+    words.insert(place % len(words), "zebra")
+    assert not align(" ".join(words), [FERRY]).ok
+
+
+@given(
+    start=st.integers(0, 8),
+    length=st.integers(3, 7),
+    spaces=st.lists(st.sampled_from([" ", "\n", "\u00a0", "  ", " \u200b"]), min_size=8, max_size=8),
+    upper=st.booleans(),
+    bold=st.booleans(),
+)
+def test_layout_and_case_never_matter(start: int, length: int, spaces: list[str], *, upper: bool, bold: bool) -> None:
+    """Any run of words of the source is found verbatim however it is spaced, capitalised and emphasised."""
+    words = FERRY.split()[start : start + length]
+    span = "".join(word + space for word, space in zip(words, spaces, strict=False)).strip()
+    span = f"**{span}**" if bold else span
+    verdict = align(span.upper() if upper else span, [FERRY], matching="verbatim")
+    assert verdict.ok
+    assert verdict.evidence[0].text.split() == " ".join(words).rstrip(",.").split()
+
+
+@given(span=st.text(max_size=40), context=st.text(max_size=80), extra=st.text(max_size=20))
+@settings(max_examples=200)
+def test_no_text_breaks_it(span: str, context: str, extra: str) -> None:
+    """Any characters at all are aligned without an error."""
+    for text in (span, extra + context + extra):
+        verdict = align(text, [context, extra])
+        assert verdict.text == text
+
+
+HOSTILE: dict[str, Callable[[int], tuple[str, object]]] = {
+    "ellipses": lambda n: ("a b c \u2026 " * n + "q", "a b c " * n),
+    "brackets": lambda n: ("[x] a " * n, "a " * n),
+    "open brackets": lambda n: ("[ " * n + "a b c", "[ " * n),
+    "repeated words": lambda n: ("a " * n + "a-a", "a " * (4 * n)),
+    "repeated near misses": lambda n: ("row fast in may", "grow faster in may " * n),
+    "one long word": lambda n: ("x" * n + "y", "x" * (8 * n)),
+    "stars": lambda n: ("a " + "*" * n + " b d", "a " + "* " * n + " b c"),
+    "broken words": lambda n: ("a-\n" * n + "b c", "a-\n" * n + "b-c"),
+    "marks": lambda n: ("a" + "\u0301" * n + " b d", "a" + "\u0301" * n + " b c"),
+    "ampersands": lambda n: ("&" * n + "a b d", "&#" * n + "a b c"),
+    "surrogates and nulls": lambda n: ("\ud800\x00" * n + "a b d", "\ud800\x00\x1e" * n + "a b c"),
+    "chunks": lambda n: ("abcd " * 40 + "e", ["abcd abcd abcd"] * n),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_time_grows_with_the_size_of_the_text_only(case: str) -> None:
+    """Texts made to be slow take about eight times as long when they are eight times as long, never 64 times."""
+
+    def seconds(size: int) -> float:
+        span, context = HOSTILE[case](size)
+        began = time.process_time()
+        align(span, context)
+        return time.process_time() - began
+
+    seconds(100)
+    small = min(seconds(1000) for _ in range(3))
+    assert seconds(8000) < 24 * small + 0.05

@@ -1,0 +1,288 @@
+"""Folding, squeezing and reading texts: what is overlooked, what never is, and the way back to the original."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.text.boundaries import stands_alone
+from pytest_ragmetrics.text.folding import agree, fold
+from pytest_ragmetrics.text.gram_index import GRAM, GramIndex
+from pytest_ragmetrics.text.haystack import Haystack
+from pytest_ragmetrics.text.licence import is_licensed
+from pytest_ragmetrics.text.readable import Readable, as_readable
+from pytest_ragmetrics.text.squeezing import Squeezer, squeeze
+from pytest_ragmetrics.text.tolerances import FOLDS, Tolerance, describe
+
+ALL = FOLDS | Tolerance.PUNCTUATION
+#: Letters, marks and signs that change their length, or stand for others, when they are folded.
+TRICKY = st.text(
+    alphabet="aBſßẞİıΣς\u0345\u0301ﬁ½²①…—-\u00ad\u200b\u00a0 \n\t\r'’“«\"`*_>&;#.,[]()x1２한か\u3099漢、\ud800\x00\x1e"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("Two  words\n\tand more", "two words and more"),
+        ("**bold** and _italic_ and ~~gone~~ and `code`", "bold and italic and gone and code"),
+        ("a *b*c*d* e", "a bcd e"),
+        ("2*3 and 2 * 3 and **5** men", "2*3 and 2 * 3 and 5 men"),
+        ("snake_case and __init__", "snake_case and init"),
+        ("> one\n> > two\n>three", "one two three"),
+        ("con-\nvert, 10-\n20", "convert, 10-20"),
+        ("“A” „B“ «C» ‹D› 「E」 ``F''", '"a"b"c"d"e"f"'),
+        ("it’s itʼs it's it＇s", "it's it's it's it's"),
+        ("a—b – c -- d − e ‐ f", "a-b-c-d-e-f"),
+        ("wait . . . no … yes…… so", "wait...no...yes...so"),
+        ("one. Two", "one. two"),
+        ("ﬁne Ｗｉｄｅ ㎏ Ⅷ", "fine wide kg viii"),
+        ("10³ and 1½ and x²", "10^3 and 1^1/2 and x2"),
+        ("soft\u00adly zero\u200b\u200dwidth \ufeffmark", "softly zerowidth mark"),
+        ("STRASSE Straße İki ΣΑΣ", "strasse strasse iki σασ"),
+        ("你 好，\n世界 and 世 界", "你好,世界and世界"),
+        ("R&amp;D &lt;b&gt; &nosuch;", "r&d <b> &nosuch;"),
+        ('He said \\"no\\"', 'he said"no"'),
+    ],
+)
+def test_folds_what_verbatim_quoting_may_change(text: str, folded: str) -> None:
+    """Case, typography and layout are folded away, and numbers keep their value."""
+    assert fold(text) == folded
+
+
+def test_each_tolerance_folds_its_own_part() -> None:
+    """A tolerance leaves alone what the others are for."""
+    text = "The\u00a0‘Old’ *Mill*"
+    assert fold(text, Tolerance.EXACT) == text
+    assert fold(text, Tolerance.CASE) == "the\u00a0‘old’ *mill*"
+    assert fold(text, Tolerance.LAYOUT) == "The ‘Old’ Mill"
+    assert fold(text, Tolerance.TYPOGRAPHY) == 'The"Old"*Mill*'
+    assert fold(text, FOLDS & ~Tolerance.CASE) == 'The"Old"Mill'
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("he does n't know , they say", "he doesn't know, they say"),
+        ("the pilot 's log", "the pilot's log"),
+        ("l' homme d' hier", "l'homme d'hier"),
+        ("the “best” men", "the best men"),
+        ("Quoi ! dit-il ; non .", "Quoi! dit-il; non."),
+        ("( only in May )", "(only in May)"),
+    ],
+)
+def test_punctuation_folds_quotation_marks_and_spacing(text: str, other: str) -> None:
+    """Tokenised text and left-out marks agree when punctuation is overlooked, and not before."""
+    assert agree(text, other, ALL)
+    assert not agree(text, other, FOLDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("battle-field", "battle field"),
+        ("re-sign", "resign"),
+        ("we're", "were"),
+        ("in 1990, 20 men", "in 1990,20 men"),
+        ("10³", "103"),
+        ("1½", "11/2"),
+        ("２²", "22"),
+        ("2*3", "23"),
+        ("3 - x", "3 + x"),
+        ("5 %", "5"),
+        ("sınır", "sinir"),
+        ("año", "ano"),
+        ("か\u3099", "か"),
+        ("पानी", "पान"),
+        ("a < b", "a > b"),
+        ("eat, Ann", "eat Ann"),
+    ],
+)
+def test_what_says_something_else_never_agrees(text: str, other: str) -> None:
+    """No tolerance folds a word, a number, a sign or an inner comma into another."""
+    assert not agree(text, other, ALL)
+
+
+def test_hyphens_at_line_ends_are_decided_by_the_other_text() -> None:
+    """A hyphen before a line break belongs to the word or does not, each by itself."""
+    broken = "a well-\nknown and re-\nmarkable find"
+    assert agree(broken, "a well-known and remarkable find", FOLDS)
+    assert agree("a wellknown and re-markable find", broken, FOLDS)
+    assert agree(broken, broken, FOLDS)
+    assert not agree(broken, "a well known and remarkable find", FOLDS)
+    assert not agree("a well-\nknown", "a well\ufdd0 known", FOLDS)
+
+
+def test_a_tolerance_is_said_in_words() -> None:
+    """The words for what was overlooked name each kind once, folding before allowances."""
+    assert describe(Tolerance.EXACT) == "found, exact"
+    assert describe(FOLDS) == "found after folding layout, case and typography"
+    assert (
+        describe(Tolerance.CHUNKS | Tolerance.CASE | Tolerance.BRACKET | Tolerance.PUNCTUATION)
+        == "found across adjoining chunks, after folding case, allowing for punctuation and bracket"
+    )
+
+
+@pytest.mark.parametrize("tolerance", [FOLDS, ALL])
+def test_folding_never_changes_what_is_squeezed(tolerance: Tolerance) -> None:
+    """Texts that agree have the same squeezed form, whatever character is in them, so that none of them is missed."""
+    chars = [chr(code) for code in range(0x3100) if unicodedata.category(chr(code)) not in ("Cn", "Co")]
+    chars += [chr(code) for code in range(0xF900, 0x10000) if unicodedata.category(chr(code)) not in ("Cn", "Co")]
+    wrong = [char for char in chars if squeeze(fold(f"x{char}y", tolerance)) != squeeze(f"x{char}y")]
+    assert wrong == []
+
+
+@given(one=TRICKY, other=TRICKY)
+def test_squeezing_goes_character_by_character(one: str, other: str) -> None:
+    """Squeezing a text is squeezing its pieces, wherever it is cut: offsets can be found by counting."""
+    assert squeeze(one + other) == squeeze(one) + squeeze(other)
+    squeezer = Squeezer(one + other)
+    assert squeezer.squeeze(one) == squeeze(one)
+    assert squeezer.key == squeeze(one + other)
+
+
+@given(text=st.text(alphabet=st.characters(min_codepoint=0x80, max_codepoint=0x2FFF), min_size=40, max_size=120))
+def test_squeezing_many_different_characters_is_the_same(text: str) -> None:
+    """A text of very many different characters, replaced in another way, is squeezed as its characters are."""
+    assert squeeze(text) == b"".join(squeeze(char) for char in text)
+
+
+def test_squeezed_text_has_letters_and_digits_only() -> None:
+    """Marks, punctuation and symbols are gone, and composition makes no difference."""
+    text = "Ça va — 3 × «Ünïcödé» ½ ﬁn ＡＢ 한국 が ʼ"
+    assert squeeze(text) == squeeze(unicodedata.normalize("NFD", text))
+    assert squeeze("Ça va — 3 × «Ünïcödé»").decode() == "cava3unicode"
+
+
+@given(one=TRICKY, other=TRICKY)
+def test_agreeing_is_mutual(one: str, other: str) -> None:
+    """It makes no difference which of two texts is held against which."""
+    for text in (other, fold(one), one.upper()):
+        assert agree(one, text, ALL) is agree(text, one, ALL)
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("R&amp;D &#8220;x&#x201d; &nbsp;y &bogus; AT&T;", "R&D “x” \u00a0y &bogus; AT&T;"),
+        ("<b>a</b> <SPAN class='x'>b</SPAN><br/>c<p>d", "a b\nc\nd"),
+        ("a < b and c > d, <nobody>, 1 <b 2", "a < b and c > d, <nobody>, 1 <b 2"),
+        ("10<sup>3</sup> H<sub>2</sub>O", "10^3 H2O"),
+        ("[a report](https://x.org/a_b), ![fig](./f.png), [note](later)", "a report, fig, [note](later)"),
+    ],
+)
+def test_reads_markup_as_it_is_shown(source: str, text: str) -> None:
+    """Entities, tags and link targets are resolved; what only looks like them is left alone."""
+    assert as_readable(source) == text
+    assert Readable(source).text == text
+
+
+def test_marks_of_notes_are_left_out_on_request() -> None:
+    """Numbers in brackets are marks of notes, longer text in brackets is not."""
+    assert Readable("one[3] two[4, 5] three[six] 1990[12]", notes=False).text == "one two three[six] 1990"
+
+
+@given(
+    parts=st.lists(st.sampled_from(["a", "bc", " ", "&amp;", "&hellip;", "<b>", "</b>", "<br>", "&", "<"]), max_size=20)
+)
+def test_offsets_of_a_readable_text_map_back(parts: list[str]) -> None:
+    """Each piece of the text maps to a piece of the original that reads the same."""
+    source = "".join(parts)
+    readable = Readable(source)
+    for start in range(len(readable.text)):
+        for end in range(start + 1, len(readable.text) + 1):
+            piece = source[readable.start(start) : readable.end(end)]
+            assert as_readable(piece) == readable.text[start:end]
+
+
+@given(contexts=st.lists(TRICKY, max_size=4), data=st.data())
+def test_positions_map_back_to_the_passage(contexts: list[str], data: st.DataObject) -> None:
+    """A piece of the squeezed contexts is squeezed from the passage it maps to."""
+    haystack = Haystack(contexts)
+    for number, context in enumerate(contexts):
+        start, end = haystack.bounds(number)
+        assert haystack.key[start:end] == squeeze(as_readable(context))
+        if start == end:
+            continue
+        first = data.draw(st.integers(start, end - 1))
+        last = data.draw(st.integers(first + 1, end))
+        passage = haystack.passage(first, last)
+        assert passage.context == number
+        assert haystack.key[first:last] in squeeze(haystack.text(number)[passage.start : passage.end])
+        source_start, source_end, text = haystack.source(passage)
+        assert context[source_start:source_end] == text
+
+
+@given(
+    text=st.text(alphabet="ab", min_size=30, max_size=300),
+    start=st.integers(0, 250),
+    length=st.integers(2 * GRAM, 60),
+    low=st.integers(0, 100),
+)
+def test_index_finds_what_searching_finds(text: str, start: int, length: int, low: int) -> None:
+    """The index gives the first position, or none, or says that it cannot tell; it is never wrong."""
+    content = text.encode()
+    needle = content[start : start + length]
+    if len(needle) >= 2 * GRAM:
+        assert GramIndex(content).find(needle, low, len(content)) in (None, content.find(needle, low))
+    absent = needle + b"z" * (2 * GRAM)
+    assert GramIndex(content).find(absent, 0, len(content)) in (None, -1)
+
+
+@pytest.mark.parametrize(
+    ("text", "piece", "alone"),
+    [
+        ("They grow faster", "grow faster", True),
+        ("They grow faster", "row faster", False),
+        ("They grow faster", "grow fast", False),
+        ("a co-op shop", "op shop", True),
+        ("don't go", "don", False),
+        ("the dog's bone", "the dog", True),
+        ("they do n't go", "they do", False),
+        ("they do nothing", "they do", True),
+        ("non-toxic paint", "toxic paint", False),
+        ("3.5 per cent", "5 per cent", False),
+        ("in 1,250 days", "in 1", False),
+        ("1\u202f250 days", "250 days", False),
+        ("sold 250 days", "250 days", True),
+        ("in May 2020 250 came", "250 came", True),
+        ("at 10:30 sharp", "30 sharp", False),
+        ("it is -5 now", "5 now", False),
+        ("1939-45 was war", "45 was war", True),
+        ("cafe\u0301 noir", "cafe", False),
+        ("हिन्दी", "हिन्द", False),
+        ("漢字仮名", "字仮", True),
+        ("二十日間", "十日間", False),
+        ("soft\u00adware", "ware", False),
+        ("soft-\nware", "ware", False),
+    ],
+)
+def test_passages_begin_and_end_on_word_boundaries(text: str, piece: str, *, alone: bool) -> None:
+    """A passage never begins or ends inside a word, a number, or before what negates it."""
+    start = text.index(piece)
+    assert stands_alone(text, start, start + len(piece)) is alone
+
+
+FORBIDDEN = (
+    *("not", "Never", "n'est", "doesn't", "kein Mensch", "aucune", "ningún", "nunca", "inte", "nie", "не", "δεν"),
+    *("لا", "לא", "नहीं", "不", "没有", "しない", "ません", "않은", "ไม่", "değil", "không"),
+    *("5", "٣", "five", "zwölf", "trois", "三百"),
+)
+
+
+@pytest.mark.parametrize("words", FORBIDDEN)
+def test_brackets_may_not_hold_negations_or_numbers(words: str) -> None:
+    """Negations and numbers are known in many languages."""
+    assert not is_licensed(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["the company", "le narrateur", "der Erzähler", "el narrador", "berättaren", "", "会社", "один из них"],
+)
+def test_brackets_may_hold_other_words(words: str) -> None:
+    """Names, nouns and articles are no numbers and no negations."""
+    assert is_licensed(words)
