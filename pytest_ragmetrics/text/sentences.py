@@ -1,0 +1,164 @@
+"""Splitting texts into sentences that keep their exact place in the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import NamedTuple
+
+from pytest_ragmetrics.result import Evidence
+from pytest_ragmetrics.text.languages import guess_language
+
+#: Longer sentences are cut, between clauses where there are any.
+MAX_SENTENCE = 1000
+# The splitter is given windows, because its time grows with the square of some texts.
+_WINDOW = 2 * MAX_SENTENCE
+# A line at least this long may have been wrapped in the middle of a sentence; half of it where letters have no case.
+_WRAPPED = 40
+
+# Bullets, heading marks and quote marks are layout; a number that begins an item is kept as text.
+_MARKER = re.compile(r"\s*(?:(?:[-*+>•‣◦▪·\u2013—]|#{1,6})(?:\s+|$))*")
+_ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[A-Za-z])[.)](?=\s|$)")
+_OPENS = re.compile(rf"{_ENUMERATOR.pattern}|[|`~①-⑳]|[^\W\d_][\w ]{{0,30}}:\s")
+# A rule, the rule of a table, a fence, an underline, a blank line.
+_LAYOUT = re.compile(r"[\s\-*_=|:+~`#>]*$")
+_TERMINAL = re.compile(r"[.!?:…。\uff01\uff1f\uff1a।؟\u06d4]['\"”\u2019»)\]」』*_]*$")
+_CLAUSE = re.compile(r"[,;:)\u2013—]\s|[\uff0c\uff1b\uff1a、،؛]")
+# Khmer and Tibetan marks, which the splitter does not know.
+_UNKNOWN_TERMINAL = re.compile(r".+?(?:[។៕།༎]\s+|$)", re.DOTALL)
+# The splitter takes nothing that UTF-8 cannot hold.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _Line(NamedTuple):
+    """A line with text: its offsets without marker, whether it begins a block, whether it is one by itself."""
+
+    start: int
+    end: int
+    opens: bool
+    alone: bool
+
+
+def split_sentences(text: str) -> tuple[tuple[int, int], ...]:
+    r"""Return the offsets of the sentences of a text, in order: ``text[start:end]`` is one, without outer white space.
+
+    Headings, list items and table rows end where they end on the page. All of a text but white space, list bullets
+    and lines made of Markdown marks alone belongs to exactly one sentence. One of more than 1,000 characters is cut.
+
+    >>> text = "# Moths\n- They fly at night.\n- Dr. Ito counts them. Why?"
+    >>> [text[start:end] for start, end in split_sentences(text)]
+    ['Moths', 'They fly at night.', 'Dr. Ito counts them.', 'Why?']
+    """
+    language = guess_language(text)
+    return tuple(
+        sentence
+        for start, end in _blocks(text)
+        for sentence in _whole(text, _trimmed(text, _pieces(text, start, end, language)))
+    )
+
+
+def sentence_table(contexts: Sequence[str]) -> tuple[Evidence, ...]:
+    """Return the sentences of all contexts in order, each with its place; number n of a prompt is index n - 1.
+
+    >>> [(row.context, row.text) for row in sentence_table(["One. Two.", "Three."])]
+    [(0, 'One.'), (0, 'Two.'), (1, 'Three.')]
+    """
+    return _table(tuple(contexts))
+
+
+@lru_cache(maxsize=256)
+def _table(contexts: tuple[str, ...]) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(context=index, start=start, end=end, text=context[start:end])
+        for index, context in enumerate(contexts)
+        for start, end in split_sentences(context)
+    )
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the stretches no sentence crosses: paragraphs, headings, list items, table rows."""
+    start, last = 0, None
+    for line in _lines(text):
+        if last is not None and not (line and _continues(text, last, line)):
+            yield start, last.end
+            last = None
+        if line is not None:
+            start = line.start if last is None else start
+            last = line
+    if last is not None:
+        yield start, last.end
+
+
+def _lines(text: str) -> Iterator[_Line | None]:
+    """Yield the lines of a text; ``None`` for those that hold none."""
+    at = 0
+    for line in text.splitlines(keepends=True):
+        marker = _MARKER.match(line)
+        mark = marker.group() if marker else ""
+        if _LAYOUT.match(line, len(mark)):
+            yield None
+        else:
+            alone = "#" in mark or line[len(mark)] in "|`~"
+            opens = alone or bool(mark.strip(" \t>")) or bool(_OPENS.match(line, len(mark)))
+            yield _Line(at + len(mark), at + len(line.rstrip()), opens, alone)
+        at += len(line)
+
+
+def _continues(text: str, last: _Line, line: _Line) -> bool:
+    """Tell whether a line goes on with the block of the line before it: the text was wrapped there."""
+    if line.opens or last.alone or text[last.end - 1] in ":\uff1a":
+        return False
+    first = text[line.start]
+    length = last.end - last.start
+    if length >= (_WRAPPED if first.lower() != first.upper() else _WRAPPED // 2):
+        return True
+    return first.islower() and not _TERMINAL.search(text, max(last.start, last.end - 4), last.end)
+
+
+def _pieces(text: str, start: int, end: int, language: str) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of a block as the splitter sees them, window by window, long ones cut."""
+    # By name, because it comes without types.
+    segment: Callable[[str, str], list[str]] = import_module("sentencex").segment
+    while start < end:
+        window = _SURROGATE.sub("\ufffd", text[start : min(end, start + _WINDOW)])
+        pieces = [piece for sentence in segment(language, window) for piece in _cut(sentence)]
+        if start + len(window) < end:
+            pieces.pop()  # the window may end inside it: it begins the next window
+        for piece in pieces:
+            yield start, start + len(piece)
+            start += len(piece)
+
+
+def _cut(sentence: str) -> Iterator[str]:
+    for part in _UNKNOWN_TERMINAL.findall(sentence):
+        rest = part
+        while len(rest) > MAX_SENTENCE:
+            ends = [match.end() for match in _CLAUSE.finditer(rest, MAX_SENTENCE // 3, MAX_SENTENCE)]
+            at = ends[-1] if ends else rest.rfind(" ", MAX_SENTENCE // 3, MAX_SENTENCE) + 1 or MAX_SENTENCE
+            yield rest[:at]
+            rest = rest[at:]
+        yield rest
+
+
+def _trimmed(text: str, pieces: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    for start, end in pieces:
+        piece = text[start:end]
+        if piece.strip():
+            yield start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+
+
+def _whole(text: str, sentences: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Join what is no sentence by itself: an item's number to what follows, stray marks to what went before."""
+    held: tuple[int, int] | None = None
+    for start, end in sentences:
+        if held is None:
+            held = start, end
+        elif _ENUMERATOR.fullmatch(text, *held) or not any(char.isalnum() for char in text[start:end]):
+            held = held[0], end
+        else:
+            yield held
+            held = start, end
+    if held is not None:
+        yield held

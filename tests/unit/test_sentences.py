@@ -1,0 +1,165 @@
+"""Splitting into sentences."""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.text.languages import guess_language
+from pytest_ragmetrics.text.sentences import MAX_SENTENCE, sentence_table, split_sentences
+
+sentencex: Any = import_module("sentencex")
+
+MARKS = " \n\t.!?\"'“”«»()。、[]-#*>|1aA Ä中ะ।។😀\r\u2028\ud800"
+TEXTS = st.text(st.one_of(st.characters(), st.sampled_from(MARKS)), max_size=200)
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text."""
+    return [text[start:end] for start, end in split_sentences(text)]
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "Dr. Oda paid $3.50 in the U.S. last year.¦ He left.",
+        '"Stop!" she said.¦ Nobody did.',
+        "Am 3. Oktober kam Hr. Lenz bzw. seine Frau.¦ Das war z. B. gut.",
+        "M. Dupont est arrivé.¦ Il a dit « Bonjour. » et partit.",
+        "El Sr. Pérez vive en la ciudad.¦ No es de aquí.",
+        "今天天气很好。¦我们去公园吧！¦好吗？",
+        "今日は天気がいい。¦公園へ行こう。",
+        "ذهب الولد إلى المدرسة.¦ هل عاد؟¦ نعم، عاد.",
+        "वह घर गया।¦ वह सो गया।",
+        "Πού πας;¦ Στο σπίτι.",
+        "Это г. Москва.¦ А. С. Пушкин жил там.",
+        "នេះ។¦ បាទ។",
+    ],
+)
+def test_sentences_end_where_their_language_ends_them(marked: str) -> None:
+    """Abbreviations, ordinals and quotations do not end a sentence; the marks of other scripts do."""
+    assert sentences(marked.replace("¦", "")) == [part.strip() for part in marked.split("¦")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# Moths\nThey fly", ["Moths", "They fly"]),
+        ("Moths\n=====\nThey fly", ["Moths", "They fly"]),
+        ("- by night\n* by day\n+ never", ["by night", "by day", "never"]),
+        ("1. Heat the oven. Wait.\n2. Bake.\n(a) eat", ["1. Heat the oven.", "Wait.", "2. Bake.", "(a) eat"]),
+        ("| Name | Age |\n|------|:---:|\n| Ann  | 5   |", ["| Name | Age |", "| Ann  | 5   |"]),
+        ("Before\n\n---\n\nAfter", ["Before", "After"]),
+        ("Name: Ann of the long and winding road\nAge: 5", ["Name: Ann of the long and winding road", "Age: 5"]),
+        ("Title\r\nText", ["Title", "Text"]),
+        ("**Bold:** text here. More.", ["**Bold:** text here.", "More."]),
+    ],
+)  # fmt: skip
+def test_the_structure_of_a_page_ends_sentences(text: str, expected: list[str]) -> None:
+    """Headings, list items, table rows and labelled lines are sentences of their own; rules are none."""
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This paragraph was wrapped by whoever wrote it at some\nColumn of the page.",
+        "The end of the line is not\nthe end of the sentence.",
+        "> A quotation that was written over more than one line of\n> the mail.",
+        "- an item that is too long for its line and goes on in the\n  Next one",
+        "今天我们去了那个很大很漂亮的公园里面玩了\n一整天。",
+    ],
+)
+def test_a_wrapped_sentence_stays_whole(text: str) -> None:
+    """A line break inside a sentence does not end it."""
+    assert len(sentences(text)) == 1
+
+
+@given(TEXTS)
+def test_no_character_of_a_text_is_lost_or_told_twice(text: str) -> None:
+    """Sentences are exact, trimmed, in order and apart; what is between them has no letter and no digit."""
+    end_before = 0
+    for start, end in split_sentences(text):
+        assert end_before <= start < end
+        assert text[start:end] == text[start:end].strip()
+        assert not any(map(str.isalnum, text[end_before:start]))
+        end_before = end
+    assert not any(map(str.isalnum, text[end_before:]))
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "---", "# ", "```\n```"])
+def test_a_text_without_words_has_no_sentence(text: str) -> None:
+    """Blank texts and bare Markdown marks have no sentences."""
+    assert split_sentences(text) == ()
+
+
+def test_an_endless_sentence_is_cut_between_clauses() -> None:
+    """What is longer than the limit is cut behind a comma, and nothing of it is lost."""
+    text = "and then the river rose again, " * 100
+    parts = sentences(text)
+    assert all(part.endswith("again,") and len(part) <= MAX_SENTENCE for part in parts)
+    assert " ".join(parts) == text.strip()
+
+
+@pytest.mark.parametrize(
+    "unit", ["今天。", '"', "word ", "x", "a\n", "- a. b\n", "# ", "a: ", "(", "។ ", "> ", ".\n", "Hello there. "]
+)
+def test_time_grows_with_the_length_alone(unit: str) -> None:
+    """Ten times the text takes about ten times as long, whatever it is made of: 200,000 characters are fine."""
+    text = unit * (200_000 // len(unit))
+    started = time.process_time()
+    split_sentences(text)
+    assert time.process_time() - started < 8
+
+
+@pytest.mark.parametrize("unit", ["今天。", "word ", "x", "a: "])
+def test_the_splitter_is_given_windows(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The splitter, whose time is not linear, never sees a long text, nor any text more than a few times."""
+    given: list[int] = []
+    segment = sentencex.segment
+
+    def measured(language: str, window: str) -> list[str]:
+        given.append(len(window))
+        return list(segment(language, window))
+
+    monkeypatch.setattr(sentencex, "segment", measured)
+    text = unit * (50_000 // len(unit))
+    split_sentences(text)
+    assert max(given) <= 2 * MAX_SENTENCE
+    assert sum(given) <= 3 * len(text)
+
+
+def test_the_table_numbers_the_sentences_of_all_contexts() -> None:
+    """The rows run through the contexts in order, each with the offsets of its own context."""
+    contexts = ["One. Two.", " ", "Three."]
+    table = sentence_table(contexts)
+    assert [(row.context, row.start, row.end, row.text) for row in table] == [
+        (0, 0, 4, "One."),
+        (0, 5, 9, "Two."),
+        (2, 0, 6, "Three."),
+    ]
+    assert sentence_table(tuple(contexts)) is table
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("", "en"),
+        ("1234 !!", "en"),
+        ("The cat is on the mat.", "en"),
+        ("Die Katze ist nicht auf der Matte.", "de"),
+        ("Le chat est sur la table.", "en"),
+        ("La casa no es de los niños.", "es"),
+        ("漢字とかな", "ja"),
+        ("简体中文", "zh"),
+        ("القاهرة", "ar"),
+    ],
+)
+def test_the_language_is_guessed_from_script_and_words(text: str, language: str) -> None:
+    """Script decides, then common words; French is split by the rules of English on purpose."""
+    assert guess_language(text) == language
