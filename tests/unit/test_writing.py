@@ -1,0 +1,41 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics.writing import write_atomically
+
+
+def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+    """The new text replaces the old, folders are made, line ends stay as they are, and nothing lies beside the file."""
+    file = tmp_path / "deep" / "er" / "file.txt"
+    write_atomically(file, "one\n")
+    ordinary = file.with_name("ordinary")
+    ordinary.touch()
+    assert file.stat().st_mode == ordinary.stat().st_mode
+    file.chmod(0o600)
+    write_atomically(file, "zwei: ä\r\n")
+    assert file.read_bytes() == "zwei: ä\r\n".encode()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in file.parent.iterdir()) == ["file.txt", "ordinary"]
+
+
+def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
+    """A text that cannot be encoded leaves the old content and no part of the new."""
+    file = tmp_path / "file.txt"
+    file.write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(file, "new \ud800")
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_folder_in_the_way_is_an_error(tmp_path: Path) -> None:
+    """Where a folder has the name of the file, OSError is raised and the folder stays."""
+    (tmp_path / "file.txt").mkdir()
+    with pytest.raises(OSError, match=r"file\.txt"):
+        write_atomically(tmp_path / "file.txt", "text")
+    assert [path.name for path in tmp_path.iterdir()] == ["file.txt"]
