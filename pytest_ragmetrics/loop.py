@@ -1,0 +1,188 @@
+"""One event loop in a background thread for everything that talks to a judge.
+
+A client of a judge belongs to the event loop it was made on. Metrics are called from plain tests, from tests with
+a loop of their own and from scripts, so their coroutines all run on this one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future, wait
+from contextlib import closing, suppress
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+Close = Callable[[], Awaitable[object]]
+
+# Waiting without a limit cannot be interrupted on Windows.
+_GLANCE = 0.5
+# A coroutine that will not be cancelled must not keep a process from ending.
+_PATIENCE = 10.0
+
+
+class _Background:
+    """A running loop and its thread."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.closers: list[Close] = []
+        self._stopping = False
+        self.thread = threading.Thread(target=self._serve, name="ragmetrics-loop", daemon=True)
+        self.thread.start()
+
+    def submit(self, coro: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(coro, self.loop)
+
+    def stop(self) -> None:
+        self.loop.call_soon_threadsafe(self._end)
+        self.thread.join(_PATIENCE)
+
+    def _end(self) -> None:
+        self._stopping = True
+        self.loop.stop()
+
+    def _serve(self) -> None:
+        with closing(self.loop):
+            while not self._stopping:
+                # These two end a loop after they were handed to whoever waits; the others still need it.
+                with suppress(KeyboardInterrupt, SystemExit):
+                    self.loop.run_forever()
+            self.loop.run_until_complete(self._wind_up())
+
+    async def _wind_up(self) -> None:
+        """Cancel what is left, then close what was to be closed, generators and threads."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for close in reversed(self.closers):
+            # The others are to be closed whatever one of them does.
+            with suppress(Exception):
+                await close()
+        await self.loop.shutdown_asyncgens()
+        await self.loop.shutdown_default_executor()
+
+
+class _Call(Generic[T]):
+    """A coroutine that can be cancelled from another thread at any time, even while it is handed over."""
+
+    def __init__(self, coro: Coroutine[Any, Any, T]) -> None:
+        self._coro = coro
+        self._task: asyncio.Task[Any] | None = None
+        self._cancelled = False
+
+    async def run(self) -> T:
+        self._task = asyncio.current_task()
+        if self._cancelled:
+            self._coro.close()
+            raise asyncio.CancelledError
+        return await self._coro
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if self._task is not None:
+            # A closed loop has cancelled it.
+            with suppress(RuntimeError):
+                self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+
+
+_lock = threading.Lock()
+_background: _Background | None = None
+# A forked child has the loop of its parent but not the thread; closing it here would take it away from the parent.
+_inherited: list[_Background] = []
+
+
+def run(coro: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the background loop and wait for it, from any thread, whether or not a loop runs there.
+
+    An interrupt while waiting cancels the coroutine. Raises what the coroutine raises, and ``RuntimeError`` on the
+    background loop's own thread, which would wait for itself.
+
+    >>> run(asyncio.sleep(0, "done"))
+    'done'
+    """
+    if _is_own_thread():
+        coro.close()
+        msg = "a coroutine of this loop cannot wait for another by blocking: await ascore() instead of calling score()"
+        raise RuntimeError(msg)
+    call = _Call(coro)
+    try:
+        future = _submit(call.run())
+        while not future.done():
+            wait((future,), timeout=_GLANCE)
+    except BaseException:
+        call.cancel()
+        raise
+    return future.result()
+
+
+async def arun(coro: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the background loop and await it from any loop; cancelling this cancels it.
+
+    >>> asyncio.run(arun(asyncio.sleep(0, "done")))
+    'done'
+    """
+    if _is_own_thread():
+        return await coro
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:  # awaited by another framework, which can at least be given the result
+        return run(coro)
+    return await asyncio.wrap_future(_submit(coro))
+
+
+def stop() -> None:
+    """Cancel what still runs and close the background loop; the next call starts a new one.
+
+    Raises ``RuntimeError`` on the loop's own thread.
+    """
+    global _background
+    if _is_own_thread():
+        msg = "the background loop cannot stop itself"
+        raise RuntimeError(msg)
+    with _lock:
+        background, _background = _background, None
+    if background is not None and background.thread.is_alive():
+        background.stop()
+
+
+def on_stop(close: Close) -> None:
+    """Have the loop await ``close()`` before it ends, the last one first: the way to give a client back."""
+    with _lock:
+        _started().closers.append(close)
+
+
+def _submit(coro: Coroutine[Any, Any, T]) -> Future[T]:
+    # The lock is held until the coroutine is handed over, so that a loop being stopped gets no more of them.
+    with _lock:
+        return _started().submit(coro)
+
+
+def _started() -> _Background:
+    """Return the loop, started if it does not run; the lock must be held."""
+    global _background  # noqa: PLW0603 - one loop a process is the purpose of this module
+    if _background is None or not _background.thread.is_alive():
+        _background = _Background()
+    return _background
+
+
+def _is_own_thread() -> bool:
+    return _background is not None and _background.thread is threading.current_thread()
+
+
+def _forget() -> None:
+    """Start afresh in a forked child."""
+    global _background, _lock  # noqa: PLW0603 - as above
+    _lock = threading.Lock()
+    if _background is not None:
+        _inherited.append(_background)
+        _background = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+atexit.register(stop)

@@ -1,0 +1,382 @@
+"""The background loop: who may wait for it, what cancels what, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from collections.abc import AsyncGenerator, Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import ContextVar
+
+import pytest
+
+from pytest_ragmetrics import loop
+
+_NAME: ContextVar[str] = ContextVar("name", default="nobody")
+
+
+@pytest.fixture(autouse=True)
+def _stopped() -> Iterator[None]:
+    yield
+    loop.stop()
+
+
+async def _double(number: int) -> int:
+    await asyncio.sleep(0.001)
+    return 2 * number
+
+
+async def _here() -> tuple[int, int]:
+    return threading.get_ident(), id(asyncio.get_running_loop())
+
+
+async def _run_here(number: int) -> int:
+    return loop.run(_double(number))
+
+
+class Interrupted:
+    """A coroutine that says when it runs and when it is cancelled."""
+
+    def __init__(self) -> None:
+        self.started = threading.Event()
+        self.cancelled = threading.Event()
+
+    async def wait(self) -> None:
+        """Wait for a minute."""
+        self.started.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+
+
+def test_run_returns_the_result() -> None:
+    """The value of the coroutine is handed back to the thread that waits."""
+    assert loop.run(_double(4)) == 8
+
+
+def test_run_raises_what_the_coroutine_raises() -> None:
+    """An error on the background loop is the caller's error."""
+
+    async def fail() -> None:
+        msg = "no such page"
+        raise LookupError(msg)
+
+    with pytest.raises(LookupError, match="no such page"):
+        loop.run(fail())
+
+
+def test_every_call_uses_the_same_loop() -> None:
+    """A client made in one call is on the right loop in the next, whichever thread calls."""
+    here = loop.run(_here())
+    with ThreadPoolExecutor(4) as threads:
+        elsewhere = set(threads.map(lambda _: loop.run(_here()), range(8)))
+    assert elsewhere == {here}
+    assert here[0] != threading.get_ident()
+
+
+def test_run_works_inside_a_running_loop() -> None:
+    """A test that is itself a coroutine may call what blocks."""
+    assert asyncio.run(_run_here(5)) == 10
+
+
+def test_arun_is_awaited_from_another_loop() -> None:
+    """Two coroutines awaited from one foreign loop run at the same time on the background loop."""
+    meeting = threading.Barrier(2)
+
+    async def meet() -> int:
+        await asyncio.to_thread(meeting.wait, 10)
+        return threading.get_ident()
+
+    async def main() -> tuple[int, int]:
+        return await asyncio.gather(loop.arun(meet()), loop.arun(meet()))
+
+    first, second = asyncio.run(main())
+    assert first == second != threading.get_ident()
+
+
+def test_arun_on_the_background_loop_awaits_directly() -> None:
+    """A coroutine of the background loop may await another of its kind."""
+    assert loop.run(loop.arun(_double(6))) == 12
+
+
+def test_arun_without_asyncio_still_gives_the_result() -> None:
+    """Awaited by a framework other than asyncio, the result comes, if not concurrently."""
+    coro = loop.arun(_double(7))
+    with pytest.raises(StopIteration) as end:
+        coro.send(None)
+    assert end.value.value == 14
+
+
+def test_run_on_the_background_thread_is_refused() -> None:
+    """Waiting there for the loop would wait for ever, so it is an error that says what to do."""
+    with pytest.raises(RuntimeError, match=r"await ascore\(\) instead of calling score\(\)"):
+        loop.run(_run_here(1))
+
+
+def test_stop_on_the_background_thread_is_refused() -> None:
+    """The loop cannot wait for its own thread to end."""
+
+    async def stop() -> None:
+        loop.stop()
+
+    with pytest.raises(RuntimeError, match="cannot stop itself"):
+        loop.run(stop())
+
+
+def test_a_context_variable_reaches_the_coroutine() -> None:
+    """What the caller's context says holds on the background loop too."""
+
+    async def who() -> str:
+        return _NAME.get()
+
+    token = _NAME.set("Ada")
+    try:
+        assert loop.run(who()) == "Ada"
+    finally:
+        _NAME.reset(token)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs a signal sent to a thread")
+def test_an_interrupt_cancels_the_coroutine() -> None:
+    """Ctrl-C while waiting is raised at once, and the work it waited for is cancelled."""
+    work, main = Interrupted(), threading.main_thread().ident
+
+    def interrupt() -> None:
+        work.started.wait(10)
+        signal.pthread_kill(main or 0, signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run(work.wait())
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)
+    assert work.cancelled.wait(10)
+    assert loop.run(_double(1)) == 2
+
+
+def test_an_interrupt_before_the_coroutine_runs_keeps_it_from_running() -> None:
+    """Ctrl-C may come while the coroutine is handed over; then it must not start any more."""
+    work = Interrupted()
+    call = loop._Call(work.wait())
+    call.cancel()
+    with pytest.raises(CancelledError):
+        loop._submit(call.run()).result(10)
+    assert not work.started.is_set()
+
+
+def test_cancelling_arun_cancels_the_coroutine() -> None:
+    """A timeout around an awaited score ends the work, not just the waiting."""
+    work = Interrupted()
+
+    async def main() -> None:
+        task = asyncio.ensure_future(loop.arun(work.wait()))
+        await asyncio.to_thread(work.started.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert work.cancelled.wait(10)
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_coroutine_that_wants_to_exit_does_not_end_the_loop(error: type[BaseException], nested: bool) -> None:  # noqa: FBT001
+    """Such an error goes to its caller, and the loop goes on for the others."""
+
+    async def leave() -> None:
+        raise error
+
+    async def both() -> None:
+        await asyncio.gather(leave(), asyncio.sleep(0))
+
+    others: list[int] = []
+    thread = threading.Thread(target=lambda: others.append(loop.run(_double(1))))
+    thread.start()
+    with pytest.raises(error):
+        loop.run(both() if nested else leave())
+    assert loop.run(_double(2)) == 4
+    thread.join()
+    assert others == [2]
+
+
+def test_stop_cancels_what_still_runs() -> None:
+    """A caller that waits while the loop is stopped gets a cancellation, not a closed loop."""
+    work = Interrupted()
+    outcome: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            loop.run(work.wait())
+        except CancelledError as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    work.started.wait(10)
+    loop.stop()
+    thread.join(10)
+    assert work.cancelled.is_set()
+    assert len(outcome) == 1
+
+
+def test_stop_closes_generators_and_threads() -> None:
+    """Asynchronous generators left half way are closed, and the loop's worker threads end."""
+    closed = threading.Event()
+
+    async def numbers() -> AsyncGenerator[int, None]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            closed.set()
+
+    kept = numbers()
+
+    async def first() -> object:
+        await asyncio.to_thread(time.sleep, 0)
+        return await anext(kept)
+
+    assert loop.run(first()) == 1
+    loop.stop()
+    assert closed.is_set()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith(("asyncio_", "ragmetrics"))]
+
+
+def test_stop_closes_what_asked_for_it() -> None:
+    """Clients are given back on their own loop, the last one first, whatever one of them does."""
+    closed: list[object] = []
+
+    async def first() -> None:
+        closed.append(("first", id(asyncio.get_running_loop())))
+
+    async def second() -> None:
+        closed.append("second")
+        msg = "already gone"
+        raise OSError(msg)
+
+    loop.on_stop(first)
+    loop.on_stop(second)
+    here = loop.run(_here())
+    assert closed == []
+    loop.stop()
+    assert closed == ["second", ("first", here[1])]
+    loop.stop()
+    assert len(closed) == 2
+
+
+def test_nothing_is_left_open() -> None:
+    """Starting, stopping and starting again leaves no loop to be collected, nor a thread."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for number in range(5):
+            assert loop.run(_double(number)) == 2 * number
+            loop.stop()
+            loop.stop()
+        gc.collect()
+    assert [str(warning.message) for warning in caught] == []
+    assert "ragmetrics-loop" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_calls_survive_a_loop_that_is_stopped_all_the_time() -> None:
+    """A call that comes while the loop is being stopped runs on the next one or is cancelled: nothing else."""
+    done = threading.Event()
+    strange: list[BaseException] = []
+
+    def call() -> None:
+        while not done.is_set():
+            try:
+                with suppress(CancelledError):
+                    loop.run(_double(1))
+            except BaseException as error:  # noqa: BLE001, PERF203 - whatever it is, it must be seen
+                strange.append(error)
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(50):
+        loop.stop()
+    done.set()
+    for thread in threads:
+        thread.join(20)
+    assert strange == []
+    assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_gets_a_loop_of_its_own() -> None:
+    """Both sides of a fork can call, in either order, and neither complains when it ends."""
+    script = """
+        import asyncio, gc, os, sys
+        from pytest_ragmetrics import loop
+
+        async def double(number):
+            await asyncio.sleep(0.001)
+            return 2 * number
+
+        print(loop.run(double(1)), flush=True)
+        child = os.fork()
+        if child == 0:
+            print(loop.run(double(2)), flush=True)
+            gc.collect()
+            sys.exit(0)
+        status = os.waitpid(child, 0)[1]
+        print(loop.run(double(3)), status, flush=True)
+    """
+    done = _python(script)
+    assert done.stdout.split() == ["2", "4", "6", "0"]
+    assert done.stderr == ""
+
+
+def test_a_script_that_stops_nothing_ends_quietly() -> None:
+    """A process ends without a warning although nobody stopped the loop, even with work under way."""
+    script = """
+        import asyncio, threading
+        from pytest_ragmetrics import loop
+
+        threading.Thread(target=lambda: loop.run(asyncio.sleep(0)), daemon=True).start()
+        print(loop.run(asyncio.sleep(0, "done")))
+    """
+    done = _python(script)
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+def _python(script: str) -> subprocess.CompletedProcess[str]:
+    # Python 3.12 warns of any fork while there are threads.
+    warn = ["-W", "error", "-W", "ignore:This process:DeprecationWarning"]
+    command = [sys.executable, "-X", "dev", *warn, "-c", textwrap.dedent(script)]
+    # A debug build of asyncio is not wanted, its complaints about slow callbacks depend on the machine.
+    environment = {**os.environ, "PYTHONASYNCIODEBUG": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+
+
+def test_a_process_pool_can_use_it() -> None:
+    """Workers that were forked while the loop ran have their own."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("needs fork")
+    assert loop.run(_double(1)) == 2
+    with warnings.catch_warnings():
+        # Python 3.12 warns of any fork while there are threads.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            assert pool.map(_run_in_worker, [1, 2, 3]) == [2, 4, 6]
+
+
+def _run_in_worker(number: int) -> int:
+    return loop.run(_double(number))
