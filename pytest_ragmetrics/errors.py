@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.result import Usage
+
 
 class RagMetricsError(Exception):
     """Something went wrong that this package can name."""
 
 
 class UnscoredError(RagMetricsError):
-    """There is no score: nothing to judge, or no answer that could be trusted."""
+    """There is no score: nothing to judge, or no answer that could be trusted; ``usage`` is what finding out cost."""
+
+    def __init__(self, message: str = "", *, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
 
 
 class JudgeError(RagMetricsError):

@@ -67,13 +67,28 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
-    """What a score cost: requests made and saved, tokens, and money (``None`` where no price is known)."""
+    """What a score cost: requests made and saved, tokens, and dollars (``None`` where no price is known).
+
+    Tokens and ``cost`` are those of the requests made; ``saved`` is what the cached ones would have cost.
+    """
 
     calls: int = 0
     cached_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = 0.0
+    saved: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return both together; an unknown price makes the sum unknown."""
+        return Usage(
+            calls=self.calls + other.calls,
+            cached_calls=self.cached_calls + other.cached_calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cost=None if self.cost is None or other.cost is None else self.cost + other.cost,
+            saved=None if self.saved is None or other.saved is None else self.saved + other.saved,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,98 @@
+"""The running pytest session, as far as metrics need to know of it.
+
+Metrics work without pytest; where a session runs, it wants to hear of every scoring, and it has the judge, the
+embedder and the desk that metrics use unless they were given their own. Sessions form a stack because a test may
+run pytest inside pytest, in one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from pytest_ragmetrics.embedders.embedder import Embedder
+    from pytest_ragmetrics.errors import UnscoredError
+    from pytest_ragmetrics.judges.judge import Desk, Judge
+    from pytest_ragmetrics.result import MetricResult
+    from pytest_ragmetrics.sample import Sample
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scoring:
+    """One metric applied to one sample, with its result or the reason why there is none."""
+
+    metric: str
+    sample: Sample
+    outcome: MetricResult | UnscoredError
+
+
+class EmbeddingDesk(Protocol):
+    """Where texts are handed in that need vectors."""
+
+    async def embed(self, embedder: Embedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return the vectors of texts, shape (n, d)."""
+
+
+class Session(Protocol):
+    """What a running session offers to the metrics."""
+
+    def scored(self, scoring: Scoring) -> None:
+        """Take note of a scoring."""
+
+    def judge(self, given: Judge | str | None = None) -> Judge:
+        """Return the judge of a spec, or of the session; raise ``JudgeNotConfiguredError`` if it has none.
+
+        A judge that is given is the one returned, once the session knows it.
+        """
+
+    def embedder(self, given: Embedder | str | None = None) -> Embedder:
+        """Return an embedder as :meth:`judge` returns a judge."""
+
+    @property
+    def concurrency(self) -> int:
+        """How many requests may be in flight."""
+
+    @property
+    def desk(self) -> Desk:
+        """Where requests to a judge are handed in."""
+
+    @property
+    def embedding_desk(self) -> EmbeddingDesk:
+        """Where texts to embed are handed in."""
+
+
+_running: list[Session] = []
+# A session of one evaluation alone, which others of the same process must not see.
+_private: ContextVar[Session | None] = ContextVar("private session", default=None)
+
+
+def enter(session: Session) -> None:
+    """Make this the running session."""
+    _running.append(session)
+
+
+def leave(session: Session) -> None:
+    """End this session; the one around it, if any, runs again."""
+    _running.remove(session)
+
+
+@contextmanager
+def within(session: Session) -> Iterator[None]:
+    """Make this the running session for the tasks and threads that are started inside, and for no other."""
+    token = _private.set(session)
+    try:
+        yield
+    finally:
+        _private.reset(token)
+
+
+def current() -> Session | None:
+    """Return the innermost running session."""
+    return _private.get() or (_running[-1] if _running else None)

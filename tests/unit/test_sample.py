@@ -1,0 +1,141 @@
+"""Samples take what other tools and libraries call the same things."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics import Sample
+from pytest_ragmetrics.sample import as_contexts
+
+
+class Node:
+    """A document that hands out its text by a method, and has a field of another type by the same name."""
+
+    text = 7
+
+    def get_content(self) -> str:
+        """Return the text."""
+        return "from a node"
+
+
+class Markup(str):
+    """A text with a type of its own, as template engines make them."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    ("document", "text"),
+    [
+        ("a string", "a string"),
+        (Markup("safe"), "safe"),
+        (SimpleNamespace(page_content="from a page", metadata={}), "from a page"),
+        (SimpleNamespace(content="from content", page_content=None), "from content"),
+        (SimpleNamespace(text="from text"), "from text"),
+        (Node(), "from a node"),
+    ],
+)
+def test_documents_of_other_libraries_are_texts(document: object, text: str) -> None:
+    """A context may be a string or any object that carries one, alone or in a list."""
+    assert as_contexts(document) == (text,)
+    assert as_contexts([document, "next"]) == (text, "next")
+    assert type(as_contexts(document)[0]) is str
+
+
+def test_a_bare_string_is_one_context() -> None:
+    """A string where a list is meant is never taken apart into characters."""
+    assert Sample(retrieved_contexts="abc").retrieved_contexts == ("abc",)
+    assert Sample(reference_contexts=iter(["a", "b"])).reference_contexts == ("a", "b")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [5, b"bytes", {"a": 1}, 1.5, True])
+def test_what_is_no_context_is_refused(value: object) -> None:
+    """A value that is neither text nor a list of texts is a TypeError that names the field and the type."""
+    with pytest.raises(TypeError, match=rf"retrieved_contexts must be a text.*not {type(value).__name__}"):
+        Sample(retrieved_contexts=value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("item", "said"), [(None, "None"), (3, "of type int"), (SimpleNamespace(text=None), "SimpleNamespace")]
+)
+def test_a_context_without_text_is_named_by_its_place(item: object, said: str) -> None:
+    """The error says which item of the list has no text and what would do."""
+    with pytest.raises(TypeError, match=rf"retrieved_contexts\[1\] is .*{said}.*page_content"):
+        Sample(retrieved_contexts=["fine", item])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("name", ["user_input", "response", "reference", "id"])
+def test_texts_must_be_texts(name: str) -> None:
+    """A text field of another type is a TypeError that names it."""
+    with pytest.raises(TypeError, match=rf"{name} must be a str, not int"):
+        Sample(**{name: 5})  # type: ignore[arg-type]
+
+
+def test_ids_are_lists_of_ids() -> None:
+    """Ids may be strings or integers; a bare string, or anything else in the list, is refused by name."""
+    assert Sample(retrieved_context_ids=["a", 2]).retrieved_context_ids == ("a", 2)
+    with pytest.raises(TypeError, match="retrieved_context_ids must be a list of ids, not str"):
+        Sample(retrieved_context_ids="abc")
+    with pytest.raises(TypeError, match=r"reference_context_ids\[0\] is of type float"):
+        Sample(reference_context_ids=[1.5])  # type: ignore[list-item]
+
+
+def test_metadata_must_be_a_mapping() -> None:
+    """Metadata of another type is refused."""
+    with pytest.raises(TypeError, match="metadata must be a mapping, not list"):
+        Sample(metadata=[])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("row", "field"),
+    [
+        ({"question": "x"}, "user_input"),
+        ({"input": "x"}, "user_input"),
+        ({"answer": "x"}, "response"),
+        ({"actual_output": "x"}, "response"),
+        ({"ground_truth": "x"}, "reference"),
+        ({"expected_output": "x"}, "reference"),
+    ],
+)
+def test_aliases_of_text_fields(row: dict[str, str], field: str) -> None:
+    """The names other tools use are understood."""
+    assert getattr(Sample.from_mapping(row), field) == "x"
+
+
+@pytest.mark.parametrize("name", ["retrieved_contexts", "contexts", "context", "retrieval_context"])
+def test_aliases_of_contexts(name: str) -> None:
+    """Contexts are found under each of their names, as a list or as one text."""
+    assert Sample.from_mapping({name: ["a", "b"]}).retrieved_contexts == ("a", "b")
+    assert Sample.from_mapping({name: "a"}).retrieved_contexts == ("a",)
+
+
+def test_own_names_win_and_the_rest_is_kept() -> None:
+    """A field's own name beats its alias, and nothing of the row is lost."""
+    row: dict[str, Any] = {"response": "ours", "answer": "theirs", "topic": "pumps", "metadata": {"tier": 1}}
+    sample = Sample.from_mapping(row)
+    assert sample.response == "ours"
+    assert sample.metadata == {"answer": "theirs", "topic": "pumps", "tier": 1}
+    assert row["metadata"] == {"tier": 1}, "the caller's row is left alone"
+
+
+def test_a_sample_is_a_frozen_value() -> None:
+    """Equal samples are equal and hash alike, metadata or not; none can be changed."""
+    one, two = (Sample(response="r", retrieved_contexts=["c"], metadata={"k": []}) for _ in range(2))
+    assert one == two
+    assert hash(one) == hash(two)
+    with pytest.raises(FrozenInstanceError):
+        one.response = "other"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Sample("positional")  # type: ignore[call-arg]
+
+
+def test_to_mapping_round_trips() -> None:
+    """The mapping of a sample holds what is set, in lists and dicts, and builds the same sample again."""
+    sample = Sample(response="r", retrieved_contexts=["c"], metadata={"k": 1})
+    mapping = sample.to_mapping()
+    assert mapping == {"response": "r", "retrieved_contexts": ["c"], "metadata": {"k": 1}}
+    assert Sample.from_mapping(mapping) == sample
