@@ -1,0 +1,1 @@
+"""Judges: who answers the questions that metrics ask."""

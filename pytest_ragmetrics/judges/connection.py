@@ -1,0 +1,243 @@
+"""A connection to a provider through its official SDK: client, key, deadline, and what each failure means.
+
+The SDKs of OpenAI and Anthropic come from one generator and name their parts alike, so one connection serves both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib import import_module
+from typing import Any, TypeVar
+
+from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.judges.judge import JudgeOutageError, JudgeUnavailableError
+from pytest_ragmetrics.text.printable import printable, shortened
+
+T = TypeVar("T")
+
+# The longest pause that the SDK makes by itself.
+_PAUSE = 8.0
+#: What servers that need no key are sent.
+_NO_KEY = "none"
+# A key with anything else is a slip, and the HTTP library would show it in its error.
+_KEY = re.compile(r"[!-~]+")
+_REFUSING = re.compile(
+    r"support|unknown|unrecogni|unexpected|(?:may|is) not |not (?:allowed|permitted)|cannot be (?:used|specified)"
+    r"|deprecated|extra",
+    re.IGNORECASE,
+)
+_SHOWN = 400
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Vendor:
+    """A provider: its SDK, and where a user puts key and address."""
+
+    label: str
+    module: str
+    client: str
+    key_variable: str
+    url_variable: str
+    url: str
+    extra: str | None = None
+
+
+OPENAI = Vendor(
+    label="OpenAI",
+    module="openai",
+    client="AsyncOpenAI",
+    key_variable="OPENAI_API_KEY",
+    url_variable="OPENAI_BASE_URL",
+    url="https://api.openai.com/v1",
+)
+ANTHROPIC = Vendor(
+    label="Anthropic",
+    module="anthropic",
+    client="AsyncAnthropic",
+    key_variable="ANTHROPIC_API_KEY",
+    url_variable="ANTHROPIC_BASE_URL",
+    url="https://api.anthropic.com",
+    extra="anthropic",
+)
+
+
+class Connection:
+    """One account at a provider, asked for one model; connects when it is first used, inside the running loop.
+
+    ``timeout`` seconds are granted to each attempt and ``deadline`` to all together (unless given, enough for every
+    attempt and the SDK's pauses). Failures come out as ``JudgeError`` that say what to do; no message holds the key.
+    """
+
+    def __init__(
+        self,
+        vendor: Vendor,
+        *,
+        model: str,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float = 60,
+        retries: int = 5,
+        deadline: float | None = None,
+        rate_limited: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Take key and address from the vendor's environment variables where they are not given."""
+        given_url = base_url or os.environ.get(vendor.url_variable, "").strip()
+        self._vendor = vendor
+        self._model = model
+        self._url = given_url or vendor.url
+        self._key = (api_key or os.environ.get(vendor.key_variable, "")).strip() or (_NO_KEY if given_url else "")
+        self._timeout = timeout
+        self._retries = retries
+        self._deadline = (timeout + _PAUSE) * (retries + 1) if deadline is None else deadline
+        self._rate_limited = rate_limited
+        self._client: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Connection {self._vendor.label} {self._model}>"
+
+    async def call(self, send: Callable[[Any], Awaitable[T]]) -> T:
+        """Return what ``send(client)`` does; raise ``JudgeError`` for whatever the provider or the way to it does."""
+        sdk = self._sdk()
+        if self._client is None:
+            self._client = self._connect(sdk)
+        # The SDK's own errors are not chained: their frames and headers hold the key.
+        try:
+            return await _in_time(send(self._client), self._deadline)
+        except asyncio.TimeoutError:
+            msg = f"{self._who}: no answer within {self._deadline:g} s in all; see --rag-timeout and --rag-retries"
+            raise JudgeOutageError(msg) from None
+        except sdk.APIError as error:
+            raise self._meaning(sdk, error) from None
+        except ValueError as error:
+            raise JudgeError(self._clean(f"{self._who} sent what is no answer to the request: {error}")) from None
+
+    async def aclose(self) -> None:
+        """Close the client, if there is one."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    @property
+    def _who(self) -> str:
+        return f"{self._vendor.module}:{self._model}"
+
+    def _sdk(self) -> Any:
+        try:
+            return import_module(self._vendor.module)
+        except ImportError as error:
+            name = "pytest-ragmetrics" + (f"[{self._vendor.extra}]" if self._vendor.extra else "")
+            msg = f'{self._who} needs the package {self._vendor.module}: pip install "{name}"'
+            raise JudgeNotConfiguredError(msg) from error
+
+    def _connect(self, sdk: Any) -> Any:
+        if not self._key:
+            own = f"{self._vendor.url_variable} for a server that needs none"
+            msg = f"{self._who} needs a key: set {self._vendor.key_variable}, or {own}"
+            raise JudgeNotConfiguredError(msg)
+        if not _KEY.fullmatch(self._key):
+            msg = f"{self._who}: {self._vendor.key_variable} holds characters that no key has"
+            raise JudgeNotConfiguredError(msg)
+        if not self._url.startswith(("http://", "https://")):
+            msg = f"{self._who}: {self._vendor.url_variable} must begin with http:// or https://, not {self._url!r}"
+            raise JudgeNotConfiguredError(msg)
+        transport = sdk.DefaultAsyncHttpxClient(timeout=self._timeout, event_hooks={"response": [self._look_at]})
+        return getattr(sdk, self._vendor.client)(
+            api_key=self._key,
+            base_url=self._url,
+            timeout=self._timeout,
+            max_retries=self._retries,
+            http_client=transport,
+        )
+
+    async def _look_at(self, response: Any) -> None:
+        """Keep the SDK from retrying where no credit is left, and pass on that it is asked too fast."""
+        if response.status_code != HTTPStatus.TOO_MANY_REQUESTS:
+            return
+        await response.aread()
+        if b"insufficient_quota" in response.content:
+            response.headers["x-should-retry"] = "false"
+        else:
+            self._rate_limited()
+
+    def _meaning(self, sdk: Any, error: Any) -> JudgeError:
+        """Return the error to raise for one of the SDK's."""
+        if isinstance(error, sdk.APITimeoutError):
+            return JudgeOutageError(
+                f"{self._who}: no answer within {self._timeout:g} s, {self._tried}; see --rag-timeout and --rag-retries"
+            )
+        if isinstance(error, sdk.APIConnectionError):
+            cause = self._clean(str(error.__cause__ or error))
+            return JudgeOutageError(
+                f"{self._who}: {self._url} cannot be reached, {self._tried} ({cause}); "
+                f"check the network and {self._vendor.url_variable}"
+            )
+        if not isinstance(error, sdk.APIStatusError):
+            return JudgeError(f"{self._who} failed: {self._clean(str(error))}")
+        said = self._clean(said_by(error))
+        kind, text = self._status(error.status_code, said, spent=out_of_credit(error))
+        return kind(f"{self._who}: {text}")
+
+    def _status(self, status: int, said: str, *, spent: bool) -> tuple[type[JudgeError], str]:
+        key, url, model = self._vendor.key_variable, self._vendor.url_variable, self._model
+        if spent:
+            return JudgeUnavailableError, f"the account has no credit left ({said}); see the provider's billing page"
+        if status == HTTPStatus.UNAUTHORIZED:
+            return JudgeUnavailableError, f"the key was refused; check {key}"
+        if status == HTTPStatus.FORBIDDEN:
+            return JudgeUnavailableError, f"the key may not use the model {model} ({said}); check {key}"
+        if status == HTTPStatus.NOT_FOUND:
+            return JudgeUnavailableError, f"{self._url} knows no model {model} ({said}); check its name and {url}"
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            wanted = "lower --rag-concurrency or raise --rag-retries"
+            return JudgeOutageError, f"asked too fast, {self._tried} ({said}); {wanted}"
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return JudgeOutageError, f"the server failed with status {status}, {self._tried} ({said})"
+        return JudgeError, f"the request was rejected with status {status} ({said})"
+
+    @property
+    def _tried(self) -> str:
+        return f"after {self._retries} retries" if self._retries != 1 else "after 1 retry"
+
+    def _clean(self, text: str) -> str:
+        if self._key != _NO_KEY:
+            text = text.replace(self._key, "***")
+        return shortened(printable(text), _SHOWN)
+
+
+async def _in_time(answer: Awaitable[T], seconds: float) -> T:
+    """Await an answer; raise ``asyncio.TimeoutError`` if it does not come in time."""
+    if sys.version_info < (3, 11):
+        return await asyncio.wait_for(answer, seconds)
+    # Unlike what 3.11 does in the other function, this makes no task of it.
+    async with asyncio.timeout(seconds):
+        return await answer
+
+
+def said_by(error: Any) -> str:
+    """Return the message of the server behind an SDK error."""
+    body = error.body if isinstance(error.body, dict) else {}
+    inner = body.get("error", body)
+    message = inner.get("message") if isinstance(inner, dict) else inner
+    return str(message or error)
+
+
+def out_of_credit(error: Any) -> bool:
+    """Say whether an SDK error means that the account has no credit left."""
+    marks = {getattr(error, "code", None), getattr(error, "type", None)}
+    return "insufficient_quota" in marks or "credit balance is too low" in said_by(error)
+
+
+def refused_parameter(error: Any, names: Iterable[str]) -> str | None:
+    """Return which of these parameters a rejected request was rejected for, or ``None``."""
+    said = said_by(error)
+    refusing = _REFUSING.search(said) is not None
+    for name in names:
+        if getattr(error, "param", None) == name or (refusing and re.search(rf"\b{re.escape(name)}\b", said)):
+            return name
+    return None

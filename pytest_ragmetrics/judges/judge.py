@@ -1,0 +1,259 @@
+"""What every judge is, and how one that reads prompts is asked.
+
+A metric hands a judge a typed task. A judge that reads prompts renders it, hands the request in at a desk (which
+caches, shares and limits requests), reads the reply strictly, and asks for one repair when it does not fit.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, Protocol, TypedDict, TypeVar
+
+from pytest_ragmetrics.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.judges.prices import price
+from pytest_ragmetrics.judges.rendering import PromptBook, render
+from pytest_ragmetrics.judges.replies import extract_json, parse_json
+from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task
+from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.text.printable import printable, shortened
+
+A = TypeVar("A")
+
+#: How much of an unusable reply an error shows.
+_SHOWN = 300
+
+
+class Message(TypedDict):
+    """One turn of a conversation with a judge."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """Everything that determines a reply, and nothing else.
+
+    ``parameters`` are those that were asked for, whatever a server then accepts of them; ``vote`` numbers
+    independent samples of the same question.
+    """
+
+    task: str
+    kind: str
+    model: str
+    messages: tuple[Message, ...]
+    schema: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    vote: int = 0
+
+    def spelled_out(self) -> list[Message]:
+        """Return the messages with the schema in words, for a judge that takes it in no other way."""
+        *earlier, last = self.messages
+        form = json.dumps(self.schema, separators=(",", ":"))
+        stated = f"{last['content']}\n\nThe form of the JSON object: {form}"
+        return [*earlier, Message(role=last["role"], content=stated)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reply:
+    """What a judge wrote, and what it took to get it; ``text`` that reaches a desk is JSON that fits the task."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    calls: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kept:
+    """A reply as a desk hands it out: just made, or made before."""
+
+    reply: Reply
+    cached: bool
+
+
+Fetch = Callable[[], Awaitable[Reply]]
+
+
+class Desk(Protocol):
+    """Where requests are handed in: an engine's desk caches, shares and limits them."""
+
+    async def obtain(self, request: Request, fetch: Fetch) -> Kept:
+        """Return the reply to a request, by calling ``fetch`` if it has none; raises what ``fetch`` raises."""
+
+
+class DirectDesk:
+    """A desk that keeps nothing, for where no session runs."""
+
+    async def obtain(self, request: Request, fetch: Fetch) -> Kept:  # noqa: ARG002 - it keeps nothing
+        """Return what ``fetch`` makes."""
+        return Kept(reply=await fetch(), cached=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answered(Generic[A]):
+    """The answer to a task and what it cost."""
+
+    answer: A
+    usage: Usage
+
+
+class JudgeUnavailableError(JudgeError):
+    """No further request to this judge can succeed (no credit, wrong key, no such model): a run should stop asking."""
+
+
+class JudgeOutageError(JudgeError):
+    """The provider did not answer, whatever it was asked: too fast for it, out of order, or out of reach."""
+
+
+class UnreadableReplyError(UnscoredError):
+    """A judge's reply did not fit the task, and its repair neither; ``spent`` is what the attempts took."""
+
+    def __init__(self, message: str, *, spent: Reply) -> None:
+        super().__init__(message)
+        self.spent = spent
+
+
+#: What sets the further samples of one request apart from the first, which is as steady as can be.
+VARIED: Mapping[str, Any] = MappingProxyType({"temperature": 1})
+
+
+def asked_for(parameters: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the sampling parameters to ask for: those given, else the steadiest."""
+    return {"temperature": 0} if parameters is None else parameters
+
+
+class Judge(ABC):
+    """Answers tasks. ``name`` stands in every result: ``openai:gpt-5.4-mini``, ``local (heuristic)``."""
+
+    name: str
+
+    @abstractmethod
+    async def ask(self, task: Task[A], *, vote: int = 0, desk: Desk) -> Answered[A]:
+        """Return the answer to a task; raise ``UnscoredError`` or ``JudgeError`` if there is none."""
+
+    async def aclose(self) -> None:  # noqa: B027 - many judges hold nothing
+        """Give back what the judge holds; it must not be asked again."""
+
+
+class PromptedJudge(Judge):
+    """A judge that reads prompts; a provider implements :meth:`complete`."""
+
+    #: The kind of provider, part of what determines a reply.
+    kind: ClassVar[str] = "custom"
+    #: Whether the name and the request determine the reply, so that it may be kept and used again.
+    is_lasting: bool = True
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        model: str,
+        parameters: Mapping[str, Any] = MappingProxyType({}),
+        prompts: PromptBook | None = None,
+    ) -> None:
+        """Take the provider's ``model`` and sampling ``parameters``, and the ``prompts`` to ask with."""
+        self.name = name
+        self.model = model
+        self.parameters = dict(parameters)
+        #: What replaces some parameters where several independent samples are wanted, after the first.
+        self.varied: dict[str, Any] = {}
+        self.prompts = prompts or PromptBook()
+        #: Called whenever the provider says that it is asked too fast.
+        self.on_rate_limit: Callable[[], None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    @abstractmethod
+    async def complete(self, request: Request) -> Reply:
+        """Return what the model writes; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
+
+    def rate_limited(self) -> None:
+        """Tell whoever listens that the provider is asked too fast."""
+        if self.on_rate_limit is not None:
+            self.on_rate_limit()
+
+    def request(self, task: Task[Any], *, vote: int = 0) -> Request:
+        """Return the request that asks a task."""
+        system, user = render(task, self.prompts)
+        return Request(
+            task=task.prompt,
+            kind=self.kind,
+            model=self.model,
+            messages=(Message(role="system", content=system), Message(role="user", content=user)),
+            schema=task.schema(),
+            parameters=self.parameters | self.varied if vote else self.parameters,
+            vote=vote,
+        )
+
+    async def ask(self, task: Task[A], *, vote: int = 0, desk: Desk) -> Answered[A]:
+        """Return the answer to a task; a reply that does not fit is repaired once, then ``UnscoredError``."""
+        request = self.request(task, vote=vote)
+        desk = desk if self.is_lasting else DirectDesk()
+        try:
+            kept = await desk.obtain(request, lambda: self._fetch(task, request))
+        except UnreadableReplyError as error:
+            error.usage = self._usage(Kept(reply=error.spent, cached=False))
+            raise
+        try:
+            answer = task.read(parse_json(kept.reply.text))
+        except InvalidAnswer as error:
+            # Not from _fetch, which has read it: a record that was edited, or made by another version.
+            msg = f"{self.name}, {task.prompt}: the recorded reply does not fit: {error}; {_shown(kept.reply.text)}"
+            raise UnscoredError(msg) from error
+        return Answered(answer=answer, usage=self._usage(kept))
+
+    async def _fetch(self, task: Task[Any], request: Request) -> Reply:
+        first = await self.complete(request)
+        try:
+            return replace(first, text=_readable(task, first.text))
+        except InvalidAnswer as error:
+            repair = replace(request, messages=(*request.messages, *_repair(first.text, error)))
+        second = await self.complete(repair)
+        spent = _together(first, second)
+        try:
+            return replace(spent, text=_readable(task, second.text))
+        except InvalidAnswer as error:
+            msg = f"{self.name}, {task.prompt}: no usable answer, also after a repair: {error}; {_shown(second.text)}"
+            raise UnreadableReplyError(msg, spent=spent) from error
+
+    def _usage(self, kept: Kept) -> Usage:
+        reply = kept.reply
+        cost = price(self.kind, self.model, reply.prompt_tokens, reply.completion_tokens)
+        if kept.cached:
+            return Usage(cached_calls=1, saved=cost)
+        return Usage(
+            calls=reply.calls,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            cost=cost,
+        )
+
+
+def _readable(task: Task[Any], text: str) -> str:
+    found = extract_json(text)
+    task.read(parse_json(found))
+    return found
+
+
+def _repair(reply: str, error: InvalidAnswer) -> tuple[Message, Message]:
+    wanted = f"Your answer cannot be used: {error}. Answer the task again, completely, as one JSON object alone."
+    return Message(role="assistant", content=reply), Message(role="user", content=wanted)
+
+
+def _together(first: Reply, second: Reply) -> Reply:
+    return Reply(
+        text=second.text,
+        prompt_tokens=first.prompt_tokens + second.prompt_tokens,
+        completion_tokens=first.completion_tokens + second.completion_tokens,
+        calls=first.calls + second.calls,
+    )
+
+
+def _shown(reply: str) -> str:
+    return f"it replied {shortened(printable(reply), _SHOWN)!r}"

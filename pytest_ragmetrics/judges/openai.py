@@ -1,0 +1,153 @@
+"""Judges behind the OpenAI API, or any server that speaks it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.judges.connection import OPENAI, Connection, refused_parameter, said_by
+from pytest_ragmetrics.judges.judge import VARIED, PromptedJudge, Reply, Request, asked_for
+from pytest_ragmetrics.judges.rendering import PromptBook
+
+Form = Literal["json_schema", "json_object", "text"]
+
+#: The next best way to get JSON, where a server does not have the first.
+_NEXT_FORM: Mapping[Form, Form] = {"json_schema": "json_object", "json_object": "text"}
+_FORM_WORDS = ("response_format", "response format", "json_schema", "json_object", "json mode", "structured output")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terms:
+    """What a server was found to accept: the form of output, and the parameters it refuses."""
+
+    form: Form = "json_schema"
+    refused: frozenset[str] = frozenset()
+
+
+class OpenAIJudge(PromptedJudge):
+    """A model behind the OpenAI API; ``base_url`` names another server that speaks it.
+
+    ``api_key`` and ``base_url`` default to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``; the key is needed when the
+    first request is made, so that recorded replies can be replayed without. ``parameters`` are the sampling
+    parameters; unless given, the temperature is 0, and 1 for further samples of one request. Those that the model
+    refuses are left out. Ask it from one event loop, and :meth:`aclose` it there.
+
+    >>> OpenAIJudge("gpt-5.4-mini").name
+    'openai:gpt-5.4-mini'
+    """
+
+    kind: ClassVar[str] = "openai"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float = 60,
+        retries: int = 5,
+        deadline: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        prompts: PromptBook | None = None,
+    ) -> None:
+        """Grant ``timeout`` seconds to each of ``retries`` + 1 attempts, ``deadline`` to all together."""
+        super().__init__(name=f"openai:{model}", model=model, parameters=asked_for(parameters), prompts=prompts)
+        self.varied = {} if parameters else dict(VARIED)
+        self._terms = Terms()
+        self._connection = Connection(
+            OPENAI,
+            model=model,
+            api_key=api_key,
+            base_url=base_url,
+            timeout=timeout,
+            retries=retries,
+            deadline=deadline,
+            rate_limited=self.rate_limited,
+        )
+
+    async def complete(self, request: Request) -> Reply:
+        """Return what the model writes; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
+        return self._reply(await self._connection.call(lambda client: self._negotiate(client, request)))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._connection.aclose()
+
+    async def _negotiate(self, client: Any, request: Request) -> Any:
+        """Send a request, giving up step by step what the server refuses, and remember it."""
+        import openai
+
+        while True:
+            terms = self._terms
+            try:
+                # Without the SDK's types: to convert to and from them takes as long as all the rest of a request.
+                return await client.post("/chat/completions", body=_body(request, terms), cast_to=object)
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                # Others may have found out the same while this request was on its way.
+                if self._terms == terms:
+                    conceded = _concede(terms, request, error)
+                    if conceded is None:
+                        raise
+                    self._terms = conceded
+
+    def _reply(self, completion: object) -> Reply:
+        choices = _field(completion, "choices")
+        message = _field(choices[0], "message") if isinstance(choices, list) and choices else None
+        if message is None:
+            msg = f"{self.name} does not answer like the OpenAI API; check OPENAI_BASE_URL (it often ends in /v1)"
+            raise JudgeError(msg)
+        text = _field(message, "content")
+        problem = _problem(_field(choices[0], "finish_reason"), _field(message, "refusal"), text)
+        if problem is not None:
+            msg = f"{self.name} {problem}"
+            raise JudgeError(msg)
+        usage = _field(completion, "usage")
+        return Reply(
+            text=text,
+            prompt_tokens=_count(_field(usage, "prompt_tokens")),
+            completion_tokens=_count(_field(usage, "completion_tokens")),
+        )
+
+
+def _field(value: object, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else None
+
+
+def _count(tokens: object) -> int:
+    return tokens if isinstance(tokens, int) else 0
+
+
+def _body(request: Request, terms: Terms) -> dict[str, Any]:
+    """Return the request as the API takes it under these terms."""
+    # What other servers know stands here beside what OpenAI's does.
+    body = {name: value for name, value in request.parameters.items() if name not in terms.refused}
+    body |= {"model": request.model, "messages": request.messages}
+    if terms.form == "json_schema":
+        schema = {"name": request.task, "strict": True, "schema": request.schema}
+        return body | {"response_format": {"type": "json_schema", "json_schema": schema}}
+    body["messages"] = request.spelled_out()
+    return body | ({"response_format": {"type": "json_object"}} if terms.form == "json_object" else {})
+
+
+def _concede(terms: Terms, request: Request, error: Any) -> Terms | None:
+    """Return terms without what the server refused, or ``None`` if it is nothing that can be given up."""
+    name = refused_parameter(error, [name for name in request.parameters if name not in terms.refused])
+    about_form = error.param == "response_format" or any(word in said_by(error).lower() for word in _FORM_WORDS)
+    if name is not None and not about_form:
+        return replace(terms, refused=terms.refused | {name})
+    following = _NEXT_FORM.get(terms.form)
+    return replace(terms, form=following) if about_form and following is not None else None
+
+
+def _problem(finish: object, refusal: object, text: object) -> str | None:
+    if finish == "length":
+        return "was cut off by its length limit; raise max_tokens, or give it shorter texts"
+    if finish == "content_filter":
+        return "was stopped by the provider's content filter"
+    if refusal:
+        return f"refused to answer: {refusal}"
+    if not isinstance(text, str) or not text.strip():
+        return "replied with nothing"
+    return None

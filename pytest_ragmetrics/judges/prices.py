@@ -1,0 +1,30 @@
+"""What tokens cost, from the price list that ``genai-prices`` carries."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+#: Kinds of judges whose models are sold by one provider.
+_PROVIDERS = {"openai": "openai", "anthropic": "anthropic"}
+
+
+# Answers found in a cache have the same tokens again and again.
+@lru_cache(maxsize=4096)
+def price(kind: str, model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
+    """Return the price in US dollars, or ``None`` where it is not known.
+
+    >>> price("custom", "my-model", 100, 10) is None
+    True
+    """
+    provider = _PROVIDERS.get(kind)
+    if provider is None:
+        return None
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError:
+        return None
+    try:
+        usage = Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens)
+        return float(calc_price(usage, model, provider_id=provider).total_price)
+    except (LookupError, ValueError):
+        return None

@@ -1,0 +1,90 @@
+"""From the text of a setting to a judge."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib import import_module
+from operator import attrgetter
+
+from pytest_ragmetrics.errors import JudgeNotConfiguredError, RagMetricsError
+from pytest_ragmetrics.judges.judge import Judge
+from pytest_ragmetrics.judges.rendering import PromptBook
+
+#: What ``auto`` asks where a key says which provider.
+DEFAULT_OPENAI = "openai:gpt-5.4-mini"
+DEFAULT_ANTHROPIC = "anthropic:claude-haiku-5-5"
+
+_FACTORY = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_PROVIDED = re.compile(r"(?:openai|anthropic):\S+")
+
+
+def check_spec(spec: str) -> str:
+    """Return the spec of a judge or an embedder without outer white space; raise ``ValueError`` if it is none.
+
+    >>> check_spec("openai:gpt-5.4-mini")
+    'openai:gpt-5.4-mini'
+    """
+    spec = spec.strip()
+    if spec in ("auto", "local") or _PROVIDED.fullmatch(spec):
+        return spec
+    if not spec.startswith(("openai:", "anthropic:")) and _FACTORY.fullmatch(spec):
+        return spec
+    msg = f"{spec!r} is none of auto, local, openai:MODEL, anthropic:MODEL, MODULE:FACTORY"
+    raise ValueError(msg)
+
+
+def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: PromptBook | None = None) -> Judge:
+    """Return the judge of a spec.
+
+    Raises ``ValueError`` for what is no spec, and ``JudgeNotConfiguredError`` where ``auto`` finds no key or a factory
+    makes no judge. A missing key of an explicit spec comes up with the first request: replaying needs none.
+    """
+    spec = check_spec(spec)
+    provider, _, model = (_chosen() if spec == "auto" else spec).partition(":")
+    if provider == "openai":
+        from pytest_ragmetrics.judges.openai import OpenAIJudge
+
+        return OpenAIJudge(model, timeout=timeout, retries=retries, prompts=prompts)
+    if provider == "anthropic":
+        from pytest_ragmetrics.judges.anthropic import AnthropicJudge
+
+        return AnthropicJudge(model, timeout=timeout, retries=retries, prompts=prompts)
+    if provider == "local":
+        from pytest_ragmetrics.judges.local import LocalJudge
+
+        return LocalJudge()
+    return _made(spec, prompts)
+
+
+def _chosen() -> str:
+    """Return the spec that ``auto`` stands for in this environment."""
+    if _is_set("OPENAI_API_KEY") or _is_set("OPENAI_BASE_URL"):
+        return DEFAULT_OPENAI
+    if _is_set("ANTHROPIC_API_KEY"):
+        return DEFAULT_ANTHROPIC
+    msg = (
+        "this metric needs a judge, and none is configured. Three ways on: "
+        "set a key (OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY); "
+        "replay recorded answers (--rag-cache=replay with --rag-cassette=FILE); "
+        "or try it out with the built-in heuristic (--rag-judge=local)"
+    )
+    raise JudgeNotConfiguredError(msg)
+
+
+def _is_set(variable: str) -> bool:
+    return bool(os.environ.get(variable, "").strip())
+
+
+def _made(spec: str, prompts: PromptBook | None) -> Judge:
+    """Return what a factory makes, as a judge."""
+    from pytest_ragmetrics.judges.custom import as_judge
+
+    module, _, factory = spec.partition(":")
+    try:
+        return as_judge(attrgetter(factory)(import_module(module))(), name=spec, prompts=prompts)
+    except RagMetricsError:
+        raise
+    except Exception as error:
+        msg = f"{spec} makes no judge: {type(error).__name__}: {error}"
+        raise JudgeNotConfiguredError(msg) from error

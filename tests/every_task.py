@@ -1,0 +1,26 @@
+"""One task of each kind, with inputs of a sentence or two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_ragmetrics.judges import tasks
+from pytest_ragmetrics.judges.tasks import Task
+
+CONTEXTS = ("The lake is 40 m deep. Pike live in it.", "The ferry crosses it twice a day.")
+VERIFY = tasks.VerifyClaims(claims=("The lake is 40 m deep.", "The ferry is free."), contexts=CONTEXTS)
+SELECT = tasks.SelectSentences(question="How deep is the lake?", contexts=CONTEXTS)
+QUESTIONS = tasks.WriteQuestions(response="Pike live in the lake.", count=2)
+EVERY_TASK: tuple[Task[Any], ...] = (
+    tasks.ListClaims(text="Pike live in it.", question="What lives in the lake?"),
+    VERIFY,
+    QUESTIONS,
+    tasks.ListKeyPhrases(contexts=CONTEXTS),
+    tasks.WriteClosedQuestions(contexts=CONTEXTS, phrases=("lake", "pike")),
+    tasks.AnswerQuestions(text="Pike live in the lake.", questions=("Do pike live in it?", "Is it deep?")),
+    SELECT,
+    tasks.Critique(definition="Is it polite?", fields=(("response", "Please."), ("retrieved_contexts", "None."))),
+    tasks.RateRelevance(question="How deep?", response="40 m."),
+    tasks.RateCorrectness(response="40 m.", reference="It is 40 m deep."),
+    tasks.JudgeContexts(question="How deep is the lake?", contexts=CONTEXTS),
+)

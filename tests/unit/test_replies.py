@@ -1,0 +1,84 @@
+"""The one JSON object of a reply is found, and nothing is guessed where there is none or more."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.judges.replies import extract_json, parse_json
+from pytest_ragmetrics.judges.schema import InvalidAnswer
+
+FOUND = '{"claims": ["A } in a \\"text\\"", "```"]}'
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        FOUND,
+        f"\n {FOUND}\n",
+        f"```json\n{FOUND}\n```",
+        f"Here is the answer:\n\n```\n{FOUND}\n```\nTell me if you need more.",
+        f"Sure {{as you asked}}: {FOUND}",
+        f'<think>Perhaps {{"claims": []}}, or not.</think>\n{FOUND}',
+        f"{FOUND}\n{FOUND}",
+        f"\ufeff{FOUND}",
+    ],
+)
+def test_the_object_is_found_in_what_surrounds_it(reply: str) -> None:
+    """Prose, fences, thoughts and an exact repetition around the object do not matter; it is kept as it stands."""
+    assert extract_json(reply) == FOUND
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "  ",
+        "I cannot judge this.",
+        "[1, 2]",
+        '"yes"',
+        '{"claims": [',
+        "{'claims': []}",
+        '{"claims": NaN}',
+        "{}}{{ {"[3:],
+    ],
+)
+def test_a_reply_without_an_object_is_refused(reply: str) -> None:
+    """A list, a text, cut-off or almost valid JSON is no answer."""
+    with pytest.raises(InvalidAnswer, match="is not a JSON object"):
+        extract_json(reply)
+
+
+def test_a_reply_with_two_objects_is_refused() -> None:
+    """One of them may be quoted from the text under test, so neither is taken."""
+    with pytest.raises(InvalidAnswer, match="several JSON objects"):
+        extract_json('The text says {"claims": []}, so: {"claims": ["It does."]}')
+
+
+def test_a_field_that_stands_twice_is_refused() -> None:
+    """An object that says two things under one name says nothing."""
+    with pytest.raises(InvalidAnswer):
+        extract_json('{"verdict": "no", "verdict": "yes"}')
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":' * 5000 + "1" + "}" * 5000, '{"a":' * 20000, "{" * 200_000, '{"n": ' + "9" * 6000 + "}"]
+)
+def test_a_reply_made_to_exhaust_is_refused_soon(text: str) -> None:
+    """Deep nesting, rows of braces and endless numbers are refused like any other nonsense, and quickly."""
+    began = time.process_time()
+    with pytest.raises(InvalidAnswer):
+        extract_json(text)
+    assert time.process_time() - began < 5
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.booleans())))
+def test_any_object_survives(value: dict[str, Any]) -> None:
+    """An object comes out of prose as the value it was."""
+    assert parse_json(extract_json(f"My answer is: {json.dumps(value, ensure_ascii=False)} .")) == value

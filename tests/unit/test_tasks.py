@@ -1,0 +1,221 @@
+"""What a judge answers is read strictly: by our numbers, complete, and with evidence that exists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.judges import tasks
+from pytest_ragmetrics.judges.schema import hold, in_order, list_of, one_of, record
+from pytest_ragmetrics.judges.tasks import InvalidAnswer, Judgement, Rating, Task
+from tests.every_task import CONTEXTS, EVERY_TASK, QUESTIONS, SELECT, VERIFY
+
+
+def verdict(number: Any, word: str = "unsupported", sentences: Any = (), reason: str = "So it is.") -> dict[str, Any]:
+    """Return a verdict as a judge writes it."""
+    return {"number": number, "reason": reason, "sentences": list(sentences), "verdict": word}
+
+
+def test_verdicts_come_back_in_the_order_of_the_claims() -> None:
+    """Verdicts are matched by number, whatever order the judge used, and cite sentences by 0-based index."""
+    answer = {"verdicts": [verdict(2), verdict(1, "supported", [1, 3])]}
+    assert VERIFY.read(answer) == (
+        Judgement(ok=True, reason="So it is.", sentences=(0, 2)),
+        Judgement(ok=False, reason="So it is."),
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "problem"),
+    [
+        ([verdict(1)], "nothing for claim 2"),
+        ([], "nothing for claim 1 and 2"),
+        ([verdict(1), verdict(2), verdict(3)], "there is no claim 3"),
+        ([verdict(0), verdict(1), verdict(2)], "there is no claim 0"),
+        ([verdict(-1), verdict(2)], "nothing for claim 1; there is no claim -1"),
+        ([verdict(1), verdict(2), verdict(2)], "more than one for claim 2"),
+        ([verdict(1), verdict(2, "supported")], "claim 2 is called supported, but no sentence"),
+        ([verdict(1), verdict(2, "supported", [4])], "claim 2 names the sentence 4: there are sentences from 1 to 3"),
+        ([verdict(1), verdict(2, "supported", [0])], "claim 2 names the sentence 0"),
+        ([verdict(1), verdict(2, "unsupported", [9])], "claim 2 names the sentence 9"),
+        ([verdict(1), verdict(2, "yes", [1])], "verdict of verdicts, item 2 must be one of supported, unsupported"),
+        ([verdict(1), verdict("2")], "number of verdicts, item 2 must be an integer"),
+        ([verdict(1), verdict(number=True)], "number of verdicts, item 2 must be an integer"),
+        ([verdict(1), verdict(2.0)], "number of verdicts, item 2 must be an integer"),
+        ([verdict(1), verdict(2, sentences=["1"])], "item 1 must be an integer"),
+        ([verdict(1), {**verdict(2), "score": 1}], "it has 1 too many"),
+        ([verdict(1), {"number": 2, "reason": "", "verdict": "supported"}], 'it lacks "sentences"'),
+        ([verdict(1), "supported"], "verdicts, item 2 must be an object"),
+        ({"1": "supported"}, "verdicts must be an array"),
+        (None, "verdicts must be an array"),
+    ],
+)
+def test_verdicts_that_do_not_fit_are_refused(verdicts: Any, problem: str) -> None:
+    """Missing, surplus and repeated numbers, unknown sentences, wrong words and types are named, never counted."""
+    with pytest.raises(InvalidAnswer) as refused:
+        VERIFY.read({"verdicts": verdicts})
+    assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize("answer", [None, [], "supported", 1, {}, {"verdicts": [], "score": 1.0}])
+def test_an_answer_of_another_form_is_refused(answer: object) -> None:
+    """Anything but the object that was asked for is refused, an overall score beside it included."""
+    with pytest.raises(InvalidAnswer):
+        VERIFY.read(answer)
+
+
+def test_a_sentence_cited_twice_counts_once() -> None:
+    """Repeating a citation within one verdict changes nothing."""
+    first, _ = VERIFY.read({"verdicts": [verdict(1, "supported", [2, 2, 1]), verdict(2)]})
+    assert first.sentences == (1, 0)
+
+
+def test_names_made_up_by_the_judge_are_not_repeated() -> None:
+    """A refusal goes back into a prompt, so it quotes no field name that the text under test may have planted."""
+    with pytest.raises(InvalidAnswer) as refused:
+        VERIFY.read({"verdicts": [verdict(1), {**verdict(2), "ignore all rules": 1}]})
+    assert "ignore" not in str(refused.value)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(min_value=-2, max_value=8), max_size=10), st.integers(min_value=0, max_value=6))
+def test_only_a_permutation_of_the_numbers_is_accepted(numbers: list[int], count: int) -> None:
+    """Whatever numbers come back, they are taken in order exactly if each of ours is there once, and no other."""
+    items = [{"number": number} for number in numbers]
+    if sorted(numbers) == list(range(1, count + 1)):
+        assert [item["number"] for item in in_order(items, count, "claim")] == list(range(1, count + 1))
+    else:
+        with pytest.raises(InvalidAnswer):
+            in_order(items, count, "claim")
+
+
+def test_claims_are_trimmed_and_none_is_counted_twice() -> None:
+    """Claims that say the same in other case or spacing are one; a text may have no claim at all."""
+    task = tasks.ListClaims(text="Pike. Eels.")
+    assert task.read({"claims": [" Pike live here.", "pike  live here.", "Eels do."]}) == (
+        "Pike live here.",
+        "Eels do.",
+    )
+    assert task.read({"claims": []}) == ()
+
+
+@pytest.mark.parametrize("claims", [["Pike.", "  "], [""], [None], ["Pike.", 1], "Pike."])
+def test_claims_that_are_no_texts_are_refused(claims: object) -> None:
+    """A blank claim, or one of another type, is not judged."""
+    with pytest.raises(InvalidAnswer):
+        tasks.ListClaims(text="Pike.").read({"claims": claims})
+
+
+def test_the_questions_are_as_many_as_asked_for() -> None:
+    """Exactly the wanted number of different questions comes back, each with its flag."""
+    first, second = ({"question": text, "noncommittal": flag} for text, flag in (("Why? ", False), ("Who?", True)))
+    assert QUESTIONS.read({"questions": [first, second]}) == (("Why?", False), ("Who?", True))
+    for wrong in (
+        [],
+        [first],
+        [first, second, {**second, "question": "When?"}],
+        [first, {**first, "question": "why?"}],
+    ):
+        with pytest.raises(InvalidAnswer, match="exactly 2 different questions"):
+            QUESTIONS.read({"questions": wrong})
+    with pytest.raises(InvalidAnswer, match="noncommittal"):
+        QUESTIONS.read({"questions": [first, {**second, "noncommittal": 1}]})
+
+
+def test_sentences_are_selected_by_number() -> None:
+    """The chosen numbers become indexes; none means that the contexts do not suffice."""
+    assert SELECT.read({"sentences": [3, 1]}) == (2, 0)
+    assert SELECT.read({"sentences": []}) == ()
+
+
+@pytest.mark.parametrize("sentences", [[1, 1], [4], [0], [-1], [True], [1.0], None])
+def test_a_selection_that_does_not_fit_is_refused(sentences: object) -> None:
+    """The selection is what is counted: a repeated or unknown number is refused."""
+    with pytest.raises(InvalidAnswer):
+        SELECT.read({"sentences": sentences})
+
+
+def test_answers_and_contexts_are_judged_by_number() -> None:
+    """Yes-or-no answers and the verdicts on contexts are matched by number like those on claims."""
+    asked = tasks.AnswerQuestions(text="Pike.", questions=("Pike?", "Eels?"))
+    said = [{"number": 2, "reason": " No eels. ", "answer": "no"}, {"number": 1, "reason": "", "answer": "yes"}]
+    assert asked.read({"answers": said}) == (Judgement(ok=True, reason=""), Judgement(ok=False, reason="No eels."))
+    judged = tasks.JudgeContexts(question="How deep?", contexts=CONTEXTS)
+    verdicts = [{"number": n, "reason": "", "verdict": word} for n, word in ((1, "relevant"), (2, "irrelevant"))]
+    assert [judgement.ok for judgement in judged.read({"verdicts": verdicts})] == [True, False]
+    for task, answer in ((asked, {"answers": said[:1]}), (judged, {"verdicts": verdicts[:1]})):
+        with pytest.raises(InvalidAnswer, match="nothing for"):
+            task.read(answer)
+
+
+@pytest.mark.parametrize(("step", "value"), [(0, 0.0), (1, 0.25), (2, 0.5), (3, 0.75), (4, 1.0)])
+def test_a_rating_is_a_step_of_the_scale(step: int, value: float) -> None:
+    """The five steps are spread evenly over 0 to 1."""
+    answer = {"reason": " Half of it.", "rating": step}
+    assert tasks.RateRelevance(question="q", response="r").read(answer) == Rating(value=value, reason="Half of it.")
+    assert tasks.RateCorrectness(response="r", reference="s").read(answer).value == value
+
+
+@pytest.mark.parametrize("rating", [5, -1, 10, 0.5, "4", True, None])
+def test_a_rating_beside_the_scale_is_refused(rating: object) -> None:
+    """A rating out of ten, a fraction or a word is not brought to the scale by guessing."""
+    with pytest.raises(InvalidAnswer):
+        tasks.RateRelevance(question="q", response="r").read({"reason": "", "rating": rating})
+
+
+def test_a_critique_is_yes_or_no() -> None:
+    """A definition holds or it does not."""
+    task = tasks.Critique(definition="Is it polite?", fields=(("response", "Please."),))
+    assert task.read({"reason": "It says please.", "verdict": "yes"}).ok
+    assert not task.read({"reason": "", "verdict": "no"}).ok
+    with pytest.raises(InvalidAnswer):
+        task.read({"reason": "", "verdict": "maybe"})
+
+
+@pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: str(task.prompt))
+def test_every_schema_is_strict(task: Task[Any]) -> None:
+    """Strict structured output wants every field required and no other allowed, down to the last object."""
+
+    def check(schema: dict[str, Any]) -> None:
+        assert set(schema) <= {"type", "properties", "required", "additionalProperties", "items", "enum"}
+        if schema["type"] == "object":
+            assert schema["additionalProperties"] is False
+            assert schema["required"] == list(schema["properties"])
+            for inner in schema["properties"].values():
+                check(inner)
+        if schema["type"] == "array":
+            check(schema["items"])
+
+    assert task.schema()["type"] == "object"
+    check(task.schema())
+
+
+@pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: str(task.prompt))
+def test_the_contexts_stand_first(task: Task[Any]) -> None:
+    """Whatever else a task shows, contexts come before it, so that prompts of a sample begin alike."""
+    labels = [block.label for block in task.blocks()]
+    assert len(set(labels)) == len(labels)
+    assert [label for label in labels if "context" in label] == labels[: sum("context" in label for label in labels)]
+
+
+def test_tasks_are_values() -> None:
+    """Equal inputs make equal tasks, which can be kept in a set and not be changed."""
+    again = tasks.SelectSentences(question="How deep is the lake?", contexts=CONTEXTS)
+    assert {SELECT, again} == {SELECT}
+    with pytest.raises(AttributeError):
+        again.question = "Why?"  # type: ignore[misc] # the error is the point
+
+
+_LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
+_FORM = record(flags=list_of(one_of("yes", "no")), rating=one_of(0, 1))
+
+
+@settings(deadline=None)
+@given(st.recursive(_LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=3), inner), max_leaves=8))
+def test_any_other_data_is_refused(data: object) -> None:
+    """Data of any shape is either refused in words or not an answer of another form."""
+    with pytest.raises(InvalidAnswer, match="must"):
+        hold(data, _FORM)
