@@ -1,0 +1,1 @@
+"""Answers that were paid for: found again on this machine, and replayed from a file that is committed."""

@@ -1,0 +1,131 @@
+"""What `ragmetrics cache` does to the local store, each as a function that returns the lines to print."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from pytest_ragmetrics.cache.cassette import Cassette
+from pytest_ragmetrics.cache.entry import CacheError, Entry
+from pytest_ragmetrics.cache.store import Contents, Store
+from pytest_ragmetrics.text.printable import printable
+
+FOLDER = ".ragmetrics"
+VARIABLE = "RAGMETRICS_CACHE_DIR"
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def default_folder() -> Path:
+    """Return the folder named in the environment, else the nearest ``.ragmetrics`` here or above, else one here."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named)
+    here = Path.cwd()
+    return next((place / FOLDER for place in (here, *here.parents) if (place / FOLDER).is_dir()), here / FOLDER)
+
+
+def read_age(text: str) -> timedelta:
+    """Return the length of time in ``90m``, ``12h``, ``30d`` or ``8w``; raise ``ValueError`` for anything else.
+
+    >>> read_age("30d").days
+    30
+    """
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not (number.isascii() and number.isdigit()):
+        msg = f"{text!r} is not a length of time such as 90m, 12h, 30d or 8w"
+        raise ValueError(msg)
+    try:
+        return timedelta(**{_UNITS[unit]: int(number)})
+    except OverflowError as error:
+        msg = f"{text!r} is longer than can be counted"
+        raise ValueError(msg) from error
+
+
+def describe(store: Store) -> list[str]:
+    """Say what the store holds."""
+    contents = _existing(store).contents()
+    lines = [f"{store.folder}: {_entries(contents.entries)}, {_size(contents.size)}"]
+    if contents.oldest and contents.newest:
+        tokens = f"{contents.prompt_tokens:,} prompt and {contents.completion_tokens:,} completion tokens"
+        lines += [f"made {contents.oldest:%Y-%m-%d} to {contents.newest:%Y-%m-%d}, for {tokens}", *_kinds(contents)]
+    return lines
+
+
+def verify(store: Store, *, remove: bool = False) -> list[str]:
+    """Check the database and every entry; raise :class:`CacheError` naming what is wrong, unless it is removed."""
+    faults = _existing(store).verify()
+    lines = [f"{printable(fault.key)}: {fault.problem}" for fault in faults]
+    if not faults:
+        return [f"{store.folder}: {_entries(store.count())}, all sound"]
+    if remove:
+        store.remove(faults)
+        return [*lines, f"{store.folder}: removed {_entries(len(faults))}"]
+    msg = "\n".join([*lines, f"{store.folder}: {len(faults)} unsound; --remove drops them"])
+    raise CacheError(msg)
+
+
+def prune(store: Store, age: timedelta) -> list[str]:
+    """Drop the entries made longer ago than ``age``."""
+    try:
+        limit = datetime.now(timezone.utc) - age
+    except OverflowError:
+        limit = datetime.min.replace(tzinfo=timezone.utc)
+    dropped = _existing(store).prune(limit)
+    return [f"{store.folder}: dropped {_entries(dropped)}, kept {store.count()}"]
+
+
+def clear(store: Store) -> list[str]:
+    """Drop everything."""
+    return [f"{store.folder}: dropped {_entries(_existing(store).clear())}"]
+
+
+def export(store: Store, file: Path) -> list[str]:
+    """Write all entries into a cassette, in place of what it holds; raise if one seems to hold a secret."""
+    entries = {entry.key: entry for entry in _existing(store)}
+    saved = Cassette(file).save(entries, complete=True)
+    if saved.refused:
+        msg = "\n".join([*map(str, saved.refused), f"{file}: written without them, {_entries(saved.entries)}"])
+        raise CacheError(msg)
+    return [f"{file}: {_entries(saved.entries)}"]
+
+
+def import_(store: Store, files: Sequence[Path]) -> list[str]:
+    """Take over the entries of cassettes; where the store has one of the same key, the one made last is kept."""
+    lines = []
+    for file in files:
+        if not file.exists():
+            msg = f"{file}: there is no such cassette"
+            raise CacheError(msg)
+        entries = Cassette(file).entries
+        kept = store.get_many(tuple(entries))
+        news = [entry for key, entry in entries.items() if _is_news(entry, kept.get(key))]
+        store.put_many(news)
+        lines.append(f"{file}: took {len(news)} of {_entries(len(entries))}")
+    return lines
+
+
+def _existing(store: Store) -> Store:
+    if not store.exists():
+        msg = f"{store.folder}: there is no cache"
+        raise CacheError(msg)
+    return store
+
+
+def _is_news(entry: Entry, kept: Entry | None) -> bool:
+    return kept is None or entry.made_at > kept.made_at
+
+
+def _kinds(contents: Contents) -> list[str]:
+    width = max(len(task) for task, _ in contents.kinds)
+    return [f"  {task:<{width}}  {model}  {count:,}" for (task, model), count in contents.kinds.items()]
+
+
+def _entries(count: int) -> str:
+    return f"{count:,} {'entry' if count == 1 else 'entries'}"
+
+
+def _size(size: int) -> str:
+    return f"{size / 1024:,.0f} KiB" if size < 1024**2 else f"{size / 1024**2:,.1f} MiB"

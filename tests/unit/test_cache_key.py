@@ -1,0 +1,134 @@
+"""The keys of the cache: what determines an answer changes them, and nothing else does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.cache.key import canonical, embedding_row, key_of, request_row
+from pytest_ragmetrics.judges.judge import Message, Request
+
+REQUEST = Request(
+    task="list_claims",
+    kind="openai",
+    model="judge-1",
+    messages=(Message(role="system", content="Be exact."), Message(role="user", content="Ponds freeze.")),
+    schema={"type": "object", "properties": {"claims": {"type": "array"}}},
+    parameters={"temperature": 0},
+)
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(), children, max_size=4),
+    max_leaves=20,
+)
+
+
+def turned_round(value: Any) -> Any:
+    """Return the same value written differently: fields in reverse, lists as tuples, dicts as other mappings."""
+    if isinstance(value, dict):
+        return MappingProxyType({name: turned_round(value[name]) for name in reversed(value)})
+    if isinstance(value, list):
+        return tuple(turned_round(item) for item in value)
+    return value
+
+
+@given(PLAIN)
+def test_a_key_does_not_depend_on_how_a_value_is_written(value: Any) -> None:
+    """The order of fields and the types of containers change nothing."""
+    assert canonical(turned_round(value)) == canonical(value)
+
+
+@given(PLAIN)
+def test_canonical_json_says_the_same_as_the_value(value: Any) -> None:
+    """Nothing is lost, so values that differ have keys that differ."""
+    assert json.loads(canonical(value)) == value
+
+
+@given(st.dictionaries(st.text(), PLAIN), st.dictionaries(st.text(), PLAIN))
+def test_different_rows_have_different_keys(first: dict[str, Any], second: dict[str, Any]) -> None:
+    """Keys are equal exactly when the canonical texts are."""
+    assert (key_of(first) == key_of(second)) == (canonical(first) == canonical(second))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"task": "verify_claims"},
+        {"kind": "anthropic"},
+        {"model": "judge-2"},
+        {"messages": (REQUEST.messages[0], Message(role="user", content="Ponds freeze!"))},
+        {"messages": (REQUEST.messages[1], REQUEST.messages[0])},
+        {"messages": (Message(role="user", content="Be exact."), REQUEST.messages[1])},
+        {"schema": {"type": "object"}},
+        {"parameters": {"temperature": 0.5}},
+        {"parameters": {}},
+        {"vote": 1},
+    ],
+    ids="-".join,
+)
+def test_every_part_of_a_request_changes_its_key(change: Mapping[str, Any]) -> None:
+    """An answer to another question is never taken for the answer to this one."""
+    assert key_of(request_row(replace(REQUEST, **change))) != key_of(request_row(REQUEST))
+
+
+def test_a_whole_float_is_the_number_it_is() -> None:
+    """A temperature of 0 is the same whether it is written 0 or 0.0."""
+    assert key_of(request_row(replace(REQUEST, parameters={"temperature": 0.0}))) == key_of(request_row(REQUEST))
+
+
+def test_true_is_not_one() -> None:
+    """A flag and a number differ although Python calls them equal."""
+    assert canonical({"n": True}) != canonical({"n": 1})
+
+
+def test_a_salt_separates_keys() -> None:
+    """Two caches can be kept apart by hand."""
+    row = request_row(REQUEST)
+    assert len({key_of(row), key_of(row, salt="a"), key_of(row, salt="b")}) == 3
+
+
+def test_keys_stay_the_same_from_release_to_release() -> None:
+    """A change here makes everybody pay again and every cassette miss."""
+    assert key_of(request_row(REQUEST)) == "33dae90db2c99672fd3db0482f2cbf2cd7c89109e9ed4146b8cadd81da41fe9f"
+    row = embedding_row(kind="openai", model="vectors-1", text="Ponds freeze.")
+    assert key_of(row) == "6d1e5af55ad95af4ef3ba1b397bdc12828c200d857b1bb1f0acfba721dea5f7f"
+
+
+def test_everything_that_determines_a_vector_changes_its_key() -> None:
+    """Kind, model, text and dimensions all count."""
+    given_: dict[str, Any] = {"kind": "openai", "model": "m", "text": "t", "dimensions": 8}
+    rows = [given_, *({**given_, name: other} for name, other in zip(given_, ("k", "n", "u", 9), strict=True))]
+    assert len({key_of(embedding_row(**row)) for row in rows}) == 5
+
+
+def test_half_a_surrogate_pair_has_a_key() -> None:
+    """A broken text under test is not an error of the cache."""
+    assert len(key_of({"text": "\ud800"})) == 64
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_number_that_is_not_json_is_refused(value: float) -> None:
+    """NaN would make invalid JSON."""
+    with pytest.raises(ValueError, match=r"parameters\.top_p: .* is not JSON"):
+        request_row(replace(REQUEST, parameters={"top_p": value}))
+
+
+@pytest.mark.parametrize("value", [{1, 2}, b"bytes", object()])
+def test_a_value_that_is_not_json_is_refused(value: object) -> None:
+    """What has no JSON form has no canonical one; the error names the place."""
+    with pytest.raises(TypeError, match=r"parameters\.stop: .* is not JSON"):
+        request_row(replace(REQUEST, parameters={"stop": value}))
+
+
+def test_a_field_must_be_named_by_a_text() -> None:
+    """JSON would turn the number into a text without a word."""
+    with pytest.raises(TypeError, match="must be a str, not int"):
+        key_of({"schema": {1: "x"}})

@@ -1,0 +1,399 @@
+"""The cassette: a file that is read strictly, written whole, and explains what it lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.cache.cassette import Cassette, CassetteError, line_of
+from pytest_ragmetrics.cache.credentials import find_credential
+from pytest_ragmetrics.cache.entry import Entry, new_entry
+from pytest_ragmetrics.cache.key import embedding_row, key_of
+from pytest_ragmetrics.cache.nearest import difference, explain_miss
+from pytest_ragmetrics.judges.judge import Reply
+
+MODEL_KEY = "sk-proj-" + "a1B2" * 8
+
+
+def entry(
+    prompt: str, text: str = '{"claims": []}', *, created: str = "2026-01-01T00:00:00+00:00", **request: Any
+) -> Entry:
+    """Return the entry of a prompt."""
+    row = {
+        "task": "list_claims",
+        "kind": "openai",
+        "model": "judge-1",
+        "vote": 0,
+        "parameters": {},
+        "messages": [{"role": "user", "content": prompt}],
+        "schema": {"type": "object"},
+        **request,
+    }
+    return replace(new_entry(key_of(row), row, Reply(text=text), salt="", redact=None), created=created)
+
+
+def keyed(*entries: Entry) -> dict[str, Entry]:
+    """Return entries by key."""
+    return {entry.key: entry for entry in entries}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return the path of a cassette that does not exist yet."""
+    return tmp_path / "cassettes" / "answers.jsonl"
+
+
+def write(file: Path, *lines: str) -> Path:
+    """Write lines into a cassette."""
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return file
+
+
+def test_a_missing_file_holds_nothing(file: Path) -> None:
+    """The first run with a cassette starts from nothing, and reading makes no file."""
+    assert Cassette(file).entries == {}
+    assert not file.exists()
+
+
+def test_what_is_saved_is_read(file: Path) -> None:
+    """Entries come back as they were."""
+    entries = keyed(entry("one"), entry("two"))
+    saved = Cassette(file).save(entries, complete=True)
+    assert (saved.written, saved.entries, saved.added, saved.dropped, saved.refused) == (True, 2, 2, 0, ())
+    assert Cassette(file).entries == entries
+
+
+@given(st.lists(st.tuples(st.text(st.characters(exclude_categories=())), st.text()), max_size=5))
+@settings(deadline=None, max_examples=50)
+def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]]) -> None:
+    """Line separators, controls and half surrogate pairs neither break a line nor change."""
+    entries = keyed(*(entry(prompt, reply) for prompt, reply in texts if find_credential(prompt + reply) is None))
+    file = tmp_path_factory.mktemp("any") / "c.jsonl"
+    Cassette(file).save(entries, complete=True)
+    assert {key: line_of(kept) for key, kept in Cassette(file).entries.items()} == {
+        key: line_of(kept) for key, kept in entries.items()
+    }
+    if entries:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        assert len(lines) == len(entries)
+
+
+def test_a_line_is_an_entry_that_can_be_read(file: Path) -> None:
+    """Request and reply stand in it as they are, sorted by key, and invisible characters are visible."""
+    entries = keyed(*(entry(f"Über die Brücke {n}\u202e", "größer") for n in range(5)))
+    Cassette(file).save(entries, complete=True)
+    lines = file.read_text(encoding="utf-8").split("\n")
+    assert lines.pop() == ""
+    assert [json.loads(line)["key"] for line in lines] == sorted(entries)
+    assert all("Über die Brücke" in line and "größer" in line and r"\u202e" in line for line in lines)
+
+
+def test_a_vector_stands_in_a_line_of_its_own(file: Path) -> None:
+    """Embeddings are replayed from the same file."""
+    row = embedding_row(kind="openai", model="m", text="Ponds freeze.")
+    kept = new_entry(key_of(row), row, "AACAPwAAAL8=", salt="", redact=None)
+    Cassette(file).save(keyed(kept), complete=True)
+    assert Cassette(file).entries == keyed(kept)
+
+
+GOOD = line_of(entry("good"))
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("no JSON", "Expecting value"),
+        (GOOD[:-20], "Expecting|Unterminated"),
+        ("[]", "not a JSON object"),
+        ("{}", "no field 'created'"),
+        (GOOD[:-1] + ', "headers": {}}', "unknown field 'headers'"),
+        (GOOD.replace('"text"', '"authorization"'), "the reply is not one"),
+        (GOOD.replace('"calls": 1', '"calls": -1'), "the reply is not one"),
+        (GOOD.replace('"calls": 1', '"calls": 1, "cookie": "c"'), "the reply is not one"),
+        (GOOD.replace('"key": "', '"key": "x'), "SHA-256"),
+        (GOOD.replace('"task"', '"tusk"'), "names no task"),
+        (GOOD.replace("+00:00", ""), "created must be a time with its zone"),
+        ("[" * 100_000, "not an entry"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named(file: Path, line: str, problem: str) -> None:
+    """The error says the file, the line and what is wrong with it."""
+    write(file, line_of(entry("one")), "", line)
+    with pytest.raises(CassetteError, match=problem) as raised:
+        Cassette(file).pick(["k"])
+    assert str(raised.value).startswith(f"{file}:3: ")
+    assert (raised.value.file, raised.value.line) == (file, 3)
+
+
+def test_bytes_that_are_no_text_are_named(file: Path) -> None:
+    """A file in another encoding is an error of its line, not a traceback."""
+    write(file, GOOD)
+    file.write_bytes(file.read_bytes() + "Brücke".encode("latin-1"))
+    with pytest.raises(CassetteError, match=":2: "):
+        _ = Cassette(file).entries
+
+
+def test_a_folder_is_no_cassette(tmp_path: Path) -> None:
+    """The error names it."""
+    with pytest.raises(CassetteError) as raised:
+        _ = Cassette(tmp_path).entries
+    assert str(raised.value).startswith(f"{tmp_path}: ")
+
+
+@pytest.mark.parametrize("mark", ["<<<<<<< HEAD", "=======", ">>>>>>> other", "||||||| base"])
+def test_an_unresolved_merge_is_named(file: Path, mark: str) -> None:
+    """What git left behind is called by its name."""
+    write(file, GOOD, mark)
+    with pytest.raises(CassetteError, match=r":2: a merge was left unresolved"):
+        _ = Cassette(file).entries
+
+
+def test_lines_of_two_branches_merge_as_text(file: Path) -> None:
+    """Any order, either line end, a byte order mark, and for a key that stands twice the entry made last."""
+    old = entry("both", "old", created="2026-01-01T00:00:00+00:00")
+    new = entry("both", "new", created="2026-01-01T01:00:00+01:00")
+    newest = entry("both", "newest", created="2026-01-01T00:30:00+00:00")
+    lines = [line_of(each) for each in (newest, entry("mine"), old, new, entry("theirs"))]
+    for order in (lines, lines[::-1]):
+        write(file)
+        file.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(order).encode())
+        assert Cassette(file).entries == keyed(newest, entry("mine"), entry("theirs"))
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_git_merges_what_two_branches_recorded(tmp_path: Path) -> None:
+    """Two branches that recorded different answers merge without a hand, where their lines are not neighbours."""
+    common = sorted((entry(f"common {n}") for n in range(20)), key=lambda each: each.key)
+    sides = [entry(f"side {n}") for n in range(40)]
+    left = next(each for each in sides if common[0].key < each.key < common[5].key)
+    right = next(each for each in sides if common[10].key < each.key < common[15].key)
+    files = {name: tmp_path / name for name in ("base", "ours", "theirs")}
+    for name, extra in (("base", ()), ("ours", (left,)), ("theirs", (right,))):
+        Cassette(files[name]).save(keyed(*common, *extra), complete=True)
+    merged = subprocess.run(
+        ["git", "merge-file", "-p", *(str(files[name]) for name in ("ours", "base", "theirs"))],  # noqa: S607 - the user's own
+        capture_output=True,
+        check=True,
+    )
+    files["base"].write_bytes(merged.stdout)
+    assert Cassette(files["base"]).entries == keyed(*common, left, right)
+
+
+def test_a_full_run_drops_what_nothing_used(file: Path) -> None:
+    """The file holds what the suite needs, unless it is told to keep the rest."""
+    Cassette(file).save(keyed(entry("one"), entry("two")), complete=True)
+    kept = Cassette(file).save(keyed(entry("two"), entry("three")), complete=True, keep=True)
+    assert (kept.added, kept.dropped, kept.entries) == (1, 0, 3)
+    saved = Cassette(file).save(keyed(entry("two")), complete=True)
+    assert (saved.added, saved.dropped, saved.entries) == (0, 2, 1)
+    assert Cassette(file).entries == keyed(entry("two"))
+
+
+def test_a_partial_run_only_adds(file: Path) -> None:
+    """A selection of tests says nothing about the entries of the others."""
+    Cassette(file).save(keyed(entry("one")), complete=True)
+    Cassette(file).save(keyed(entry("two")), complete=False)
+    assert Cassette(file).entries == keyed(entry("one"), entry("two"))
+
+
+def test_a_run_that_used_nothing_drops_nothing(file: Path) -> None:
+    """A run without a judged test does not empty the file, nor make one."""
+    assert not Cassette(file).save({}, complete=True).written
+    assert not file.exists()
+    Cassette(file).save(keyed(entry("one")), complete=True)
+    assert Cassette(file).save({}, complete=True).entries == 1
+
+
+def test_an_unchanged_file_is_not_touched(file: Path) -> None:
+    """A run that used what is there leaves nothing to commit, also where git changes line ends."""
+    entries = keyed(entry("one"), entry("two"))
+    Cassette(file).save(entries, complete=True)
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    before = file.stat()
+    assert not Cassette(file).save(entries, complete=True).written
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_file_out_of_order_is_put_in_order(file: Path) -> None:
+    """After a merge the next run sorts the lines and drops the doubles."""
+    entries = keyed(entry("one"), entry("two"))
+    lines = [line_of(entries[key]) for key in sorted(entries, reverse=True)]
+    write(file, *lines, lines[0])
+    assert Cassette(file).save(entries, complete=True).written
+    assert file.read_text(encoding="utf-8").splitlines() == lines[::-1]
+
+
+def test_what_was_added_meanwhile_is_kept(file: Path) -> None:
+    """A partial run adds to the file as it is now, not as it was when the run began."""
+    early = Cassette(file)
+    assert early.entries == {}
+    Cassette(file).save(keyed(entry("other")), complete=False)
+    early.save(keyed(entry("mine")), complete=False)
+    assert Cassette(file).entries == keyed(entry("other"), entry("mine")) == early.entries
+
+
+def test_a_failed_write_leaves_the_old_file_whole(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing half written is left, under this name or another."""
+    Cassette(file).save(keyed(entry("one")), complete=True)
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="No space"):
+        Cassette(file).save(keyed(entry("two")), complete=True)
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+    assert Cassette(file).entries == keyed(entry("one"))
+
+
+def test_a_cassette_is_as_public_as_other_files(file: Path) -> None:
+    """It is made to be committed: a new one follows the umask, an old one keeps its mode."""
+    before = os.umask(0o022)
+    try:
+        Cassette(file).save(keyed(entry("one")), complete=True)
+        assert stat.S_IMODE(file.stat().st_mode) == 0o644
+        file.chmod(0o640)
+        Cassette(file).save(keyed(entry("two")), complete=True)
+        assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        entry(f"Use {MODEL_KEY} to log in."),
+        entry("clean", json.dumps({"claims": [f"The key is {MODEL_KEY}"]})),
+        entry("clean", schema={"description": f"Authorization: Bearer {'0aB' * 10}"}),
+        entry("clean", parameters={"user": "ghp_" + "a1" * 18}),
+    ],
+    ids=["prompt", "reply", "schema", "parameters"],
+)
+def test_what_looks_like_a_key_is_refused_with_the_tests_name(file: Path, leak: Entry) -> None:
+    """A secret in what is about to be committed is left out; the rest is written."""
+    tests = {leak.key: "test_bot.py::test_login"}
+    saved = Cassette(file).save(keyed(leak, entry("fine")), complete=True, tests=tests)
+    assert Cassette(file).entries == keyed(entry("fine"))
+    (refusal,) = saved.refused
+    assert str(refusal).startswith("test_bot.py::test_login: the list_claims answer")
+    assert MODEL_KEY not in str(refusal)
+    assert MODEL_KEY not in file.read_text()
+
+
+def test_what_stands_in_the_file_already_is_not_refused(file: Path) -> None:
+    """Somebody who put it there by hand has decided; the next run does not take it out in silence."""
+    leak = entry(MODEL_KEY)
+    write(file, line_of(leak))
+    assert Cassette(file).save(keyed(leak), complete=True).refused == ()
+    assert Cassette(file).entries == keyed(leak)
+
+
+def test_a_vector_that_spells_a_key_by_chance_is_none(file: Path) -> None:
+    """Base64 of numbers is not searched."""
+    row = embedding_row(kind="openai", model="m", text="Ponds freeze.")
+    kept = new_entry(key_of(row), row, "AIza" + "B" * 36, salt="", redact=None)
+    assert Cassette(file).save(keyed(kept), complete=True).refused == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a task-oriented-and-thoroughly-tested-approach-2",
+        "sk-learn pipelines, sk-something-hyphenated-without-numerals",
+        "the bearer of this letter, bearer bonds of 1923",
+        "risk-0123456789012345678901",
+        "AKIA is a prefix",
+        "a1" * 32,
+    ],
+)
+def test_ordinary_words_are_no_keys(text: str) -> None:
+    """Hyphenated words, digests and talk about keys are recorded like any other text."""
+    assert find_credential(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sk-" + "a1" * 24,
+        "sk-ant-api03-" + "A_b-1" * 10,
+        "Authorization: Bearer eyJhbGciOi.J9x0-123456789",
+        "github_pat_" + "1A" * 20,
+        "xoxb-123456789012-abcdef",
+        "AKIA" + "A1B2" * 4,
+        "AIza" + "aB1-_" * 7,
+        "pypi-" + "AgEI" * 12,
+        "eyJ" + "A1" * 10 + ".eyJ" + "B2" * 10 + ".c2ln",
+        "-----BEGIN RSA " + "PRIVATE KEY-----",
+        '{"token": "hf_' + "aB1" * 10 + '"}',
+    ],
+)
+def test_secrets_of_many_makers_are_found(text: str) -> None:
+    """And no more of them is shown than tells which one it is."""
+    found = find_credential(text)
+    assert found is not None
+    assert len(found) < 40
+
+
+def test_the_nearest_prompt_of_the_task_is_found(file: Path) -> None:
+    """Out of many entries it is the one with the fewest changes, and never one of another task."""
+    story = "\n".join(f"{n}: sentence number {n} about ponds" for n in range(30))
+    near = entry(story.replace("number 7", "number seven"))
+    # As long as the prompt that is asked for, which the nearest is not.
+    far = [entry((f"Something else, number {n:03d}.\n" * 50)[: len(story)]) for n in range(200)]
+    other = entry(story, task="verify_claims")
+    cassette = Cassette(write(file, *(line_of(each) for each in (*far, near, other))))
+    nearest = cassette.nearest(entry(story).request)
+    assert nearest is not None
+    assert nearest.entry == near
+    assert 0.9 < nearest.similarity < 1
+    changed = [line for line in nearest.difference if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    assert changed == ["-7: sentence number seven about ponds", "+7: sentence number 7 about ponds"]
+
+
+def test_another_model_is_seen_in_the_difference(file: Path) -> None:
+    """A miss for a reason outside of the prompt shows that reason."""
+    cassette = Cassette(write(file, line_of(entry("one"))))
+    nearest = cassette.nearest(entry("one", model="judge-2").request)
+    assert nearest is not None
+    assert {"-model: judge-1", "+model: judge-2"} <= set(nearest.difference)
+
+
+def test_without_entries_of_the_task_nothing_is_near(file: Path) -> None:
+    """A miss then says that the task was never recorded."""
+    asked = entry("one").request
+    assert Cassette(file).nearest(asked) is None
+    text = explain_miss(asked, None)
+    assert "never recorded: list_claims (openai:judge-1)" in text
+    assert "no request of list_claims is recorded at all" in text
+
+
+def test_a_difference_stays_readable() -> None:
+    """A change deep in a long line is shown with its surroundings; a long diff is cut."""
+    words = " ".join(f"word{n}" for n in range(500))
+    old, new = difference([words], [words.replace("word250 ", "WORD ")], ("a", "b"))[-2:]
+    assert "word250" in old
+    assert "WORD" in new
+    assert max(len(old), len(new)) < 170
+    assert len(difference([f"{n}" for n in range(500)], ["none"], ("a", "b"))) <= 41
+
+
+def test_a_difference_steers_no_terminal() -> None:
+    """Controls in a prompt do not reach the screen."""
+    assert "\x1b" not in "".join(difference(["a\x1b[31m"], ["b\x1b[31m"], ("a", "b")))
+
+
+@given(st.text(max_size=400), st.text(max_size=400))
+def test_a_difference_can_be_made_of_anything(old: str, new: str) -> None:
+    """No pair of texts breaks it, and equal ones have none."""
+    assert (difference([old], [new], ("a", "b")) == ()) == (old == new)

@@ -1,0 +1,225 @@
+"""The `ragmetrics cache` command."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+import pytest_ragmetrics
+from pytest_ragmetrics.cache.cassette import Cassette
+from pytest_ragmetrics.cache.entry import Entry, new_entry
+from pytest_ragmetrics.cache.key import key_of
+from pytest_ragmetrics.cache.maintenance import default_folder, read_age
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.judges.judge import Reply
+
+NOW = datetime.now(timezone.utc).isoformat(timespec="seconds")
+OLD = "2020-02-01T00:00:00+00:00"
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+def entry(number: int, text: str = "{}", *, created: str = NOW) -> Entry:
+    """Return an entry whose request is told from others by a number."""
+    row = {"task": "list_claims", "model": "judge-1", "number": number}
+    reply = Reply(text=text, prompt_tokens=1000)
+    return replace(new_entry(key_of(row), row, reply, salt="", redact=None), created=created)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make a cache of two entries, one of them old."""
+    with Store(tmp_path / "cache") as store:
+        store.put_many([entry(1, created=OLD), entry(2)])
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def call(folder: Path, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call a command on that cache; returns status, output and errors."""
+
+    def run(command: str, *arguments: str | Path, on: Path = folder) -> tuple[int, str, str]:
+        status = main(["cache", "--dir", str(on), command, *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def entries(folder: Path) -> dict[str, Entry]:
+    """Return what a cache holds."""
+    with Store(folder) as store:
+        return {kept.key: kept for kept in store}
+
+
+def tamper(folder: Path) -> None:
+    """Make one entry unreadable."""
+    with closing(sqlite3.connect(folder / "cache.db")) as connection, connection:
+        connection.execute("UPDATE Cache SET mode = 4, value = x'80' WHERE key = ?", (entry(1).key,))
+
+
+def test_stats_says_what_is_there(call: Call, folder: Path) -> None:
+    """Entries, size, times, tokens, and how many of each task and model."""
+    status, out, err = call("stats")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{folder}: 2 entries, ")
+    assert "made 2020-02-01 to 2" in out
+    assert "2,000 prompt and 0 completion tokens" in out
+    assert "list_claims  judge-1  2" in out
+
+
+def test_verify_finds_and_drops_what_is_unsound(call: Call, folder: Path) -> None:
+    """The status tells a script, the output which entry it is."""
+    assert call("verify") == (0, f"{folder}: 2 entries, all sound\n", "")
+    tamper(folder)
+    status, out, err = call("verify")
+    assert (status, out) == (1, "")
+    assert f"{entry(1).key}: it asks to be unpickled" in err
+    assert call("stats")[0] == 1
+    status, out, err = call("verify", "--remove")
+    assert (status, err) == (0, "")
+    assert "removed 1 entry" in out
+    assert call("verify")[0] == 0
+    assert set(entries(folder)) == {entry(2).key}
+
+
+def test_prune_drops_the_old(call: Call, folder: Path) -> None:
+    """An age is a number and a unit."""
+    assert call("prune", "--older-than", "99999w") == (0, f"{folder}: dropped 0 entries, kept 2\n", "")
+    assert call("prune", "--older-than", "30d") == (0, f"{folder}: dropped 1 entry, kept 1\n", "")
+    assert set(entries(folder)) == {entry(2).key}
+
+
+@pytest.mark.parametrize("age", ["30", "d", "-1d", "1.5h", "30 d", "30y", "²d", "9" * 30 + "d", ""])
+def test_an_age_that_is_none_is_a_usage_error(call: Call, age: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error shows what an age looks like, and nothing is dropped."""
+    with pytest.raises(SystemExit) as ended:
+        call("prune", f"--older-than={age}")
+    assert ended.value.code == 2
+    assert "length of time" in capsys.readouterr().err or age.startswith("9")
+
+
+@pytest.mark.parametrize(("age", "hours"), [("90m", 1.5), ("12h", 12), ("30d", 720), ("2w", 336)])
+def test_ages_are_read(age: str, hours: float) -> None:
+    """Minutes, hours, days and weeks."""
+    assert read_age(age).total_seconds() == hours * 3600
+
+
+def test_clear_drops_everything(call: Call, folder: Path) -> None:
+    """And says how much."""
+    assert call("clear") == (0, f"{folder}: dropped 2 entries\n", "")
+    assert entries(folder) == {}
+
+
+def test_what_is_exported_can_be_imported(call: Call, folder: Path, tmp_path: Path) -> None:
+    """A cache moves to another machine as a cassette."""
+    file = tmp_path / "all.jsonl"
+    assert call("export", file) == (0, f"{file}: 2 entries\n", "")
+    assert call("import", file, on=tmp_path / "other") == (0, f"{file}: took 2 of 2 entries\n", "")
+    assert entries(tmp_path / "other") == entries(folder)
+
+
+def test_export_replaces_the_file(call: Call, folder: Path, tmp_path: Path) -> None:
+    """What the cache does not hold is not in it afterwards."""
+    file = tmp_path / "all.jsonl"
+    Cassette(file).save({entry(9).key: entry(9)}, complete=True)
+    call("export", file)
+    assert Cassette(file).entries == entries(folder)
+
+
+def test_export_refuses_secrets(call: Call, folder: Path, tmp_path: Path) -> None:
+    """The rest is written, the status is an error, and the secret is in neither."""
+    secret = "sk-proj-" + "a1B2" * 8
+    with Store(folder) as store:
+        store.put(entry(3, f'{{"claims": ["{secret}"]}}'))
+    status, _, err = call("export", tmp_path / "all.jsonl")
+    assert status == 1
+    assert f"the list_claims answer {entry(3).key[:8]} was not recorded" in err
+    assert secret not in err + (tmp_path / "all.jsonl").read_text()
+    assert len(Cassette(tmp_path / "all.jsonl").entries) == 2
+
+
+def test_import_keeps_what_was_made_last(call: Call, folder: Path, tmp_path: Path) -> None:
+    """Of several files and the cache, the newest answer to a question stays."""
+    newer = entry(1, "newer", created="2030-01-01T00:00:00+00:00")
+    older = entry(2, "older", created=OLD)
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    Cassette(files[0]).save({newer.key: newer, older.key: older}, complete=True)
+    Cassette(files[1]).save({entry(1).key: entry(1, "between", created="2025-01-01T00:00:00+00:00")}, complete=True)
+    status, out, _ = call("import", *files)
+    assert (status, out) == (0, f"{files[0]}: took 1 of 2 entries\n{files[1]}: took 0 of 1 entry\n")
+    assert entries(folder)[newer.key] == newer
+    assert entries(folder)[older.key].answer().text == "{}"
+
+
+def test_a_cassette_that_cannot_be_read_is_named(call: Call, tmp_path: Path) -> None:
+    """File and line, on standard error, without a traceback."""
+    (tmp_path / "c.jsonl").write_text("\nno JSON\n")
+    status, out, err = call("import", tmp_path / "c.jsonl")
+    assert (status, out) == (1, "")
+    assert err.startswith(f"ragmetrics: {tmp_path / 'c.jsonl'}:2: ")
+    assert "there is no such cassette" in call("import", tmp_path / "none.jsonl")[2]
+
+
+@pytest.mark.parametrize(
+    "command", [("stats",), ("verify",), ("clear",), ("prune", "--older-than=1d"), ("export", "f")]
+)
+def test_a_missing_cache_is_an_error_and_stays_missing(call: Call, tmp_path: Path, command: tuple[str, ...]) -> None:
+    """A folder with a typing error in it is noticed, and not made."""
+    status, out, err = call(*command, on=tmp_path / "tpyo")
+    assert (status, out, err) == (1, "", f"ragmetrics: {tmp_path / 'tpyo'}: there is no cache\n")
+    assert not (tmp_path / "tpyo").exists()
+
+
+def test_a_broken_cache_is_an_error(call: Call, folder: Path) -> None:
+    """A database that is none is reported, not raised."""
+    (folder / "cache.db").write_bytes(b"no database" * 1000)
+    for command in ("stats", "verify", "clear"):
+        assert "not a database" in call(command)[2]
+
+
+def test_the_folder_is_found_from_below(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Like git, the command works anywhere in the project; the environment decides before that."""
+    monkeypatch.delenv("RAGMETRICS_CACHE_DIR", raising=False)
+    project = folder.parent / "project"
+    (project / ".ragmetrics").mkdir(parents=True)
+    (project / "tests" / "deep").mkdir(parents=True)
+    monkeypatch.chdir(project / "tests" / "deep")
+    assert default_folder() == project / ".ragmetrics"
+    monkeypatch.setenv("RAGMETRICS_CACHE_DIR", str(folder))
+    assert default_folder() == folder
+
+
+def test_it_is_a_command_of_its_own(folder: Path) -> None:
+    """Started as a process it prints, ends with the status, and imports neither pytest nor a provider."""
+    script = """
+import sys
+from pytest_ragmetrics.cli import main
+status = main(sys.argv[1:])
+heavy = {"pytest", "openai", "numpy", "jinja2"} & set(sys.modules)
+sys.exit(status if not heavy else str(heavy))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(pytest_ragmetrics.__file__).parent.parent)}
+    command = [sys.executable, "-W", "error", "-c", script, "cache", "--dir", str(folder), "stats"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "2 entries" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["cache"], ["cache", "polish"], ["cache", "prune"], ["cache", "import"]])
+def test_a_command_that_is_none_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """With the usage, and status 2."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "usage: ragmetrics" in capsys.readouterr().err

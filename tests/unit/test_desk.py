@@ -1,0 +1,603 @@
+"""The desk: each question is paid for once, in every mode, and what was paid for is never lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+
+import pytest_ragmetrics
+from pytest_ragmetrics.cache.cassette import Cassette
+from pytest_ragmetrics.cache.desk import CachingDesk
+from pytest_ragmetrics.cache.entry import CacheError, CacheUnavailableError
+from pytest_ragmetrics.cache.shelves import Mode
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.cache.used import Used
+from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError
+from pytest_ragmetrics.judges.judge import Kept, Message, Reply, Request, UnreadableReplyError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+T = TypeVar("T")
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pytest_ragmetrics.__file__).parent.parent)}
+
+#: A worker that asks twenty questions at once and embeds their texts, and notes what it pays in a file.
+WORKER = """
+import asyncio, sys
+from pathlib import Path
+import numpy as np
+from pytest_ragmetrics.cache.desk import CachingDesk
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.judges.judge import Reply, Request
+
+folder, mode, run = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+
+def pay(what):
+    with (folder / "till").open("a") as till:
+        till.write(what + "\\n")
+
+class Embedder:
+    name, kind, model = "custom:v", "custom", "v"
+    async def aembed(self, texts):
+        await asyncio.sleep(0.02)
+        for text in texts:
+            pay("vector " + text)
+        return np.array([[len(text), 1.0] for text in texts])
+
+async def main(store):
+    desk = CachingDesk(store=store, mode=mode, run=run)
+    async def ask(n):
+        request = Request(task="t", kind="k", model="m", messages=({"role": "user", "content": f"Question {n}"},),
+                          schema={}, parameters={})
+        async def fetch():
+            await asyncio.sleep(0.02)
+            pay(f"answer {n}")
+            return Reply(text=f"{n}")
+        return (await desk.obtain(request, fetch)).reply.text
+    answers = await asyncio.gather(*(ask(n % 20) for n in range(60)))
+    assert answers == [str(n % 20) for n in range(60)]
+    texts = ["x" * n for n in range(1, 21)]
+    vectors = await asyncio.gather(*(desk.embed(Embedder(), texts[n:n + 4]) for n in range(17)))
+    assert all(v.tolist() == [[n + k, 1.0] for k in range(1, 5)] for n, v in enumerate(vectors))
+
+with Store(folder / "cache") as store:
+    asyncio.run(main(store))
+"""
+
+
+def request(text: str = "Do ponds freeze?", **change: Any) -> Request:
+    """Return a request for judgement."""
+    made = Request(
+        task="list_claims",
+        kind="openai",
+        model="judge-1",
+        messages=(Message(role="user", content=text),),
+        schema={"type": "object"},
+        parameters={"temperature": 0},
+    )
+    return replace(made, **change)
+
+
+class Provider:
+    """Answers everything, and counts what it is asked."""
+
+    def __init__(self, *, delay: float = 0.0, error: Exception | None = None) -> None:
+        self.asked = 0
+        self.begun = asyncio.Event()
+        self.delay = delay
+        self.error = error
+        self.text = '{"claims": []}'
+
+    async def __call__(self) -> Reply:
+        """Answer."""
+        self.asked += 1
+        self.begun.set()
+        await asyncio.sleep(self.delay)
+        if self.error is not None:
+            raise self.error
+        return Reply(text=self.text, prompt_tokens=100, completion_tokens=7, calls=2)
+
+
+class Embedder:
+    """Measures a text, and remembers what it was asked."""
+
+    name = "openai:vectors-1"
+    kind = "openai"
+    model = "vectors-1"
+
+    def __init__(self, width: int = 3, dimensions: int | None = None) -> None:
+        self.asked: list[list[str]] = []
+        self.width = width
+        self.dimensions = dimensions
+
+    async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one vector a text."""
+        import numpy as np
+
+        self.asked.append(list(texts))
+        return np.array([[len(text), 0.1, *[1.0] * (self.width - 2)] for text in texts], dtype=np.float32)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Open a store in a folder that does not exist yet."""
+    with Store(tmp_path / "cache") as opened:
+        yield opened
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Iterator[Store]:
+    """Open a store that exists and cannot be used."""
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    (folder / "cache.db").write_bytes(b"no database" * 1000)
+    with Store(folder) as opened:
+        yield opened
+
+
+def run(awaitable: Awaitable[T]) -> T:
+    """Run to the end, on a loop of its own."""
+
+    async def main() -> T:
+        return await asyncio.wait_for(awaitable, 60)
+
+    return asyncio.run(main())
+
+
+def ask(desk: CachingDesk, provider: Provider, asked: Request | None = None) -> Kept:
+    """Ask once."""
+    return run(desk.obtain(asked or request(), provider))
+
+
+def test_the_second_time_is_free(store: Store) -> None:
+    """An answer, with the tokens it took, comes back from the store in the same run and the next."""
+    provider = Provider()
+    desk = CachingDesk(store=store)
+    first = ask(desk, provider)
+    assert (first.cached, first.reply.prompt_tokens, first.reply.calls) == (False, 100, 2)
+    assert ask(desk, provider) == replace(first, cached=True)
+    assert ask(CachingDesk(store=store), provider) == replace(first, cached=True)
+    assert provider.asked == 1
+    assert (desk.judged.calls, desk.judged.cached) == (2, 1)
+
+
+def test_another_vote_and_another_salt_are_paid_for(store: Store) -> None:
+    """Independent samples stay independent, and salted caches apart."""
+    provider = Provider()
+    ask(CachingDesk(store=store), provider)
+    assert not ask(CachingDesk(store=store), provider, request(vote=1)).cached
+    assert not ask(CachingDesk(store=store, salt="mine"), provider).cached
+    assert ask(CachingDesk(store=store, salt="mine"), provider).cached
+    assert store.verify() == []
+
+
+def test_many_at_once_pay_once(store: Store) -> None:
+    """One of them is told that it was not cached."""
+
+    async def story() -> None:
+        provider = Provider(delay=0.05)
+        desk = CachingDesk(store=store)
+        kept = await asyncio.gather(*(desk.obtain(request(), provider) for _ in range(30)))
+        assert provider.asked == 1
+        assert [each.cached for each in kept].count(False) == 1
+        assert (desk.judged.calls, desk.judged.cached) == (2, 29)
+
+    run(story())
+
+
+def test_an_error_is_not_kept(store: Store) -> None:
+    """What failed is asked again."""
+    desk = CachingDesk(store=store)
+    with pytest.raises(JudgeError, match="overloaded"):
+        ask(desk, Provider(error=JudgeError("overloaded")))
+    assert not ask(desk, Provider()).cached
+
+
+def test_a_reply_that_cannot_be_used_is_counted(store: Store) -> None:
+    """It was paid for although there is nothing to keep."""
+    desk = CachingDesk(store=store)
+    with pytest.raises(UnreadableReplyError):
+        ask(desk, Provider(error=UnreadableReplyError("nonsense", spent=Reply(text="", calls=2))))
+    assert desk.judged.calls == 2
+    assert store.count() == 0
+
+
+def test_off_keeps_nothing_and_finds_nothing(store: Store) -> None:
+    """Every question is asked, each time."""
+    provider = Provider()
+    desk = CachingDesk(store=store, mode="off")
+    assert not ask(desk, provider).cached
+    assert not ask(desk, provider).cached
+    embedder = Embedder()
+    run(desk.embed(embedder, ["a", "b"]))
+    run(desk.embed(embedder, ["a", "b"]))
+    assert (desk.judged.calls, desk.embedded.calls, len(embedder.asked)) == (4, 2, 2)
+    assert not store.exists()
+
+
+def test_refresh_pays_once_a_run(store: Store) -> None:
+    """The old answer is replaced, and the new one serves the rest of the run, in every process of it."""
+    provider = Provider()
+    ask(CachingDesk(store=store), provider)
+    provider.text = '{"claims": ["new"]}'
+    desk = CachingDesk(store=store, mode="refresh", run="today")
+    kept = [
+        ask(desk, provider),
+        ask(desk, provider),
+        ask(CachingDesk(store=store, mode="refresh", run="today"), provider),
+    ]
+    assert [each.cached for each in kept] == [False, True, True]
+    assert {each.reply.text for each in kept} == {provider.text}
+    assert ask(CachingDesk(store=store), provider).reply.text == provider.text
+    assert not ask(CachingDesk(store=store, mode="refresh", run="tomorrow"), provider).cached
+    assert provider.asked == 3
+
+
+def test_a_failed_refresh_keeps_the_old_answer(store: Store) -> None:
+    """What is there is only replaced by something better."""
+    ask(CachingDesk(store=store), Provider())
+    with pytest.raises(JudgeError):
+        ask(CachingDesk(store=store, mode="refresh"), Provider(error=JudgeError("down")))
+    assert ask(CachingDesk(store=store), Provider()).cached
+
+
+def test_replay_never_calls(store: Store) -> None:
+    """What was recorded is found; anything else is an error that shows the nearest prompt and the difference."""
+    provider = Provider()
+    ask(CachingDesk(store=store), provider)
+    desk = CachingDesk(store=store, mode="replay")
+    assert ask(desk, provider).cached
+    with pytest.raises(CacheMissError) as raised:
+        ask(desk, provider, request("Do lakes freeze?"))
+    assert {"-Do ponds freeze?", "+Do lakes freeze?"} <= set(str(raised.value).splitlines())
+    assert "--rag-cache=auto" in str(raised.value)
+    with pytest.raises(CacheMissError, match="no request of verify_claims is recorded"):
+        ask(desk, provider, request(task="verify_claims"))
+    assert provider.asked == 1
+
+
+def test_replay_from_a_cassette_needs_no_store(store: Store, tmp_path: Path) -> None:
+    """A fresh checkout replays without leaving a folder behind."""
+    cassette = Cassette(tmp_path / "c.jsonl")
+    desk = CachingDesk(store=store, cassette=cassette)
+    ask(desk, Provider())
+    desk.save(complete=True)
+    with Store(tmp_path / "none") as empty:
+        replaying = CachingDesk(store=empty, cassette=Cassette(cassette.file), mode="replay")
+        assert ask(replaying, Provider()).cached
+        with pytest.raises(CacheMissError, match="nearest recorded request"):
+            ask(replaying, Provider(), request("Else?"))
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_store_that_cannot_be_used_costs_one_warning(tmp_path: Path) -> None:
+    """The run goes on, and within it nothing is paid for twice."""
+    (tmp_path / "file").write_text("")
+    warned: list[str] = []
+    provider = Provider()
+    with Store(tmp_path / "file" / "cache") as store:
+        desk = CachingDesk(store=store, warn=warned.append)
+        assert [ask(desk, provider).cached for _ in range(3)] == [False, True, True]
+        ask(desk, provider, request("Else?"))
+    assert provider.asked == 2
+    (warning,) = warned
+    assert str(tmp_path / "file" / "cache") in warning
+    assert "without a local cache" in warning
+
+
+def test_without_a_listener_the_warning_is_one_of_python(broken: Store) -> None:
+    """A script hears of it the usual way."""
+    with pytest.warns(UserWarning, match="without a local cache"):
+        ask(CachingDesk(store=broken), Provider())
+
+
+def test_in_replay_a_broken_store_is_an_error(broken: Store, tmp_path: Path) -> None:
+    """A replay that cannot read must not pretend that nothing was recorded; the cassette is read all the same."""
+    with pytest.raises(CacheUnavailableError, match="not a database"):
+        ask(CachingDesk(store=broken, mode="replay"), Provider())
+    cassette = Cassette(tmp_path / "c.jsonl")
+    recording = CachingDesk(store=None, cassette=cassette)
+    ask(recording, Provider())
+    recording.save(complete=True)
+    assert ask(CachingDesk(store=broken, cassette=cassette, mode="replay"), Provider()).cached
+
+
+def test_a_store_that_breaks_while_writing_loses_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk costs a warning; the answer that was just paid for is handed out and used again."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    warned: list[str] = []
+    desk = CachingDesk(store=store, warn=warned.append)
+    ask(desk, Provider())
+    monkeypatch.setattr(Store, "_write", fail)
+    assert not ask(desk, Provider(), request("Else?")).cached
+    assert ask(desk, Provider(), request("Else?")).cached
+    assert len(warned) == 1
+
+
+def test_a_tampered_entry_is_an_error_in_every_mode(store: Store) -> None:
+    """It is neither used nor paid for anew in silence."""
+    ask(CachingDesk(store=store), Provider())
+    with closing(sqlite3.connect(store.database)) as connection, connection:
+        connection.execute("UPDATE Cache SET mode = 4, value = x'80'")
+    modes: tuple[Mode, ...] = ("auto", "replay")
+    for mode in modes:
+        with pytest.raises(CacheError, match="tampered"):
+            ask(CachingDesk(store=store, mode=mode), Provider())
+
+
+def test_the_cassette_comes_before_the_store(store: Store, tmp_path: Path) -> None:
+    """What is committed decides, so that everybody gets the same answers."""
+    cassette = Cassette(tmp_path / "c.jsonl")
+    provider = Provider()
+    provider.text = '{"claims": ["committed"]}'
+    recording = CachingDesk(store=None, cassette=cassette)
+    ask(recording, provider)
+    recording.save(complete=True)
+    provider.text = '{"claims": ["local"]}'
+    ask(CachingDesk(store=store), provider)
+    assert "committed" in ask(CachingDesk(store=store, cassette=cassette), provider).reply.text
+
+
+def test_a_run_records_what_it_used(store: Store, tmp_path: Path) -> None:
+    """From the store or fetched, judged or embedded: all of it, and of a full run nothing else."""
+    ask(CachingDesk(store=store), Provider(), request("earlier"))
+    ask(CachingDesk(store=store), Provider(), request("not used"))
+    cassette = Cassette(tmp_path / "c.jsonl")
+    desk = CachingDesk(store=store, cassette=cassette)
+    for text in ("earlier", "now"):
+        ask(desk, Provider(), request(text))
+    run(desk.embed(Embedder(), ["a text"]))
+    with pytest.raises(JudgeError):
+        ask(desk, Provider(error=JudgeError("down")), request("failed"))
+    saved = desk.save(complete=True)
+    assert saved is not None
+    assert saved.entries == 3
+    second = CachingDesk(store=None, cassette=Cassette(cassette.file), mode="replay")
+    assert ask(second, Provider(), request("earlier")).cached
+    assert run(second.embed(Embedder(), ["a text"])).tolist() == run(Embedder().aembed(["a text"])).tolist()
+
+
+def test_without_a_cassette_there_is_nothing_to_save(store: Store) -> None:
+    """And nothing is remembered for one."""
+    desk = CachingDesk(store=store)
+    ask(desk, Provider())
+    assert desk.save(complete=True) is None
+    assert desk.used.tests == {}
+
+
+def test_workers_hand_over_what_they_used(store: Store, broken: Store, tmp_path: Path) -> None:
+    """The controller writes for all: keys cross as JSON, and whole entries where a worker could store none."""
+    cassette = Cassette(tmp_path / "c.jsonl")
+    parts = []
+    for number, shelf in enumerate((store, broken)):
+        test = f"test_{number}"
+        worker = CachingDesk(store=shelf, cassette=cassette, asker=partial(str, test), warn=lambda _: None)
+        ask(worker, Provider(), request(f"asked by {number}"))
+        parts.append(Used.from_row(json.loads(json.dumps(worker.used.to_row()))))
+    assert [list(part.tests.values()) for part in parts] == [["test_0"], ["test_1"]]
+    assert [len(part.loose) for part in parts] == [0, 1]
+    saved = CachingDesk(store=store, cassette=cassette).save(complete=True, others=parts)
+    assert saved is not None
+    assert saved.entries == 2
+
+
+def test_a_refreshing_run_records_the_new_answers(store: Store, tmp_path: Path) -> None:
+    """And for a question whose refresh failed, the answer that was recorded before."""
+    cassette = Cassette(tmp_path / "c.jsonl")
+    desk = CachingDesk(store=store, cassette=cassette)
+    for text in ("one", "two"):
+        ask(desk, Provider(), request(text))
+    desk.save(complete=True)
+    refreshing = CachingDesk(store=store, cassette=cassette, mode="refresh")
+    new = Provider()
+    new.text = '{"claims": ["new"]}'
+    ask(refreshing, new, request("one"))
+    with pytest.raises(JudgeError):
+        ask(refreshing, Provider(error=JudgeError("down")), request("two"))
+    refreshing.save(complete=True)
+    texts = sorted(entry.answer().text for entry in Cassette(cassette.file).entries.values())
+    assert texts == ['{"claims": ["new"]}', '{"claims": []}']
+
+
+def test_a_secret_is_refused_with_the_name_of_the_test(store: Store, tmp_path: Path) -> None:
+    """The test that asked first is the one to look at."""
+    names = iter(["test_a.py::test_login", "test_b.py::test_other"])
+    desk = CachingDesk(store=store, cassette=Cassette(tmp_path / "c.jsonl"), asker=lambda: next(names))
+    for _ in range(2):
+        ask(desk, Provider(), request("Log in with sk-proj-" + "a1B2" * 8))
+    saved = desk.save(complete=True)
+    assert saved is not None
+    assert [refusal.test for refusal in saved.refused] == ["test_a.py::test_login"]
+
+
+def test_what_is_kept_is_redacted(store: Store, tmp_path: Path) -> None:
+    """No name reaches the disk, the answer stays JSON, and live and replayed answers are the same."""
+
+    def redact(text: str) -> str:
+        return text.replace("Meadow", '"the client"')
+
+    provider = Provider()
+    provider.text = '{"claims": ["Mrs Meadow skates."]}'
+    cassette = Cassette(tmp_path / "c.jsonl")
+    desk = CachingDesk(store=store, cassette=cassette, redact=redact)
+    asked = request("Does Mrs Meadow skate?")
+    live = ask(desk, provider, asked)
+    run(desk.embed(Embedder(), ["Mrs Meadow"]))
+    desk.save(complete=True)
+    assert json.loads(live.reply.text) == {"claims": ['Mrs "the client" skates.']}
+    assert ask(CachingDesk(store=store, redact=redact), provider, asked) == replace(live, cached=True)
+    store.close()
+    kept = cassette.file.read_bytes() + b"".join(path.read_bytes() for path in store.folder.glob("cache.db*"))
+    assert b"Meadow" not in kept
+    with pytest.raises(CacheMissError) as raised:
+        ask(CachingDesk(store=store, mode="replay", redact=redact), provider, request("Does Mr Meadow skate?"))
+    assert "Meadow" not in str(raised.value)
+
+
+def test_two_prompts_that_are_redacted_to_the_same_stay_two(store: Store) -> None:
+    """The key is that of the words that were sent."""
+    provider = Provider()
+    desk = CachingDesk(store=store, redact=lambda _: "gone")
+    ask(desk, provider, request("one"))
+    assert not ask(desk, provider, request("two")).cached
+
+
+def test_a_limit_is_entered_around_each_fetch(store: Store) -> None:
+    """Not around what is found, nor around waiting for others; and what it raises stops the call."""
+    entered: list[str] = []
+
+    class Limit:
+        """Lets two through."""
+
+        async def __aenter__(self) -> None:
+            if len(entered) == 2:
+                msg = "spent"
+                raise BudgetExceededError(msg)
+            entered.append("in")
+
+        async def __aexit__(self, *_: object) -> None:
+            """Let go."""
+
+    async def story() -> None:
+        provider = Provider(delay=0.02)
+        desk = CachingDesk(store=store, limit=Limit())
+        await asyncio.gather(*(desk.obtain(request(), provider) for _ in range(5)))
+        await desk.obtain(request(), provider)
+        await desk.embed(Embedder(), ["a", "b"])
+        assert len(entered) == 2
+        with pytest.raises(BudgetExceededError):
+            await desk.obtain(request("Else?"), provider)
+        assert (await desk.obtain(request(), provider)).cached
+        assert provider.asked == 1
+
+    run(story())
+
+
+def test_an_interrupt_keeps_what_is_being_paid_for(store: Store) -> None:
+    """Requests that wait for their turn are called off, the one on its way is stored."""
+
+    async def story() -> None:
+        turn = asyncio.Semaphore(1)
+        provider = Provider(delay=0.05)
+        desk = CachingDesk(store=store, limit=turn)
+        asked = [asyncio.ensure_future(desk.obtain(request(f"Question {n}"), provider)) for n in range(10)]
+        await provider.begun.wait()
+        for each in asked:
+            each.cancel()
+        await asyncio.wait(asked)
+        await desk.settle()
+        assert provider.asked == 1
+
+    run(story())
+    assert store.count() == 1
+
+
+def test_texts_are_embedded_once_each(store: Store) -> None:
+    """What is missing is fetched in one call, doubles once, and the rows come in the order of the texts."""
+    embedder = Embedder()
+    desk = CachingDesk(store=store)
+    run(desk.embed(embedder, ["bb", "a"]))
+    vectors = run(desk.embed(embedder, ["a", "ccc", "bb", "dddd", "ccc"]))
+    assert embedder.asked == [["bb", "a"], ["ccc", "dddd"]]
+    assert vectors[:, 0].tolist() == [1, 3, 2, 4, 3]
+    assert vectors.dtype.name == "float32"
+    assert (desk.embedded.calls, desk.embedded.cached) == (2, 2)
+    assert run(desk.embed(embedder, [])).shape == (0, 0)
+
+
+def test_dimensions_are_part_of_the_question(store: Store) -> None:
+    """The same model cut down to fewer numbers gives other vectors."""
+    desk = CachingDesk(store=store)
+    assert run(desk.embed(Embedder(), ["a"])).shape == (1, 3)
+    assert run(desk.embed(Embedder(width=2, dimensions=2), ["a"])).shape == (1, 2)
+
+
+def test_vectors_that_do_not_fit_are_not_kept(store: Store) -> None:
+    """Too few, flat, empty or not finite: an error that names the embedder, and nothing stored."""
+    import numpy as np
+
+    class Wrong(Embedder):
+        """Returns what it is told to."""
+
+        async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            return self.answer
+
+        answer: npt.NDArray[np.float32]
+
+    desk = CachingDesk(store=store)
+    embedder = Wrong()
+    for answer in (np.ones((1, 3)), np.ones(2), np.ones((2, 0)), np.full((2, 3), np.nan)):
+        embedder.answer = answer.astype(np.float32)
+        with pytest.raises(JudgeError, match="openai:vectors-1"):
+            run(desk.embed(embedder, ["a", "b"]))
+    assert store.count() == 0
+
+
+def test_vectors_of_different_lengths_are_an_error(store: Store) -> None:
+    """A model that was replaced under the same name is noticed."""
+    embedder = Embedder()
+    desk = CachingDesk(store=store)
+    run(desk.embed(embedder, ["a"]))
+    embedder.width = 5
+    with pytest.raises(CacheError, match="3 to 5 numbers"):
+        run(desk.embed(embedder, ["a", "b"]))
+
+
+@pytest.mark.parametrize("mode", ["auto", "refresh"])
+def test_workers_pay_once_between_them(tmp_path: Path, mode: str) -> None:
+    """Four processes with the same twenty questions and texts pay for twenty of each, also when refreshing."""
+    command = [sys.executable, "-W", "error", "-c", WORKER, str(tmp_path), mode, "one-run"]
+    workers = [
+        subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    for worker in workers:
+        _, err = worker.communicate(timeout=120)
+        assert (worker.returncode, err) == (0, "")
+    paid = (tmp_path / "till").read_text().splitlines()
+    assert len(paid) == len(set(paid)) == 40
+
+
+def test_a_worker_killed_in_the_middle_loses_only_what_it_was_fetching(tmp_path: Path) -> None:
+    """The others go on at once and pay for the rest alone."""
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        WORKER.replace("sleep(0.02)", "sleep(0.1)"),
+        str(tmp_path),
+        "auto",
+        "r",
+    ]
+    with subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE) as victim:
+        while not (tmp_path / "till").exists():
+            assert victim.poll() is None
+        victim.kill()
+        victim.communicate()
+    with Store(tmp_path / "cache") as store:
+        kept = store.count()
+        assert store.verify() == []
+    before = (tmp_path / "till").read_text().splitlines()
+    command[4] = WORKER
+    subprocess.run(command, env=ENVIRONMENT, check=True, timeout=60)
+    paid = (tmp_path / "till").read_text().splitlines()
+    assert len(set(paid)) == 40
+    assert len(paid) - len(before) == 40 - kept

@@ -1,0 +1,516 @@
+"""The local store: what is put is found again, by anybody, and nothing in it is ever run."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import diskcache
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pytest_ragmetrics
+from pytest_ragmetrics.cache.disk import text_disk
+from pytest_ragmetrics.cache.entry import CacheError, CacheUnavailableError, Entry, new_entry
+from pytest_ragmetrics.cache.key import key_of
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.judges.judge import Reply
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pytest_ragmetrics.__file__).parent.parent)}
+
+#: What every script of another process starts with.
+PRELUDE = """
+import sys, time
+from pathlib import Path
+from pytest_ragmetrics.cache.entry import new_entry
+from pytest_ragmetrics.cache.key import key_of
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.judges.judge import Reply
+
+def entry(number, text):
+    row = {"task": "list_claims", "model": "judge-1", "number": number}
+    return new_entry(key_of(row), row, Reply(text=text), salt="", redact=None)
+
+store = Store(Path(sys.argv[1]))
+"""
+
+
+def entry(number: int, text: str = '{"claims": []}', **request: Any) -> Entry:
+    """Return an entry whose request is told from others by a number."""
+    row = {"task": "list_claims", "model": "judge-1", "number": number, **request}
+    reply = Reply(text=text, prompt_tokens=10, completion_tokens=2)
+    return replace(new_entry(key_of(row), row, reply, salt="", redact=None), created="2026-01-01T00:00:00+00:00")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Open a store in a folder that does not exist yet."""
+    with Store(tmp_path / "cache") as opened:
+        yield opened
+
+
+def tamper(store: Store, statement: str, *values: object) -> None:
+    """Change the database behind the store's back."""
+    with closing(sqlite3.connect(store.database)) as connection, connection:
+        connection.execute(statement, values)
+
+
+def start(script: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start another process that works on a store."""
+    command = [sys.executable, "-W", "error", "-c", PRELUDE + script, str(folder), *arguments]
+    return subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    """Wait for a process, which must have ended well and in silence, and return what it printed."""
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, "")
+    return out
+
+
+def mode(path: Path) -> int:
+    """Return the permission bits of a file."""
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_what_is_put_is_found_again(store: Store) -> None:
+    """An entry comes back as it was, and another key finds nothing."""
+    store.put(entry(1))
+    assert store.get(entry(1).key) == entry(1)
+    assert store.get(entry(2).key) is None
+
+
+def test_nothing_is_made_before_the_first_use(tmp_path: Path) -> None:
+    """A suite that judges nothing leaves no folder behind."""
+    with Store(tmp_path / "cache") as store:
+        assert not store.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_entries_outlive_the_store(tmp_path: Path) -> None:
+    """The next run finds what this one paid for."""
+    with Store(tmp_path / "cache") as first:
+        first.put_many([entry(1), entry(2)])
+    with Store(tmp_path / "cache") as second:
+        assert second.exists()
+        assert second.get_many([entry(n).key for n in (1, 2, 3)]) == {entry(n).key: entry(n) for n in (1, 2)}
+
+
+def test_a_closed_store_opens_again(store: Store) -> None:
+    """Closing gives back what is held; it ends nothing."""
+    store.put(entry(1))
+    store.close()
+    store.close()
+    assert store.count() == 1
+
+
+def test_an_entry_is_overwritten_by_its_key(store: Store) -> None:
+    """A refreshed answer takes the place of the old one."""
+    store.put(entry(1, "old"))
+    store.put(entry(1, "new"))
+    assert [kept.answer().text for kept in store] == ["new"]
+
+
+@given(st.text(st.characters(exclude_categories=())), st.text())
+@settings(max_examples=30, deadline=None)
+def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str, model: str) -> None:
+    """Controls, quotes, half surrogate pairs and line separators come back as they were."""
+    with Store(tmp_path_factory.mktemp("any") / "cache") as store:
+        kept = entry(1, text, model=model)
+        store.put(kept)
+        found = store.get(kept.key)
+        # Two halves of a pair that stand side by side are the character they make.
+        assert found is not None
+        assert found.answer().text == text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        assert found.request["model"] == model
+
+
+def test_a_run_can_ask_for_its_own_entries_only(store: Store) -> None:
+    """A refreshing run tells what it made from what was there."""
+    store.put_many([entry(1)], run="yesterday")
+    store.put_many([entry(2)], run="today")
+    assert set(store.get_many([entry(1).key, entry(2).key], run="today")) == {entry(2).key}
+
+
+def test_threads_may_come_and_go(store: Store) -> None:
+    """Any thread may use the store, and closing it leaves no connection of theirs behind."""
+    threads = [threading.Thread(target=store.put, args=(entry(number),)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.count() == 8
+
+
+def test_the_folder_is_private_and_out_of_the_way(store: Store) -> None:
+    """Nobody else can read it, git and backups pass it by."""
+    store.put(entry(1))
+    assert mode(store.folder) == 0o700
+    assert {mode(path) for path in store.folder.rglob("*") if path.is_file() and path.name.startswith("cache.db")} == {
+        0o600
+    }
+    assert (store.folder / ".gitignore").read_text().endswith("\n*\n")
+    assert (store.folder / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
+
+
+def test_a_folder_left_open_is_closed_again(tmp_path: Path) -> None:
+    """A cache restored from an archive gets its modes back."""
+    with Store(tmp_path / "cache") as store:
+        store.put(entry(1))
+    (tmp_path / "cache").chmod(0o755)
+    (tmp_path / "cache" / "cache.db").chmod(0o644)
+    with Store(tmp_path / "cache") as store:
+        assert store.get(entry(1).key) is not None
+    assert (mode(tmp_path / "cache"), mode(tmp_path / "cache" / "cache.db")) == (0o700, 0o600)
+
+
+def test_a_folder_with_other_things_in_it_stays_as_it_is(tmp_path: Path) -> None:
+    """Naming the project's own folder must not hide the project from git or lock others out."""
+    (tmp_path / "code.py").write_text("pass\n")
+    tmp_path.chmod(0o755)
+    with Store(tmp_path) as store:
+        store.put(entry(1))
+        assert store.get(entry(1).key) is not None
+    assert mode(tmp_path) == 0o755
+    assert not (tmp_path / ".gitignore").exists()
+
+
+def test_a_row_that_asks_to_be_unpickled_is_refused(store: Store, tmp_path: Path) -> None:
+    """What somebody wrote into the database raises, and does not run."""
+    store.put(entry(1))
+    payload = pickle.dumps(Payload(str(tmp_path / "ran")), protocol=4)
+    assert pickle.loads(payload) is None  # noqa: S301 - the payload must work, or refusing it shows nothing
+    assert (tmp_path / "ran").exists()
+    (tmp_path / "ran").rmdir()
+    tamper(store, "UPDATE Cache SET mode = 4, value = ?", payload)
+    with pytest.raises(CacheError, match="tampered"):
+        store.get(entry(1).key)
+    with pytest.raises(CacheError, match="tampered"):
+        list(store)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_key_that_asks_to_be_unpickled_is_refused(store: Store, tmp_path: Path) -> None:
+    """Going through the keys is as safe as reading the values."""
+    store.put(entry(1))
+    tamper(store, "UPDATE Cache SET raw = 0, key = ?", pickle.dumps(Payload(str(tmp_path / "ran"))))
+    with pytest.raises(CacheError, match="tampered"):
+        list(store)
+    assert not (tmp_path / "ran").exists()
+
+
+class Payload:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (self.folder,)
+
+
+@pytest.mark.parametrize("file_mode", [1, 2, 3, 4])
+def test_a_row_that_names_a_file_is_refused(store: Store, tmp_path: Path, file_mode: int) -> None:
+    """No row reads a file, inside the folder or outside of it."""
+    (tmp_path / "secret.txt").write_text('"a secret"')
+    store.put(entry(1))
+    tamper(store, "UPDATE Cache SET mode = ?, filename = '../secret.txt', value = NULL", file_mode)
+    with pytest.raises(CacheError, match="tampered"):
+        store.get(entry(1).key)
+
+
+def test_dropping_a_row_deletes_no_file(store: Store, tmp_path: Path) -> None:
+    """A row that names a file outside of the folder cannot have it deleted by being overwritten or dropped."""
+    (tmp_path / "precious.txt").write_text("keep me")
+    store.put_many([entry(1), entry(2)])
+    tamper(store, "UPDATE Cache SET filename = '../precious.txt'")
+    store.put(entry(1))
+    assert store.clear() == 2
+    assert (tmp_path / "precious.txt").read_text() == "keep me"
+
+
+@pytest.mark.parametrize("change", ["mode = 4", "mode = 3", "filename = '../secret.txt'"])
+def test_a_row_of_text_that_asks_for_more_is_refused(store: Store, change: str) -> None:
+    """It is not for this package to guess what somebody wanted with it; diskcache on its own does not either."""
+    store.put(entry(1))
+    tamper(store, f"UPDATE Cache SET {change}")  # noqa: S608 - written above
+    with pytest.raises(CacheError, match="tampered"):
+        store.get(entry(1).key)
+    with diskcache.Cache(str(store.folder), disk=text_disk()) as cache, pytest.raises(CacheError, match="tampered"):
+        cache.get(entry(1).key)
+
+
+@pytest.mark.parametrize("value", ["no JSON", "[]", "{}", "[" * 100_000, 7, b"bytes"])
+def test_a_row_that_is_no_entry_is_refused(store: Store, value: object) -> None:
+    """Half an entry is not taken for an answer."""
+    store.put(entry(1))
+    tamper(store, "UPDATE Cache SET value = ?", value)
+    with pytest.raises(CacheError, match="ragmetrics cache verify"):
+        store.get(entry(1).key)
+
+
+def test_an_entry_under_another_key_is_refused(store: Store) -> None:
+    """An answer cannot be moved to another question."""
+    store.put(entry(1))
+    tamper(store, "UPDATE Cache SET key = ?", entry(2).key)
+    with pytest.raises(CacheError, match="another's key"):
+        store.get(entry(2).key)
+
+
+def test_a_strangers_folder_in_a_public_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers that somebody else could have planted are not read."""
+    with Store(tmp_path / "cache") as store:
+        store.put(entry(1))
+    (tmp_path / "cache").chmod(0o777)
+    stranger = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: stranger)
+    with Store(tmp_path / "cache") as store, pytest.raises(CacheUnavailableError, match="another account"):
+        store.get(entry(1).key)
+    (tmp_path / "cache").chmod(0o755)
+    tmp_path.chmod(0o1777)
+    with Store(tmp_path / "cache") as store, pytest.raises(CacheUnavailableError, match="another account"):
+        store.get(entry(1).key)
+    tmp_path.chmod(0o755)
+    with Store(tmp_path / "cache") as store:
+        assert store.get(entry(1).key) is not None
+
+
+@pytest.mark.parametrize("below", ["cache", "a/b/cache"])
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, below: str) -> None:
+    """The error says which folder it is about."""
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / "file" / below
+    with Store(folder) as store, pytest.raises(CacheUnavailableError) as raised:
+        store.put(entry(1))
+    assert str(folder) in str(raised.value)
+
+
+def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
+    """A path that is taken by a file is no cache."""
+    (tmp_path / "cache").write_text("")
+    with Store(tmp_path / "cache") as store, pytest.raises(CacheUnavailableError):
+        store.get(entry(1).key)
+
+
+def test_a_file_that_is_no_database_is_an_error(store: Store) -> None:
+    """A broken database is reported as such, by whatever touches it."""
+    store.folder.mkdir()
+    store.database.write_bytes(b"this is no database" * 500)
+    for use in (lambda: store.get("k"), lambda: store.put(entry(1)), store.count, store.verify):
+        with pytest.raises(CacheUnavailableError, match="not a database"):
+            use()
+
+
+@pytest.mark.parametrize("taken", ["cache.db", "locks"])
+def test_a_name_that_is_taken_by_something_else_is_an_error(store: Store, taken: str) -> None:
+    """A folder in place of the database, a file in place of the locks."""
+    store.folder.mkdir()
+    if taken == "locks":
+        store.locks.write_text("")
+    else:
+        store.database.mkdir()
+    with pytest.raises(CacheUnavailableError, match="cannot be used"):
+        store.put(entry(1))
+
+
+def test_a_full_disk_is_an_error_and_harms_nothing(tmp_path: Path) -> None:
+    """What does not fit is reported, and what was there can still be read."""
+    script = """
+import resource, signal
+from pytest_ragmetrics.cache.entry import CacheUnavailableError
+store.put(entry(0, "small"))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+try:
+    for number in range(1, 100):
+        store.put(entry(number, "x" * 50_000))
+except CacheUnavailableError as error:
+    print(error)
+print(store.get(entry(0, "").key).answer().text)
+store.close()
+"""
+    pytest.importorskip("resource")
+    reported, text = finish(start(script, tmp_path / "cache")).splitlines()
+    assert "the cache cannot be used" in reported
+    assert text == "small"
+    with Store(tmp_path / "cache") as store:
+        assert store.verify() == []
+        assert store.count() >= 1
+
+
+def test_diskcache_itself_refuses_what_is_not_text(store: Store) -> None:
+    """Also where it reads and writes on its own, nothing is pickled or unpickled."""
+    store.put_many([entry(1), entry(2)])
+    tamper(store, "UPDATE Cache SET mode = 4, value = ? WHERE key = ?", pickle.dumps(1), entry(1).key)
+    tamper(store, "UPDATE Cache SET raw = 0 WHERE key = ?", entry(2).key)
+    with diskcache.Cache(str(store.folder), disk=text_disk()) as cache:
+        with pytest.raises(CacheError, match="tampered"):
+            cache.get(entry(1).key)
+        with pytest.raises(CacheError, match="tampered"):
+            list(cache)
+        with pytest.raises(TypeError, match="holds text, not dict"):
+            cache.set("key", {})
+        with pytest.raises(TypeError, match="holds text, not tuple"):
+            cache.get(("key",))
+
+
+def test_settings_that_are_not_ours_are_an_error(store: Store) -> None:
+    """The library believes what the database says about itself; what breaks it is an unusable cache."""
+    store.put(entry(1))
+    store.close()
+    tamper(store, "INSERT INTO Settings VALUES ('disk_surprise', 1)")
+    with pytest.raises(CacheUnavailableError, match="settings"):
+        store.get(entry(1).key)
+
+
+def test_nothing_is_ever_evicted(store: Store) -> None:
+    """What was paid for stays, whatever limit an earlier program wrote into the database."""
+    store.put(entry(0))
+    store.close()
+    tamper(store, "UPDATE Settings SET value = 1000 WHERE key = 'size_limit'")
+    tamper(store, "UPDATE Settings SET value = 'least-recently-stored' WHERE key = 'eviction_policy'")
+    store.put_many([entry(number, "x" * 1000) for number in range(1, 100)])
+    assert store.count() == 100
+
+
+def test_a_long_answer_stays_in_the_database(store: Store) -> None:
+    """No value is moved into a file of its own."""
+    store.put(entry(1, "x" * 3_000_000))
+    assert not list(store.folder.rglob("*.val"))
+    found = store.get(entry(1).key)
+    assert found is not None
+    assert len(found.answer().text) == 3_000_000
+
+
+def test_all_entries_come_in_the_order_of_their_keys(store: Store) -> None:
+    """Going through the store needs no more memory than a page of it, and gives all."""
+    entries = [entry(number) for number in range(450)]
+    store.put_many(entries)
+    assert [kept.key for kept in store] == sorted(kept.key for kept in entries)
+
+
+def test_pruning_drops_what_was_made_before(store: Store) -> None:
+    """The age of an entry is that of its answer."""
+    old = replace(entry(1), created="2020-02-01T00:00:00+00:00")
+    store.put_many([old, entry(2)])
+    assert store.prune(datetime(2020, 1, 1, tzinfo=timezone.utc)) == 0
+    assert store.prune(datetime(2020, 3, 1, tzinfo=timezone.utc)) == 1
+    assert [kept.key for kept in store] == [entry(2).key]
+
+
+def test_clearing_drops_everything(store: Store) -> None:
+    """And says how much that was."""
+    store.put_many([entry(number) for number in range(5)])
+    assert store.clear() == 5
+    assert store.count() == 0
+
+
+def test_the_contents_are_counted(store: Store) -> None:
+    """Entries by task and model, their time, their tokens, and the size on disk."""
+    store.put_many([entry(1), entry(2), entry(3, model="judge-2")])
+    contents = store.contents()
+    assert contents.entries == 3
+    assert contents.kinds == {("list_claims", "judge-1"): 2, ("list_claims", "judge-2"): 1}
+    assert (contents.prompt_tokens, contents.completion_tokens) == (30, 6)
+    assert contents.size >= store.database.stat().st_size
+    assert contents.oldest is not None
+
+
+def test_verifying_finds_and_removes_every_unsound_row(store: Store, tmp_path: Path) -> None:
+    """Pickles, files, broken texts and answers whose question was edited are found without harm."""
+    store.put_many([entry(number) for number in range(6)])
+    tamper(store, "UPDATE Cache SET mode = 4, value = ? WHERE key = ?", pickle.dumps(1), entry(0).key)
+    tamper(store, "UPDATE Cache SET filename = 'x' WHERE key = ?", entry(1).key)
+    tamper(store, "UPDATE Cache SET value = '{' WHERE key = ?", entry(2).key)
+    tamper(
+        store, "UPDATE Cache SET value = replace(value, '\"number\": 3', '\"number\": 9') WHERE key = ?", entry(3).key
+    )
+    tamper(store, "UPDATE Cache SET value = cast(x'22ff22' AS TEXT) WHERE key = ?", entry(4).key)
+    faults = store.verify()
+    assert {fault.key for fault in faults} == {entry(number).key for number in range(5)}
+    assert "its key is not that of its request" in {fault.problem for fault in faults}
+    store.remove(faults)
+    assert store.verify() == []
+    assert [kept.key for kept in store] == [entry(5).key]
+
+
+def test_a_redacted_entry_is_sound(store: Store) -> None:
+    """Its key is that of the words that were sent, which are not there any more."""
+    row = {"task": "list_claims", "text": "Ask Mrs Meadow."}
+    store.put(new_entry(key_of(row), row, Reply(text="{}"), salt="", redact=lambda text: text.replace("Meadow", "X")))
+    assert store.verify() == []
+
+
+def test_many_processes_can_create_one_store(tmp_path: Path) -> None:
+    """Workers that start at once neither fail nor lose anything."""
+    script = """
+for number in range(50):
+    store.put(entry(f"{sys.argv[2]}-{number}", "{}"))
+store.close()
+"""
+    for process in [start(script, tmp_path / "cache", str(worker)) for worker in range(4)]:
+        finish(process)
+    with Store(tmp_path / "cache") as store:
+        assert store.count() == 200
+        assert store.verify() == []
+    assert (tmp_path / "cache" / ".gitignore").exists()
+
+
+def test_a_process_killed_while_writing_leaves_readable_rows(tmp_path: Path) -> None:
+    """What was written before the kill is there, and every row can be read."""
+    script = """
+for number in range(100_000):
+    store.put(entry(number, "x" * 5000))
+    print(number, flush=True)
+"""
+    process = start(script, tmp_path / "cache")
+    with process:
+        assert process.stdout is not None
+        written = [int(process.stdout.readline()) for _ in range(100)][-1]
+        process.kill()
+        process.communicate()
+    with Store(tmp_path / "cache") as store:
+        assert store.verify() == []
+        assert store.count() > written
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_both_sides_of_a_fork_can_write(tmp_path: Path) -> None:
+    """A test that forks, as some servers and plugins do, loses nothing on either side, again and again."""
+    script = """
+import os, threading, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+store.put(entry("first", "{}"))
+stop = threading.Event()
+reading = threading.Thread(target=lambda: [store.get("k") for _ in iter(stop.is_set, True)])
+reading.start()
+children = []
+for generation in range(8):
+    child = os.fork()
+    for number in range(5):
+        store.put(entry(f"{generation} {bool(child)} {number}", "{}"))
+    if not child:
+        store.close()
+        os._exit(0)
+    children.append(child)
+stop.set()
+reading.join()
+store.close()
+assert not any(os.waitpid(child, 0)[1] for child in children)
+"""
+    finish(start(script, tmp_path / "cache"))
+    with Store(tmp_path / "cache") as store:
+        assert store.verify() == []
+        assert store.count() == 81
