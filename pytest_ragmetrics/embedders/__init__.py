@@ -1,0 +1,1 @@
+"""Embedders: who turns texts into vectors, so that metrics can say how close two texts are."""

@@ -1,0 +1,78 @@
+"""Vectors by rule, for trying things out without a key: which words and pieces of words a text is made of."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics.embedders.embedder import Embedder
+from pytest_ragmetrics.text.content_words import telling_words
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_DIMENSIONS = 512
+_GRAMS = (3, 4)
+# How much a whole word tells against one of its pieces.
+_WORD_WEIGHT = 2.0
+
+
+class LocalEmbedder(Embedder):
+    """Hashed character n-grams of the content words: deterministic, in any language, blind to synonyms.
+
+    Vectors have length 1, and are the same in every process and on every machine.
+
+    >>> import asyncio
+    >>> first, second, third = asyncio.run(LocalEmbedder().aembed(["red roses", "a red rose", "tax law"]))
+    >>> bool(first @ second > 0.8), bool(first @ third < 0.2)
+    (True, True)
+    """
+
+    def __init__(self) -> None:
+        self.name = "local (heuristic)"
+        self.kind = "local"
+        self.model = f"hashed-ngrams-{_DIMENSIONS}"
+        self.is_kept = False
+
+    async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one vector a text."""
+        return self.embed(texts)
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one vector a text."""
+        import numpy as np
+
+        vectors = np.zeros((len(texts), _DIMENSIONS), dtype=np.float64)
+        for vector, text in zip(vectors, texts, strict=True):
+            for feature, weight in _features(text).items():
+                code = zlib.crc32(feature.encode("utf-8", "replace"))
+                # The lowest bit is a sign, so that features that meet in one place cancel out on average.
+                vector[(code >> 1) % _DIMENSIONS] += weight if code & 1 else -weight
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors[:] = np.divide(vectors, lengths, where=lengths > 0, out=np.zeros_like(vectors))
+        return vectors.astype(np.float32)
+
+
+def _features(text: str) -> dict[str, float]:
+    counts: Counter[str] = Counter(word.key for word in telling_words(text))
+    if not counts:
+        counts[" ".join(text.split())] = 1
+    weights: dict[str, float] = {}
+    for key, count in counts.items():
+        # The tenth time, a word tells little that it did not tell the first time.
+        once = count**0.5
+        grams = list(_grams(key))
+        weights[f"={key}"] = weights.get(f"={key}", 0.0) + _WORD_WEIGHT * once
+        for gram in grams:
+            weights[gram] = weights.get(gram, 0.0) + once / len(grams) ** 0.5
+    return weights
+
+
+def _grams(word: str) -> Iterator[str]:
+    padded = f" {word} "
+    for size in _GRAMS:
+        for start in range(len(padded) - size + 1):
+            yield padded[start : start + size]

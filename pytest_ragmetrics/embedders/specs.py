@@ -1,0 +1,84 @@
+"""From the text of a setting to an embedder."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib import import_module
+from operator import attrgetter
+
+from pytest_ragmetrics.embedders.embedder import Embedder
+from pytest_ragmetrics.errors import JudgeNotConfiguredError, RagMetricsError
+
+#: What ``auto`` asks where a key or an address of an OpenAI server is set.
+DEFAULT_OPENAI = "openai:text-embedding-3-small"
+
+_FACTORY = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_PROVIDED = re.compile(r"openai:\S+|sentence-transformers:\S.*")
+
+
+def check_embedder_spec(spec: str) -> str:
+    """Return the spec of an embedder without outer white space; raise ``ValueError`` if it is none.
+
+    >>> check_embedder_spec("openai:text-embedding-3-small")
+    'openai:text-embedding-3-small'
+    """
+    spec = spec.strip()
+    provider = spec.partition(":")[0]
+    if spec in ("auto", "local") or _PROVIDED.fullmatch(spec):
+        return spec
+    if provider not in ("openai", "anthropic") and _FACTORY.fullmatch(spec):
+        return spec
+    hint = "; Anthropic has no embeddings" if provider == "anthropic" else ""
+    msg = f"{spec!r} is none of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY{hint}"
+    raise ValueError(msg)
+
+
+def make_embedder(spec: str, *, timeout: float = 60, retries: int = 5) -> Embedder:
+    """Return the embedder of a spec.
+
+    Raises ``ValueError`` for what is no spec, and ``JudgeNotConfiguredError`` where ``auto`` finds no key or a factory
+    makes no embedder. A missing key of an explicit spec comes up with the first request: replaying needs none.
+    """
+    spec = check_embedder_spec(spec)
+    provider, _, model = (_chosen() if spec == "auto" else spec).partition(":")
+    if provider == "openai":
+        from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
+
+        return OpenAIEmbedder(model, timeout=timeout, retries=retries)
+    if provider == "sentence-transformers":
+        from pytest_ragmetrics.embedders.sentence_transformers import SentenceTransformersEmbedder
+
+        return SentenceTransformersEmbedder(model)
+    if provider == "local":
+        from pytest_ragmetrics.embedders.local import LocalEmbedder
+
+        return LocalEmbedder()
+    return _made(spec)
+
+
+def _chosen() -> str:
+    """Return the spec that ``auto`` stands for in this environment."""
+    if any(os.environ.get(variable, "").strip() for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL")):
+        return DEFAULT_OPENAI
+    msg = (
+        "this metric needs an embedder, and none is configured. Three ways on: "
+        "set OPENAI_API_KEY or OPENAI_BASE_URL; "
+        "replay recorded vectors (--rag-cache=replay with --rag-cassette=FILE); "
+        "or use the built-in heuristic (--rag-embedder=local)"
+    )
+    raise JudgeNotConfiguredError(msg)
+
+
+def _made(spec: str) -> Embedder:
+    """Return what a factory makes, as an embedder."""
+    from pytest_ragmetrics.embedders.custom import as_embedder
+
+    module, _, factory = spec.partition(":")
+    try:
+        return as_embedder(attrgetter(factory)(import_module(module))(), name=spec)
+    except RagMetricsError:
+        raise
+    except Exception as error:
+        msg = f"{spec} makes no embedder: {type(error).__name__}: {error}"
+        raise JudgeNotConfiguredError(msg) from error

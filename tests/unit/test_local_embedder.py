@@ -1,0 +1,228 @@
+"""The embedder by rule, embedders of one's own, and specs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.embedders.custom import CustomEmbedder, as_embedder
+from pytest_ragmetrics.embedders.embedder import as_vectors
+from pytest_ragmetrics.embedders.local import LocalEmbedder
+from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.embedders.sentence_transformers import SentenceTransformersEmbedder
+from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
+from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError
+
+EMBEDDER = LocalEmbedder()
+DISK = "disk on fire"
+SPECS = ["auto", " local ", "openai:m", "sentence-transformers:some folder/m", "pkg.mod:make", "pkg:Class.make"]
+NO_SPECS = ["", "openai", "openai:", "anthropic:claude", "nonsense", "a b:c", "1a:b", "sentence-transformers:"]
+
+
+def likeness(first: str, second: str) -> float:
+    """Return the cosine similarity of two texts."""
+    vectors = EMBEDDER.embed([first, second])
+    return float(vectors[0] @ vectors[1])
+
+
+@given(st.lists(st.text(max_size=60), max_size=5))
+def test_vectors_have_length_one_and_depend_on_their_text_alone(texts: list[str]) -> None:
+    """Each text has a vector of length 1 that is the same whatever stands beside it."""
+    vectors = EMBEDDER.embed(texts)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(texts), 512)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+    for text, vector in zip(texts, vectors, strict=True):
+        assert (EMBEDDER.embed([text])[0] == vector).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "near", "far"),
+    [
+        ("How do moths find a lamp?", "Why do moths fly to lamps?", "What does the tax office want?"),
+        ("Wie hoch ist der Turm?", "Der Turm ist 40 Meter hoch.", "Brot wird aus Mehl gebacken."),
+        ("长城有多长？", "长城的长度是多少", "今天晚饭吃什么"),
+        ("أين تقع مكتبة المدينة؟", "تقع المكتبة في وسط المدينة", "طبخت أمي الأرز"),
+    ],
+)
+def test_texts_about_the_same_are_closer(text: str, near: str, far: str) -> None:
+    """Texts with words in common are closer than texts without, in any script."""
+    assert likeness(text, near) > likeness(text, far) + 0.2
+
+
+def test_a_vector_is_the_same_in_every_process() -> None:
+    """No salted hash is used: another process, with another hash seed, makes the same vector."""
+    code = (
+        f"import sys; sys.path[:0] = {sys.path!r}; "
+        "from pytest_ragmetrics.embedders.local import LocalEmbedder; print(LocalEmbedder().embed(['Roses.']).tolist())"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        for seed in ("1", "2")
+    ]
+    assert runs[0].stdout == runs[1].stdout == f"{EMBEDDER.embed(['Roses.']).tolist()}\n"
+
+
+class Lengths:
+    """An embedder of one's own."""
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        """Return the lengths of the texts."""
+        return [[float(len(text)), 1.0] for text in texts]
+
+
+async def counted(texts: Sequence[str]) -> Any:
+    """Embed asynchronously."""
+    return np.array([[len(text), 1] for text in texts])
+
+
+def later(texts: Sequence[str]) -> Any:
+    """Return an awaitable from a plain function."""
+    return counted(texts)
+
+
+@pytest.mark.parametrize("target", [Lengths(), Lengths().embed, counted, later])
+def test_anything_that_embeds_makes_an_embedder(target: Any) -> None:
+    """An object with embed(), a function and an asynchronous function all do."""
+    vectors = asyncio.run(as_embedder(target).aembed(["one", "four"]))
+    assert vectors.tolist() == [[3.0, 1.0], [4.0, 1.0]]
+    assert vectors.dtype == np.float32
+
+
+def test_an_embedder_is_taken_as_it_is() -> None:
+    """An embedder is not wrapped, and what embeds nothing is refused."""
+    assert as_embedder(EMBEDDER) is EMBEDDER
+    with pytest.raises(TypeError, match="not int"):
+        as_embedder(3)
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ([[1.0]], "shape"),
+        ([1.0, 2.0], "shape"),
+        ([[], []], "shape"),
+        ([[1.0], [float("nan")]], "not finite"),
+        ([[1.0], [1.0, 2.0]], "rows of numbers"),
+        ("words", "rows of numbers"),
+        (None, "shape|rows of numbers"),
+    ],
+)
+def test_what_is_no_row_of_numbers_a_text_is_refused(values: Any, problem: str) -> None:
+    """A wrong shape, a missing row and NaN are errors that name the embedder."""
+    with pytest.raises(JudgeError, match=f"mine.*({problem})"):
+        as_vectors(values, count=2, name="mine")
+
+
+def test_failures_of_a_custom_embedder_keep_their_cause() -> None:
+    """An exception becomes a JudgeError that says it; our own errors pass through."""
+
+    def broken(_: list[str]) -> Any:
+        raise OSError(DISK)
+
+    def broke(_: list[str]) -> Any:
+        raise BudgetExceededError
+
+    with pytest.raises(JudgeError, match="mine failed: OSError: disk on fire"):
+        asyncio.run(CustomEmbedder(broken, name="mine").aembed(["x"]))
+    with pytest.raises(BudgetExceededError):
+        asyncio.run(CustomEmbedder(broke).aembed(["x"]))
+
+
+def test_closing_closes_the_target() -> None:
+    """An embedder of one's own that holds something is told to let go."""
+    closed: list[bool] = []
+
+    async def aclose() -> None:
+        closed.append(True)
+
+    embedder = CustomEmbedder(SimpleNamespace(embed=Lengths().embed, aclose=aclose))
+    asyncio.run(embedder.aclose())
+    assert closed == [True]
+    asyncio.run(CustomEmbedder(Lengths()).aclose())
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_specs_are_trimmed(spec: str) -> None:
+    """What names an embedder is accepted."""
+    assert check_embedder_spec(spec) == spec.strip()
+
+
+@pytest.mark.parametrize("spec", NO_SPECS)
+def test_what_is_no_spec_is_refused(spec: str) -> None:
+    """Anything else is an error that lists what there is."""
+    with pytest.raises(ValueError, match="none of auto, local, openai:MODEL"):
+        check_embedder_spec(spec)
+
+
+def test_auto_needs_a_key_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without key and address the three ways on are named; with either, OpenAI is asked."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(JudgeNotConfiguredError, match=r"OPENAI_API_KEY.*--rag-cache=replay.*--rag-embedder=local"):
+        make_embedder("auto")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert isinstance(make_embedder("auto"), OpenAIEmbedder)
+
+
+def test_specs_make_embedders() -> None:
+    """Each kind of spec makes its kind of embedder, named after the spec."""
+    assert isinstance(make_embedder("local"), LocalEmbedder)
+    assert make_embedder("openai:m").name == "openai:m"
+    assert make_embedder("sentence-transformers:folder").name == "sentence-transformers:folder"
+    assert make_embedder(f"{LocalEmbedder.__module__}:LocalEmbedder").name == "local (heuristic)"
+
+
+@pytest.mark.parametrize("spec", ["no_such_module_here:make", "json:no_such_name", "json:dumps", "builtins:int"])
+def test_a_factory_that_makes_no_embedder_is_an_error(spec: str) -> None:
+    """A missing module, a missing name, a failing factory and a wrong product all name the spec."""
+    with pytest.raises(JudgeNotConfiguredError, match=f"{spec} makes no embedder"):
+        make_embedder(spec)
+
+
+def test_a_model_folder_that_is_missing_is_named() -> None:
+    """Nothing is fetched from anywhere when the folder of a model is not there."""
+    with pytest.raises(JudgeNotConfiguredError, match="no such folder"):
+        asyncio.run(SentenceTransformersEmbedder("no/such/folder").aembed(["x"]))
+
+
+def test_a_model_folder_is_loaded_once_and_offline(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library is asked for the folder, once, without network, and for vectors of length 1."""
+    loaded: list[tuple[str, dict[str, Any]]] = []
+
+    class Model:
+        def __init__(self, folder: str, **options: Any) -> None:
+            loaded.append((folder, options))
+
+        def encode(self, texts: list[str], **options: Any) -> Any:
+            assert options["normalize_embeddings"] is True
+            return np.ones((len(texts), 4))
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
+    embedder = SentenceTransformersEmbedder(tmp_path, device="cpu")
+    assert asyncio.run(embedder.aembed(["a", "b"])).shape == (2, 4)
+    asyncio.run(embedder.aembed(["c"]))
+    assert loaded == [(str(tmp_path), {"device": "cpu", "local_files_only": True})]
+
+
+def test_a_missing_library_names_the_extra(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where sentence-transformers is not installed, the error says how to get it."""
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(JudgeNotConfiguredError, match=r"pytest-ragmetrics\[sentence-transformers\]"):
+        asyncio.run(SentenceTransformersEmbedder(tmp_path).aembed(["x"]))
