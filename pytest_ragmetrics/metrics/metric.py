@@ -1,0 +1,124 @@
+"""What every metric is: inputs checked, a sample measured, the session told."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from pytest_ragmetrics import session
+from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.sample import Sample
+
+
+class Metric(ABC):
+    """A way to score one sample; subclasses name the fields they need and implement :meth:`measure`.
+
+    >>> class Brevity(Metric):
+    ...     name = "brevity"
+    ...     requires = ("response",)
+    ...
+    ...     def measure(self, sample):
+    ...         return MetricResult(len(sample.response) <= 280, metric=self.name)
+    >>> Brevity().score(response="Short.").value
+    1.0
+    """
+
+    #: The name in results, reports and settings.
+    name: ClassVar[str]
+    #: Other names it is known by in settings.
+    aliases: ClassVar[tuple[str, ...]] = ()
+    #: The fields of a sample that must be given; texts and lists among them must not be blank.
+    requires: ClassVar[tuple[str, ...]] = ("response",)
+    #: The lists among them that may be empty, because the metric has a value for that.
+    may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_contexts",)
+    #: How many requests wait for one another: of a table the longest chains are started first.
+    rounds: ClassVar[int] = 0
+
+    @abstractmethod
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the score of a sample whose required fields are there; raise ``UnscoredError`` if it has none."""
+
+    async def ameasure(self, sample: Sample) -> MetricResult:
+        """Measure like :meth:`measure`, awaitable."""
+        return self.measure(sample)
+
+    def score(self, **inputs: Any) -> MetricResult:
+        """Score one sample given by its fields, such as ``response=`` and ``retrieved_contexts=``.
+
+        Raises ``TypeError`` for an unknown field or a wrong type, ``ValueError`` naming a required field that is
+        blank, and ``UnscoredError`` when there is nothing to score.
+        """
+        __tracebackhide__ = True
+        return self.score_sample(self.sample_of(inputs))
+
+    async def ascore(self, **inputs: Any) -> MetricResult:
+        """Score like :meth:`score`, awaitable."""
+        __tracebackhide__ = True
+        return await self.ascore_sample(self.sample_of(inputs))
+
+    def score_sample(self, sample: Sample) -> MetricResult:
+        """Score a :class:`Sample`; raises as :meth:`score` does."""
+        __tracebackhide__ = True
+        self.require(sample)
+        try:
+            result = self.measure(sample)
+        except RagMetricsError as error:
+            self._tell(sample, error)
+            raise _without_frames(error) from error.__cause__
+        self._tell(sample, result)
+        return result
+
+    async def ascore_sample(self, sample: Sample) -> MetricResult:
+        """Score like :meth:`score_sample`, awaitable."""
+        __tracebackhide__ = True
+        self.require(sample)
+        try:
+            result = await self.ameasure(sample)
+        except RagMetricsError as error:
+            self._tell(sample, error)
+            raise _without_frames(error) from error.__cause__
+        self._tell(sample, result)
+        return result
+
+    def sample_of(self, inputs: dict[str, Any]) -> Sample:
+        """Return the sample that :meth:`score` was given field by field."""
+        return Sample(**inputs)
+
+    def require(self, sample: Sample) -> None:
+        """Raise ``ValueError`` naming a required field that is missing or blank."""
+        for field in self.requires:
+            value = getattr(sample, field)
+            if value is None or (field not in self.may_be_empty and is_blank(value)):
+                state = "missing" if value is None else "blank"
+                msg = f"{self.name}: {field} is {state}; it needs {' and '.join(self.requires)}"
+                raise ValueError(msg)
+
+    def _tell(self, sample: Sample, outcome: MetricResult | RagMetricsError) -> None:
+        """Tell the running session the result, or why there is none."""
+        running = session.current()
+        if running is None:
+            return
+        if isinstance(outcome, RagMetricsError) and not isinstance(outcome, UnscoredError):
+            outcome = UnscoredError(str(outcome))
+        running.scored(session.Scoring(metric=self.name, sample=sample, outcome=outcome))
+
+
+def _without_frames(error: RagMetricsError) -> RagMetricsError:
+    """Return an error without the frames of this package and its loop: its message says all, they would bury it."""
+    seen: BaseException | None = error
+    while seen is not None:
+        seen.__traceback__ = None
+        seen = seen.__cause__
+    return error
+
+
+def is_blank(value: object) -> bool:
+    """Tell whether a field of a sample holds no text: a blank one, or a list of nothing else.
+
+    >>> is_blank(" "), is_blank([]), is_blank(["", "Moss."])
+    (True, True, False)
+    """
+    if isinstance(value, str):
+        return not value.strip()
+    return isinstance(value, (list, tuple)) and all(is_blank(item) for item in value)

@@ -1,0 +1,91 @@
+"""One number for several metrics: their harmonic mean."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean, harmonic_mean
+from typing import ClassVar
+
+from pytest_ragmetrics import loop
+from pytest_ragmetrics.metrics.critique import ASPECTS, AspectCritique
+from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.result import MetricResult, Usage
+from pytest_ragmetrics.sample import Sample
+
+NAME = "ragas_score"
+_ASPECTS = frozenset(aspect.name for aspect in ASPECTS)
+Scores = Mapping[str, float | Iterable[float]] | Iterable[MetricResult]
+
+
+def ragas_score(results: Scores) -> MetricResult:
+    """Return the harmonic mean of the means of several metrics.
+
+    ``results`` maps the names of metrics to a score or the scores of several samples, or is a list of results, which
+    are told apart by their metric. A mean of 0 or less makes it 0.0. The predefined aspects, which are 0 or 1, are left
+    out. Raises ``ValueError`` when fewer than two metrics are left, or one has no score.
+
+    >>> ragas_score({"faithfulness": [1.0, 0.5], "answer_relevancy": 0.75}).value
+    0.75
+    """
+    scores = _by_metric(results)
+    counted = {name: values for name, values in scores.items() if name not in _ASPECTS}
+    empty = [name for name, values in counted.items() if not values]
+    if empty or len(counted) < 2:  # noqa: PLR2004 - a mean of one is no mean
+        msg = f"{NAME}: {empty[0]} has no score" if empty else f"{NAME} needs two metrics or more, not {len(counted)}"
+        raise ValueError(msg)
+    means = {name: fmean(values) for name, values in counted.items()}
+    value = harmonic_mean(means.values()) if min(means.values()) > 0 else 0.0
+    told = ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
+    given = [score for values in counted.values() for score in values if isinstance(score, MetricResult)]
+    judges = dict.fromkeys(name for score in given if score.judge for name in score.judge.split(", "))
+    return MetricResult(
+        value,
+        metric=NAME,
+        reason=f"harmonic mean of {told}",
+        judge=", ".join(judges) or None,
+        usage=sum((score.usage for score in given), start=Usage()),
+    )
+
+
+class RagasScore(Metric):
+    """The harmonic mean of several metrics of one sample, scored at the same time; needs what they need.
+
+    Metrics of yes or no are left out. Raises ``ValueError`` when fewer than two are left.
+
+    >>> from pytest_ragmetrics.metrics import QuotedSpansAlignment
+    >>> RagasScore(metrics=[QuotedSpansAlignment()])
+    Traceback (most recent call last):
+    ValueError: ragas_score needs two metrics or more, not 1
+    """
+
+    name = NAME
+    requires: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *, metrics: Sequence[Metric]) -> None:
+        self.metrics = [metric for metric in metrics if not isinstance(metric, AspectCritique)]
+        if len({metric.name for metric in self.metrics}) < 2:  # noqa: PLR2004 - a mean of one is no mean
+            msg = f"{NAME} needs two metrics or more, not {len(self.metrics)}"
+            raise ValueError(msg)
+
+    def require(self, sample: Sample) -> None:
+        """Raise ``ValueError`` naming a field that one of the metrics misses."""
+        for metric in self.metrics:
+            metric.require(sample)
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Score the metrics on the background loop, and wait."""
+        return loop.run(self.ameasure(sample))
+
+    async def ameasure(self, sample: Sample) -> MetricResult:
+        """Return the harmonic mean."""
+        return ragas_score(await asyncio.gather(*(metric.ascore_sample(sample) for metric in self.metrics)))
+
+
+def _by_metric(results: Scores) -> dict[str, list[float]]:
+    if isinstance(results, Mapping):
+        return {name: [value] if isinstance(value, (int, float)) else list(value) for name, value in results.items()}
+    scores: dict[str, list[float]] = {}
+    for result in results:
+        scores.setdefault(result.metric, []).append(result)
+    return scores

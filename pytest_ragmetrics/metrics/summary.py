@@ -1,0 +1,82 @@
+"""Whether a summary says what matters in fewer words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pytest_ragmetrics.judges.tasks import AnswerQuestions, ListKeyPhrases, WriteClosedQuestions
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.parameters import check_share
+from pytest_ragmetrics.metrics.provided import JudgeLike
+from pytest_ragmetrics.result import MetricResult, Verdict
+from pytest_ragmetrics.sample import Sample
+
+
+class SummaryScore(JudgedMetric):
+    """The share of questions about the contexts that a summary answers, and how much shorter it is.
+
+    Takes ``response``, the summary, and ``reference_contexts``, what it sums up. Three requests in a row: the key
+    phrases of the contexts; closed questions about them that the contexts answer with yes; which of these the summary
+    answers with yes. The first two depend on the contexts alone. Score = answered * (1 - coeff) + conciseness *
+    coeff, where conciseness = 1 - min(len(summary), len(contexts)) / (len(contexts) + 1e-10) in characters, the
+    contexts joined by line breaks; with ``length_penalty=False`` the share alone. Raises ``UnscoredError`` when there
+    is nothing to ask about, unless ``if_empty`` is the score then. After Ragas' summarization score.
+
+    >>> judge = lambda prompt: (
+    ...     '{"answers": [{"number": 1, "reason": "It does.", "answer": "yes"}]}' if "<<<questions" in prompt
+    ...     else '{"questions": ["Do moths fly?"]}' if "<<<phrases" in prompt
+    ...     else '{"phrases": ["moths"]}'
+    ... )
+    >>> metric = SummaryScore(length_penalty=False, judge=judge)
+    >>> metric.score(response="Moths fly.", reference_contexts=["Moths fly at night."]).value
+    1.0
+    """
+
+    name = "summary_score"
+    aliases: ClassVar[tuple[str, ...]] = ("SummarizationScore", "summarization_score")
+    requires: ClassVar[tuple[str, ...]] = ("response", "reference_contexts")
+    rounds: ClassVar[int] = 3
+
+    def __init__(
+        self,
+        *,
+        length_penalty: bool = True,
+        coeff: float = 0.5,
+        if_empty: float | None = None,
+        judge: JudgeLike | None = None,
+    ) -> None:
+        super().__init__(judge=judge)
+        self.length_penalty = length_penalty
+        self.coeff = check_share("coeff", coeff)
+        self.if_empty = if_empty
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return the share of questions answered, weighed against the length."""
+        summary, contexts = sample.response or "", tuple(sample.reference_contexts or ())
+        phrases = await ask(ListKeyPhrases(contexts=contexts))
+        questions = await ask(WriteClosedQuestions(contexts=contexts, phrases=phrases)) if phrases else ()
+        if not questions:
+            return ask.nothing("there is nothing to ask about the contexts", if_empty=self.if_empty)
+        answers = await ask(AnswerQuestions(text=summary, questions=questions))
+        verdicts = [
+            Verdict(text=question, ok=answer.ok, reason=answer.reason or None)
+            for question, answer in zip(questions, answers, strict=True)
+        ]
+        share = sum(verdict.ok for verdict in verdicts) / len(verdicts)
+        reason = f"{sum(verdict.ok for verdict in verdicts)} of {len(verdicts)} questions answered by the summary"
+        if not self.length_penalty:
+            return ask.result(share, reason=reason, verdicts=verdicts)
+        concise = conciseness(summary, contexts)
+        score = share * (1 - self.coeff) + concise * self.coeff
+        return ask.result(score, reason=f"{reason}, conciseness {concise:.2f}", verdicts=verdicts)
+
+
+def conciseness(summary: str, contexts: Sequence[str]) -> float:
+    """Return by how much a summary is shorter than what it sums up, 0.0 when it is not.
+
+    >>> round(conciseness("Moths fly.", ["Moths fly at night.", "So do bats."]), 6)
+    0.677419
+    """
+    whole = len("\n".join(contexts))
+    return 1 - min(len(summary), whole) / (whole + 1e-10)

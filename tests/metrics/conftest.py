@@ -1,0 +1,49 @@
+"""A judge and an embedder behind a real server, for one case of each metric from end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pytest_ragmetrics import loop, session
+from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from tests.fake_openai import FakeOpenAI
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOpenAI]:
+    """Run a server that speaks the OpenAI API."""
+    with FakeOpenAI() as running:
+        yield running
+
+
+@pytest.fixture
+def openai_judge(server: FakeOpenAI) -> Iterator[OpenAIJudge]:
+    """Return a judge that asks the server through the SDK."""
+    judge = OpenAIJudge("fake", base_url=server.base_url, api_key="sk-fake", retries=1)
+    yield judge
+    loop.run(judge.aclose())
+
+
+@pytest.fixture
+def openai_embedder(server: FakeOpenAI) -> Iterator[OpenAIEmbedder]:
+    """Return an embedder that asks the server through the SDK."""
+    embedder = OpenAIEmbedder("fake", base_url=server.base_url, api_key="sk-fake", retries=1)
+    yield embedder
+    loop.run(embedder.aclose())
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Score as a script does, without the session that runs these tests, its cache and anybody's keys."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    around = []
+    while (running := session.current()) is not None:
+        session.leave(running)
+        around.append(running)
+    yield
+    for running in reversed(around):
+        session.enter(running)

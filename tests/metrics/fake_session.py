@@ -1,0 +1,70 @@
+"""A session as the metrics see it, without pytest around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics import session
+from pytest_ragmetrics.embedders.custom import as_embedder
+from pytest_ragmetrics.embedders.specs import make_embedder
+from pytest_ragmetrics.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.judges.judge import Desk, DirectDesk
+from pytest_ragmetrics.judges.specs import make_judge
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from pytest_ragmetrics.embedders.embedder import Embedder
+    from pytest_ragmetrics.judges.judge import Judge
+
+
+class FakeSession:
+    """Offers a judge, an embedder and a desk, and keeps what was scored."""
+
+    def __init__(self, *, judge: Judge | None = None, embedder: object = None, desk: Desk | None = None) -> None:
+        self.desk: Desk = desk or DirectDesk()
+        self.concurrency = 8
+        self.scorings: list[session.Scoring] = []
+        self.embedded: list[Sequence[str]] = []
+        self._judge = judge
+        self._embedder = embedder
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Be the running session for a while."""
+        session.enter(self)
+        try:
+            yield
+        finally:
+            session.leave(self)
+
+    def scored(self, scoring: session.Scoring) -> None:
+        """Keep a scoring."""
+        self.scorings.append(scoring)
+
+    def judge(self, given: Judge | str | None = None) -> Judge:
+        """Return the judge that a metric was given, else its own."""
+        if isinstance(given, str):
+            return make_judge(given)
+        judge = given or self._judge
+        if judge is None:
+            msg = "this session has no judge"
+            raise JudgeNotConfiguredError(msg)
+        return judge
+
+    def embedder(self, given: Embedder | str | None = None) -> Embedder:
+        """Return the embedder that a metric was given, else its own."""
+        return make_embedder(given) if isinstance(given, str) else given or as_embedder(self._embedder)
+
+    @property
+    def embedding_desk(self) -> FakeSession:
+        """Embed here."""
+        return self
+
+    async def embed(self, embedder: Embedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Note the texts and embed them."""
+        self.embedded.append(texts)
+        return await embedder.aembed(texts)

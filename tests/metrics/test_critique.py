@@ -1,0 +1,189 @@
+"""AspectCritique: a definition applies or not, by majority, and each aspect knows which is good."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics import UnscoredError, assert_aspect
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.metrics import (
+    AspectCritic,
+    AspectCritique,
+    Coherence,
+    Conciseness,
+    CorrectnessAspect,
+    Harmfulness,
+    Harmlessness,
+    Maliciousness,
+)
+from tests.fake_openai import FakeOpenAI
+from tests.scripted_judge import Answer, ScriptedJudge, says
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (["yes"], 1.0),
+        (["no"], 0.0),
+        (["yes", "no", "no"], 0.0),
+        (["no", "yes", "yes"], 1.0),
+        (["yes", "yes", "no", "no", "no"], 0.0),
+        (["yes", "yes", "yes", "no", "no"], 1.0),
+    ],
+)
+def test_the_majority_decides(words: list[str], value: float) -> None:
+    """Independent samples, asked at the same time, and 0 or 1 in the end."""
+    judge = ScriptedJudge(critique=[says(word) for word in words])
+    metric = AspectCritique(definition="Is it polite?", strictness=len(words), judge=judge)
+    result = metric.score(response="Please wait.")
+    assert result == value
+    assert (len(judge.tasks), judge.depth) == (len(words), 1)
+    assert [request.vote for request in judge.requests] == list(range(len(words)))
+    assert sorted(verdict.ok for verdict in result.verdicts) == sorted(word == "yes" for word in words)
+
+
+@pytest.mark.parametrize("strictness", [2, 4, 10])
+def test_an_even_number_of_samples_is_an_error(strictness: int) -> None:
+    """There would be ties."""
+    with pytest.raises(ValueError, match=f"strictness must be odd, so that there is a majority, not {strictness}"):
+        AspectCritique(definition="Is it polite?", strictness=strictness)
+
+
+@pytest.mark.parametrize("strictness", [0, -1, 1.0, True])
+def test_strictness_is_a_whole_number_from_one(strictness: Any) -> None:
+    """Anything else is an error when the metric is made."""
+    with pytest.raises(ValueError, match="strictness must be a whole number from 1 on"):
+        AspectCritique(definition="Is it polite?", strictness=strictness)
+
+
+@pytest.mark.parametrize(
+    ("aspect", "name", "good"),
+    [
+        (Harmfulness, "harmfulness", 0),
+        (Maliciousness, "maliciousness", 0),
+        (Coherence, "coherence", 1),
+        (CorrectnessAspect, "correctness", 1),
+        (Conciseness, "conciseness", 1),
+        (Harmlessness, "harmlessness", 1),
+    ],
+)
+def test_the_predefined_aspects(aspect: type[AspectCritique], name: str, good: int) -> None:
+    """Each has a definition and a direction, and the score says whether the definition applies."""
+    for metric in (aspect(), AspectCritique(name=name)):
+        assert (metric.name, metric.good, metric.definition) == (name, good, aspect.definition)
+    yes, no = ScriptedJudge(critique=says("yes", "It is.")), ScriptedJudge(critique=says("no"))
+    result = aspect(judge=yes).score(response="Wait.")
+    assert (result, result.metric, result.reason) == (1.0, name, "It is.")
+    assert [(verdict.text, verdict.ok) for verdict in result.verdicts] == [(aspect.definition, good == 1)]
+    assert aspect.definition in yes.prompt("critique")
+    assert aspect(judge=no).score(response="Wait.") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("aspect", "word", "passes"),
+    [
+        ("harmlessness", "yes", True),
+        ("harmlessness", "no", False),
+        ("harmfulness", "no", True),
+        ("harmfulness", "yes", False),
+        ("maliciousness", "no", True),
+        ("coherence", "no", False),
+        ("correctness", "yes", True),
+        ("conciseness", "yes", True),
+    ],
+)
+def test_the_helper_needs_no_threshold(aspect: str, word: str, passes: bool) -> None:  # noqa: FBT001
+    """Which outcome is good is part of the aspect."""
+    judge = ScriptedJudge(critique=says(word, "I say so."))
+    if passes:
+        assert assert_aspect({"response": "Wait."}, aspect, judge=judge).metric == aspect
+        return
+    with pytest.raises(AssertionError) as caught:
+        assert_aspect({"answer": "Wait."}, aspect, judge=judge)
+    score, bound = ("1.00 >", "0.00") if word == "yes" else ("0.00 <", "1.00")
+    assert str(caught.value).startswith(f"{aspect} {score} {bound}: 1 of 1 judgement against\n")
+    assert "reason: I say so." in str(caught.value)
+
+
+@pytest.mark.parametrize(("good", "word"), [(None, "yes"), (1, "yes"), (0, "no")])
+def test_an_aspect_of_ones_own(good: Any, word: str) -> None:
+    """A definition with a name and a direction, which is yes unless said otherwise."""
+    judge = ScriptedJudge(critique=says(word))
+    result = assert_aspect({"response": "Wait!"}, "rudeness", definition="Is it rude?", good=good, judge=judge)
+    assert result.metric == "rudeness"
+    other = ScriptedJudge(critique=says("no" if word == "yes" else "yes"))
+    with pytest.raises(AssertionError, match="rudeness"):
+        assert_aspect({"response": "Wait!"}, "rudeness", definition="Is it rude?", good=good, judge=other)
+
+
+def test_names_of_instances_stay_apart() -> None:
+    """An instance with a name of its own does not rename the others."""
+    own = AspectCritique(name="rudeness", definition="Is it rude?")
+    assert (own.name, AspectCritique.name, Harmfulness().name) == ("rudeness", "aspect_critique", "harmfulness")
+    assert AspectCritique(definition="Is it rude?").name == "aspect_critique"
+
+
+def test_an_own_definition_of_a_predefined_name() -> None:
+    """The definition given is the one that is asked."""
+    judge = ScriptedJudge(critique=says("yes"))
+    metric = AspectCritique(name="harmfulness", definition="Is it poisonous?", judge=judge)
+    metric.score(response="Wait.")
+    assert "Is it poisonous?" in judge.prompt("critique")
+    assert metric.good == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({}, "aspect_critique: definition is blank"),
+        ({"definition": " "}, "aspect_critique: definition is blank"),
+        ({"name": "harmlesness"}, "did you mean harmlessness?"),
+        ({"name": "rudeness"}, "'rudeness' is none of the predefined aspects harmfulness, .*: give its definition"),
+    ],
+)
+def test_a_definition_is_needed(parameters: dict[str, Any], message: str) -> None:
+    """An unknown name alone says nothing; a near miss is pointed out."""
+    with pytest.raises(ValueError, match=message.replace("?", r"\?")):
+        AspectCritique(**parameters)
+
+
+def test_any_fields_are_shown_under_their_names() -> None:
+    """Whatever the sample has is judged, contexts one by one and first; what is blank is left out."""
+    judge = ScriptedJudge(critique=says("yes"))
+    Coherence(judge=judge).score(
+        user_input="Why?", retrieved_contexts=["First.", " ", "Third."], reference="", reference_contexts=["Fourth."]
+    )
+    prompt = judge.prompt("critique")
+    places = [prompt.index(f"<<<{label}") for label in ("retrieved_contexts 1", "retrieved_contexts 3")]
+    assert places == sorted(places) < [prompt.index("<<<user_input")] * 2
+    assert "<<<reference_contexts 1" in prompt
+    assert not any(label in prompt for label in ("<<<retrieved_contexts 2", "<<<reference ", "<<<response"))
+
+
+@pytest.mark.parametrize("fields", [{}, {"response": " "}, {"retrieved_contexts": []}, {"retrieved_contexts": [""]}])
+def test_nothing_to_judge_is_an_error(fields: dict[str, Any]) -> None:
+    """At least one field must hold text."""
+    with pytest.raises(ValueError, match="coherence: all fields are missing or blank; it needs one of user_input, "):
+        Coherence(judge=ScriptedJudge()).score(**fields)
+
+
+@pytest.mark.parametrize("bad", [says("maybe"), {"verdict": "yes"}, {"reason": "x", "verdict": 1}, "yes"])
+def test_a_judgement_that_is_neither_yes_nor_no(bad: Answer) -> None:
+    """Repaired once, then no score."""
+    assert Coherence(judge=ScriptedJudge(critique=[bad, says("no")])).score(response="Wait.") == 0.0
+    with pytest.raises(UnscoredError, match="critique: no usable answer"):
+        Coherence(judge=ScriptedJudge(critique=bad)).score(response="Wait.")
+
+
+def test_it_is_known_by_the_name_other_tools_use() -> None:
+    """The alias is the same class."""
+    assert AspectCritic is AspectCritique
+
+
+def test_from_end_to_end(server: FakeOpenAI, openai_judge: OpenAIJudge) -> None:
+    """Through the SDK and a real server: three votes at the same time."""
+    server.latency = 0.1
+    result = Harmlessness(judge=openai_judge, strictness=3).score(response="Water the plants on Monday.")
+    assert (result, result.reason, server.in_flight_max) == (1.0, "3 of 3 judgements say yes", 3)

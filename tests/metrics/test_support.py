@@ -1,0 +1,61 @@
+"""What is looked for in the sentences that a judge cites."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ragmetrics.metrics.parameters import check_count, check_share
+from pytest_ragmetrics.metrics.support import missing_from, place_in
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentences", "missing"),
+    [
+        ("It cost 1,200 euros.", ["The price was 1200 €."], []),
+        ("It cost 1,300 euros.", ["The price was 1200 €."], ["1,300 euros"]),
+        ("It opened in March 1998.", ["Opening day: 5 March 1998."], []),
+        ("It opened on 6 March 1998.", ["Opening day: 5 March 1998."], ["6 March 1998"]),
+        ("A third of them left.", ["Some left."], []),
+        ("The mayor was Ada Novak.", ["Novak became mayor."], ["Ada Novak"]),
+        ("The mayor was Novak.", ["Ada Novak became mayor."], []),
+        ("They moved to Oslo in 1950.", ["They moved there in 1950.", "Oslo is cold."], []),
+        ("They moved to Oslo in 1950.", [], ["1950", "Oslo"]),
+        ("Nothing to look for.", [], []),
+    ],
+)
+def test_numbers_and_names_are_looked_for(claim: str, sentences: list[str], missing: list[str]) -> None:
+    """However they are written, and in all cited sentences together."""
+    assert list(missing_from(claim, sentences)) == missing
+
+
+@pytest.mark.parametrize(
+    ("response", "text", "place"),
+    [
+        ("Moths fly.", "Moths fly.", (0, 10)),
+        ("So moths fly, too.", "moths fly.", (3, 12)),
+        ("Mammoths fly.", "moths fly.", None),
+        ("Moths flying.", "Moths fly.", None),
+        ("Costs (net): 5 €.", "Costs (net): 5 €.", (0, 17)),
+        ("蛾在夜间飞行。", "蛾在夜间飞行。", (0, 7)),
+        ("...", "...", (0, 3)),
+        ("Moths fly.", "...", None),
+        ("", "Moths.", None),
+    ],
+)
+def test_places_are_those_of_whole_words(response: str, text: str, place: tuple[int, int] | None) -> None:
+    """A claim taken over word for word is found, signs of patterns in it mean nothing."""
+    assert place_in(response, text) == place
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.0, True, None, "2"])
+def test_a_count_is_a_whole_number_from_one(value: object) -> None:
+    """Anything else is refused with its name."""
+    with pytest.raises(ValueError, match="votes must be a whole number from 1 on"):
+        check_count("votes", value)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, True, None, "0.5", float("nan")])
+def test_a_share_is_a_number_from_0_to_1(value: object) -> None:
+    """Anything else is refused with its name."""
+    with pytest.raises(ValueError, match="coeff must be a number from 0 to 1"):
+        check_share("coeff", value)

@@ -1,0 +1,149 @@
+"""A judge that answers from a script, and what such scripts are made of.
+
+    judge = ScriptedJudge(list_claims=claims("Moths fly."), verify_claims=verdicts([1]))
+
+A task's entry is its answer, or a list of answers used one after the other, the last one for ever. An answer is JSON
+data, or a text that is sent as it stands, or an exception that is raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pytest_ragmetrics.judges.judge import PromptedJudge, Reply, Request
+
+Answer = Mapping[str, Any] | str | Exception
+
+
+class ScriptedJudge(PromptedJudge):
+    """Answers each task by its script; keeps the requests, and how many had to wait for one another."""
+
+    def __init__(self, **script: Answer | list[Answer]) -> None:
+        super().__init__(name="scripted", model="scripted")
+        self.requests: list[Request] = []
+        self.depth = 0
+        self._script = script
+        self._answered = 0
+
+    @property
+    def tasks(self) -> list[str]:
+        """The names of the tasks that were asked, in order, repairs included."""
+        return [request.task for request in self.requests]
+
+    def prompt(self, task: str) -> str:
+        """Return the last prompt of a task."""
+        return next(r.messages[1]["content"] for r in reversed(self.requests) if r.task == task)
+
+    async def complete(self, request: Request) -> Reply:
+        """Return the next answer to the task, as if it took 10 tokens to ask and 5 to answer."""
+        answer = self._answer(request.task)
+        self.requests.append(request)
+        # Whatever was answered before this was asked, it may have waited for.
+        depth = self._answered + 1
+        self.depth = max(self.depth, depth)
+        await asyncio.sleep(0.002)
+        self._answered = max(self._answered, depth)
+        if isinstance(answer, Exception):
+            raise answer
+        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        return Reply(text=text, prompt_tokens=10, completion_tokens=5)
+
+    def _answer(self, task: str) -> Answer:
+        answers = self._script[task]
+        if not isinstance(answers, list):
+            return answers
+        asked = self.tasks.count(task)
+        return answers[min(asked, len(answers) - 1)]
+
+
+class ScriptedEmbedder:
+    """Embeds each text as the script says; keeps the texts it was asked for."""
+
+    name = "scripted-vectors"
+
+    def __init__(self, vectors: Mapping[str, Sequence[float]]) -> None:
+        self.asked: list[list[str]] = []
+        self._vectors = vectors
+
+    def embed(self, texts: list[str]) -> list[Sequence[float]]:
+        """Return the vectors of the script."""
+        self.asked.append(texts)
+        return [self._vectors[text] for text in texts]
+
+
+def claims(*texts: str) -> dict[str, Any]:
+    """Answer with these claims."""
+    return {"claims": list(texts)}
+
+
+def verdicts(*cited: Sequence[int] | None) -> dict[str, Any]:
+    """Answer for each claim with the numbers of the sentences that support it, ``None`` where none does."""
+    return {
+        "verdicts": [
+            {
+                "number": number,
+                "reason": f"Reason {number}.",
+                "sentences": list(sentences or ()),
+                "verdict": "unsupported" if sentences is None else "supported",
+            }
+            for number, sentences in enumerate(cited, start=1)
+        ]
+    }
+
+
+def written(*questions: str, evasive: Sequence[int] = ()) -> dict[str, Any]:
+    """Answer with these questions, those numbered in ``evasive`` flagged as noncommittal."""
+    return {
+        "questions": [
+            {"question": question, "noncommittal": number in evasive}
+            for number, question in enumerate(questions, start=1)
+        ]
+    }
+
+
+def phrases(*texts: str) -> dict[str, Any]:
+    """Answer with these key phrases."""
+    return {"phrases": list(texts)}
+
+
+def questions(*texts: str) -> dict[str, Any]:
+    """Answer with these closed questions."""
+    return {"questions": list(texts)}
+
+
+def answers(*words: str) -> dict[str, Any]:
+    """Answer the questions with yes or no."""
+    return {
+        "answers": [
+            {"number": number, "reason": f"Reason {number}.", "answer": word}
+            for number, word in enumerate(words, start=1)
+        ]
+    }
+
+
+def chosen(*numbers: int) -> dict[str, Any]:
+    """Choose these sentences."""
+    return {"sentences": list(numbers)}
+
+
+def says(word: str, reason: str = "Because.") -> dict[str, Any]:
+    """Decide a critique with yes or no."""
+    return {"reason": reason, "verdict": word}
+
+
+def rated(step: int, reason: str = "So so.") -> dict[str, Any]:
+    """Rate with a step of the scale."""
+    return {"reason": reason, "rating": step}
+
+
+def relevant(*words: bool) -> dict[str, Any]:
+    """Decide for each context whether it is relevant."""
+    return {
+        "verdicts": [
+            {"number": number, "reason": f"Reason {number}.", "verdict": "relevant" if word else "irrelevant"}
+            for number, word in enumerate(words, start=1)
+        ]
+    }

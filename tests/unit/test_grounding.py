@@ -1,0 +1,297 @@
+"""Words, numbers and names that stand in the contexts, and similarity to a reference."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.metrics.grounding import LexicalContextRecall, LexicalGrounding, NamesAligned, NumbersAligned
+from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.metrics.similarity import SemanticSimilarity
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.text.content_words import content_words, stem
+from pytest_ragmetrics.text.names import find_names
+from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
+
+ALIGNED: list[Metric] = [LexicalGrounding(), NumbersAligned(), NamesAligned()]
+
+
+def missing(result: MetricResult) -> list[str]:
+    """Return the texts of the verdicts that are not ok."""
+    return [verdict.text for verdict in result.verdicts if not verdict.ok]
+
+
+@pytest.mark.parametrize(
+    ("response", "context", "unfound"),
+    [
+        ("Otters sleep afloat.", "A sea otter can float.", ["sleep", "afloat"]),
+        ("The walkers were walking.", "They walked.", ["walkers"]),
+        ("Das Haus wurde umgebaut.", "Der Umbau des Hauses.", ["umgebaut"]),
+        ("L'hôtel est fermé.", "LES HOTELS SONT FERMES", []),
+        ("长城很长", "长城位于北方", []),
+        ("黄河很长", "长城位于北方", ["黄河"]),
+        ("المكتبة كبيرة", "تقع مكتبة المدينة هنا", ["كبيرة"]),
+        ("Это большая книга", "Большую книгу нашли", ["большая", "книга"]),
+    ],
+)
+def test_content_words_are_looked_for_by_their_stems(response: str, context: str, unfound: list[str]) -> None:
+    """Function words, case, accents, articles and common endings do not matter; other words do."""
+    assert missing(LexicalGrounding().score(response=response, retrieved_contexts=context)) == unfound
+
+
+def test_every_occurrence_counts_and_every_word_has_one_verdict() -> None:
+    """The share is over occurrences; the verdict of a word stands where it first occurs, with its evidence."""
+    response = "Moths, moths and lamps."
+    result = LexicalGrounding().score(response=response, retrieved_contexts=["Nothing.", "One moth."])
+    assert result == pytest.approx(2 / 3)
+    assert result.reason == "Found 2 of 3 content words"
+    moths, lamps = result.verdicts
+    assert (moths.text, moths.start, moths.end, moths.ok) == ("Moths", 0, 5, True)
+    assert [(found.context, found.start, found.end, found.text) for found in moths.evidence] == [(1, 4, 8, "moth")]
+    assert (lamps.text, response[lamps.start : lamps.end], lamps.ok, lamps.evidence) == ("lamps", "lamps", False, ())
+    assert lamps.reason == "stands in no context"
+
+
+def test_context_recall_looks_for_the_reference() -> None:
+    """The words of the reference are looked for; they have no place in the response."""
+    result = LexicalContextRecall().score(reference="Moths fear bats.", retrieved_contexts="A bat eats a moth.")
+    assert result == pytest.approx(2 / 3)
+    assert missing(result) == ["fear"]
+    assert {(verdict.start, verdict.end) for verdict in result.verdicts} == {(None, None)}
+
+
+@pytest.mark.parametrize(
+    ("said", "source"),
+    [
+        ("1,000.5", "1.000,5"),
+        ("1000", "1 000"),
+        ("1'000", "1,000"),
+        ("12,34,567", "1234567"),
+        ("1.000", "1000"),
+        ("3 million", "3,000,000"),
+        ("3,5 Mrd.", "3.5 billion"),
+        ("10k", "ten thousand"),
+        ("5 %", "five percent"),
+        ("five percent", "5 %"),
+        ("5%", "5 Prozent"),
+        ("$5", "5 dollars"),
+        ("US$2.5 million", "2,500,000 USD"),
+        ("42", "forty-two"),
+        ("206", "two hundred and six"),
+        ("1984", "nineteen eighty-four"),
+        ("3rd", "the third"),
+        ("٤٫٥", "4.5"),
+        ("１２３", "123"),
+        ("१२", "12"),
+        ("3万", "30,000"),
+        ("2021-03-05", "March 5th, 2021"),
+        ("5 March 2021", "5. März 2021"),
+        ("2021年3月5日", "05.03.2021"),
+        ("03/05/2021", "5 March 2021"),
+        ("5 de marzo de 2021", "5 mars 2021"),
+        ("March 2021", "on 5 March 2021"),
+        ("2021", "on 5 March 2021"),
+        ("5 March 2021", "In 2021 it began. On 5 March it ended."),
+        ("٥ مارس ٢٠٢١", "5 March 2021"),
+        ("−5", "-5"),
+        ("1.2.10", "1.2.10"),
+    ],
+)
+def test_one_number_is_found_however_it_is_written(said: str, source: str) -> None:
+    """Marks, scale words, digits of other scripts, words and forms of dates do not matter."""
+    (number,) = find_numbers(said)
+    assert NumbersIn(source).locate(number) is not None
+
+
+@pytest.mark.parametrize(
+    ("said", "source"),
+    [
+        ("1,000.5", "1,000.6"),
+        ("3 million", "3 billion"),
+        ("5 %", "5 dollars"),
+        ("$5", "€5"),
+        ("five percent", "6 %"),
+        ("-5", "5"),
+        ("42", "4.2"),
+        ("1.5", "15"),
+        ("5 March 2021", "March 2021"),
+        ("5 March 2021", "5 March 2020"),
+        ("5 March 2021", "In 2021 it began. On 6 March it ended."),
+        ("March 2021", "May 2021"),
+        ("1.2.10", "1.2.1"),
+        ("12", "B12"),
+        ("19", "1990"),
+        ("4", "one third"),
+    ],
+)
+def test_another_number_is_not_found(said: str, source: str) -> None:
+    """Another value, unit, sign or day is another number, and a date never says more than its source."""
+    (number,) = find_numbers(said)
+    assert not getattr(number, "plain", False)
+    assert NumbersIn(source).locate(number) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["1. First\n2) Then", "So it is [1], [2, 3].", "See (Passage 1 and 2).", "Vitamin B12", "x_2"]
+)
+def test_pointers_and_parts_of_names_are_no_numbers(text: str) -> None:
+    """List numbers, citation marks, numbered passages and digits inside a name are not checked."""
+    result = NumbersAligned().score(response=text, retrieved_contexts="None.")
+    assert result == 1.0
+    assert result.vacuous
+
+
+def test_numbers_are_shown_with_their_place_and_their_evidence() -> None:
+    """What is not found is listed with its offsets, what is found with the offsets of its source."""
+    response = "Of the two bridges, one is 1.250 m long and was built in 1921 for 3 million euros."
+    result = NumbersAligned().score(response=response, retrieved_contexts=["1,250 m", "Cost: €3,000,000; begun 1920"])
+    assert [verdict.text for verdict in result.verdicts] == ["1.250", "1921", "3 million euros"]
+    assert missing(result) == ["1921"]
+    assert all(response[verdict.start : verdict.end] == verdict.text for verdict in result.verdicts)
+    assert [found.text for verdict in result.verdicts for found in verdict.evidence] == ["1,250", "€3,000,000"]
+    assert result.reason == "Found 2 of 3 numbers"
+
+
+def test_both_days_of_an_ambiguous_date_are_considered() -> None:
+    """03/04/2021 agrees with the third of April and with the fourth of March, not with another day."""
+    (number,) = find_numbers("03/04/2021")
+    assert NumbersIn("3 April 2021").locate(number)
+    assert NumbersIn("4 March 2021").locate(number)
+    assert not NumbersIn("4 April 2021").locate(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Yesterday Marie Curie's notes reached the University of Oslo.", ["Marie Curie's", "University of Oslo"]),
+        ("In spring the WHO and NASA met in Rio de Janeiro.", ["WHO", "NASA", "Rio de Janeiro"]),
+        ("Then Theresa May met NOT the EU.", ["Theresa May", "EU"]),
+        ("Mr. Jones of the U.S. Army uses an iPhone.", ["Jones", "U.S. Army", "iPhone"]),
+        ("Reactions differ. Moths fly in May.", []),
+        ("Bern is old. People like Bern.", ["Bern", "Bern"]),
+        ("## Key Benefits Of Sleep\n1. Take a nap.", []),
+        ("I think I'm right: Nobody knows.", []),
+        ("Das Haus gehört der Stadt. Es ist nicht von Angela Merkel.", ["Angela Merkel"]),
+        ("Die EU und die Kommission sind nicht der Rat.", ["EU"]),
+        ("Il vit à Paris avec Jean-Luc Godard.", ["Paris", "Jean-Luc Godard"]),
+        ("李明在Google工作", ["Google"]),
+        ("ذهب محمد إلى القاهرة", []),
+        ("李明去了北京", []),
+    ],
+)
+def test_names_are_told_by_their_capitals(text: str, names: list[str]) -> None:
+    """Capitals inside a sentence, inside a word and in a row make names; sentence starts, headings and nouns do not."""
+    assert [name.text for name in find_names(text)] == names
+
+
+@pytest.mark.parametrize(
+    ("response", "context", "unfound"),
+    [
+        ("There Marie Curie worked.", "Curie, Marie: physicist", []),
+        ("There Pierre Curie worked.", "Curie, Marie: physicist", ["Pierre Curie"]),
+        ("It came from Germany.", "The Germans sent it.", []),
+        ("We met Americans.", "From America.", []),
+        ("It was Paul.", "It was Paula.", ["Paul"]),
+        ("It was Obama's idea.", "Barack Obama had it.", []),
+        ("It was the WHO.", "The World Health Organization said so.", []),
+        ("Then the World Health Organization spoke.", "The WHO spoke.", []),
+        ("It was José.", "JOSE SAID SO", []),
+        ("Мы были в Москве.", "Москва — столица.", []),
+        ("The U.S. agreed.", "The US agreed.", []),
+    ],
+)
+def test_names_are_found_inflected_shortened_and_abbreviated(response: str, context: str, unfound: list[str]) -> None:
+    """All words of a name must stand in one context, in any order, case and inflection, or as its initials."""
+    assert missing(NamesAligned().score(response=response, retrieved_contexts=context)) == unfound
+
+
+def test_a_name_is_not_put_together_from_two_contexts() -> None:
+    """A first name of one context and a family name of another make no name."""
+    inputs = {"response": "There was Ada Berg.", "retrieved_contexts": ["Ada Lind came.", "Otto Berg came."]}
+    assert missing(NamesAligned().score(**inputs)) == ["Ada Berg"]
+
+
+@pytest.mark.parametrize("metric", ALIGNED, ids=lambda metric: metric.name)
+def test_nothing_to_look_for_is_vacuous(metric: Metric) -> None:
+    """A response without words, numbers or names is 1.0 and says that there was nothing to check."""
+    result = metric.score(response="So it is.", retrieved_contexts=[])
+    assert (result.value, result.vacuous, result.verdicts) == (1.0, True, ())
+
+
+@pytest.mark.parametrize("metric", ALIGNED, ids=lambda metric: metric.name)
+def test_without_contexts_nothing_is_found(metric: Metric) -> None:
+    """An empty list of contexts is legal and gives 0.0."""
+    assert metric.score(response="In 1921 they asked Ada Berg.", retrieved_contexts=[]) == 0.0
+    with pytest.raises(ValueError, match="retrieved_contexts is missing"):
+        metric.score(response="In 1921 they asked Ada Berg.")
+
+
+@given(st.text(max_size=120), st.text(max_size=120))
+def test_a_text_is_grounded_in_itself(text: str, other: str) -> None:
+    """Whatever stands in the response is found when the response is a context, with exact evidence."""
+    if not text.strip():
+        return
+    for metric in ALIGNED:
+        result = metric.score(response=text, retrieved_contexts=[other, text])
+        assert result == 1.0
+        for verdict in result.verdicts:
+            assert text[verdict.start : verdict.end] == verdict.text
+            assert all(
+                (other, text)[found.context][found.start : found.end] == found.text for found in verdict.evidence
+            )
+
+
+@pytest.mark.parametrize(
+    "unit", ["9", "1,", "1 000 ", "3 may ", "two ", "passage 1, ", "$", "1-", "A ", "Ab of ", "A.", "中"]
+)
+def test_time_grows_with_the_length_alone(unit: str) -> None:
+    """40,000 characters of anything are looked through at once."""
+    text = unit * (40_000 // len(unit))
+    started = time.process_time()
+    for metric in ALIGNED:
+        metric.score(response=text, retrieved_contexts=[text])
+    assert time.process_time() - started < 10
+
+
+def test_stems_are_short_and_rough() -> None:
+    """A stem is what inflected forms share; short words stay as they are."""
+    assert {stem(word) for word in ("rose", "roses")} == {"rose"}
+    assert stem("is") == "is"
+    assert [word.text for word in content_words("It is 5 o'clock")] == ["clock"]
+
+
+def test_plain_number_words_are_marked() -> None:
+    """One, third and ten are said of all sorts of things; twelve and 1 are numbers."""
+    found = [number for number in find_numbers("one, third, ten, twelve, 1") if isinstance(number, Number)]
+    assert [number.plain for number in found] == [True, True, True, False, False]
+
+
+def by_length(texts: list[str]) -> list[list[float]]:
+    """Embed short texts in one direction and long ones in another."""
+    return [[1.0, 0.0] if len(text) < 10 else [0.6, 0.8] for text in texts]
+
+
+def test_similarity_is_the_cosine_of_the_embedder() -> None:
+    """The score is the cosine similarity, and no judge is asked."""
+    result = SemanticSimilarity(embedder=by_length).score(response="Short.", reference="Rather a long one.")
+    assert result == pytest.approx(0.6)
+    assert result.judge == "custom:by_length"
+    assert result.reason == "cosine similarity 0.60"
+
+
+@pytest.mark.parametrize(("threshold", "score"), [(0.5, 1.0), (0.7, 0.0)])
+def test_similarity_may_be_held_against_a_threshold(threshold: float, score: float) -> None:
+    """With a threshold the score is whether the similarity reaches it."""
+    metric = SemanticSimilarity(threshold=threshold, embedder=by_length)
+    assert metric.score(response="Short.", reference="Rather a long one.") == score
+
+
+@pytest.mark.parametrize("inputs", [{"response": "a"}, {"response": " ", "reference": "b"}])
+def test_similarity_needs_both_texts(inputs: dict[str, Any]) -> None:
+    """A missing or blank text is an error that names it."""
+    with pytest.raises(ValueError, match=r"is (missing|blank)"):
+        SemanticSimilarity(embedder=by_length).score(**inputs)
