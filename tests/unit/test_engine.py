@@ -1,0 +1,494 @@
+"""The engine: how many requests are in flight, and that what a run opens is made late, shared and closed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ragmetrics import loop
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.embedders.custom import CustomEmbedder
+from pytest_ragmetrics.embedders.local import LocalEmbedder
+from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.engine import Engine, Limiter
+from pytest_ragmetrics.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.judges.judge import Answered
+from pytest_ragmetrics.judges.local import LocalJudge
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.tasks import ListClaims
+from tests.fake_answers import answer_sensibly
+from tests.fake_openai import FakeOpenAI, rate_limited
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        """Tell the time."""
+        return self.now
+
+
+class Room:
+    """Where guests stay until they are sent home; the limiter stands at the door."""
+
+    def __init__(self, limiter: Limiter) -> None:
+        self.limiter = limiter
+        self.inside: list[int] = []
+        self.came: list[int] = []
+        self._home: dict[int, asyncio.Event] = {}
+
+    def invite(self, *guests: int) -> list[asyncio.Task[None]]:
+        """Have guests come, in this order."""
+        return [asyncio.ensure_future(self._stay(guest)) for guest in guests]
+
+    async def send_home(self, *guests: int) -> None:
+        """Have guests leave."""
+        for guest in guests:
+            self._home[guest].set()
+        await calm()
+
+    async def _stay(self, guest: int) -> None:
+        self._home[guest] = asyncio.Event()
+        async with self.limiter:
+            self.inside.append(guest)
+            self.came.append(guest)
+            try:
+                await self._home[guest].wait()
+            finally:
+                self.inside.remove(guest)
+
+
+async def calm() -> None:
+    """Let everything happen that can."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def play(story: Callable[[], Any]) -> None:
+    """Run a story that ends."""
+    asyncio.run(asyncio.wait_for(story(), 30))
+
+
+def test_no_more_are_let_in_than_there_is_room_for() -> None:
+    """The rest waits, and is let in one by one as others leave."""
+
+    async def story() -> None:
+        room = Room(Limiter(2))
+        room.invite(1, 2, 3, 4)
+        await calm()
+        assert room.inside == [1, 2]
+        await room.send_home(1)
+        assert room.inside == [2, 3]
+        await room.send_home(2, 3)
+        assert room.inside == [4]
+        await room.send_home(4)
+
+    play(story)
+
+
+def test_who_came_first_is_let_in_first() -> None:
+    """Nobody who comes later slips in, not even at the moment a place is free."""
+
+    async def story() -> None:
+        room = Room(Limiter(1))
+        room.invite(1, 2, 3)
+        await calm()
+        room._home[1].set()
+        await asyncio.sleep(0)
+        room.invite(4)
+        for guest in (2, 3, 4):
+            await calm()
+            await room.send_home(guest)
+        assert room.came == [1, 2, 3, 4]
+
+    play(story)
+
+
+def test_who_gives_up_waiting_takes_no_place_along() -> None:
+    """The next one gets the place that the one who left would have had."""
+
+    async def story() -> None:
+        room = Room(Limiter(1))
+        _, second, _ = room.invite(1, 2, 3)
+        await calm()
+        second.cancel()
+        await calm()
+        await room.send_home(1)
+        assert room.inside == [3]
+        await room.send_home(3)
+
+    play(story)
+
+
+def test_who_gives_up_when_it_is_their_turn_passes_the_place_on() -> None:
+    """A place that was given to somebody who is cancelled before getting up is given to the next."""
+
+    async def story() -> None:
+        limiter = Limiter(1)
+        room = Room(limiter)
+        first, second, _ = room.invite(1, 2, 3)
+        await calm()
+        first.cancel()
+        await asyncio.sleep(0)
+        # The place is promised to the second now, who has not run since.
+        second.cancel()
+        await calm()
+        assert room.came == [1, 3]
+        await room.send_home(3)
+
+    play(story)
+
+
+def test_who_gives_up_just_before_their_turn_is_passed_over() -> None:
+    """Whoever leaves finds somebody cancelled in the queue, before that one has run, and both go on."""
+
+    async def story() -> None:
+        room = Room(Limiter(1))
+        _, second, _ = room.invite(1, 2, 3)
+        await calm()
+        room._home[1].set()
+        second.cancel()
+        await calm()
+        assert second.cancelled()
+        assert room.inside == [3]
+        await room.send_home(3)
+
+    play(story)
+
+
+#: Of one guest: how long it stays, whether it fails, who is cancelled and how long nothing happens once it has come.
+GUEST = st.tuples(st.integers(0, 2), st.booleans(), st.none() | st.integers(0, 24), st.integers(0, 1))
+
+
+@settings(max_examples=100, deadline=None)
+@given(width=st.integers(1, 4), guests=st.lists(GUEST, max_size=25))
+def test_no_place_is_ever_lost_or_given_twice(width: int, guests: list[tuple[int, bool, int | None, int]]) -> None:
+    """Whatever order they come, leave, are cancelled or fail in, in the end all places are free."""
+
+    async def story() -> None:
+        limiter = Limiter(width)
+        inside = most = 0
+
+        async def stay(turns: int, *, fails: bool) -> None:
+            nonlocal inside, most
+            async with limiter:
+                inside += 1
+                most = max(most, inside)
+                try:
+                    for _ in range(turns):
+                        await asyncio.sleep(0)
+                    if fails:
+                        raise LookupError
+                finally:
+                    inside -= 1
+
+        came: list[asyncio.Task[None]] = []
+        for turns, fails, cancelled, pause in guests:
+            came.append(asyncio.ensure_future(stay(turns, fails=fails)))
+            if cancelled is not None:
+                came[cancelled % len(came)].cancel()
+            if pause:
+                await asyncio.sleep(0)
+        outcomes = await asyncio.gather(*came, return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} <= {type(None), LookupError, asyncio.CancelledError}
+        assert most <= width
+        room = Room(limiter)
+        room.invite(*range(width + 1))
+        await calm()
+        assert len(room.inside) == width
+        await room.send_home(*room.inside)
+        await room.send_home(*room.inside)
+
+    play(story)
+
+
+def test_an_overload_halves_the_width_at_most_once_a_second() -> None:
+    """One overload answers many requests at once, and is one reason; at least one request remains."""
+    clock = Clock()
+    limiter = Limiter(32, clock=clock)
+    for _ in range(20):
+        limiter.narrow()
+    assert limiter.width == 16
+    clock.now += 0.9
+    limiter.narrow()
+    assert limiter.width == 16
+    clock.now += 0.1
+    limiter.narrow()
+    assert limiter.width == 8
+    for _ in range(5):
+        clock.now += 1
+        limiter.narrow()
+    assert limiter.width == 1
+
+
+def test_a_narrowed_limiter_lets_in_as_many_as_it_is_wide() -> None:
+    """Those inside stay; nobody comes in until there are fewer than the new width."""
+
+    async def story() -> None:
+        limiter = Limiter(4)
+        room = Room(limiter)
+        room.invite(1, 2, 3, 4, 5)
+        await calm()
+        limiter.narrow()
+        await room.send_home(1, 2)
+        assert room.inside == [3, 4]
+        await room.send_home(3)
+        assert room.inside == [4, 5]
+        await room.send_home(4, 5)
+
+    play(story)
+
+
+def test_the_width_comes_back_with_what_succeeds_after_a_while() -> None:
+    """Not within five seconds, not through failures, and never beyond the full width."""
+    clock = Clock()
+    limiter = Limiter(4, clock=clock)
+
+    async def ask(error: type[Exception] | None = None) -> None:
+        try:
+            async with limiter:
+                if error is not None:
+                    raise error
+        except LookupError:
+            pass
+
+    async def story() -> None:
+        limiter.narrow()
+        clock.now += 4.9
+        await ask()
+        assert limiter.width == 2
+        clock.now += 0.1
+        await ask(LookupError)
+        assert limiter.width == 2
+        widths = []
+        for _ in range(4):
+            await ask()
+            widths.append(limiter.width)
+        assert widths == [3, 4, 4, 4]
+
+    play(story)
+
+
+def test_a_limiter_lets_at_least_one_in() -> None:
+    """One that lets nobody in would hold up a run for ever."""
+    with pytest.raises(ValueError, match="at least 1 request must be allowed in flight, not 0"):
+        Limiter(0)
+
+
+@pytest.fixture(autouse=True)
+def _without_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Take away anybody's keys, and in the end the background loop."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    yield
+    loop.stop()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
+    """Run a server that the environment leads to."""
+    with FakeOpenAI() as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
+        yield running
+
+
+def ask(engine: Engine, text: str, judge: Any = None) -> Answered[tuple[str, ...]]:
+    """Ask a judge of an engine at its desk."""
+
+    async def asked() -> Answered[tuple[str, ...]]:
+        return await engine.judge(judge).ask(ListClaims(text=text), desk=engine.desk)
+
+    return loop.run(asked())
+
+
+def test_nothing_is_made_before_it_is_needed(tmp_path: Path) -> None:
+    """Without a key, and without a trace on disk, a run that asks nothing goes through."""
+    engine = Engine(cache_dir=tmp_path / "cache", cassette=tmp_path / "cassette.jsonl")
+    engine.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_judge_comes_up_when_it_is_asked_for() -> None:
+    """The error names the ways on."""
+    engine = Engine()
+    with pytest.raises(JudgeNotConfiguredError, match="--rag-judge=local"):
+        engine.judge()
+    with pytest.raises(JudgeNotConfiguredError, match="--rag-embedder=local"):
+        engine.embedder()
+    engine.close()
+
+
+def test_a_spec_is_made_once_whoever_asks_for_it() -> None:
+    """Threads that ask at the same moment get the same judge and embedder, and so one client."""
+    barrier = threading.Barrier(4)
+    engine = Engine(judge="local", embedder="local")
+
+    def get() -> tuple[int, int]:
+        barrier.wait(10)
+        return id(engine.judge()), id(engine.embedder("local"))
+
+    with ThreadPoolExecutor(4) as threads:
+        found = set(threads.map(lambda _: get(), range(4)))
+    engine.close()
+    assert len(found) == 1
+
+
+def test_offers_go_before_specs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a hook makes of a spec is taken, under the name of the spec; of other specs it makes nothing."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
+
+    def judge(prompt: str) -> str:
+        return '{"claims": ["One."]}'
+
+    engine = Engine(
+        judge="house",
+        embedder="house",
+        offer_judge=lambda spec: judge if spec == "house" else None,
+        offer_embedder=lambda spec: (lambda texts: [[1.0] for _ in texts]) if spec == "house" else None,
+    )
+    assert engine.judge().name == "house"
+    assert isinstance(engine.embedder(), CustomEmbedder)
+    assert isinstance(engine.judge("local"), LocalJudge)
+    assert isinstance(engine.embedder("local"), LocalEmbedder)
+    assert ask(engine, "One.").answer == ("One.",)
+    engine.close()
+
+
+def test_a_judge_that_is_given_is_asked_and_stays_open(server: FakeOpenAI) -> None:
+    """It belongs to whoever gave it, who may go on with it when the run is over."""
+    judge, embedder = OpenAIJudge("fake"), OpenAIEmbedder("fake")
+    for _ in range(2):
+        engine = Engine()
+        assert engine.judge(judge) is judge
+        assert engine.embedder(embedder) is embedder
+        ask(engine, "One. Two.", judge)
+        engine.close()
+        assert judge._connection._client is not None
+    assert server.calls == 2
+    loop.run(judge.aclose())
+    loop.run(embedder.aclose())
+
+
+class Fragile(LocalJudge):
+    """A judge that breaks when it is closed."""
+
+    async def aclose(self) -> None:
+        """Break."""
+        msg = "the hinge broke"
+        raise RuntimeError(msg)
+
+
+class Noted(LocalEmbedder):
+    """An embedder that notes that it was closed."""
+
+    closed = False
+
+    async def aclose(self) -> None:
+        """Note it."""
+        self.closed = True
+
+
+def test_everything_is_closed_even_if_one_thing_breaks(tmp_path: Path) -> None:
+    """A broken judge keeps neither the embedder nor the store open, and the error comes out."""
+    embedder = Noted()
+    engine = Engine(cache_dir=tmp_path / "cache", offer_judge=lambda _: Fragile(), offer_embedder=lambda _: embedder)
+    engine.judge()
+    engine.embedder()
+    loop.run(engine.desk.embed(Text(), ["One."]))
+    with pytest.raises(RuntimeError, match="the hinge broke"):
+        engine.close()
+    assert embedder.closed
+    assert [thread.name for thread in threading.enumerate() if "ragmetrics-store" in thread.name] == []
+
+
+class Text:
+    """Embeds a text as its length."""
+
+    name, kind, model = "custom:length", "custom", "length"
+
+    async def aembed(self, texts: Any) -> npt.NDArray[np.float32]:
+        """Return one number a text."""
+        import numpy as np
+
+        return np.array([[len(text)] for text in texts], dtype=np.float32)
+
+
+def test_closing_waits_for_what_is_being_paid_for(server: FakeOpenAI, tmp_path: Path) -> None:
+    """An answer that is on its way is in the store when the engine is closed, and nobody pays again."""
+    server.latency = 0.3
+    begun = threading.Event()
+
+    def answer(body: dict[str, Any]) -> str:
+        begun.set()
+        return answer_sensibly(body)
+
+    server.answer = answer
+    engine = Engine(cache_dir=tmp_path / "cache")
+
+    async def start() -> None:
+        asking = asyncio.ensure_future(engine.judge().ask(ListClaims(text="One. Two."), desk=engine.desk))
+        await asyncio.to_thread(begun.wait, 10)
+        asking.cancel()
+
+    loop.run(start())
+    engine.close()
+    with Store(tmp_path / "cache") as store:
+        assert store.count() == 1
+    again = Engine(cache_dir=tmp_path / "cache")
+    assert ask(again, "One. Two.").usage.cached_calls == 1
+    again.close()
+    assert server.calls == 1
+
+
+def test_a_closed_engine_opens_again_when_it_is_asked(server: FakeOpenAI, tmp_path: Path) -> None:
+    """A report written late may still ask, with a new client."""
+    engine = Engine(cache_dir=tmp_path / "cache")
+    for text in ("One.", "Two."):
+        ask(engine, text)
+        engine.close()
+    assert server.calls == 2
+
+
+def test_no_more_requests_are_in_flight_than_allowed(server: FakeOpenAI) -> None:
+    """Requests for answers and for vectors together."""
+    server.latency = 0.05
+    engine = Engine(concurrency=3)
+
+    async def all_of_them() -> None:
+        embedder, judge = engine.embedder(), engine.judge()
+        texts = [engine.desk.embed(embedder, [f"Text {n}."]) for n in range(4)]
+        await asyncio.gather(*texts, *(judge.ask(ListClaims(text=f"{n}."), desk=engine.desk) for n in range(9)))
+
+    loop.run(all_of_them())
+    engine.close()
+    assert server.in_flight_max == 3
+    # Texts that were asked for together are one request, and wait for nothing but a place for that.
+    assert server.calls == 10
+
+
+def test_being_asked_too_fast_narrows_what_is_in_flight(server: FakeOpenAI) -> None:
+    """The answer comes all the same, and the whole run is slower for a while: judge and embedder share the width."""
+    engine = Engine(concurrency=8)
+    server.script(rate_limited())
+    assert ask(engine, "One.").answer == ("One.",)
+    assert engine.limiter.width == 4
+    server.script(rate_limited())
+    engine.limiter._narrowed -= 2
+    loop.run(engine.desk.embed(engine.embedder(), ["One."]))
+    engine.close()
+    assert engine.limiter.width == 2

@@ -1,0 +1,495 @@
+"""Scoring a table: rows in order, each for itself, with one judge and one cache for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics import Evaluation, aevaluate, engine, evaluate, loop, session
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.judges.judge import Fetch, JudgeUnavailableError, Kept, Request
+from pytest_ragmetrics.metrics import Faithfulness, Relevance
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.sample import Sample
+from tests.asking import MemoryDesk
+from tests.fake_answers import answer_sensibly
+from tests.fake_openai import FakeOpenAI, Reply, failing, filtered, out_of_quota, rate_limited
+from tests.metrics.fake_session import FakeSession
+from tests.scripted_judge import ScriptedJudge, rated
+
+#: Three rows with a perfect, a middling and a poor answer, by the words they share.
+ROWS = [
+    {"id": "a", "question": "Do moths fly at night?", "answer": "Moths fly at night."},
+    {"id": "b", "question": "Where do herons nest?", "answer": "Herons swim."},
+    {"id": "c", "question": "Why is ivy green?", "answer": "Ponds freeze."},
+]
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Evaluate as a script does, without the session that runs these tests and anybody's keys."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    around = []
+    while (running := session.current()) is not None:
+        session.leave(running)
+        around.append(running)
+    yield
+    for running in reversed(around):
+        session.enter(running)
+    loop.stop()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
+    """Run a server that the environment leads to."""
+    with FakeOpenAI() as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
+        yield running
+
+
+class Length(Metric):
+    """Scores a response by its length, and breaks on a comma."""
+
+    name = "length"
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the length in hundreds of characters."""
+        text = sample.response or ""
+        if "," in text:
+            msg = "no commas, please"
+            raise ZeroDivisionError(msg)
+        return MetricResult(len(text) / 100, metric=self.name)
+
+
+class Slow(JudgedMetric):
+    """Takes the longer the earlier a row stands."""
+
+    name = "slow"
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Wait, and return the number that the response is."""
+        number = int(sample.response or "0")
+        await asyncio.sleep((10 - number) / 200)
+        return ask.result(number / 10, reason=f"number {number}")
+
+
+def numbered(count: int) -> list[dict[str, str]]:
+    """Return rows whose questions differ."""
+    return [{"id": str(n), "question": f"Is {n} a number?", "answer": f"{n} is one."} for n in range(count)]
+
+
+def test_rows_come_in_the_order_of_the_samples() -> None:
+    """However long each takes, and whatever form it was given in."""
+    rows: list[Any] = [{"response": str(number)} for number in range(9)]
+    rows[4] = Sample(response="4")
+    table = evaluate(iter(rows), [Slow(), Length()])
+    assert table.metrics == ("slow", "length")
+    assert [row.sample.response for row in table.rows] == [str(number) for number in range(9)]
+    assert table.scores("slow") == [number / 10 for number in range(9)]
+    assert table.scores("length") == [0.01] * 9
+    assert table.rows[3].results["slow"].reason == "number 3"
+
+
+def test_metrics_go_by_name_and_get_the_judge_and_the_embedder() -> None:
+    """One that takes neither is given neither."""
+    names = ["relevance", "quoted_spans_alignment", "ResponseRelevancy"]
+    table = evaluate(ROWS, ["relevance"], judge="local")
+    assert [row.results["relevance"].judge for row in table.rows] == ["local (heuristic)"] * 3
+    rows = [{**row, "contexts": ["Moths."]} for row in ROWS]
+    table = evaluate(rows, names, judge="local", embedder="local")
+    assert table.metrics == ("relevance", "quoted_spans_alignment", "answer_relevancy")
+    assert all(set(row.results) == set(table.metrics) for row in table.rows)
+
+
+def test_a_row_that_breaks_harms_no_other() -> None:
+    """It keeps the reason, for each metric that gave no score; the others have all of theirs."""
+    rows = [*ROWS, {"id": "d", "answer": "One, two."}, {"id": "e", "question": "Well?"}]
+    table = evaluate(rows, [Length(), Relevance(judge="local")])
+    assert [set(row.results) for row in table.rows] == [{"length", "relevance"}] * 3 + [set(), set()]
+    assert table.rows[3].unscored["length"] == "length: ZeroDivisionError: no commas, please"
+    assert "user_input is missing" in table.rows[3].unscored["relevance"]
+    assert "response is missing" in table.rows[4].unscored["length"]
+    assert all(not row.unscored for row in table.rows[:3])
+
+
+def test_what_a_judge_cannot_answer_is_unscored() -> None:
+    """The reason says what came back; the next row is judged."""
+    judge = ScriptedJudge(rate_relevance=["no", "no", rated(2)])
+    table = evaluate(ROWS[:2], [Relevance(judge=judge)], concurrency=1)
+    assert table.scores("relevance") == [None, 0.5]
+    assert "it replied 'no'" in table.rows[0].unscored["relevance"]
+
+
+def test_a_metric_that_returns_no_result_leaves_the_row_unscored() -> None:
+    """A bare number has no name and no reason, and would be found out much later."""
+
+    class Bare(Length):
+        def measure(self, sample: Sample) -> MetricResult:
+            return 0.5  # type: ignore[return-value]  # the mistake
+
+    table = evaluate(ROWS[:1], [Bare()])
+    assert table.rows[0].unscored == {"length": "length: TypeError: it returned float, not a MetricResult"}
+
+
+def test_a_metric_of_ones_own_may_wait_for_another() -> None:
+    """One that is not asynchronous may ask a judge, and block, without holding up the rest."""
+    together = threading.Barrier(2)
+
+    class Both(Metric):
+        name = "both"
+
+        def measure(self, sample: Sample) -> MetricResult:
+            together.wait(10)
+            inner = Relevance(judge="local").score_sample(sample)
+            return MetricResult(inner.value / 2, metric=self.name)
+
+    class Meets(JudgedMetric):
+        name = "meets"
+
+        async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+            await asyncio.to_thread(together.wait, 10)
+            return ask.result(1.0, reason=None)
+
+    table = evaluate(ROWS[:1], [Both(), Meets()])
+    assert (table.scores("both"), table.scores("meets")) == ([0.5], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("metrics", "problem"),
+    [
+        (["faithfullness"], "there is no metric 'faithfullness': did you mean faithfulness"),
+        ([Length(), Length()], "two metrics of one name: length"),
+        (["faithfulness", Faithfulness()], "two metrics of one name: faithfulness"),
+        ([], "give at least one metric"),
+    ],
+)
+def test_wrong_metrics_are_named_before_anything_is_scored(metrics: list[Any], problem: str) -> None:
+    """A slip is an error of the call, not of each row."""
+    with pytest.raises(ValueError, match=problem):
+        evaluate(ROWS, metrics, judge="local")
+
+
+def test_one_metric_may_stand_alone() -> None:
+    """A name is not a list of letters."""
+    assert evaluate(ROWS, "relevance", judge="local").metrics == ("relevance",)
+    assert evaluate(ROWS, Length()).metrics == ("length",)
+
+
+@pytest.mark.parametrize(
+    ("samples", "problem"),
+    [
+        ([{"response": "Yes."}, {"response": 3}], r"samples\[1\]: response must be a str, not int"),
+        (["Yes."], r"samples\[0\]: "),
+        ({"response": "Yes."}, "samples must be a list of samples or rows, not one dict"),
+        (Sample(response="Yes."), "not one Sample"),
+        ("Yes.", "not one str"),
+    ],
+)
+def test_wrong_rows_are_named_before_anything_is_scored(samples: Any, problem: str) -> None:
+    """The message says which row."""
+    with pytest.raises(TypeError, match=problem):
+        evaluate(samples, [Length()])
+
+
+def test_an_empty_table_has_no_mean() -> None:
+    """It is a table all the same."""
+    table = evaluate([], ["relevance"], judge="local")
+    assert table.rows == ()
+    assert table.metrics == ("relevance",)
+
+
+def test_a_loop_may_be_running(server: FakeOpenAI) -> None:
+    """In a notebook, evaluate() blocks the cell and still works."""
+
+    async def cell() -> Evaluation:
+        return evaluate(ROWS, ["relevance"])
+
+    assert asyncio.run(cell()).scores("relevance") == evaluate(ROWS, ["relevance"]).scores("relevance")
+
+
+def test_aevaluate_leaves_the_loop_to_others(server: FakeOpenAI) -> None:
+    """While a table is scored, and two at a time, other coroutines go on."""
+    server.latency = 0.05
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.005)
+            ticks += 1
+
+    async def main() -> list[Evaluation]:
+        ticking = asyncio.ensure_future(tick())
+        try:
+            return await asyncio.gather(aevaluate(ROWS, ["relevance"]), aevaluate(ROWS[:1], ["relevance"]))
+        finally:
+            ticking.cancel()
+
+    whole, part = asyncio.run(main())
+    assert whole.scores("relevance")[:1] == part.scores("relevance")
+    assert ticks >= 5
+
+
+def test_threads_evaluate_side_by_side(server: FakeOpenAI, tmp_path: Path) -> None:
+    """Each with its own cache and its own end, whichever is done first."""
+    server.latency = 0.02
+
+    def table(number: int) -> Evaluation:
+        return evaluate(numbered(4 * number), ["relevance"], cache_dir=tmp_path / str(number))
+
+    with ThreadPoolExecutor(3) as threads:
+        tables = list(threads.map(table, (1, 2, 3)))
+    assert [len(each.rows) for each in tables] == [4, 8, 12]
+    assert not any(row.unscored for each in tables for row in each.rows)
+    for number in (1, 2, 3):
+        with Store(tmp_path / str(number)) as store:
+            assert store.count() == 4 * number
+
+
+def test_the_second_time_is_paid_for(server: FakeOpenAI, tmp_path: Path) -> None:
+    """With a cache_dir nothing is asked again, vectors included; without one everything is."""
+    rows = [{**row, "contexts": ["Moths."]} for row in ROWS]
+    first, second = (evaluate(rows, ["relevance", "answer_relevancy"], cache_dir=tmp_path / "c") for _ in range(2))
+    assert first.scores("answer_relevancy") == second.scores("answer_relevancy")
+    assert [sum(result.usage.calls for row in t.rows for result in row.results.values()) for t in (first, second)] == [
+        6,
+        0,
+    ]
+    before = server.calls
+    evaluate(rows, ["relevance"])
+    assert server.calls == before + 3
+
+
+def test_one_judge_serves_all_metrics(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A spec given for several metrics is one judge, with one client, and so is none."""
+    made: list[str] = []
+    make = engine.make_judge
+
+    def counted(spec: str, **settings: Any) -> Any:
+        made.append(spec)
+        return make(spec, **settings)
+
+    monkeypatch.setattr(engine, "make_judge", counted)
+    rows = [{**row, "contexts": ["Moths fly at night."]} for row in ROWS]
+    evaluate(rows, ["relevance", "faithfulness", "context_relevancy"], judge="openai:fake")
+    evaluate(rows, ["relevance", "faithfulness", "context_relevancy"])
+    assert made == ["openai:fake", "auto"]
+
+
+def test_no_more_requests_are_in_flight_than_asked_for(server: FakeOpenAI) -> None:
+    """And as many as that."""
+    server.latency = 0.03
+    evaluate(numbered(30), ["relevance"], concurrency=5)
+    assert server.in_flight_max == 5
+
+
+def test_in_a_session_its_judge_and_desk_are_used() -> None:
+    """And it hears of every scoring."""
+    desk = MemoryDesk()
+    running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), desk=desk)
+    with running.running():
+        table = evaluate(ROWS, ["relevance"])
+    assert table.scores("relevance") == [1.0] * 3
+    assert len(desk.kept) == 3
+    assert {scoring.sample.id for scoring in running.scorings} == {"a", "b", "c"}
+
+
+def test_outside_a_session_one_that_begins_meanwhile_is_not_used(server: FakeOpenAI) -> None:
+    """A table belongs to the place where it was begun."""
+    running = FakeSession()
+
+    class Enters(JudgedMetric):
+        name = "enters"
+
+        async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+            session.enter(running)
+            result = await Relevance().ascore_sample(sample)
+            return ask.result(result.value, reason=None)
+
+    try:
+        table = evaluate(ROWS[:1], [Enters()])
+    finally:
+        session.leave(running)
+    assert not table.rows[0].unscored
+    assert running.scorings == []
+
+
+def test_without_a_judge_nothing_is_scored() -> None:
+    """It would be the same for every row."""
+    with pytest.raises(JudgeNotConfiguredError, match="--rag-judge=local"):
+        evaluate(ROWS, [Length(), "relevance"])
+
+
+class RefusingDesk:
+    """A desk that answers the first question and refuses all others."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+        self._asked = 0
+
+    async def obtain(self, request: Request, fetch: Fetch) -> Kept:
+        """Answer or refuse."""
+        self._asked += 1
+        if self._asked > 1:
+            raise self._error
+        return Kept(reply=await fetch(), cached=False)
+
+
+def test_a_spent_budget_ends_the_evaluation() -> None:
+    """What comes after it could not be paid for either."""
+    running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), desk=RefusingDesk(BudgetExceededError("spent")))
+    with running.running(), pytest.raises(BudgetExceededError, match="spent"):
+        evaluate(ROWS, ["relevance"])
+
+
+def test_a_prompt_that_was_never_recorded_is_a_matter_of_its_row() -> None:
+    """Replaying, the others have their scores."""
+    running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), desk=RefusingDesk(CacheMissError("unknown")))
+    with running.running():
+        table = evaluate(ROWS, ["relevance"])
+    assert table.scores("relevance") == [1.0, None, None]
+    assert table.rows[1].unscored == {"relevance": "unknown"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [(out_of_quota(), "no credit left"), (failing(401, "Wrong.", code="invalid_api_key"), "check OPENAI_API_KEY")],
+)
+def test_a_judge_that_will_not_answer_again_is_asked_no_more(
+    server: FakeOpenAI, tmp_path: Path, reply: Reply, says: str
+) -> None:
+    """The error says why and how far it came; what was answered before is in the cache."""
+    answered = iter(range(6))
+    server.answer = lambda body: answer_sensibly(body) if next(answered, None) is not None else reply
+    with pytest.raises(JudgeUnavailableError, match=rf"{says}.*; stopped after \d+ of 60 scores"):
+        evaluate(numbered(60), ["relevance"], cache_dir=tmp_path / "cache", concurrency=2)
+    assert server.calls <= 6 + 2 * 2
+    server.answer = answer_sensibly
+    before = server.calls
+    evaluate(numbered(60), ["relevance"], cache_dir=tmp_path / "cache")
+    assert server.calls == before + 54
+
+
+@pytest.mark.parametrize("reply", [rate_limited(), failing(503)])
+def test_a_judge_that_is_out_of_order_is_given_up(server: FakeOpenAI, reply: Reply) -> None:
+    """Without one answer, after as many failures as requests in flight; not after each row has tried for minutes."""
+    server.answer = lambda body: reply
+    started = time.monotonic()
+    with pytest.raises(JudgeError, match="the judge answered none of [34] scorings; the first failed with: openai:"):
+        evaluate(numbered(300), ["relevance"], concurrency=3)
+    # Six attempts each, of those whose failures were counted and of those that came in their place.
+    assert server.calls <= 6 * 6
+    assert time.monotonic() - started < 20
+
+
+def test_a_judge_that_answered_once_is_not_given_up(server: FakeOpenAI) -> None:
+    """Then the table tells which rows have a score, and why the others have none."""
+    server.answer = lambda body: answer_sensibly(body) if "0 is one." in str(body) else failing(400, "Bad request.")
+    table = evaluate(numbered(9), ["relevance"], concurrency=2)
+    assert [score is None for score in table.scores("relevance")] == [False] + [True] * 8
+    assert "Bad request." in table.rows[5].unscored["relevance"]
+
+
+def test_refusals_do_not_end_the_evaluation(server: FakeOpenAI) -> None:
+    """The first rows may be those that a provider refuses, and the rest is judged."""
+    server.answer = lambda body: filtered() if "is one." in str(body) else answer_sensibly(body)
+    table = evaluate([*numbered(9), ROWS[0]], ["relevance"], concurrency=2)
+    assert table.scores("relevance") == [None] * 9 + [1.0]
+    with pytest.raises(JudgeError, match="answered none of 9 scorings; the first failed with: .*content filter"):
+        evaluate(numbered(9), ["relevance"], concurrency=2)
+
+
+INTERRUPTED = """
+import sys
+from pytest_ragmetrics import evaluate
+
+rows = [{"question": f"Is {n} a number?", "answer": f"{n} is one."} for n in range(12)]
+evaluate(rows, ["relevance"], cache_dir=sys.argv[1], concurrency=4)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
+def test_an_interrupt_keeps_what_is_paid_for(server: FakeOpenAI, tmp_path: Path) -> None:
+    """Ctrl-C ends it soon, and each request that the server has got is answered from the cache from then on."""
+    server.latency = 0.4
+    begun = threading.Event()
+
+    def answer(body: dict[str, Any]) -> str:
+        if server.calls >= 4:
+            begun.set()
+        return answer_sensibly(body)
+
+    server.answer = answer
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "cache")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert begun.wait(60)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "KeyboardInterrupt" in said
+    assert server.answered == server.calls < 12
+    with Store(tmp_path / "cache") as store:
+        assert store.count() == server.calls
+
+
+class Screen(io.StringIO):
+    """Something to write to that may be a terminal."""
+
+    def __init__(self, *, terminal: bool) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        """Say whether it is one."""
+        return self._terminal
+
+
+@pytest.mark.parametrize(
+    ("terminal", "wanted", "shown"), [(True, True, True), (False, True, False), (True, False, False)]
+)
+def test_progress_shows_in_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+    terminal: bool,
+    wanted: bool,
+    shown: bool,  # noqa: FBT001 - parameters of a test
+) -> None:
+    """One line that ends with all of them; in a log, or unwanted, nothing."""
+    screen = Screen(terminal=terminal)
+    monkeypatch.setattr(sys, "stderr", screen)
+    evaluate(ROWS, ["relevance"], judge="local", progress=wanted)
+    assert screen.getvalue().endswith("\rscored 3/3\n") is shown
+    assert bool(screen.getvalue()) is shown
+    assert screen.getvalue().count("\n") == shown
+
+
+def test_without_a_standard_error_nothing_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a program without a console."""
+    monkeypatch.setattr(sys, "stderr", None)
+    assert len(evaluate(ROWS, [Length()]).rows) == 3
+
+
+def test_a_table_is_json_that_any_reader_takes(tmp_path: Path) -> None:
+    """Scores, reasons and samples of a real run survive the way to a file."""
+    table = evaluate(ROWS, ["relevance"], judge="local")
+    file = tmp_path / "table.json"
+    assert file.exists() is False
+    text = table.to_json(file)
+    read = json.loads(file.read_text(encoding="utf-8"))
+    assert read == json.loads(text)
+    assert [row["scores"]["relevance"] for row in read["rows"]] == table.scores("relevance")
