@@ -1,1 +1,97 @@
-"""Assert the answer quality of a RAG application in an ordinary pytest suite."""
+"""Assert the answer quality of a RAG application in an ordinary pytest suite.
+
+Names are looked up when they are first used, so that loading the plugin costs a suite without them nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.assertions import assert_answer_relevant as assert_answer_relevant
+    from pytest_ragmetrics.assertions import assert_aspect as assert_aspect
+    from pytest_ragmetrics.assertions import assert_context_recalled as assert_context_recalled
+    from pytest_ragmetrics.assertions import assert_context_relevant as assert_context_relevant
+    from pytest_ragmetrics.assertions import assert_contexts_precise as assert_contexts_precise
+    from pytest_ragmetrics.assertions import assert_correct as assert_correct
+    from pytest_ragmetrics.assertions import assert_faithful as assert_faithful
+    from pytest_ragmetrics.assertions import assert_lexically_grounded as assert_lexically_grounded
+    from pytest_ragmetrics.assertions import assert_lexically_recalled as assert_lexically_recalled
+    from pytest_ragmetrics.assertions import assert_metric as assert_metric
+    from pytest_ragmetrics.assertions import assert_names_aligned as assert_names_aligned
+    from pytest_ragmetrics.assertions import assert_numbers_aligned as assert_numbers_aligned
+    from pytest_ragmetrics.assertions import assert_quoted_spans_aligned as assert_quoted_spans_aligned
+    from pytest_ragmetrics.assertions import assert_ragas_score as assert_ragas_score
+    from pytest_ragmetrics.assertions import assert_relevant as assert_relevant
+    from pytest_ragmetrics.assertions import assert_semantically_similar as assert_semantically_similar
+    from pytest_ragmetrics.assertions import assert_summarizes as assert_summarizes
+    from pytest_ragmetrics.errors import BudgetExceededError as BudgetExceededError
+    from pytest_ragmetrics.errors import CacheMissError as CacheMissError
+    from pytest_ragmetrics.errors import DatasetError as DatasetError
+    from pytest_ragmetrics.errors import JudgeError as JudgeError
+    from pytest_ragmetrics.errors import JudgeNotConfiguredError as JudgeNotConfiguredError
+    from pytest_ragmetrics.errors import RagMetricsError as RagMetricsError
+    from pytest_ragmetrics.errors import UnscoredError as UnscoredError
+    from pytest_ragmetrics.evaluation import Evaluation as Evaluation
+    from pytest_ragmetrics.evaluation import aevaluate as aevaluate
+    from pytest_ragmetrics.evaluation import evaluate as evaluate
+    from pytest_ragmetrics.result import Evidence as Evidence
+    from pytest_ragmetrics.result import MetricResult as MetricResult
+    from pytest_ragmetrics.result import Nearest as Nearest
+    from pytest_ragmetrics.result import Usage as Usage
+    from pytest_ragmetrics.result import Verdict as Verdict
+    from pytest_ragmetrics.sample import Sample as Sample
+    from pytest_ragmetrics.text.alignment import align as align
+    from pytest_ragmetrics.text.quotations import Quotation as Quotation
+    from pytest_ragmetrics.text.quotations import find_quotations as find_quotations
+
+_HOMES = {
+    "assertions": (
+        "assert_answer_relevant",
+        "assert_aspect",
+        "assert_context_recalled",
+        "assert_context_relevant",
+        "assert_contexts_precise",
+        "assert_correct",
+        "assert_faithful",
+        "assert_lexically_grounded",
+        "assert_lexically_recalled",
+        "assert_metric",
+        "assert_names_aligned",
+        "assert_numbers_aligned",
+        "assert_quoted_spans_aligned",
+        "assert_ragas_score",
+        "assert_relevant",
+        "assert_semantically_similar",
+        "assert_summarizes",
+    ),
+    "errors": (
+        "BudgetExceededError",
+        "CacheMissError",
+        "DatasetError",
+        "JudgeError",
+        "JudgeNotConfiguredError",
+        "RagMetricsError",
+        "UnscoredError",
+    ),
+    "evaluation": ("Evaluation", "aevaluate", "evaluate"),
+    "result": ("Evidence", "MetricResult", "Nearest", "Usage", "Verdict"),
+    "sample": ("Sample",),
+    "text.alignment": ("align",),
+    "text.quotations": ("Quotation", "find_quotations"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - computed, so that a name is listed once
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,116 @@
+"""A failure says how much in its first line and where in the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ragmetrics.explain import explain, explain_comparison, headline
+from pytest_ragmetrics.result import Change, Comparison, MetricResult, Nearest, Verdict
+
+
+def held(bound: float, *, operator: str = ">=", outcome: bool = False) -> Comparison:
+    """Build a comparison that did not hold."""
+    return Comparison(operator=operator, bound=bound, held=outcome)  # type: ignore[arg-type]
+
+
+def quotes(*verdicts: Verdict, value: float = 0.5) -> MetricResult:
+    """Build a result on quotations."""
+    return MetricResult(value, metric="quoted_spans_alignment", verdicts=verdicts)
+
+
+def missing(text: str, similarity: float, *changes: Change) -> Verdict:
+    """Build the verdict on a quotation that was not found."""
+    nearest = Nearest(context=2, start=10, end=30, text="as the source says", similarity=similarity, changes=changes)
+    return Verdict(text=text, ok=False, start=3, end=9, nearest=nearest)
+
+
+def test_the_first_line_has_metric_score_threshold_and_counts() -> None:
+    """The first line alone tells what fell short, by how much and how many pieces are wrong."""
+    result = quotes(Verdict(text="a", ok=True), missing("b", 0.8))
+    assert headline(result, held(0.9)) == "quoted_spans_alignment 0.50 < 0.90: 1 of 2 quoted spans not found"
+
+
+def test_scores_that_round_alike_are_told_apart() -> None:
+    """A near miss shows as many digits as it takes to see that it is one."""
+    assert headline(quotes(value=0.8996), held(0.9)) == "quoted_spans_alignment 0.8996 < 0.9000"
+    tiny = headline(MetricResult(0.3, metric="m"), held(0.1 + 0.2))
+    assert tiny == "m 0.3 < 0.30000000000000004"
+
+
+@pytest.mark.parametrize(
+    ("operator", "outcome", "shown"),
+    [(">=", False, "<"), (">", False, "<="), ("<=", False, ">"), ("<", False, ">="), ("==", False, "!=")]
+    + [(operator, True, operator) for operator in ("<", "<=", ">", ">=", "==")],
+)
+def test_the_operator_shown_is_the_one_that_is_true(operator: str, outcome: bool, shown: str) -> None:  # noqa: FBT001
+    """What failed is shown as its contrary, what held as it was written."""
+    assert headline(MetricResult(0.5, metric="m"), held(0.5, operator=operator, outcome=outcome)).split()[2] == shown
+
+
+def test_without_verdicts_the_reason_stands_in() -> None:
+    """A metric that gives no verdicts is summed up by its reason, made printable."""
+    result = MetricResult(0.1, metric="m", reason="too\nlong\x1b")
+    assert headline(result, held(0.5)) == "m 0.10 < 0.50: too long"
+
+
+def test_a_missing_quotation_shows_text_place_nearest_and_difference() -> None:
+    """Everything needed to see which words are wrong is in the lines of its verdict."""
+    verdict = missing(
+        "as the sauce said",
+        0.75,
+        Change(kind="same", said="as the", source="as the"),
+        Change(kind="replaced", said="sauce said", source="source says"),
+        Change(kind="added", said="never", source=""),
+        Change(kind="missing", said="", source="not"),
+    )
+    assert explain(quotes(verdict, value=0.0), held(0.9))[1:] == [
+        '  not found: "as the sauce said" (response[3:9])',
+        '    nearest: "as the source says" (contexts[2][10:30], 75% alike)',
+        '    differs: "sauce said" where the source has "source says"; adds "never"; leaves out "not"',
+    ]
+
+
+def test_reason_and_suspicion_are_told() -> None:
+    """A verdict's own reason and a warning about its evidence are shown."""
+    lines = explain(
+        MetricResult(0, metric="m", verdicts=[Verdict(text="t", ok=False, reason="r", suspicious=True)]), held(1)
+    )
+    assert lines[1:] == ['  failed: "t"', "    suspicious: the evidence does not bear it out", "    reason: r"]
+
+
+def test_the_worst_come_first_and_ten_are_shown() -> None:
+    """The least similar are listed first; beyond ten only their number is told."""
+    verdicts = [missing(f"quote number {n}", n / 100) for n in range(12, 0, -1)]
+    lines = explain(quotes(*verdicts, value=0.0), held(0.9))
+    shown = [line for line in lines if line.startswith("  not found")]
+    assert [line.split('"')[1] for line in shown] == [f"quote number {n}" for n in range(1, 11)]
+    assert lines[-1] == "  ... and 2 more"
+
+
+def test_long_and_hostile_texts_stay_short_and_harmless() -> None:
+    """A quotation of a megabyte with escapes in it makes a readable line; so do a hundred changes."""
+    changes = [Change(kind="added", said=f"w{n}", source="") for n in range(100)]
+    lines = explain(quotes(missing("\x1b[2J" + "x" * 1_000_000, 0.5, *changes), value=0.0), held(0.9))
+    assert all(len(line) < 500 for line in lines)
+    assert "\x1b" not in "".join(lines)
+    assert lines[-1].endswith("and 94 more")
+
+
+def test_comparisons_are_explained_from_both_sides() -> None:
+    """The result may stand on either side of the operator."""
+    result = MetricResult(0.5, metric="m")
+    assert not result >= 0.9
+    assert explain_comparison(">=", result, 0.9) == ["m 0.50 < 0.90"]
+    assert not 0.9 <= result
+    assert explain_comparison("<=", 0.9, result) == ["m 0.50 < 0.90"]
+    assert result != 0.9
+    assert explain_comparison("==", 0.9, result) is None, "nothing was noted for an inequality"
+
+
+def test_comparisons_of_others_are_left_alone() -> None:
+    """Foreign values, two results, and operators that are no threshold are none of our business."""
+    result = MetricResult(0.5, metric="m")
+    assert explain_comparison(">=", 0.5, 0.9) is None
+    assert explain_comparison("==", "a", "b") is None
+    assert explain_comparison("<", result, MetricResult(0.4, metric="m")) is None
+    assert explain_comparison("in", result, [0.4]) is None

@@ -1,0 +1,48 @@
+"""What goes to a terminal cannot steer it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.text.printable import printable, shortened
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("\x1b[31mred\x1b[0m", "[31mred[0m"),
+        ("a\x00b\x07c\x7fd\x9be", "abcde"),
+        ("left\u202eright\u2066x\u2069", "leftrightx"),
+        ("two\r\nlines\tand\u2028more", "two lines and more"),
+        ("lone \ud800 surrogate", "lone surrogate"),
+        ("кот 猫 قط é", "кот 猫 قط é"),
+    ],
+)
+def test_controls_are_stripped(text: str, shown: str) -> None:
+    """Control characters, bidirectional overrides and lone surrogates vanish; writing of any script stays."""
+    assert printable(text) == shown
+
+
+@given(st.text())
+def test_any_text_becomes_one_encodable_line(text: str) -> None:
+    """Whatever comes in, one line without controls comes out, and it can be encoded."""
+    shown = printable(text)
+    assert "\n" not in shown
+    assert "\x1b" not in shown
+    shown.encode()
+
+
+@given(st.text(), st.integers(min_value=8, max_value=60))
+def test_shortened_keeps_both_ends(text: str, limit: int) -> None:
+    """A text within the limit is itself; a longer one fills the limit with its beginning and its end."""
+    short = shortened(text, limit)
+    if len(text) <= limit:
+        assert short == text
+    else:
+        head, tail = short.split(" … ", 1) if text.count(" … ") == 0 else (short[:1], short[-1:])
+        assert len(short) == limit
+        assert text.startswith(head)
+        assert text.endswith(tail)
