@@ -6,7 +6,15 @@ reports, so nothing but ``dict``, ``list``, ``str``, ``int``, ``float``, ``bool`
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from typing import Any, Literal, TypedDict, cast
+
+from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.result import MetricResult, Operator, Usage
+from pytest_ragmetrics.session import Scoring
 
 #: Version of the document's shape; grows when a field changes its meaning or goes away.
 VERSION = 1
@@ -64,12 +72,13 @@ class UsageRow(TypedDict):
     prompt_tokens: int
     completion_tokens: int
     cost: float | None
+    saved: float | None
 
 
 class ThresholdRow(TypedDict):
     """What the score was held against: ``score <operator> bound``."""
 
-    operator: Literal["<", "<=", ">", ">=", "=="]
+    operator: Operator
     bound: float
 
 
@@ -119,3 +128,94 @@ class Document(TypedDict):
     version: int
     run: RunRow
     tests: list[TestRow]
+
+
+def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -> Record:
+    """Return the record of a scoring, as it stands now: a result may be held against a threshold later.
+
+    ``redact`` is applied to the texts; offsets that it makes wrong are left out.
+    """
+    outcome = scoring.outcome
+    explained = _scored(outcome) if isinstance(outcome, MetricResult) else _unscored(outcome)
+    record = {"sample": scoring.sample.to_mapping(), **explained}
+    if redact is not None:
+        record = cast("dict[str, Any]", _redacted(record, redact))
+        _drop_wrong_offsets(record)
+    return cast("Record", as_json({"metric": scoring.metric, **record}))
+
+
+def _scored(result: MetricResult) -> dict[str, Any]:
+    held = result.comparison
+    return {
+        "score": result.value,
+        "outcome": "measured" if held is None else "passed" if held.held else "failed",
+        "threshold": held and {"operator": held.operator, "bound": held.bound},
+        "reason": result.reason,
+        "vacuous": result.vacuous,
+        "judge": result.judge,
+        "usage": asdict(result.usage),
+        "samples": result.samples,
+        "verdicts": [asdict(verdict) for verdict in result.verdicts],
+    }
+
+
+def _unscored(error: UnscoredError) -> dict[str, Any]:
+    return {
+        "score": None,
+        "outcome": "unscored",
+        "threshold": None,
+        "reason": str(error),
+        "vacuous": False,
+        "judge": None,
+        "usage": asdict(error.usage or Usage()),
+        "samples": (),
+        "verdicts": (),
+    }
+
+
+def _redacted(value: object, redact: Callable[[str], str]) -> object:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {key: _redacted(item, redact) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_redacted(item, redact) for item in value]
+    return value
+
+
+def _drop_wrong_offsets(record: dict[str, Any]) -> None:
+    response = record["sample"].get("response") or ""
+    for verdict in record["verdicts"]:
+        if verdict["start"] is not None and response[verdict["start"] : verdict["end"]] != verdict["text"]:
+            verdict["start"] = verdict["end"] = None
+
+
+def as_json(value: object) -> object:
+    """Return a value as exact JSON builtins; what JSON has no word for becomes its text.
+
+    >>> as_json({"when": (1, 2.5), "none": None, "nan": float("nan")})
+    {'when': [1, 2.5], 'none': None, 'nan': 'nan'}
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if hasattr(value, "item") and not isinstance(value, Iterable):
+        return as_json(value.item())  # a numpy scalar
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, Mapping):
+        return {_text(str(key)): as_json(item) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
+        return [as_json(item) for item in value]
+    return _text(str(value))
+
+
+# A lone surrogate cannot be encoded, and one of them would end an xdist worker.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _text(text: str) -> str:
+    return str(_SURROGATE.sub("\ufffd", text))

@@ -1,0 +1,103 @@
+"""How numbers are worded: no more digits than a reader needs, no fewer than the truth takes."""
+
+from __future__ import annotations
+
+import math
+
+from pytest_ragmetrics.report.records import ThresholdRow
+from pytest_ragmetrics.result import Usage
+
+_SIGNS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "="}
+_DECIMALS = range(2, 16)
+_MINUTE = 60
+
+
+def score_text(score: float, bound: float | None = None) -> str:
+    """Return a score with two decimals, or as many as show on which side of its bound (and of 0 and 1) it lies.
+
+    >>> score_text(0.5), score_text(0.7999, 0.8), score_text(0.999)
+    ('0.50', '0.7999', '0.999')
+    """
+    limits = [0.0, 1.0] if bound is None else [0.0, 1.0, bound]
+    for decimals in _DECIMALS:
+        text = f"{score + 0.0:.{decimals}f}"
+        if all(_side(float(text), limit) == _side(score, limit) for limit in limits):
+            return text
+    return repr(score)
+
+
+def _side(score: float, limit: float) -> int:
+    return (score > limit) - (score < limit)
+
+
+def bound_text(bound: float) -> str:
+    """Return a bound as its author wrote it, with at least two decimals.
+
+    >>> bound_text(0.8), bound_text(0.875)
+    ('0.80', '0.875')
+    """
+    text = f"{bound:.2f}"
+    return text if float(text) == bound else repr(bound)
+
+
+def threshold_text(threshold: ThresholdRow) -> str:
+    """Return what a score had to be.
+
+    >>> threshold_text({"operator": ">=", "bound": 0.8})
+    '≥ 0.80'
+    """
+    return f"{_SIGNS[threshold['operator']]} {bound_text(threshold['bound'])}"
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration with two significant digits or so.
+
+    >>> duration_text(0.0042), duration_text(1.26), duration_text(75.4)
+    ('4 ms', '1.3 s', '1 min 15 s')
+    """
+    if round(seconds, 1) >= _MINUTE:
+        minutes, rest = divmod(round(seconds), _MINUTE)
+        return f"{minutes:,} min {rest} s"
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{round(seconds * 1000)} ms"
+
+
+def similarity_text(similarity: float) -> str:
+    """Return how alike two texts are; only the same is 100 %.
+
+    >>> similarity_text(0.998), similarity_text(1.0)
+    ('99%', '100%')
+    """
+    return f"{similarity:.0%}" if similarity >= 1 else f"{min(round(similarity * 100), 99)}%"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "test"), counted(1200, "reply", "replies")
+    ('1 test', '1,200 replies')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def usage_text(usage: Usage) -> str:
+    """Return what a scoring cost, or nothing when it asked no judge.
+
+    >>> usage_text(Usage(calls=2, cached_calls=1, prompt_tokens=900, completion_tokens=80, cost=0.0031, saved=0.0014))
+    '2 calls, 980 tokens, $0.0031; 1 saved by the cache, $0.0014'
+    """
+    made = [counted(usage.calls, "call")]
+    if tokens := usage.prompt_tokens + usage.completion_tokens:
+        made.append(counted(tokens, "token"))
+    made.append(_cost_text(usage.cost))
+    cached = f"{usage.cached_calls:,}" if usage.calls else counted(usage.cached_calls, "call")
+    saved = [f"{cached} saved by the cache", *([_cost_text(usage.saved)] if usage.saved else [])]
+    return "; ".join([*([", ".join(made)] if usage.calls else []), *([", ".join(saved)] if usage.cached_calls else [])])
+
+
+def _cost_text(cost: float | None) -> str:
+    if cost is None:
+        return "cost unknown"
+    decimals = 2 if cost >= 1 or round(cost, 2) == cost else 1 - math.floor(math.log10(cost))
+    return f"${cost:,.{decimals}f}"

@@ -1,0 +1,140 @@
+"""A verdict laid out for reading: what was judged, where its evidence stands, and what came closest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pytest_ragmetrics.report.figures import similarity_text
+from pytest_ragmetrics.report.records import ChangeRow, EvidenceRow, NearestRow, VerdictRow
+from pytest_ragmetrics.report.segments import fits
+
+#: The fields of a sample that hold contexts, and how failure texts call them.
+CONTEXT_FIELDS = {"retrieved_contexts": "contexts", "reference_contexts": "reference_contexts"}
+
+#: A reason that begins with "found" or "not found" and is no longer than this says it better than the word alone.
+_WORD_LENGTH = 80
+#: How much may stand between two words of a difference.
+_GAP = 50
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """A range of a context: how failure texts write it, what stands there, and its mark if it could be set."""
+
+    label: str
+    text: str
+    anchor: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Word:
+    """One step of a difference, from one side; ``differs`` when the other side has something else there."""
+
+    text: str
+    differs: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NearMiss:
+    """The closest passage to what was not found, and both texts word by word."""
+
+    place: Place
+    similarity: str
+    said: tuple[Word, ...]
+    source: tuple[Word, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """A verdict with its number; ``goal`` is the mark that a reader of the response wants to see next."""
+
+    number: int
+    text: str
+    ok: bool
+    word: str
+    reason: str | None
+    suspicious: bool
+    marked: bool
+    evidence: tuple[Place, ...]
+    near_miss: NearMiss | None
+
+    @property
+    def goal(self) -> str | None:
+        """The anchor of its first evidence, or else of its nearest passage."""
+        places = [*self.evidence, *([self.near_miss.place] if self.near_miss else [])]
+        return next((place.anchor for place in places if place.anchor), None)
+
+
+def home_of(sample: Mapping[str, Any], row: EvidenceRow | NearestRow) -> str | None:
+    """Return the field whose context has this text in this range; a mark elsewhere would be a lie."""
+    for name in CONTEXT_FIELDS:
+        texts = sample.get(name) or ()
+        if 0 <= row["context"] < len(texts) and _reads(texts[row["context"]], row):
+            return name
+    return None
+
+
+def _reads(text: str, row: EvidenceRow | NearestRow) -> bool:
+    start, end = row["start"], row["end"]
+    return fits(start, end, text) and text[start:end].split() == row["text"].split()
+
+
+def find(number: int, verdict: VerdictRow, sample: Mapping[str, Any], words: tuple[str, str]) -> Finding:
+    """Return a verdict on this sample as finding number ``number``; ``words`` say ok and not ok."""
+    nearest, response = verdict["nearest"], sample.get("response")
+    word, reason = words[0] if verdict["ok"] else words[1], verdict["reason"]
+    if reason and reason.startswith(word) and len(reason) <= _WORD_LENGTH:
+        word, reason = reason, None
+    return Finding(
+        number=number,
+        text=verdict["text"],
+        ok=verdict["ok"],
+        word=word,
+        reason=reason,
+        suspicious=verdict["suspicious"],
+        marked=isinstance(response, str) and fits(verdict["start"], verdict["end"], response),
+        evidence=tuple(_place(row, sample, f"e{number}.{piece}") for piece, row in enumerate(verdict["evidence"])),
+        near_miss=nearest and _near_miss(nearest, verdict["text"], sample, f"n{number}"),
+    )
+
+
+def _place(row: EvidenceRow | NearestRow, sample: Mapping[str, Any], anchor: str) -> Place:
+    home = home_of(sample, row)
+    label = f"{CONTEXT_FIELDS[home or 'retrieved_contexts']}[{row['context']}][{row['start']}:{row['end']}]"
+    return Place(label=label, text=row["text"], anchor=anchor if home else None)
+
+
+def _near_miss(row: NearestRow, said: str, sample: Mapping[str, Any], anchor: str) -> NearMiss:
+    return NearMiss(
+        place=_place(row, sample, anchor),
+        similarity=similarity_text(row["similarity"]),
+        said=tuple(_words(row["changes"], "said", said)),
+        source=tuple(_words(row["changes"], "source", row["text"])),
+    )
+
+
+def _words(changes: Sequence[ChangeRow], side: Literal["said", "source"], text: str) -> Iterator[Word]:
+    """Yield one side of a difference, with what stands between its words in the text that they are from."""
+    end, begun = 0, False
+    for change in changes:
+        word = change[side]
+        if not word:
+            continue
+        start = text.find(word, end, end + len(word) + _GAP)
+        if start < 0 or _has_words(text[end:start]):
+            # Not as it stands in the text: how far the words were apart is not known.
+            gap = " " if begun else ""
+        else:
+            gap, end = text[end:start], start + len(word)
+        if gap:
+            yield Word(text=gap, differs=False)
+        yield Word(text=word, differs=change["kind"] != "same")
+        begun = True
+    if begun and text[end:] and not _has_words(text[end:]):
+        yield Word(text=text[end:], differs=False)
+
+
+def _has_words(text: str) -> bool:
+    return any(character.isalnum() for character in text)

@@ -1,0 +1,104 @@
+"""The report of a run as one HTML file: a pure function of its document."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from pytest_ragmetrics.report import distribution
+from pytest_ragmetrics.report.entries import STATUSES, list_entries
+from pytest_ragmetrics.report.overview import WORDS, look_over
+from pytest_ragmetrics.report.records import Document
+from pytest_ragmetrics.report.segments import Segment, cut, fold
+from pytest_ragmetrics.report.visible import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_PACKAGE = "pytest_ragmetrics.report"
+_TEMPLATES = "templates"
+
+
+def render_html(document: Document) -> str:
+    """Return the report as a self-contained page: same document, same text.
+
+    The page asks for nothing from the network, runs no script but its own, and shows whatever stands in the
+    document as text. It can be encoded as UTF-8 even if the document cannot.
+    """
+    style, script = (_asset(name) for name in ("report.css", "report.js"))
+    entries = list_entries(document["tests"])
+    overview = look_over(document, entries)
+    return (
+        _environment()
+        .get_template("report.html.jinja")
+        .render(
+            policy=_policy(style=style, script=script),
+            style=style,
+            script=script,
+            overview=overview,
+            entries=entries,
+            statuses=[status for status in STATUSES if any(entry.status == status for entry in entries)],
+            words=WORDS,
+            metric_numbers={line.name: number for number, line in enumerate(overview.metrics)},
+            drawing=distribution,
+        )
+    )
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def shown(value: object) -> object:
+        return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE, _TEMPLATES),
+        autoescape=True,
+        finalize=shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # Our own files, the only text that is not escaped.
+    environment.filters["verbatim"] = Markup
+    environment.filters["query"] = _query
+    environment.filters["pieces"] = _pieces
+    return environment
+
+
+def _pieces(text: str, head: int = 2000) -> tuple[Segment, ...]:
+    """Return a text without marks in pieces, so that a very long one can be folded."""
+    return fold(cut(text), head=head)
+
+
+def _query(values: Mapping[str, str]) -> str:
+    """Return what the script reads a filter from; its values are compared with texts as they are shown."""
+    return urlencode({name: visible(value) for name, value in values.items()})
+
+
+def _asset(name: str) -> str:
+    return (files(_PACKAGE) / _TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _policy(*, style: str, script: str) -> str:
+    """Return a content security policy under which nothing runs, loads or is styled but these two texts."""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"style-src '{_hash(style)}'",
+            f"script-src '{_hash(script)}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        ]
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

@@ -1,0 +1,111 @@
+"""A real Chromium for the tests in this folder; without one they fail and say how to get it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_ragmetrics.report.html import render_html
+from pytest_ragmetrics.report.records import Document
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+_ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+_HOW = (
+    "These tests need Chromium and the Python package playwright: install both (apt-get install chromium, or "
+    "python -m playwright install chromium; pip install playwright) and have `chromium` on the PATH or its path in "
+    "the environment variable CHROMIUM."
+)
+
+
+@dataclass(kw_only=True)
+class Report:
+    """An opened report, and all it did that it should not have done."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        """Take note of errors, dialogs, new windows and requests."""
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("popup", lambda popup: self.complaints.append(f"window {popup.url}"))
+        self.page.on("dialog", self._refuse)
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def _refuse(self, dialog: Any) -> None:
+        self.complaints.append(f"dialog {dialog.message}")
+        dialog.dismiss()
+
+    def shown(self) -> list[str]:
+        """Return the names of the tests in the list, in order."""
+        return self.page.locator(".test:visible .name > bdi").all_text_contents()
+
+    def test(self, name: str) -> Any:
+        """Return the test whose name holds this text."""
+        return self.page.locator(".test", has=self.page.locator(".name", has_text=name)).first
+
+    def opened(self, name: str) -> Any:
+        """Open a test and return it."""
+        found = self.test(name)
+        if found.get_attribute("open") is None:
+            found.locator("summary").first.click()
+        return found
+
+
+OpenReport = Callable[..., Report]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests of a process."""
+    executable = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        pytest.fail(_HOW)
+    if executable is None or not Path(executable).exists():
+        pytest.fail(_HOW)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=list(_ARGUMENTS))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_report(browser: Browser, tmp_path: Path) -> Iterator[OpenReport]:
+    """Write a document's report to a file and open it; a page that complained about anything fails the test."""
+    reports = []
+
+    def opened(document: Document, fragment: str = "", **settings: Any) -> Report:
+        file = tmp_path / "rag-report.html"
+        file.write_text(render_html(document), encoding="utf-8")
+        settings.setdefault("viewport", {"width": 1440, "height": 900})
+        report = Report(page=browser.new_context(**settings).new_page())
+        report.watch()
+        reports.append(report)
+        report.page.goto(f"{file.as_uri()}{fragment}")
+        return report
+
+    yield opened
+    for report in reports:
+        report.page.context.close()
+        assert report.complaints == []
+        assert all(url.startswith("file:") for url in report.requests)

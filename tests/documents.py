@@ -1,0 +1,271 @@
+"""Documents of runs, built by hand: what the pages and files of a run are tested with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_ragmetrics.report import records as shapes
+
+FILE = "tests/test_assistant.py"
+
+HANDBOOK = (
+    (
+        "Allotment handbook, section 4. Plots are let for one year from the first of March. The rent is 62 pounds a "
+        "year for a full plot and 34 pounds for a half plot, payable before the end of February. A plot that is left "
+        "uncultivated for eight weeks in summer may be given to the next person on the waiting list, after one "
+        "written warning."
+    ),
+    (
+        "Allotment handbook, section 7. Water is turned on from April to October. Hoses may be used before nine in "
+        "the morning and after six in the evening; watering cans may be used at any time. Please do not leave a hose "
+        "running while you are away from your plot."
+    ),
+    (
+        "Allotment handbook, section 9. Sheds need the committee's consent. A shed may be at most two metres by one "
+        "and a half, and no higher than two metres at the ridge. Greenhouses of the same size are allowed on full "
+        "plots only. Concrete foundations are not allowed."
+    ),
+)
+
+#: What a hostile document, model or test id might hold; each sets ``pwned`` if a page runs it.
+HOSTILE = (
+    "<script>window.pwned=1</script>",
+    "</script><script>window.pwned=2</script>",
+    '"><img src="/leak.png" onerror="window.pwned=3">',
+    "' onfocus='window.pwned=4' autofocus='",
+    '<a href="javascript:window.pwned=5">harmless</a>',
+    "</title></style></textarea></details><svg onload=window.pwned=6>",
+    '<iframe srcdoc="<script>parent.pwned=7</script>"></iframe><base href="/elsewhere/">',
+    '<meta http-equiv="refresh" content="0;url=/gone"><link rel="stylesheet" href="/leak.css">',
+    "<!-- {{ 7 * 7 }} {% raw %} ]]> -->",
+    "&lt;b&gt; &amp;amp; &#x202e;",
+    "\x1b[31mred\x1b[0m \x07 \x9b",
+    "cv\u202efdp.exe \u2066isolated",
+    "nul \0 byte, lone \ud83d half, non \ufffe character, tag \U000e0041",
+    "carriage\rreturn and\r\nline end",
+)
+
+
+def document(*tests: shapes.TestRow, exit_status: int = 1) -> shapes.Document:
+    """Return the document of a run of these tests."""
+    run = shapes.RunRow(
+        started="2026-03-02T16:41:07+00:00",
+        duration=48.3,
+        exit_status=exit_status,
+        python="3.12.4",
+        pytest="9.2.0",
+        ragmetrics="0.1.0",
+    )
+    return shapes.Document(version=shapes.VERSION, run=run, tests=list(tests))
+
+
+def row(
+    name: str,
+    *records: shapes.Record,
+    outcome: shapes.TestOutcome = "passed",
+    message: str | None = None,
+    duration: float = 0.21,
+    attempts: int = 1,
+    file: str = FILE,
+    line: int | None = 12,
+) -> shapes.TestRow:
+    """Return a test with its records."""
+    return shapes.TestRow(
+        id=f"{file}::{name}",
+        file=file,
+        line=line,
+        outcome=outcome,
+        duration=duration,
+        attempts=attempts,
+        message=message,
+        records=list(records),
+    )
+
+
+def record(
+    metric: str = "quoted_spans_alignment",
+    score: float | None = 1.0,
+    *,
+    outcome: shapes.RecordOutcome = "passed",
+    at_least: float | None = 0.9,
+    at_most: float | None = None,
+    reason: str | None = None,
+    vacuous: bool = False,
+    judge: str | None = None,
+    usage: shapes.UsageRow | None = None,
+    votes: Sequence[float] = (),
+    sample: dict[str, Any] | None = None,
+    verdicts: Sequence[shapes.VerdictRow] = (),
+) -> shapes.Record:
+    """Return a record; ``at_least`` or ``at_most`` is its threshold."""
+    threshold: shapes.ThresholdRow | None = None
+    if at_most is not None:
+        threshold = {"operator": "<=", "bound": at_most}
+    elif at_least is not None and outcome != "measured":
+        threshold = {"operator": ">=", "bound": at_least}
+    return shapes.Record(
+        metric=metric,
+        score=score,
+        outcome=outcome,
+        threshold=threshold if score is not None else None,
+        reason=reason,
+        vacuous=vacuous,
+        judge=judge,
+        usage=usage
+        or shapes.UsageRow(calls=0, cached_calls=0, prompt_tokens=0, completion_tokens=0, cost=0.0, saved=0.0),
+        samples=list(votes),
+        sample=sample or {},
+        verdicts=list(verdicts),
+    )
+
+
+def usage(
+    calls: int = 2, cached: int = 0, tokens: int = 1460, cost: float | None = 0.0031, saved: float | None = 0.0
+) -> shapes.UsageRow:
+    """Return what a judged scoring cost."""
+    return shapes.UsageRow(
+        calls=calls, cached_calls=cached, prompt_tokens=tokens, completion_tokens=tokens // 8, cost=cost, saved=saved
+    )
+
+
+def verdict(
+    text: str,
+    *,
+    ok: bool,
+    response: str | None = None,
+    reason: str | None = None,
+    suspicious: bool = False,
+    evidence: Sequence[shapes.EvidenceRow] = (),
+    nearest: shapes.NearestRow | None = None,
+) -> shapes.VerdictRow:
+    """Return a verdict; its offsets are where its text stands in ``response``."""
+    start = response.index(text) if response is not None else None
+    return shapes.VerdictRow(
+        text=text,
+        ok=ok,
+        start=start,
+        end=None if start is None else start + len(text),
+        reason=reason,
+        suspicious=suspicious,
+        evidence=list(evidence),
+        nearest=nearest,
+    )
+
+
+def evidence(text: str, contexts: Sequence[str], index: int) -> shapes.EvidenceRow:
+    """Return a piece of evidence where its text stands in a context."""
+    start = contexts[index].index(text)
+    return shapes.EvidenceRow(context=index, start=start, end=start + len(text), text=text)
+
+
+def nearest(
+    text: str, contexts: Sequence[str], index: int, similarity: float, changes: Sequence[tuple[str, str, str]] = ()
+) -> shapes.NearestRow:
+    """Return the nearest passage; ``changes`` are kind, said and source."""
+    start = contexts[index].index(text)
+    steps: list[Any] = [{"kind": kind, "said": said, "source": source} for kind, said, source in changes]
+    return shapes.NearestRow(
+        context=index, start=start, end=start + len(text), text=text, similarity=similarity, changes=steps
+    )
+
+
+_WORDS = re.findall(
+    r"\w+",
+    "the committee keeps a list of plots and tenants who water sheds in spring before rent falls due and hedges grow "
+    "along every path where members leave tools after work although nobody may park beside the gate on market days",
+)
+
+
+def crowd(size: int, *, contexts: int = 3, length: int = 1500) -> shapes.Document:
+    """Return a large run: every eighth test fell short, and every test has contexts of about ``length`` characters."""
+    return document(*(_one_of_many(number, contexts, length) for number in range(size)))
+
+
+def _one_of_many(number: int, contexts: int, length: int) -> shapes.TestRow:
+    passages = [_prose(number * 31 + index * 7, length) for index in range(contexts)]
+    quoted = passages[number % contexts][length // 2 : length // 2 + 60].strip()
+    false = f"no plot numbered {number} was ever let to anyone"
+    failed = number % 8 == 0
+    response = f"The minutes say “{quoted}” and also “{false if failed else passages[0][:50]}”, which settles it."
+    second = (
+        verdict(false, ok=False, response=response, nearest=nearest(passages[0][:44], passages, 0, 0.41))
+        if failed
+        else verdict(passages[0][:50], ok=True, response=response, evidence=[evidence(passages[0][:50], passages, 0)])
+    )
+    where = evidence(quoted, passages, number % contexts)
+    scored = record(
+        score=0.5 if failed else 1.0,
+        outcome="failed" if failed else "passed",
+        reason=f"Matched {1 if failed else 2}/2 quoted spans",
+        sample={
+            "user_input": f"What do the minutes say about plot {number}?",
+            "response": response,
+            "retrieved_contexts": passages,
+        },
+        verdicts=[verdict(quoted, ok=True, response=response, evidence=[where]), second],
+    )
+    relevancy = record(
+        "answer_relevancy",
+        round(0.7 + (number * 37 % 30) / 100, 2),
+        at_least=0.7,
+        sample={"user_input": f"What do the minutes say about plot {number}?", "response": response},
+    )
+    return row(
+        f"test_minutes[plot-{number}]",
+        scored,
+        relevancy,
+        outcome="failed" if failed else "passed",
+        message="E       AssertionError: quoted_spans_alignment 0.50 < 0.90" if failed else None,
+        duration=(number * 53 % 400) / 100,
+    )
+
+
+def _prose(seed: int, length: int) -> str:
+    """Return a text of about that length, the same one for the same seed."""
+    words: list[str] = []
+    size = 0
+    step = seed
+    while size < length:
+        step = (step * 1103515245 + 12345) % 2**31
+        words.append(_WORDS[step % len(_WORDS)])
+        size += len(words[-1]) + 1
+    return " ".join(words).capitalize() + f" {seed}."
+
+
+def hostile() -> shapes.Document:
+    """Return a run in which every text is hostile, one test for each."""
+    return document(*map(_hostile_row, HOSTILE))
+
+
+def giant() -> shapes.Document:
+    """Return a run in which every text is one line of a megabyte."""
+    return document(_hostile_row("one long line: " + "0123456789" * 100_000))
+
+
+def _hostile_row(text: str) -> shapes.TestRow:
+    contexts = [text, f"before {text} after"]
+    sample = {
+        "user_input": text,
+        "response": f"{text} {text}",
+        "retrieved_contexts": contexts,
+        "reference": text,
+        "reference_contexts": [text],
+        "retrieved_context_ids": [text, 7],
+        "id": text,
+        "metadata": {text: text, "nested": {text: [text]}},
+    }
+    verdicts = [
+        verdict(text, ok=True, response=text, reason=text, evidence=[evidence(text, [text], 0)]),
+        verdict(
+            text,
+            ok=False,
+            reason=text,
+            suspicious=True,
+            nearest=nearest(text, contexts, 1, 0.5, [("same", text, text), ("replaced", text, text)]),
+        ),
+        verdict(text, ok=True, evidence=[{"context": 9, "start": -1, "end": 10**9, "text": text}]),
+    ]
+    scored = record(text[:200], 0.5, outcome="failed", reason=text, judge=text[:200], sample=sample, verdicts=verdicts)
+    return row(f"test_it[{text[:5000]}]", scored, outcome="failed", message=f"E   {text}", file=f"{text[:100]}.py")

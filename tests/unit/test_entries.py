@@ -1,0 +1,94 @@
+"""The list of tests: what happened to each, why, and in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ragmetrics.report.entries import list_entries, status_of
+from pytest_ragmetrics.report.records import TestOutcome as Outcome
+from tests.documents import FILE, document, record, row, verdict
+
+FAILED = record(score=0.4, outcome="failed", reason="Matched 2/5 quoted spans")
+UNSCORED = record(score=None, outcome="unscored", reason="no claims")
+
+
+@pytest.mark.parametrize("outcome", ["failed", "error"])
+def test_a_test_that_failed_for_want_of_a_score_is_unscored(outcome: Outcome) -> None:
+    """Neither passed nor failed; but a score that fell short is a failure."""
+    assert status_of(row("test_a", record(), UNSCORED, outcome=outcome)) == "unscored"
+    assert status_of(row("test_a", FAILED, UNSCORED, outcome=outcome)) == outcome
+
+
+@pytest.mark.parametrize("outcome", ["passed", "xfailed", "skipped", "xpassed"])
+def test_other_tests_are_what_pytest_says(outcome: Outcome) -> None:
+    """A test that handled the missing score itself passed."""
+    assert status_of(row("test_a", UNSCORED, outcome=outcome)) == outcome
+
+
+def test_the_worst_comes_first() -> None:
+    """By outcome, then by the distance from the threshold, in whichever direction it is; then as they came."""
+    tests = [
+        row("test_passed", record(score=0.95)),
+        row("test_skipped", outcome="skipped"),
+        row("test_close", record(score=0.89, outcome="failed"), outcome="failed"),
+        row("test_edge", record(score=0.9)),
+        row("test_high", record(score=0.9, outcome="failed", at_most=0.1), outcome="failed"),
+        row("test_far", record(score=0.3, outcome="failed"), outcome="failed"),
+        row("test_unscored", UNSCORED, outcome="failed"),
+        row("test_error", outcome="error"),
+        row("test_xpassed", record(), outcome="xpassed"),
+        row("test_xfailed", FAILED, outcome="xfailed"),
+        row("test_measured", record(score=0.1, outcome="measured")),
+    ]
+    assert [entry.name.removeprefix("test_") for entry in list_entries(document(*tests)["tests"])] == [
+        "high", "far", "close", "error", "unscored", "xpassed", "xfailed", "edge", "passed", "measured", "skipped",
+    ]  # fmt: skip
+
+
+def test_links_are_stable_readable_and_distinct() -> None:
+    """A link holds the test's name and does not depend on what else ran; the same id twice is two links."""
+    alone = list_entries([row("test_refund[annual plan]")])[0]
+    among = list_entries([row("test_b"), row("test_refund[annual plan]"), row("test_refund[annual plan]")])
+    anchors = [entry.anchor for entry in among]
+    assert alone.anchor in anchors
+    assert alone.anchor.startswith("test_refund-annual-plan-")
+    assert len(set(anchors)) == 3
+    assert list_entries([row("test_é[\ud83d]")])[0].anchor.isascii()
+
+
+def test_the_name_is_what_follows_the_file() -> None:
+    """The file is said once."""
+    (entry,) = list_entries([row("TestBot::test_a", file=FILE)])
+    assert (entry.name, entry.file) == ("TestBot::test_a", FILE)
+
+
+def test_the_reason_is_that_of_the_worst_score() -> None:
+    """The list says why without a click."""
+    worse = record("recall", 0.1, outcome="failed", reason="1 of 10 sentences")
+    assert list_entries([row("test_a", record(), FAILED, worse, outcome="failed")])[0].why == "1 of 10 sentences"
+    unreasoned = record(score=0.5, outcome="failed", verdicts=[verdict("a", ok=True), verdict("b", ok=False)])
+    assert list_entries([row("test_a", unreasoned, outcome="failed")])[0].why == "1 of 2 not ok"
+
+
+def test_without_a_failing_score_the_reason_is_pytests() -> None:
+    """The error line of a traceback, or the reason of a skip or an expected failure."""
+    traceback = (
+        "    def test_a():\n>       assert x\nE       assert 41 < 20\nE        +  where\n\na.py:3: AssertionError"
+    )
+    (entry,) = list_entries([row("test_a", record(), outcome="failed", message=traceback)])
+    assert (entry.why, entry.explained) == ("assert 41 < 20", True)
+    (entry,) = list_entries([row("test_a", FAILED, outcome="xfailed", message="not indexed yet")])
+    assert (entry.why, entry.explained) == ("not indexed yet", True)
+    (entry,) = list_entries([row("test_a", FAILED, outcome="failed", message=traceback)])
+    assert entry.explained is False
+    assert list_entries([row("test_a", record())])[0].why == ""
+    assert list_entries([row("test_a", outcome="error", message="\n \n")])[0].why == ""
+
+
+def test_a_score_stands_beside_what_it_needed() -> None:
+    """Enough decimals to see why it failed."""
+    (entry,) = list_entries([row("test_a", record(score=0.8999, outcome="failed"), UNSCORED, outcome="failed")])
+    assert [(chip.score, chip.needs, chip.value) for chip in entry.chips] == [
+        ("0.8999", "≥ 0.90", 0.8999),
+        ("unscored", None, None),
+    ]

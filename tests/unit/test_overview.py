@@ -1,0 +1,124 @@
+"""The first screen: one sentence, tiles, a line per metric."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ragmetrics.report import records as shapes
+from pytest_ragmetrics.report.entries import Status, list_entries
+from pytest_ragmetrics.report.overview import Overview, headline, look_over
+from tests.documents import document, record, row, usage
+
+
+def overview(*tests: shapes.TestRow, exit_status: int = 1) -> Overview:
+    """Return the overview of a run of these tests."""
+    run = document(*tests, exit_status=exit_status)
+    return look_over(run, list_entries(run["tests"]))
+
+
+FAILED = record(score=0.4, outcome="failed")
+UNSCORED = record(score=None, outcome="unscored")
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [
+        ({}, "No test was recorded"),
+        ({"passed": 1}, "The test passed"),
+        ({"passed": 1200}, "All 1,200 tests passed"),
+        ({"failed": 1}, "1 of 1 test fell short"),
+        ({"failed": 3, "passed": 24}, "3 of 27 tests fell short"),
+        ({"unscored": 2, "passed": 3}, "2 of 5 tests could not be scored"),
+        (
+            {"failed": 1, "error": 1, "unscored": 1},
+            "1 of 3 tests fell short, 1 broke off with an error, 1 could not be scored",
+        ),
+        ({"xfailed": 2, "passed": 1}, "No test fell short: 1 passed, 2 fell short as expected"),
+        ({"skipped": 2}, "No test fell short: 2 were skipped"),
+    ],
+)
+def test_the_outcome_in_one_sentence(counts: dict[Status, int], sentence: str) -> None:
+    """What went wrong comes first; only when all passed does it say so."""
+    assert headline(counts) == sentence
+
+
+def test_tiles_count_tests_and_name_the_metrics_to_blame() -> None:
+    """The reader sees how many and because of what; a tile of nothing leads nowhere."""
+    view = overview(
+        row("test_a", FAILED), row("test_b", FAILED, record("recall", 0.1, outcome="failed"), outcome="failed")
+    )
+    failed, unscored, passed, scored = view.tiles
+    assert (failed.count, failed.label, failed.note) == (1, "failed", "quoted_spans_alignment 1, recall 1")
+    assert failed.anchor is not None
+    assert failed.anchor.startswith("test_b-")
+    assert (unscored.count, unscored.anchor) == (0, None)
+    assert passed.count == 1
+    assert (scored.count, scored.note) == (2, "3 scores of 2 metrics")
+
+
+def test_rare_outcomes_stand_below_the_tiles() -> None:
+    """Expected failures and skips are mentioned when there are any."""
+    view = overview(row("test_a", FAILED, outcome="xfailed"), row("test_b", outcome="skipped"))
+    assert [(tile.count, tile.label) for tile in view.others] == [(1, "failed as expected"), (1, "skipped")]
+    assert overview(row("test_c", record())).others == ()
+
+
+def test_a_metric_in_a_line() -> None:
+    """Number of scorings, mean and minimum of the scores, failures and unscored; all thresholds that were used."""
+    view = overview(
+        row("test_a", record(score=0.5, outcome="failed", at_least=0.8), outcome="failed"),
+        row("test_b", record(score=1.0, at_least=0.7)),
+        row("test_c", UNSCORED, outcome="failed"),
+    )
+    (line,) = view.metrics
+    assert (line.number, line.mean, line.lowest, line.failing, line.unscored) == (3, "0.750", "0.50", 1, 1)
+    assert line.needs == ("≥ 0.70", "≥ 0.80")
+    assert line.first_failing is not None
+    assert line.first_failing.startswith("test_a-")
+    assert line.first_unscored is not None
+    assert line.first_unscored.startswith("test_c-")
+    assert line.distribution is not None
+
+
+def test_a_metric_without_scores_has_no_mean() -> None:
+    """Unscored is neither zero nor one."""
+    (line,) = overview(row("test_a", UNSCORED, outcome="failed")).metrics
+    assert (line.mean, line.lowest, line.distribution) == ("\u2013", "\u2013", None)
+
+
+def test_metrics_with_failures_come_first() -> None:
+    """Then those with unscored tests, then by name."""
+    view = overview(
+        row(
+            "test_a",
+            record("b"),
+            record("a"),
+            record("c", None, outcome="unscored"),
+            record("d", 0.1, outcome="failed"),
+        )
+    )
+    assert [line.name for line in view.metrics] == ["d", "c", "a", "b"]
+
+
+def test_a_run_that_was_cut_short_says_so() -> None:
+    """Who reads "2 of 3 failed" has to know that a hundred did not run."""
+    assert "interrupted" in overview(row("test_a", record()), exit_status=2).warnings[0]
+    assert overview(row("test_a", record()), exit_status=1).warnings == ()
+
+
+def test_a_heuristic_judge_is_named() -> None:
+    """Scores of the local judge are never taken for those of a model."""
+    assert "local (heuristic)" in overview(row("test_a", record(judge="local (heuristic)"))).warnings[0]
+    assert overview(row("test_a", record(judge="openai:some-model"))).warnings == ()
+
+
+def test_the_facts_of_a_run() -> None:
+    """When, how long, with what, at what cost; the costs of all scorings together."""
+    view = overview(
+        row("test_a", record(judge="openai:m", usage=usage(2, 0, 800, 0.01)), record(usage=usage(1, 3, 80, 0.02, 0.05)))
+    )
+    facts = dict(view.facts)
+    assert facts["Started"] == "2026-03-02 16:41:07 UTC"
+    assert facts["Exit status"] == "1 (tests failed)"
+    assert facts["Judge"] == "openai:m"
+    assert facts["Judging"] == "3 calls, 990 tokens, $0.03; 3 saved by the cache, $0.05"
