@@ -1,0 +1,179 @@
+"""A provider that fails harms what it failed to answer; whoever ends a run early keeps what is paid for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.fake_answers import answer_sensibly
+from tests.fake_openai import (
+    Body,
+    FakeOpenAI,
+    Reply,
+    dropped,
+    failing,
+    out_of_quota,
+    rate_limited,
+    refused,
+    silent,
+    truncated,
+)
+
+RunPytest = Callable[..., pytest.RunResult]
+
+TABLE = """
+    import pytest
+    from pytest_ragmetrics import JudgeError, evaluate
+    ROWS = [{"user_input": f"Is pump {n} blue?", "response": f"Pump {n} is blue."} for n in range(10)]
+"""
+NINE = """
+    def test_nine_of_ten():
+        table = evaluate(ROWS, ["relevance"])
+        assert [n for n, row in enumerate(table.rows) if "relevance" in row.results] == [0, 1, 2, 3, 4, 5, 6, 8, 9]
+        print("REASON", table.rows[7].unscored["relevance"])
+        assert table.stats()["relevance"].unscored == 1
+"""
+
+
+def answering_all_but(row: int, reply: Reply) -> Callable[[Body], str | Reply]:
+    """Return the answers of a server that has one reply for everything about a row."""
+    return lambda body: reply if f"Pump {row} is" in str(body["messages"]) else answer_sensibly(body)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (failing(500), "*the server failed with status 500, after 1 retry*"),
+        (Reply(text="I would rather talk about the weather."), "*no usable answer, also after a repair: *weather*"),
+        (Reply(raw=b"<html>gateway</html>"), "*sent what is no answer to the request*"),
+        (truncated('{"reason": "It do'), "*was cut off by its length limit*"),
+        (Reply(text='{"reason": "It do'), "*no usable answer, also after a repair: *"),
+        (refused("Not this one."), "*refused to answer: Not this one."),
+        (dropped(), "*cannot be reached, after 1 retry*"),
+        (silent(), "*no answer within 1 s, after 1 retry*"),
+    ],
+    ids=["500", "garbage", "no-api", "cut", "half-json", "refused", "dropped", "silent"],
+)
+def test_one_bad_answer_costs_one_score(run: RunPytest, server: FakeOpenAI, reply: Reply, reason: str) -> None:
+    """Of ten rows the nine that were answered have a score, and the tenth says why it has none."""
+    server.answer = answering_all_but(7, reply)
+    result = run("-s", "--rag-retries=1", "--rag-timeout=1", test_table=TABLE + NINE)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"*REASON {reason}", "relevance  10 * 1"])
+
+
+def test_a_bad_answer_is_not_kept(run: RunPytest, server: FakeOpenAI) -> None:
+    """What failed is asked again by the next run, and nothing else is."""
+    server.answer = answering_all_but(7, truncated())
+    run(test_table=TABLE + NINE).assert_outcomes(passed=1)
+    server.answer = answer_sensibly
+    before = server.calls
+    run(test_table=TABLE + NINE).assert_outcomes(failed=1)
+    assert server.calls == before + 1
+
+
+def test_a_judge_that_is_too_busy_throughout_is_one_error(run: RunPytest, server: FakeOpenAI) -> None:
+    """When every request is turned away, the table gives up with one error that says what to change."""
+    server.answer = lambda _: rate_limited()
+    result = run("--rag-retries=2", test_table=TABLE + "\n    def test_it(): evaluate(ROWS, ['relevance'])")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *JudgeError: * none of 10 *asked too fast, after 2 retries*--rag-concurrency*"])
+
+
+def test_no_credit_stops_at_once(run: RunPytest, server: FakeOpenAI) -> None:
+    """An account without credit is said so, and neither retried nor asked for the other rows."""
+    server.answer = lambda _: out_of_quota()
+    result = run("--rag-concurrency=1", test_table=TABLE + "\n    def test_it(): evaluate(ROWS, ['relevance'])")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *the account has no credit left (You exceeded your current quota*"])
+    # One more may have begun before the first was read.
+    assert server.calls <= 2
+
+
+ONE_BY_ONE = """
+    import os
+    import signal
+    import pytest
+    from pytest_ragmetrics import assert_relevant
+    @pytest.mark.parametrize("n", range(6))
+    def test_row(n):
+        if n == int(os.environ.get("KILL", -1)):
+            os.kill(os.getpid(), signal.SIGKILL)
+        assert_relevant(f"Is pump {n} blue?", f"Pump {n} is blue.", min=0.1)
+"""
+AT_ONCE = TABLE + "\n    def test_table(): assert evaluate(ROWS, ['relevance']).mean('relevance') > 0.1"
+
+
+@contextmanager
+def started(pytester: pytest.Pytester, *args: str) -> Iterator[subprocess.Popen[str]]:
+    """Run pytest in a process of its own."""
+    command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", "--color=no", *args]
+    with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Wait for what a process does."""
+    while not condition():
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.01)
+
+
+def test_a_killed_process_loses_what_was_not_answered(
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
+) -> None:
+    """After SIGKILL in the middle of a request only that one is paid for again, and nobody waits for the dead."""
+    server.answer = answering_all_but(3, silent())
+    pytester.makepyfile(test_rows=ONE_BY_ONE)
+    with started(pytester) as process:
+        wait_until(lambda: server.in_flight == 1 and server.answered == 3, process)
+        process.kill()
+    server.answer = answer_sensibly
+    begun = time.monotonic()
+    run().assert_outcomes(passed=6)
+    assert time.monotonic() - begun < 60
+    assert server.answered == 6
+    assert server.duplicates == 0
+
+
+def test_a_killed_worker_costs_nothing_twice(
+    run: RunPytest, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester
+) -> None:
+    """When a worker dies the others go on; the next run pays for what was missing, and the cassette is whole then."""
+    monkeypatch.setenv("KILL", "3")
+    args = ("-p", "xdist", "-n2", "-o", "rag_cassette=answers.jsonl")
+    result = run(*args, "--max-worker-restart=1", test_rows=ONE_BY_ONE)
+    result.assert_outcomes(passed=5, failed=1)
+    assert (server.answered, server.duplicates) == (5, 0)
+    monkeypatch.delenv("KILL")
+    run(*args).assert_outcomes(passed=6)
+    assert (server.answered, server.duplicates) == (6, 0)
+    assert len((pytester.path / "answers.jsonl").read_text("utf-8").splitlines()) == 6
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends a signal")
+def test_an_interrupt_keeps_what_is_on_its_way(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
+    """Ctrl-C ends the run as an interrupt, and the requests in flight are waited for and kept."""
+    server.latency = 0.5
+    pytester.makepyfile(test_rows=AT_ONCE)
+    with started(pytester, "--rag-concurrency=4") as process:
+        wait_until(lambda: server.in_flight == 4 and server.answered == 4, process)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+    assert "KeyboardInterrupt" in out
+    assert server.answered == 8
+    server.latency = 0
+    run().assert_outcomes(passed=1)
+    assert server.answered == 10
+    assert server.duplicates == 0

@@ -1,0 +1,30 @@
+"""Every example in a docstring is true."""
+
+from __future__ import annotations
+
+import doctest
+import pkgutil
+from importlib import import_module
+
+import pytest
+
+import pytest_ragmetrics
+from pytest_ragmetrics import session
+
+MODULES = sorted(m.name for m in pkgutil.walk_packages(pytest_ragmetrics.__path__, "pytest_ragmetrics."))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples of a module, run as they stand, show what the docstring says they show."""
+    # As in a script: neither the cache nor the settings of this very run are theirs.
+    monkeypatch.setattr(session, "_running", [])
+    failed, _ = doctest.testmod(import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert failed == 0
+
+
+def test_there_are_examples() -> None:
+    """The public names are shown at work."""
+    finder = doctest.DocTestFinder()
+    shown = sum(bool(example.examples) for name in MODULES for example in finder.find(import_module(name)))
+    assert shown >= 15
