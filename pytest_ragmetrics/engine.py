@@ -16,6 +16,7 @@ from typing import Any
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.desk import CachingDesk
+from pytest_ragmetrics.cache.key import EMBEDDING
 from pytest_ragmetrics.cache.shelves import Mode
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.embedders.custom import as_embedder
@@ -135,11 +136,12 @@ class Engine:
         # Two that ask for the same judge at once must get the same one, with one client.
         self._making = threading.Lock()
         self._store = None if cache_dir is None or cache == "off" else Store(cache_dir)
+        self._cassette = None if cassette is None else Cassette(cassette)
         self.concurrency = concurrency
         self.limiter = Limiter(concurrency)
         self.desk = CachingDesk(
             store=self._store,
-            cassette=None if cassette is None else Cassette(cassette),
+            cassette=self._cassette,
             mode=cache,
             salt=salt,
             limit=self.limiter,
@@ -152,7 +154,8 @@ class Engine:
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, or of the run; raise ``JudgeNotConfiguredError`` if there is none.
 
-        A judge that is given is the one returned; it is asked within the limits of the run, and not closed at its end.
+        Replaying a cassette, ``auto`` is the model that it was recorded with, which needs no key. A judge that is given
+        is the one returned; it is asked within the limits of the run, and not closed at its end.
         """
         if isinstance(given, Judge):
             judge = given
@@ -203,10 +206,20 @@ class Engine:
         offered = self._offers[0](spec)
         if offered is not None:
             return as_judge(offered, name=spec, prompts=self._prompts)
+        spec = self._as_recorded(spec, embedding=False)
         return make_judge(spec, timeout=self._timeout, retries=self._retries, prompts=self._prompts)
 
     def _make_embedder(self, spec: str) -> Embedder:
         offered = self._offers[1](spec)
         if offered is not None:
             return as_embedder(offered, name=spec)
+        spec = self._as_recorded(spec, embedding=True)
         return make_embedder(spec, timeout=self._timeout, retries=self._retries)
+
+    def _as_recorded(self, spec: str, *, embedding: bool) -> str:
+        """Return what ``auto`` stands for in a replay, if the cassette holds answers of one model alone."""
+        if spec != "auto" or self.desk.mode != "replay" or self._cassette is None:
+            return spec
+        requests = [e.request for e in self._cassette.entries.values() if (e.task == EMBEDDING) is embedding]
+        models = {f"{request['kind']}:{request['model']}" for request in requests}
+        return models.pop() if len(models) == 1 else spec

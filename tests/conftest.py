@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 
 import pytest
+from hypothesis.configuration import set_hypothesis_home_dir
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep what hypothesis remembers in a temporary folder, so that a run leaves nothing behind."""
+    folder = tempfile.TemporaryDirectory(prefix="hypothesis-")
+    config.add_cleanup(folder.cleanup)
+    set_hypothesis_home_dir(folder.name)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_uninvited_plugins() -> Iterator[None]:
-    """Have runs of pytest inside a test load the plugins they name and no others: those are slow, and warn."""
+    """Have runs of pytest inside a test load the plugins they name and no others: those are slow, and warn.
+
+    What they print does not depend on whether this run is one of CI, where pytest cuts nothing short.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        for variable in ("CI", "BUILD_NUMBER", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
+            patch.delenv(variable, raising=False)
         yield

@@ -58,6 +58,15 @@ def test_replay_needs_neither_key_nor_folder(
     assert not (pytester.path / "elsewhere").exists()
 
 
+def test_replay_needs_no_judge_either(run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a key, and without a word on the judge, the model of the cassette is the one that is replayed."""
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    result = run("-o", f"rag_cassette={recorded}", "--rag-cache=replay")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["judged by: openai:gpt-mine"])
+
+
 def test_the_controller_writes_what_one_process_would(run: RunPytest, recorded: Path) -> None:
     """With two workers the file is the same byte for byte, made of what each of them used."""
     serial = recorded.read_bytes()

@@ -13,7 +13,7 @@ RunPytest = Callable[..., pytest.RunResult]
 HEADLINE = "quoted_spans_alignment 0.00 < 0.90: 1 of 1 quoted span not found"
 EVIDENCE = [
     '*not found: "the pump needs nine minutes to fill" (response[[]9:44])',
-    '*nearest: "The pump needs two minutes to fill" (contexts[[]0][[]23:57], *% alike)',
+    '*nearest: "The pump needs two minutes to fill." (contexts[[]0][[]23:58], *% alike)',
     '*differs: "nine" where the source has "two"',
 ]
 PLAIN = """

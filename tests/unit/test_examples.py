@@ -9,16 +9,13 @@ from importlib import import_module
 import pytest
 
 import pytest_ragmetrics
-from pytest_ragmetrics import session
 
 MODULES = sorted(m.name for m in pkgutil.walk_packages(pytest_ragmetrics.__path__, "pytest_ragmetrics."))
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_docstring_examples(name: str) -> None:
     """The examples of a module, run as they stand, show what the docstring says they show."""
-    # As in a script: neither the cache nor the settings of this very run are theirs.
-    monkeypatch.setattr(session, "_running", [])
     failed, _ = doctest.testmod(import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert failed == 0
 

@@ -1,0 +1,171 @@
+"""The table of an evaluation: its figures, its worst rows, and the files it becomes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.table import Evaluation, Row, Stats
+
+METRICS = ("faithfulness", "relevance")
+
+
+def row(name: str, *, unscored: Mapping[str, str] | None = None, **scores: float) -> Row:
+    """Return a row with these scores."""
+    results = {metric: MetricResult(score, metric=metric, reason=f"{score}") for metric, score in scores.items()}
+    return Row(sample=Sample(id=name, response=f"Answer {name}."), results=results, unscored=unscored or {})
+
+
+@pytest.fixture
+def table() -> Evaluation:
+    """Return four rows, one of them without one of its scores."""
+    rows = (
+        row("a", faithfulness=1.0, relevance=0.5),
+        row("b", faithfulness=0.5, relevance=0.75),
+        row("c", relevance=1.0, unscored={"faithfulness": "no claims"}),
+        row("d", faithfulness=0.75, relevance=0.0),
+    )
+    return Evaluation(metrics=METRICS, rows=rows)
+
+
+def ids(rows: tuple[Row, ...]) -> str:
+    """Return the ids of rows in one word."""
+    return "".join(row.sample.id or "" for row in rows)
+
+
+def test_scores_stand_in_the_order_of_the_rows(table: Evaluation) -> None:
+    """A missing one leaves a gap."""
+    assert table.scores("faithfulness") == [1.0, 0.5, None, 0.75]
+
+
+def test_a_mean_leaves_no_row_out_in_silence(table: Evaluation) -> None:
+    """Whoever wants it without the unscored rows says so."""
+    assert table.mean("relevance") == 0.5625
+    with pytest.raises(UnscoredError, match="faithfulness: 1 of 4 rows are unscored; skip_unscored=True leaves them"):
+        table.mean("faithfulness")
+    assert table.mean("faithfulness", skip_unscored=True) == 0.75
+
+
+def test_without_a_score_there_is_no_mean() -> None:
+    """Neither of an empty table, nor of one that is all unscored."""
+    with pytest.raises(UnscoredError, match="relevance: none of 0 rows has a score"):
+        Evaluation(metrics=METRICS, rows=()).mean("relevance")
+    unscored = Evaluation(metrics=METRICS, rows=(row("a", unscored={"relevance": "broken"}),))
+    with pytest.raises(UnscoredError, match="none of 1 rows has a score"):
+        unscored.mean("relevance", skip_unscored=True)
+
+
+def test_stats_count_what_is_unscored(table: Evaluation) -> None:
+    """The figures are over the others."""
+    assert table.stats() == {
+        "faithfulness": Stats(n=4, unscored=1, mean=0.75, min=0.5, max=1.0),
+        "relevance": Stats(n=4, unscored=0, mean=0.5625, min=0.0, max=1.0),
+    }
+    nothing = Stats(n=0, unscored=0, mean=None, min=None, max=None)
+    assert Evaluation(metrics=("relevance",), rows=()).stats() == {"relevance": nothing}
+
+
+def test_the_worst_rows_come_first(table: Evaluation) -> None:
+    """Those without a score before all others; equal ones in the order of the rows."""
+    assert ids(table.worst(2, metric="relevance")) == "da"
+    assert ids(table.worst(metric="faithfulness")) == "cbda"
+    assert ids(table.worst(3)) == "cdb"
+
+
+def test_failures_are_below_a_bound_or_unscored(table: Evaluation) -> None:
+    """One bound for all metrics, or one for each that is named; on the bound is not below it."""
+    assert ids(table.failures(0.5)) == "cd"
+    assert ids(table.failures({"relevance": 0.75})) == "ad"
+    assert ids(table.failures({"faithfulness": 0.5})) == "c"
+
+
+def test_looking_for_failures_leaves_no_mark(table: Evaluation) -> None:
+    """A result remembers the threshold of a test, and this is none."""
+    table.failures(0.9)
+    assert all(result.comparison is None for each in table.rows for result in each.results.values())
+
+
+def test_a_metric_that_was_not_evaluated_is_named(table: Evaluation) -> None:
+    """With those that were."""
+    for look in (
+        lambda: table.mean("fairness"),
+        lambda: table.worst(metric="fairness"),
+        lambda: table.failures({"fairness": 0.5}),
+    ):
+        with pytest.raises(KeyError, match="'fairness' was not evaluated; there are faithfulness, relevance"):
+            look()
+
+
+def test_json_says_all_of_it(table: Evaluation) -> None:
+    """Scores with their reasons, and the reasons for those that are missing."""
+    read = json.loads(table.to_json())
+    assert read["metrics"] == ["faithfulness", "relevance"]
+    assert read["rows"][2] == {
+        "sample": {"id": "c", "response": "Answer c."},
+        "scores": {"relevance": 1.0},
+        "reasons": {"relevance": "1.0"},
+        "unscored": {"faithfulness": "no claims"},
+    }
+
+
+def test_json_takes_whatever_metadata_holds(tmp_path: Path) -> None:
+    """Rows of other tools carry dates, sets, missing numbers and broken text."""
+    metadata = {"day": date(2026, 1, 2), "score": float("nan"), "tags": ("x", {"y": float("inf"), 3: "\ud800"})}
+    sample = Sample(response="Ja, größer.", metadata=metadata)
+    file = tmp_path / "table.json"
+    text = Evaluation(metrics=("relevance",), rows=(Row(sample=sample),)).to_json(file)
+    read = json.loads(file.read_text(encoding="utf-8"))
+    assert "größer" in text
+    assert read["rows"][0]["sample"]["metadata"] == {
+        "day": "2026-01-02",
+        "score": None,
+        "tags": ["x", {"y": None, "3": "\ud800"}],
+    }
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"])
+def test_csv_holds_no_formulas(start: str) -> None:
+    """A text that a spreadsheet would run becomes one that it shows; a negative score stays a number."""
+    text = f"{start}1+1"
+    sample = Sample(id=text, user_input=text, response=text)
+    results = {"relevance": MetricResult(-0.5, metric="relevance")}
+    rows = (Row(sample=sample, results=results, unscored={"faithfulness": text}),)
+    table = Evaluation(metrics=("relevance", "faithfulness"), rows=rows)
+    _, cells = csv.reader(io.StringIO(table.to_csv(), newline=""))
+    assert cells == [f"'{text}", f"'{text}", f"'{text}", "-0.5", "", f"'{text}"]
+
+
+def test_csv_has_a_column_for_each_metric(table: Evaluation, tmp_path: Path) -> None:
+    """What is missing is an empty cell, with the reason in the last column; the file is what is returned."""
+    file = tmp_path / "table.csv"
+    text = table.to_csv(file)
+    assert file.read_bytes().decode() == text
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert list(rows[0]) == ["id", "user_input", "response", "faithfulness", "relevance", "unscored"]
+    assert (rows[2]["faithfulness"], rows[2]["relevance"], rows[2]["unscored"]) == ("", "1.0", "no claims")
+    assert rows[0]["response"] == "Answer a."
+
+
+def test_a_data_frame_has_samples_and_scores(table: Evaluation) -> None:
+    """One row a sample, in their order, with nothing where there is no score."""
+    frame = table.to_pandas()
+    assert list(frame["id"]) == ["a", "b", "c", "d"]
+    assert list(frame["relevance"]) == [0.5, 0.75, 1.0, 0.0]
+    assert list(frame["faithfulness"].isna()) == [row.results.get("faithfulness") is None for row in table.rows]
+
+
+def test_without_pandas_a_data_frame_says_what_to_install(table: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the only thing that needs it."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(RagMetricsError, match=r'pip install "pytest-ragmetrics\[pandas\]"'):
+        table.to_pandas()
