@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from pytest_ragmetrics.text.gram_index import GRAM, GramIndex
@@ -17,7 +17,7 @@ _BLOCK = 1024
 #: Contexts of this length are looked through whole.
 _SMALL = 4096
 # Bytes that are passed over one character after the other.
-_STEP = 64
+_STEP = 16
 _SEPARATOR = "\x1e"
 # An index costs about as much as this many passes over the text.
 _PASSES = 48
@@ -33,6 +33,16 @@ class Passage(NamedTuple):
     context: int
     start: int
     end: int
+
+
+class _Block(NamedTuple):
+    """A stretch of a context, and where in the squeezed text it starts and how long it is there."""
+
+    context: int
+    low: int
+    high: int
+    start: int
+    length: int
 
 
 class Haystack:
@@ -61,7 +71,7 @@ class Haystack:
             # The texts have separators of their own.
             self.key = _SEPARATOR.encode().join([self._squeezer.squeeze(text) for text in self._texts])
             self._starts = _starts(self.key)
-        self._blocks: list[list[int] | None] = [None] * len(contexts)
+        self._lengths: list[list[int] | None] = [None] * len(contexts)
         self._index: GramIndex | None = None
         self._searched = 0
 
@@ -84,10 +94,10 @@ class Haystack:
         return self._starts[context], self._starts[context + 1] - 1
 
     def edges(self, length: int) -> tuple[list[bytes], list[bytes]]:
-        """Return the first and the last bytes of each squeezed context."""
-        starts, key = self._starts, self.key
-        first = [key[start : min(start + length, after - 1)] for start, after in pairwise(starts)]
-        return first, [key[max(after - 1 - length, start) : after - 1] for start, after in pairwise(starts)]
+        """Return the first and the last bytes of each squeezed context, more than it has where it is shorter."""
+        key, starts = self.key, self._starts
+        first = [key[start : start + length] for start in starts[:-1]]
+        return first, [key[max(after - 1 - length, 0) : after - 1] for after in starts[1:]]
 
     def context_at(self, position: int) -> int:
         """Return which context a position of ``key`` belongs to."""
@@ -145,12 +155,8 @@ class Haystack:
 
     def block_at(self, position: int) -> Passage:
         """Return a small piece of a context that a position of ``key`` is somewhere in."""
-        context = self.context_at(position)
-        length = len(self._texts[context])
-        if length <= _SMALL:
-            return Passage(context, 0, length)
-        start = self._block_of(context, position)[0] * _BLOCK
-        return Passage(context, start, min(start + _BLOCK, length))
+        block = self._block(position)
+        return Passage(block.context, block.low, block.high)
 
     def passage(self, start: int, end: int) -> Passage:
         """Return the piece of a context that was squeezed into ``key[start:end]``."""
@@ -164,34 +170,38 @@ class Haystack:
 
     def character_at(self, position: int) -> tuple[int, int]:
         """Return the context and the offset of the character that was squeezed into a byte of ``key``."""
-        context = self.context_at(position)
-        block, blocks = self._block_of(context, position)
+        context, low, high, start, total = self._block(position)
         text = self._texts[context]
-        wanted, total = position - self._starts[context] - blocks[block], blocks[block + 1] - blocks[block]
-        low = block * _BLOCK
-        high = min(low + _BLOCK, len(text))
-        # The character lies in [low, high), and ``wanted`` bytes stand before it. Letters are spread evenly as a rule.
-        middle = low + (high - low) * wanted // total - _STEP // 2
+        # The character lies in [low, high), which makes up ``total`` bytes; ``wanted`` of them stand before it.
+        wanted, margin = position - start, _STEP
         while wanted > _STEP and high - low > 1:
-            before = len(self._squeezer.squeeze(text[low:middle])) if middle > low else 0
+            # Letters are spread evenly as a rule; where they are not, halving gets there.
+            guess = (high - low) * wanted // total - margin if margin else (high - low) // 2
+            middle = low + min(max(guess, 1), high - low - 1)
+            before = len(self._squeezer.squeeze(text[low:middle]))
             if before <= wanted:
-                low, wanted = max(middle, low), wanted - before
+                low, wanted, total = middle, wanted - before, total - before
             else:
-                high = middle
-            middle = (low + high) // 2
+                high, total = middle, before
+            margin //= 4
         while (length := squeezed_length(text[low])) <= wanted:
             wanted -= length
             low += 1
         return context, low
 
-    def _block_of(self, context: int, position: int) -> tuple[int, list[int]]:
-        """Return the block of a position, and how many bytes stand before each block of its context."""
-        blocks = self._blocks[context]
-        if blocks is None:
-            text = self._texts[context]
-            lengths = (len(self._squeezer.squeeze(text[at : at + _BLOCK])) for at in range(0, len(text), _BLOCK))
-            blocks = self._blocks[context] = list(accumulate(lengths, initial=0))
-        return bisect_right(blocks, position - self._starts[context]) - 1, blocks
+    def _block(self, position: int) -> _Block:
+        context = self.context_at(position)
+        text, (start, end) = self._texts[context], self.bounds(context)
+        if len(text) <= _SMALL:
+            return _Block(context, 0, len(text), start, end - start)
+        lengths = self._lengths[context]
+        if lengths is None:
+            pieces = (text[at : at + _BLOCK] for at in range(0, len(text), _BLOCK))
+            lengths = [len(self._squeezer.squeeze(piece)) for piece in pieces]
+            lengths = self._lengths[context] = list(accumulate(lengths, initial=0))
+        number = bisect_right(lengths, position - start) - 1
+        low, before = number * _BLOCK, lengths[number]
+        return _Block(context, low, min(low + _BLOCK, len(text)), start + before, lengths[number + 1] - before)
 
     def _is_indexed(self) -> bool:
         return self._index is not None or self._searched > _PASSES * len(self.key)

@@ -96,7 +96,7 @@ def _window(key: bytes, length: int, haystack: Haystack) -> Passage | None:
         return None
     context, start = haystack.character_at(min(max(seen[0] - slack // 2, low), high - 1))
     text = haystack.text(context)
-    end = min(start + length + length // 2 + 2 * slack, len(text))
+    end = min(start + length + length // 4 + 2 * slack, len(text))
     low, high = max(start - _FARTHEST, 0), min(end + _FARTHEST, len(text))
     # In whole words.
     while start > low and are_joined(text[start - 1], text[start]):

@@ -14,7 +14,7 @@ from pytest_ragmetrics.text.tolerances import Tolerance
 from pytest_ragmetrics.text.words import count_words
 
 #: How many bytes of the squeezed text may lie in a gap, and what that means in the text itself.
-_WIDTHS = {Gap.CLOSED: 0, Gap.BRACKET: 160, Gap.NEAR: 320}
+_WIDTHS = {Gap.CLOSED: 0, Gap.BRACKET: 160, Gap.NEAR: 160}
 _MOST_WORDS_IN_BRACKET = 5
 _LONGEST_NEGATION = 20
 # Places tried for one quotation; only texts made for it have more.

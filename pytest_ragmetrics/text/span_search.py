@@ -89,7 +89,7 @@ class SpanSearch:
             if found and (best is None or found.needed.value < best.needed.value):
                 best = found
             # A passage that needs less to be overlooked may follow soon.
-            if best and (not best.needed or place >= _ENOUGH_PLACES):
+            if best and (best.needed.value <= Tolerance.LAYOUT.value or place >= _ENOUGH_PLACES):
                 break
         return best
 

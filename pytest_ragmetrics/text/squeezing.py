@@ -7,6 +7,7 @@ must be compared in full. Every character is squeezed by itself, so offsets map 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from unicodedata import normalize
 
@@ -15,7 +16,15 @@ _DROPPED = bytes(code for code in range(128) if not chr(code).isalnum())
 _FOREIGN = bytes(range(128, 256))
 _LOWERED = bytes(range(256)).lower()
 # Replacing one character after the other is the faster way up to about this many.
-_FEW = 32
+_FEW = 160
+_KANA = "ぁあぃいぅうぇえぉおかきくけこさしすせそたちっつてとなにぬねのはひふへほまみむめもゃやゅゆょよらりるれろわをん"
+#: Most letters of texts in other scripts are squeezed to themselves; these need not be looked at one by one.
+_PLAIN = (
+    "\u03b1-\u03c1\u03c3-\u03c9\u0430-\u0438\u043a-\u044f\u05d0-\u05ea\u0627-\u063f\u0641-\u064a"
+    "\u0904-\u0928\u092a-\u0930\u0935-\u0939\u0e01-\u0e2e\u3400-\u4db5\u4e00-\u9fef"
+    f"{_KANA}{''.join(chr(ord(char) + 0x60) for char in _KANA)}"
+)
+_NOT_PLAIN = re.compile(f"[^{_PLAIN}]+")
 # Letters to Unicode, and apostrophes, primes or mere lengthening to whoever quotes.
 _NO_LETTERS = frozenset(
     "\u115f\u1160\u02b9\u02ba\u02bb\u02bc\u02bd\u02be\u02bf\u02c8\u02ca\u02cb\u02ee\u0640\u07fa\ua78c"
@@ -52,9 +61,10 @@ class Squeezer:
         return piece.encode("utf-8", "surrogatepass").translate(_LOWERED, self._dropped)
 
     def _look_at(self, foreign: str) -> None:
-        bare = {char: _skeleton(char) for char in set(foreign)}
+        unusual = "".join(_NOT_PLAIN.findall(foreign))
+        bare = {char: _skeleton(char) for char in set(unusual)}
         self._changes = {char: letters for char, letters in bare.items() if letters not in (char, "")}
-        if any(not self._changes.get(char, letters).isascii() for char, letters in bare.items()):
+        if len(unusual) < len(foreign) or not all(letters.isascii() for letters in bare.values()):
             self._dropped = _DROPPED
             self._changes |= {char: "" for char, letters in bare.items() if not letters}
         if len(self._changes) > _FEW:

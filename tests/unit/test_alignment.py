@@ -446,7 +446,7 @@ def test_evidence_is_right_far_into_a_long_context(block: int) -> None:
 
 def test_passage_that_needs_least_is_preferred() -> None:
     """Of several passages that agree, the verdict takes the one closest to what was written."""
-    context = "THE OLD MILL ROAD. On the old\nmill road it rained; the old mill road is long."
+    context = "THE OLD MILL ROAD. On The Old Mill Road it rained; the old mill road is long."
     verdict = align("the old mill road", [context])
     assert verdict.reason == "found, exact"
     assert verdict.evidence[0].start == context.rindex("the old mill road")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_ragmetrics.text import squeezing
 from pytest_ragmetrics.text.boundaries import stands_alone
 from pytest_ragmetrics.text.folding import agree, fold
 from pytest_ragmetrics.text.gram_index import GRAM, GramIndex
@@ -148,6 +150,14 @@ def test_squeezing_goes_character_by_character(one: str, other: str) -> None:
 def test_squeezing_many_different_characters_is_the_same(text: str) -> None:
     """A text of very many different characters, replaced in another way, is squeezed as its characters are."""
     assert squeeze(text) == b"".join(squeeze(char) for char in text)
+
+
+def test_plain_letters_are_squeezed_to_themselves() -> None:
+    """The letters that are passed over unseen are those that squeezing would not change."""
+    plain = re.compile(f"[{squeezing._PLAIN}]")
+    letters = [chr(code) for code in range(0x10000) if plain.match(chr(code))]
+    assert len(letters) > 20_000
+    assert [char for char in letters if squeezing._skeleton(char) != char] == []
 
 
 def test_squeezed_text_has_letters_and_digits_only() -> None:
