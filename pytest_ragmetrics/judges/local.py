@@ -33,8 +33,8 @@ from pytest_ragmetrics.judges.tasks import (
     WriteQuestions,
 )
 from pytest_ragmetrics.result import Usage
-from pytest_ragmetrics.text.content_words import content_words
-from pytest_ragmetrics.text.numbers import NumbersIn, find_numbers
+from pytest_ragmetrics.text.facts.content_words import content_words
+from pytest_ragmetrics.text.facts.numbers import NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import split_sentences
 
 A = TypeVar("A")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pytest_ragmetrics.result import Evidence
-from pytest_ragmetrics.text.content_words import telling_words
-from pytest_ragmetrics.text.dates import Date
-from pytest_ragmetrics.text.numbers import NumbersIn, find_numbers
+from pytest_ragmetrics.text.facts.content_words import telling_words
+from pytest_ragmetrics.text.facts.dates import Date
+from pytest_ragmetrics.text.facts.numbers import NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import sentence_table
 
 _NEGATION = re.compile(

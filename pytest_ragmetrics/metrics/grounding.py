@@ -9,10 +9,10 @@ from typing import ClassVar, TypeAlias, TypeVar
 from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.text.content_words import Word, content_words
-from pytest_ragmetrics.text.dates import Date
-from pytest_ragmetrics.text.names import Name, NamesIn, find_names
-from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
+from pytest_ragmetrics.text.facts.content_words import Word, content_words
+from pytest_ragmetrics.text.facts.dates import Date
+from pytest_ragmetrics.text.facts.names import Name, NamesIn, find_names
+from pytest_ragmetrics.text.facts.numbers import Number, NumbersIn, find_numbers
 
 Piece = TypeVar("Piece")
 Places: TypeAlias = "tuple[tuple[int, int], ...] | None"

@@ -11,7 +11,7 @@ from pytest_ragmetrics.metrics.parameters import check_choice
 from pytest_ragmetrics.metrics.provided import JudgeLike
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.text.squad import answer_tokens
+from pytest_ragmetrics.text.facts.squad import answer_tokens
 
 # On a scale of five steps, what is better than the middle or the middle.
 _PASSABLE = 0.5

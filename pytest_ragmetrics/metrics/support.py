@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from pytest_ragmetrics.judges.tasks import Judgement
 from pytest_ragmetrics.result import Evidence, Verdict
-from pytest_ragmetrics.text.names import NamesIn, find_names
-from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
+from pytest_ragmetrics.text.facts.names import NamesIn, find_names
+from pytest_ragmetrics.text.facts.numbers import Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import sentence_table
 
 #: Offsets in the response.

@@ -9,12 +9,12 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from pytest_ragmetrics.report import distribution
-from pytest_ragmetrics.report.entries import STATUSES, list_entries
-from pytest_ragmetrics.report.overview import WORDS, look_over
+from pytest_ragmetrics.report.page import distribution
+from pytest_ragmetrics.report.page.entries import STATUSES, list_entries
+from pytest_ragmetrics.report.page.overview import WORDS, look_over
+from pytest_ragmetrics.report.page.segments import Segment, cut, fold
+from pytest_ragmetrics.report.page.visible import visible
 from pytest_ragmetrics.report.records import Document
-from pytest_ragmetrics.report.segments import Segment, cut, fold
-from pytest_ragmetrics.report.visible import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

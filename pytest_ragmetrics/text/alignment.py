@@ -10,10 +10,10 @@ from typing import Literal, TypeGuard
 
 from pytest_ragmetrics.result import Evidence, Verdict
 from pytest_ragmetrics.sample import as_contexts
-from pytest_ragmetrics.text.comparison import cut_piece
+from pytest_ragmetrics.text.matching.comparison import cut_piece
+from pytest_ragmetrics.text.matching.span_search import SpanSearch
+from pytest_ragmetrics.text.matching.tolerances import Tolerance, describe
 from pytest_ragmetrics.text.readable import NOTE, as_readable
-from pytest_ragmetrics.text.span_search import SpanSearch
-from pytest_ragmetrics.text.tolerances import Tolerance, describe
 
 Matching = Literal["editorial", "verbatim"]
 

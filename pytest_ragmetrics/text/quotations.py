@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytest_ragmetrics.text.marks import may_have_marks
-from pytest_ragmetrics.text.markup import BlockQuote, lift_block_quotes, mask_markup
-from pytest_ragmetrics.text.pairing import Pair, pair_marks
+from pytest_ragmetrics.text.quoting.marks import may_have_marks
+from pytest_ragmetrics.text.quoting.markup import BlockQuote, lift_block_quotes, mask_markup
+from pytest_ragmetrics.text.quoting.pairing import Pair, pair_marks
 from pytest_ragmetrics.text.words import count_words
 
 _EMPHASIS = "*_\u2060 \t\r\n"

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from pytest_ragmetrics.report.html import render_html
-from pytest_ragmetrics.report.visible import visible
+from pytest_ragmetrics.report.page.visible import visible
 from tests.browser.conftest import OpenReport, Report
 from tests.documents import HOSTILE, giant, hostile
 from tests.showcase import showcase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.report.distribution import BASE, WIDTH, distribute
+from pytest_ragmetrics.report.page.distribution import BASE, WIDTH, distribute
 
 _SCORES = st.lists(st.tuples(st.floats(-1, 5), st.booleans()), min_size=1, max_size=40)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.report.entries import list_entries, status_of
+from pytest_ragmetrics.report.page.entries import list_entries, status_of
 from pytest_ragmetrics.report.records import TestOutcome as Outcome
 from tests.documents import FILE, document, record, row, verdict
 

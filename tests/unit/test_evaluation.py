@@ -17,10 +17,12 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import Evaluation, aevaluate, engine, evaluate, loop, session
+from pytest_ragmetrics import Evaluation, aevaluate, evaluate, loop, session
+from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError, JudgeNotConfiguredError
-from pytest_ragmetrics.judges.judge import Fetch, JudgeUnavailableError, Kept, Request
+from pytest_ragmetrics.judges.judge import Fetch, Judge, JudgeUnavailableError, Kept, Request
+from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.metrics import Faithfulness, Relevance
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
 from pytest_ragmetrics.metrics.metric import Metric
@@ -234,7 +236,7 @@ def test_aevaluate_leaves_the_loop_to_others(server: FakeOpenAI) -> None:
             await asyncio.sleep(0.005)
             ticks += 1
 
-    async def main() -> list[Evaluation]:
+    async def main() -> tuple[Evaluation, Evaluation]:
         ticking = asyncio.ensure_future(tick())
         try:
             return await asyncio.gather(aevaluate(ROWS, ["relevance"]), aevaluate(ROWS[:1], ["relevance"]))
@@ -279,13 +281,12 @@ def test_the_second_time_is_paid_for(server: FakeOpenAI, tmp_path: Path) -> None
 def test_one_judge_serves_all_metrics(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     """A spec given for several metrics is one judge, with one client, and so is none."""
     made: list[str] = []
-    make = engine.make_judge
 
-    def counted(spec: str, **settings: Any) -> Any:
+    def counted(spec: str, **settings: Any) -> Judge:
         made.append(spec)
-        return make(spec, **settings)
+        return make_judge(spec, **settings)
 
-    monkeypatch.setattr(engine, "make_judge", counted)
+    monkeypatch.setattr("pytest_ragmetrics.engine.make_judge", counted)
     rows = [{**row, "contexts": ["Moths fly at night."]} for row in ROWS]
     evaluate(rows, ["relevance", "faithfulness", "context_relevancy"], judge="openai:fake")
     evaluate(rows, ["relevance", "faithfulness", "context_relevancy"])
@@ -351,10 +352,11 @@ class RefusingDesk:
         return Kept(reply=await fetch(), cached=False)
 
 
-def test_a_spent_budget_ends_the_evaluation() -> None:
-    """What comes after it could not be paid for either."""
-    running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), desk=RefusingDesk(BudgetExceededError("spent")))
-    with running.running(), pytest.raises(BudgetExceededError, match="spent"):
+@pytest.mark.parametrize("kind", [BudgetExceededError, CacheUnavailableError])
+def test_what_ends_a_run_ends_the_evaluation(kind: type[Exception]) -> None:
+    """A spent budget, or a replay without a cache, is the same for all that comes after it."""
+    running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), desk=RefusingDesk(kind("no more")))
+    with running.running(), pytest.raises(kind, match="no more"):
         evaluate(ROWS, ["relevance"])
 
 
@@ -391,7 +393,7 @@ def test_a_judge_that_is_out_of_order_is_given_up(server: FakeOpenAI, reply: Rep
     """Without one answer, after as many failures as requests in flight; not after each row has tried for minutes."""
     server.answer = lambda body: reply
     started = time.monotonic()
-    with pytest.raises(JudgeError, match="the judge answered none of [34] scorings; the first failed with: openai:"):
+    with pytest.raises(JudgeError, match=r"the judge answered none of [34] scorings; the first failed with: openai:"):
         evaluate(numbered(300), ["relevance"], concurrency=3)
     # Six attempts each, of those whose failures were counted and of those that came in their place.
     assert server.calls <= 6 * 6
@@ -411,7 +413,7 @@ def test_refusals_do_not_end_the_evaluation(server: FakeOpenAI) -> None:
     server.answer = lambda body: filtered() if "is one." in str(body) else answer_sensibly(body)
     table = evaluate([*numbered(9), ROWS[0]], ["relevance"], concurrency=2)
     assert table.scores("relevance") == [None] * 9 + [1.0]
-    with pytest.raises(JudgeError, match="answered none of 9 scorings; the first failed with: .*content filter"):
+    with pytest.raises(JudgeError, match=r"answered none of 9 scorings; the first failed with: .*content filter"):
         evaluate(numbered(9), ["relevance"], concurrency=2)
 
 
@@ -460,22 +462,16 @@ class Screen(io.StringIO):
         return self._terminal
 
 
-@pytest.mark.parametrize(
-    ("terminal", "wanted", "shown"), [(True, True, True), (False, True, False), (True, False, False)]
-)
-def test_progress_shows_in_a_terminal(
-    monkeypatch: pytest.MonkeyPatch,
-    terminal: bool,
-    wanted: bool,
-    shown: bool,  # noqa: FBT001 - parameters of a test
-) -> None:
+@pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_shows_in_a_terminal(monkeypatch: pytest.MonkeyPatch, *, terminal: bool, wanted: bool) -> None:
     """One line that ends with all of them; in a log, or unwanted, nothing."""
     screen = Screen(terminal=terminal)
     monkeypatch.setattr(sys, "stderr", screen)
     evaluate(ROWS, ["relevance"], judge="local", progress=wanted)
-    assert screen.getvalue().endswith("\rscored 3/3\n") is shown
-    assert bool(screen.getvalue()) is shown
-    assert screen.getvalue().count("\n") == shown
+    shown = screen.getvalue()
+    assert bool(shown) is (terminal and wanted)
+    assert not shown or (shown.endswith("\rscored 3/3\n") and shown.count("\n") == 1)
 
 
 def test_without_a_standard_error_nothing_breaks(monkeypatch: pytest.MonkeyPatch) -> None:

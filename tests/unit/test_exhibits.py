@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_ragmetrics.report import records as shapes
-from pytest_ragmetrics.report.exhibits import Exhibit, lay_out
+from pytest_ragmetrics.report.page.exhibits import Exhibit, lay_out
 from tests.documents import HANDBOOK, evidence, nearest, record, verdict
 
 RESPONSE = "It says “Hoses may be used” and “sheds need nothing”."

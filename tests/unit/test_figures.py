@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.report.figures import (
+from pytest_ragmetrics.report.page.figures import (
     bound_text,
     duration_text,
     score_text,

@@ -13,9 +13,9 @@ from pytest_ragmetrics.metrics.grounding import LexicalContextRecall, LexicalGro
 from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.metrics.similarity import SemanticSimilarity
 from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.text.content_words import content_words, stem
-from pytest_ragmetrics.text.names import find_names
-from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
+from pytest_ragmetrics.text.facts.content_words import content_words, stem
+from pytest_ragmetrics.text.facts.names import find_names
+from pytest_ragmetrics.text.facts.numbers import Number, NumbersIn, find_numbers
 
 ALIGNED: list[Metric] = [LexicalGrounding(), NumbersAligned(), NamesAligned()]
 

@@ -13,8 +13,8 @@ from importlib.resources import files
 import pytest
 
 from pytest_ragmetrics.report.html import render_html
+from pytest_ragmetrics.report.page.visible import visible
 from pytest_ragmetrics.report.records import Document
-from pytest_ragmetrics.report.visible import visible
 from tests.documents import HANDBOOK, HOSTILE, crowd, document, hostile, record, row
 from tests.showcase import showcase
 

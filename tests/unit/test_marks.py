@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.text.marks import Mark, Place, may_have_marks, read_paragraphs
+from pytest_ragmetrics.text.quoting.marks import Mark, Place, may_have_marks, read_paragraphs
 
 
 def only_mark(text: str) -> Mark:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_ragmetrics.report import records as shapes
-from pytest_ragmetrics.report.entries import Status, list_entries
-from pytest_ragmetrics.report.overview import Overview, headline, look_over
+from pytest_ragmetrics.report.page.entries import Status, list_entries
+from pytest_ragmetrics.report.page.overview import Overview, headline, look_over
 from tests.documents import document, record, row, usage
 
 

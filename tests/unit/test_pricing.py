@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.text.marks import read_paragraphs
-from pytest_ragmetrics.text.pricing import NEVER, Guillemets, Prices, price
+from pytest_ragmetrics.text.quoting.marks import read_paragraphs
+from pytest_ragmetrics.text.quoting.pricing import NEVER, Guillemets, Prices, price
 
 
 def prices(text: str) -> Prices:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.report.segments import Mark, MarkKind, cut, fits, fold
+from pytest_ragmetrics.report.page.segments import Mark, MarkKind, cut, fits, fold
 
 _KINDS: tuple[MarkKind, ...] = ("missing", "found", "evidence", "nearest")
 _MARKS = st.lists(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pickle
 import sqlite3
@@ -514,3 +515,45 @@ assert not any(os.waitpid(child, 0)[1] for child in children)
     with Store(tmp_path / "cache") as store:
         assert store.verify() == []
         assert store.count() == 81
+
+
+def put_together(store: Store, entries: list[Entry]) -> list[BaseException | None]:
+    """Put entries one by one at the same time, while the store is busy until all of them wait."""
+
+    async def main() -> list[BaseException | None]:
+        gate = threading.Event()
+        store._submit(gate.wait)
+        puts = [asyncio.ensure_future(store.aput_many((each,), run="r")) for each in entries]
+        await asyncio.sleep(0.05)
+        gate.set()
+        return await asyncio.gather(*puts, return_exceptions=True)
+
+    return asyncio.run(main())
+
+
+def test_what_waits_to_be_written_is_written_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty answers that come together cost one transaction, and each is found, as put by its run."""
+    begun: list[Store] = []
+    transaction = Store._transaction
+
+    def counted(opened: Store) -> Any:
+        begun.append(opened)
+        return transaction(opened)
+
+    monkeypatch.setattr(Store, "_transaction", counted)
+    entries = [entry(number) for number in range(20)]
+    assert put_together(store, entries) == [None] * 20
+    assert len(begun) == 1
+    assert store.get_many([each.key for each in entries], run="r") == {each.key: each for each in entries}
+
+
+def test_what_cannot_be_written_is_told_to_everybody_who_waits(store: Store) -> None:
+    """And what is no JSON only to whoever put it."""
+    store.put(entry(0))
+    bad = replace(entry(1), reply={"text": "{}", "prompt_tokens": float("nan")})
+    first, second = put_together(store, [bad, entry(2)])
+    assert isinstance(first, ValueError)
+    assert second is None
+    tamper(store, "DROP TABLE Cache")
+    errors = put_together(store, [entry(3), entry(4)])
+    assert [type(error) for error in errors] == [CacheUnavailableError] * 2

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.report.visible import visible
+from pytest_ragmetrics.report.page.visible import visible
 
 _ANY = st.text(st.characters(exclude_categories=()))
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-from pytest_ragmetrics.text.gram_index import GRAM, GramIndex
+from pytest_ragmetrics.text.matching.gram_index import GRAM, GramIndex
+from pytest_ragmetrics.text.matching.squeezing import Squeezer, squeezed_length
 from pytest_ragmetrics.text.readable import Readable, has_markup
 from pytest_ragmetrics.text.scripts import is_mark
-from pytest_ragmetrics.text.squeezing import Squeezer, squeezed_length
 
 #: Code points between two offsets that are known in both texts.
 _BLOCK = 1024

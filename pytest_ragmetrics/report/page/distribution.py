@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.report.figures import bound_text, counted, score_text
+from pytest_ragmetrics.report.page.figures import bound_text, counted, score_text
 
 #: The drawing's units: bars stand on the base line, the mean is marked below it.
 WIDTH = 200.0

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from unicodedata import category
 
 from pytest_ragmetrics.text.folding import agree, fold
+from pytest_ragmetrics.text.matching.squeezing import squeeze, squeezed_length
+from pytest_ragmetrics.text.matching.tolerances import FOLDS, Tolerance
 from pytest_ragmetrics.text.scripts import is_mark
-from pytest_ragmetrics.text.squeezing import squeeze, squeezed_length
-from pytest_ragmetrics.text.tolerances import FOLDS, Tolerance
 
 _SIGN = re.compile(r"(?<!\w)[-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d]?[.,]?$")
 _DASHES = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"

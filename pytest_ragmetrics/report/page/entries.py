@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from pytest_ragmetrics.report.exhibits import Exhibit, lay_out
-from pytest_ragmetrics.report.figures import duration_text, score_text, threshold_text
+from pytest_ragmetrics.report.page.exhibits import Exhibit, lay_out
+from pytest_ragmetrics.report.page.figures import duration_text, score_text, threshold_text
 from pytest_ragmetrics.report.records import Record, RecordOutcome, TestRow
 from pytest_ragmetrics.text.printable import shortened
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pytest_ragmetrics.text.marks import (
+from pytest_ragmetrics.text.quoting.marks import (
     LATEX_CLOSING,
     LATEX_OPENING,
     LEFT_ANGLE,
@@ -24,7 +24,7 @@ from pytest_ragmetrics.text.marks import (
     Paragraph,
     read_paragraphs,
 )
-from pytest_ragmetrics.text.pricing import NEVER, STRAY, Guillemets, price
+from pytest_ragmetrics.text.quoting.pricing import NEVER, STRAY, Guillemets, price
 
 #: By opening mark: what closes it, and what that costs where conventions are mixed.
 _CLOSED_BY: dict[str, dict[str, int]] = {

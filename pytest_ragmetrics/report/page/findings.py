@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pytest_ragmetrics.report.figures import similarity_text
+from pytest_ragmetrics.report.page.figures import similarity_text
+from pytest_ragmetrics.report.page.segments import fits
 from pytest_ragmetrics.report.records import ChangeRow, EvidenceRow, NearestRow, VerdictRow
-from pytest_ragmetrics.report.segments import fits
 
 #: The fields of a sample that hold contexts, and how failure texts call them.
 CONTEXT_FIELDS = {"retrieved_contexts": "contexts", "reference_contexts": "reference_contexts"}

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pytest_ragmetrics.report.distribution import Distribution, distribute, mean_text
-from pytest_ragmetrics.report.entries import STATUSES, Entry, Status
-from pytest_ragmetrics.report.figures import counted, duration_text, score_text, threshold_text, usage_text
+from pytest_ragmetrics.report.page.distribution import Distribution, distribute, mean_text
+from pytest_ragmetrics.report.page.entries import STATUSES, Entry, Status
+from pytest_ragmetrics.report.page.figures import counted, duration_text, score_text, threshold_text, usage_text
 from pytest_ragmetrics.report.records import Document, Record, RecordOutcome, RunRow
 from pytest_ragmetrics.result import Usage
 

@@ -11,7 +11,7 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
-from pytest_ragmetrics.text.marks import (
+from pytest_ragmetrics.text.quoting.marks import (
     INNER_SPACES,
     LATEX_CLOSING,
     LATEX_OPENING,

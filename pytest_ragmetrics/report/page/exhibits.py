@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_ragmetrics.report.figures import counted, score_text, threshold_text, usage_text
-from pytest_ragmetrics.report.findings import CONTEXT_FIELDS, Finding, find, home_of
+from pytest_ragmetrics.report.page.figures import counted, score_text, threshold_text, usage_text
+from pytest_ragmetrics.report.page.findings import CONTEXT_FIELDS, Finding, find, home_of
+from pytest_ragmetrics.report.page.segments import Mark, MarkKind, Segment, cut, fold
 from pytest_ragmetrics.report.records import EvidenceRow, NearestRow, Record, RecordOutcome, VerdictRow
-from pytest_ragmetrics.report.segments import Mark, MarkKind, Segment, cut, fold
 from pytest_ragmetrics.result import Operator, Usage
 from pytest_ragmetrics.text.printable import shortened
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, auto
 
-from pytest_ragmetrics.text.comparison import Piece, cut_piece
-from pytest_ragmetrics.text.licence import is_licensed
+from pytest_ragmetrics.text.matching.comparison import Piece, cut_piece
+from pytest_ragmetrics.text.matching.licence import is_licensed
 from pytest_ragmetrics.text.scripts import is_unspaced
 from pytest_ragmetrics.text.words import count_words
 

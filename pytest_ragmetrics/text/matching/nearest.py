@@ -9,9 +9,9 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from pytest_ragmetrics.result import Change, Nearest
-from pytest_ragmetrics.text.haystack import Haystack, Passage
+from pytest_ragmetrics.text.matching.haystack import Haystack, Passage
+from pytest_ragmetrics.text.matching.squeezing import squeeze
 from pytest_ragmetrics.text.scripts import UNSPACED, are_joined
-from pytest_ragmetrics.text.squeezing import squeeze
 
 #: Longer quotations are compared by their beginning.
 _LONGEST = 4000

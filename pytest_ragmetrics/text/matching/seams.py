@@ -8,11 +8,11 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from pytest_ragmetrics.text.boundaries import begins_word, ends_word
-from pytest_ragmetrics.text.comparison import Comparison, Piece
-from pytest_ragmetrics.text.haystack import Haystack
-from pytest_ragmetrics.text.phrase_search import Found
-from pytest_ragmetrics.text.tolerances import Tolerance
+from pytest_ragmetrics.text.matching.boundaries import begins_word, ends_word
+from pytest_ragmetrics.text.matching.comparison import Comparison, Piece
+from pytest_ragmetrics.text.matching.haystack import Haystack
+from pytest_ragmetrics.text.matching.phrase_search import Found
+from pytest_ragmetrics.text.matching.tolerances import Tolerance
 
 #: Characters that two chunks must share for one to be the continuation of the other.
 _OVERLAP = 20

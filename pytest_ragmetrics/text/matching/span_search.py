@@ -7,14 +7,14 @@ from functools import cached_property
 from itertools import islice
 
 from pytest_ragmetrics.result import Evidence, Nearest
-from pytest_ragmetrics.text.boundaries import stands_alone
-from pytest_ragmetrics.text.comparison import Comparison, Piece
-from pytest_ragmetrics.text.editorial import Edited, read_edits
-from pytest_ragmetrics.text.haystack import Haystack, Passage
-from pytest_ragmetrics.text.nearest import find_nearest
-from pytest_ragmetrics.text.phrase_search import Found, PhraseSearch
-from pytest_ragmetrics.text.seams import Seams
-from pytest_ragmetrics.text.tolerances import Tolerance
+from pytest_ragmetrics.text.matching.boundaries import stands_alone
+from pytest_ragmetrics.text.matching.comparison import Comparison, Piece
+from pytest_ragmetrics.text.matching.editorial import Edited, read_edits
+from pytest_ragmetrics.text.matching.haystack import Haystack, Passage
+from pytest_ragmetrics.text.matching.nearest import find_nearest
+from pytest_ragmetrics.text.matching.phrase_search import Found, PhraseSearch
+from pytest_ragmetrics.text.matching.seams import Seams
+from pytest_ragmetrics.text.matching.tolerances import Tolerance
 
 # Places tried for one span, and characters compared; only texts made for it have more that look right and are not.
 _MOST_PLACES = 256

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.text.content_words import UNSPACED, fold_word, is_function_word
-from pytest_ragmetrics.text.dates import MONTH_NAMES
+from pytest_ragmetrics.text.facts.content_words import UNSPACED, fold_word, is_function_word
+from pytest_ragmetrics.text.facts.dates import MONTH_NAMES
 from pytest_ragmetrics.text.languages import guess_language
 from pytest_ragmetrics.text.sentences import split_sentences
 

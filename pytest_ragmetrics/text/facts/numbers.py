@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytest_ragmetrics.text.dates import Date, Parts, find_dates, less_said
-from pytest_ragmetrics.text.number_words import find_number_words
+from pytest_ragmetrics.text.facts.dates import Date, Parts, find_dates, less_said
+from pytest_ragmetrics.text.facts.number_words import find_number_words
 
 _POWERS = {
     3: "thousand k tausend tsd mil mille",

@@ -1,0 +1,1 @@
+"""What stands on the page, laid out for the templates: behind ``html``."""

@@ -1,0 +1,1 @@
+"""How a quotation is found in its contexts: behind ``alignment``."""

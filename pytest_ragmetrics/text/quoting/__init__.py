@@ -1,0 +1,1 @@
+"""How the quotation marks of a text are read: behind ``quotations``."""
