@@ -55,7 +55,9 @@ class Sources:
 
     def align(self, spans: Iterable[str]) -> list[Verdict]:
         """Return a verdict for each span, in order, with its evidence or the nearest passage."""
-        return [self._align(span) for span in spans]
+        verdicts: dict[str, Verdict] = {}
+        # What is quoted twice is looked for once.
+        return [verdicts[span] if span in verdicts else verdicts.setdefault(span, self._align(span)) for span in spans]
 
     @cached_property
     def _is_empty(self) -> bool:
