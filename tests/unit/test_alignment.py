@@ -641,4 +641,5 @@ def test_time_grows_with_the_size_of_the_text_only(case: str) -> None:
 
     seconds(100)
     small = min(seconds(1000) for _ in range(3))
-    assert seconds(8000) < 24 * small + 0.05
+    # A busy machine slows single attempts, not all of them.
+    assert any(seconds(8000) < 24 * small + 0.05 for _ in range(5))
