@@ -19,7 +19,7 @@ from pytest_ragmetrics.embedders.sentence_transformers import SentenceTransforme
 @pytest.fixture
 def model_folder(tmp_path: Path) -> Path:
     """Save a tiny model that is made here: word counts, no weights, nothing fetched."""
-    models: Any = import_module("sentence_transformers.models")
+    models: Any = import_module("sentence_transformers.sentence_transformer.modules")
     library: Any = import_module("sentence_transformers")
     words = ["moth", "lamp", "night", "tax", "office"]
     model = library.SentenceTransformer(modules=[models.BoW(vocab=words)], device="cpu")
