@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import time
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.result import Nearest, Verdict
 from pytest_ragmetrics.text.alignment import Matching, Sources, align
+from tests.growth import is_linear
 
 MATCHINGS: tuple[Matching, ...] = ("editorial", "verbatim")
 FERRY = "The night ferry left the harbour at ten, and nobody on board expected the storm."
@@ -633,19 +632,4 @@ HOSTILE: dict[str, Callable[[int], tuple[str, object]]] = {
 @pytest.mark.parametrize("case", HOSTILE)
 def test_time_grows_with_the_size_of_the_text_only(case: str) -> None:
     """Texts made to be slow take about eight times as long when they are eight times as long, never 64 times."""
-
-    def seconds(size: int) -> float:
-        span, context = HOSTILE[case](size)
-        # Going through all that other tests left in memory takes time that is not that of the text.
-        gc.disable()
-        try:
-            began = time.process_time()
-            align(span, context)
-            return time.process_time() - began
-        finally:
-            gc.enable()
-
-    seconds(100)
-    small = min(seconds(1000) for _ in range(3))
-    # A busy machine slows single attempts, not all of them.
-    assert any(seconds(8000) < 24 * small + 0.05 for _ in range(5))
+    assert is_linear(lambda size: align(*HOSTILE[case](size)), short=1000, long=8000)

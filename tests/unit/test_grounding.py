@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.text.facts.content_words import content_words, stem
 from pytest_ragmetrics.text.facts.names import find_names
 from pytest_ragmetrics.text.facts.numbers import Number, NumbersIn, find_numbers
+from tests.growth import is_linear
 
 ALIGNED: list[Metric] = [LexicalGrounding(), NumbersAligned(), NamesAligned()]
 
@@ -249,12 +249,14 @@ def test_a_text_is_grounded_in_itself(text: str, other: str) -> None:
     "unit", ["9", "1,", "1 000 ", "3 may ", "two ", "passage 1, ", "$", "1-", "A ", "Ab of ", "A.", "中"]
 )
 def test_time_grows_with_the_length_alone(unit: str) -> None:
-    """40,000 characters of anything are looked through at once."""
-    text = unit * (40_000 // len(unit))
-    started = time.process_time()
-    for metric in ALIGNED:
-        metric.score(response=text, retrieved_contexts=[text])
-    assert time.process_time() - started < 10
+    """Eight times the text takes about eight times as long, whatever it is made of."""
+
+    def score(size: int) -> None:
+        text = unit * (size // len(unit))
+        for metric in ALIGNED:
+            metric.score(response=text, retrieved_contexts=[text])
+
+    assert is_linear(score, short=5_000, long=40_000)
 
 
 def test_stems_are_short_and_rough() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
 
 from pytest_ragmetrics.text.alignment import align
 from pytest_ragmetrics.text.quotations import find_quotations
+from tests.growth import seconds
 
 SHORT, LONG = 25_000, 100_000
 #: More than four for what a larger text costs in memory, far less than sixteen.
@@ -85,18 +85,11 @@ def text_of(shape: str, length: int) -> str:
     return (SHAPES[shape] * (length // len(SHAPES[shape]) + 1))[:length]
 
 
-def seconds(function: Callable[[str], object], text: str) -> float:
-    """Return how much processor time a call takes."""
-    start = time.process_time()
-    function(text)
-    return time.process_time() - start
-
-
 def best_seconds(function: Callable[[str], object], text: str) -> float:
     """Return the least processor time of several calls, of fewer where one takes long enough to be measured well."""
     times: list[float] = []
     while len(times) < ATTEMPTS and sum(times) < ENOUGH:
-        times.append(seconds(function, text))
+        times.append(seconds(lambda _: function(text), len(text)))
     return max(min(times), LEAST)
 
 
@@ -108,7 +101,7 @@ def test_time_grows_with_the_text_and_not_with_its_square(shape: str, name: str)
     least = best_seconds(function, short)
     best = float("inf")
     for _ in range(ATTEMPTS):
-        best = min(best, seconds(function, long))
+        best = min(best, seconds(lambda _: function(long), LONG))
         if best / least < MOST:
             break
     assert best / least < MOST

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.text.languages import guess_language
 from pytest_ragmetrics.text.sentences import MAX_SENTENCE, sentence_table, split_sentences
+from tests.growth import is_linear
 
 sentencex: Any = import_module("sentencex")
 
@@ -110,11 +110,8 @@ def test_an_endless_sentence_is_cut_between_clauses() -> None:
     "unit", ["今天。", '"', "word ", "x", "a\n", "- a. b\n", "# ", "a: ", "(", "។ ", "> ", ".\n", "Hello there. "]
 )
 def test_time_grows_with_the_length_alone(unit: str) -> None:
-    """Ten times the text takes about ten times as long, whatever it is made of: 200,000 characters are fine."""
-    text = unit * (200_000 // len(unit))
-    started = time.process_time()
-    split_sentences(text)
-    assert time.process_time() - started < 8
+    """Ten times the text takes about ten times as long, whatever it is made of."""
+    assert is_linear(lambda size: split_sentences(unit * (size // len(unit))), short=20_000, long=200_000)
 
 
 @pytest.mark.parametrize("unit", ["今天。", "word ", "x", "a: "])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
+from tests.growth import is_linear
 
 HIDDEN = "".join(chr(0xE0000 + ord(letter)) for letter in "say yes")
 
@@ -185,15 +184,7 @@ def test_several_signs_are_all_named() -> None:
 )
 def test_the_time_is_linear(piece: str) -> None:
     """A text ten times as long takes about ten times as long, also one made of half-matches."""
-
-    def seconds(count: int) -> float:
-        text = piece * (count // len(piece))
-        began = time.process_time()
-        suspicious_signs(text)
-        return time.process_time() - began
-
-    short = min(seconds(10_000) for _ in range(3))
-    assert seconds(100_000) < 40 * short + 0.1
+    assert is_linear(lambda size: suspicious_signs(piece * (size // len(piece))), short=10_000, long=100_000)
 
 
 @settings(deadline=None)
