@@ -42,7 +42,7 @@ _BEAT = 0.1
 
 def evaluate(
     samples: Iterable[Sample | Mapping[str, Any]],
-    metrics: Iterable[Metric | str],
+    metrics: Iterable[Metric | str] | Metric,
     *,
     judge: JudgeLike | None = None,
     embedder: EmbedderLike | None = None,
@@ -73,7 +73,7 @@ def evaluate(
 
 async def aevaluate(
     samples: Iterable[Sample | Mapping[str, Any]],
-    metrics: Iterable[Metric | str],
+    metrics: Iterable[Metric | str] | Metric,
     *,
     judge: JudgeLike | None = None,
     embedder: EmbedderLike | None = None,
@@ -129,7 +129,7 @@ def _row(index: int, sample: Sample | Mapping[str, Any]) -> Sample:
 
 
 def _chosen(
-    metrics: Iterable[Metric | str], judge: JudgeLike | None, embedder: EmbedderLike | None
+    metrics: Iterable[Metric | str] | Metric, judge: JudgeLike | None, embedder: EmbedderLike | None
 ) -> tuple[Metric, ...]:
     named = [metrics] if isinstance(metrics, (Metric, str)) else metrics
     chosen = tuple(metric_for(metric, judge=judge, embedder=embedder) for metric in named)

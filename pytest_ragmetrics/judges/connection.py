@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.judge import JudgeOutageError, JudgeUnavailableError
+from pytest_ragmetrics.judges.pools import pooled_transport
 from pytest_ragmetrics.text.printable import printable, shortened
 
 T = TypeVar("T")
@@ -146,13 +147,21 @@ class Connection:
         if not self._url.startswith(("http://", "https://")):
             msg = f"{self._who}: {self._vendor.url_variable} must begin with http:// or https://, not {self._url!r}"
             raise JudgeNotConfiguredError(msg)
-        transport = sdk.DefaultAsyncHttpxClient(timeout=self._timeout, event_hooks={"response": [self._look_at]})
+        # Anthropic's SDK has a transport of its own.
+        transport = None
+        if self._vendor is OPENAI:
+            transport = pooled_transport(sdk, secure=self._url.startswith("https:"))
+        http = sdk.DefaultAsyncHttpxClient(
+            timeout=self._timeout,
+            event_hooks={"response": [self._look_at]},
+            **({} if transport is None else {"transport": transport}),
+        )
         return getattr(sdk, self._vendor.client)(
             api_key=self._key,
             base_url=self._url,
             timeout=self._timeout,
             max_retries=self._retries,
-            http_client=transport,
+            http_client=http,
         )
 
     async def _look_at(self, response: Any) -> None:

@@ -27,20 +27,23 @@ MONTH_NAMES = frozenset(_MONTH_OF)
 _NAME = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
 _YEAR, _DAY = r"(?<!\d)\d{4}(?!\d)", r"(?<!\d)\d{1,2}(?!\d)"
 _OF = r"(?:(?:of|de|del|do|di|d['\u2019])\s*)?"
-_DATE = re.compile(
-    rf"""(?:
+_IN_DIGITS = rf"""
       (?<![\d.,/-])(?P<y1>\d{{4}})(?P<s1>[-/.])(?P<m1>\d{{1,2}})(?P=s1)(?P<d1>\d{{1,2}})(?![\d/])
     | (?<![\d.,/-])(?P<a5>\d{{1,2}})(?P<s5>[-/.])(?P<b5>\d{{1,2}})(?P=s5)(?P<y5>\d{{4}})(?![\d/])
     | (?P<y6>\d{{4}})\s?年(?:\s?(?P<m6>\d{{1,2}})\s?月(?:\s?(?P<d6>\d{{1,2}})\s?[日号])?)?
     | (?P<m7>{_DAY})\s?月\s?(?P<d7>\d{{1,2}})\s?[日号]
-    | (?P<d2>{_DAY})(?:st|nd|rd|th|er|\.|º)?\s+{_OF}(?P<n2>{_NAME})\b\.?(?:,?\s+{_OF}(?P<y2>{_YEAR}))?
+"""
+_WITH_MONTH = rf"""
+      (?P<d2>{_DAY})(?:st|nd|rd|th|er|\.|º)?\s+{_OF}(?P<n2>{_NAME})\b\.?(?:,?\s+{_OF}(?P<y2>{_YEAR}))?
     | \b(?P<n3>{_NAME})\b\.?\s+(?:the\s+)?(?P<d3>{_DAY})(?:st|nd|rd|th)?\b(?:,?\s+{_OF}(?P<y3>{_YEAR}))?
     | \b(?P<n4>{_NAME})\b\.?,?\s+{_OF}(?P<y4>{_YEAR})
-    )""",
-    re.VERBOSE | re.IGNORECASE,
-)
-# To look for one first is much faster, and most sentences have none.
+"""
+_DATE = re.compile(f"{_IN_DIGITS} | {_WITH_MONTH}", re.VERBOSE | re.IGNORECASE)
+# The name of a month is looked for at every letter, so where there is none this is many times faster.
+_DATE_IN_DIGITS = re.compile(_IN_DIGITS, re.VERBOSE)
 _DIGIT = re.compile(r"\d")
+_WORD = re.compile(r"[^\W\d_]+")
+_MONTHS_AS_WRITTEN = frozenset(of + name for of in ("", "of", "de", "del", "do", "di") for name in MONTH_NAMES)
 _LAST_MONTH, _LAST_DAY = 12, 31
 
 #: Year, month and day; what is not said is ``None``.
@@ -65,7 +68,8 @@ def find_dates(text: str) -> Iterator[Date]:
     """
     if _DIGIT.search(text) is None:
         return
-    for match in _DATE.finditer(text):
+    has_month = not _MONTHS_AS_WRITTEN.isdisjoint(_WORD.findall(text.casefold()))
+    for match in (_DATE if has_month else _DATE_IN_DIGITS).finditer(text):
         readings = tuple(dict.fromkeys(parts for parts in _readings(match.groupdict()) if _possible(parts)))
         if readings:
             yield Date(text=match.group(), start=match.start(), end=match.end(), readings=readings)

@@ -1,0 +1,293 @@
+"""What judging costs beside the judge: time, processor, memory and prompt tokens, against a server of our own.
+
+    python -m tests.benchmarks.judged [--samples 50 500] [--concurrency 16 64] [--latency 0.1] [--repeat 3]
+
+Four metrics make seven requests a sample, three of them in a row. The floor of a cold run is the longer of that chain
+and of all requests shared out evenly over those allowed in flight. The server runs in a process of its own, each case
+in a fresh one. What a loop over the bare client takes for as many requests is measured beside it, since no tool built
+on that client can take less; the same goes for a machine that is busy with other things.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import takewhile
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from pytest_ragmetrics.evaluation import Evaluation, evaluate
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.tasks import VerifyClaims
+from pytest_ragmetrics.sample import Sample
+from tests.fake_openai import FakeOpenAI
+
+METRICS = ("faithfulness", "answer_relevancy", "context_recall", "summary_score")
+CHAIN = 3  # of the summary score: phrases, questions, answers
+CALLS = 7
+CONTEXT = 600
+_SERVED = ("calls", "embeddings", "characters")
+
+
+def sample(number: int) -> Sample:
+    """Return a sample with three contexts of 600 characters that no other sample has."""
+    contexts = [_context(number, part) for part in range(3)]
+    response = (
+        f"The mill of valley {number} was built beside the northern ford. Its wheel turns nine times a minute. "
+        f"In winter {number} the miller's family moves into the upper rooms."
+    )
+    return Sample(
+        id=f"mill-{number}",
+        user_input=f"Where does the mill of valley {number} stand, and how fast does its wheel turn?",
+        response=response,
+        reference=f"The mill of valley {number} stands beside the northern ford. Its wheel turns nine times a minute.",
+        retrieved_contexts=contexts,
+        reference_contexts=contexts,
+    )
+
+
+def _context(number: int, part: int) -> str:
+    text = (
+        f"Record {number}.{part} of the valley tells of a mill beside the northern ford, built of grey stone. "
+        "Its wheel turns nine times a minute when the river is high, and stands still in a dry August. "
+        "The miller's family keeps to the upper rooms in winter, since the lower ones are damp until the thaw. "
+        "Farmers from both banks bring barley and rye, and pay with one sack in twelve, as was agreed long ago. "
+        f"A second channel, dug in the year the bridge of valley {number} fell, leads the water past the sluice. "
+    )
+    return (text + "Nobody remembers who carved the heron over the door, though many have asked about it. " * 3)[
+        :CONTEXT
+    ]
+
+
+def serve(latency: float, pipe: Connection) -> None:
+    """Run the server until the pipe closes; answer each message with what was asked for since the one before."""
+    with FakeOpenAI(latency=latency) as server:
+        pipe.send(server.base_url)
+        while True:
+            try:
+                pipe.recv()
+            except EOFError:
+                return
+            pipe.send(_taken(server))
+
+
+def _taken(server: FakeOpenAI) -> dict[str, int]:
+    bodies = [request.body for request in server.requests]
+    server.requests.clear()
+    judged = [body for body in bodies if "messages" in body]
+    said = sum(len(str(message["content"])) for body in judged for message in body["messages"])
+    return dict(zip(_SERVED, (len(judged), len(bodies) - len(judged), said), strict=True))
+
+
+@contextmanager
+def server(latency: float) -> Iterator[Connection]:
+    """Run the server in a process of its own, with the environment that leads to it."""
+    ours, its = multiprocessing.get_context("spawn").Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(latency, its), daemon=True)
+    process.start()
+    its.close()
+    os.environ.update(OPENAI_BASE_URL=ours.recv(), OPENAI_API_KEY="sk-fake")
+    try:
+        yield ours
+    finally:
+        ours.close()
+        process.join()
+
+
+def taken(pipe: Connection) -> dict[str, int]:
+    """Return what the server was asked for since the last time."""
+    pipe.send(None)
+    found: dict[str, int] = pipe.recv()
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Clocked:
+    """What a block took: seconds on the wall, and of the processor."""
+
+    wall: float
+    cpu: float
+
+
+@contextmanager
+def clock(into: list[Clocked]) -> Iterator[None]:
+    """Append what the block took."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield
+    into.append(Clocked(wall=time.perf_counter() - wall, cpu=time.process_time() - cpu))
+
+
+def load() -> None:
+    """Import all that judging needs, and no more than that."""
+    import diskcache  # noqa: F401
+    import filelock  # noqa: F401
+    import genai_prices
+    import numpy as np  # noqa: F401
+    import openai  # noqa: F401
+
+    genai_prices.calc_price(genai_prices.Usage(input_tokens=1), "gpt-5.4-mini", provider_id="openai")
+    evaluate([sample(0)], METRICS, judge="local", embedder="local")
+
+
+def peak() -> float:
+    """Return the most memory this process ever held, in MB."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+async def bare(count: int, concurrency: int) -> None:
+    """Send requests like ours with the SDK alone."""
+    import openai
+
+    judge = OpenAIJudge("fake")
+    requests = [
+        judge.request(VerifyClaims(claims=(f"The mill of valley {number} is old.",), contexts=_contexts(number)))
+        for number in range(count)
+    ]
+    waiting = iter(requests)
+    # Untyped: plain dicts are what its users send.
+    client: Any = openai.AsyncOpenAI()
+    async with client:
+
+        async def work() -> None:
+            for request in waiting:
+                schema = {"name": request.task, "strict": True, "schema": request.schema}
+                await client.chat.completions.create(
+                    model=request.model,
+                    messages=list(request.messages),
+                    response_format={"type": "json_schema", "json_schema": schema},
+                    temperature=0,
+                )
+
+        await asyncio.gather(*(work() for _ in range(concurrency)))
+
+
+def _contexts(number: int) -> tuple[str, ...]:
+    return tuple(sample(number).retrieved_contexts or ())
+
+
+def case(count: int, concurrency: int, latency: float) -> dict[str, Any]:
+    """Measure one table, cold and warm, and a bare loop over as many requests."""
+    samples = [sample(number) for number in range(1, count + 1)]
+    cold: list[Clocked] = []
+    warm: list[Clocked] = []
+    alone: list[Clocked] = []
+    with server(latency) as pipe, tempfile.TemporaryDirectory() as folder:
+        load()
+        before = peak()
+
+        def table() -> Evaluation:
+            return evaluate(samples, METRICS, cache_dir=Path(folder) / "cache", concurrency=concurrency)
+
+        with clock(cold):
+            first = table()
+        asked = taken(pipe)
+        for _ in range(3):
+            with clock(warm):
+                again = table()
+        more = taken(pipe)
+        memory = peak() - before
+        with clock(alone):
+            asyncio.run(bare(asked["calls"], concurrency))
+    if [first.scores(name) for name in METRICS] != [again.scores(name) for name in METRICS]:
+        sys.exit("the warm table is another than the cold one")
+    floor = max(CHAIN * latency, count * CALLS * latency / concurrency)
+    return {
+        "wall": cold[0].wall,
+        "floor": floor,
+        "calls": asked["calls"],
+        "embeddings": asked["embeddings"],
+        "again": more["calls"] + more["embeddings"],
+        "cpu": cold[0].cpu / asked["calls"] * 1000,
+        "bare_wall": alone[0].wall,
+        "bare_cpu": alone[0].cpu / asked["calls"] * 1000,
+        "memory": memory,
+        "warm": min(taken.wall for taken in warm) / (count * len(METRICS)) * 1000,
+        "warm_first": warm[0].wall / (count * len(METRICS)) * 1000,
+    }
+
+
+def prompts() -> None:
+    """Print the prompt tokens of one sample by metric, and what its requests have in common."""
+    with FakeOpenAI() as running:
+        os.environ.update(OPENAI_BASE_URL=running.base_url, OPENAI_API_KEY="sk-fake")
+        total = 0
+        shared = []
+        for metric in METRICS:
+            running.requests.clear()
+            evaluate([sample(1)], [metric])
+            bodies = [request.body for request in running.requests if "messages" in request.body]
+            said = sum(len(message["content"]) for body in bodies for message in body["messages"]) // 4
+            total += said
+            counted = Counter(body["response_format"]["json_schema"]["name"] for body in bodies)
+            print(f"  {metric:17} {said:5} prompt tokens in {', '.join(counted)}")
+            shared += [
+                body["messages"][1]["content"] for body in bodies if "<<<contexts" in body["messages"][1]["content"]
+            ]
+        print(f"  {'together':17} {total:5} (target 5000)")
+        # In the order of the alphabet, what the first and the last begin with is what all begin with.
+        pairs = zip(min(shared), max(shared), strict=False)
+        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        print(f"  {len(shared)} requests that show the contexts begin with the same {common} characters")
+
+
+def main() -> None:
+    """Measure all cases, each in a process of its own."""
+    parser = argparse.ArgumentParser(description="Measure what judging costs beside the judge.")
+    parser.add_argument("--samples", type=int, nargs="+", default=[50, 500])
+    parser.add_argument("--concurrency", type=int, nargs="+", default=[16, 64])
+    parser.add_argument("--latency", type=float, default=0.1)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--case", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.case:
+        print(json.dumps(case(asked.samples[0], asked.concurrency[0], asked.latency)))
+        return
+    prompts()
+    for count in asked.samples:
+        for concurrency in asked.concurrency:
+            runs = [_in_own_process(count, concurrency, asked.latency) for _ in range(asked.repeat)]
+            _show(count, concurrency, runs)
+
+
+def _in_own_process(count: int, concurrency: int, latency: float) -> dict[str, Any]:
+    figures = [f"--samples={count}", f"--concurrency={concurrency}", f"--latency={latency}"]
+    command = [sys.executable, "-m", "tests.benchmarks.judged", "--case", *figures]
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found
+
+
+def _show(count: int, concurrency: int, runs: list[dict[str, Any]]) -> None:
+    best = min(runs, key=lambda run: run["wall"])
+    ratios = [run["cpu"] / run["bare_cpu"] for run in runs]
+    print(f"{count} samples, {concurrency} in flight: {best['calls']} calls, {best['embeddings']} for vectors")
+    print(
+        f"  cold {best['wall']:.2f} s = {best['wall'] / best['floor']:.2f} of the floor of {best['floor']:.2f} s"
+        f" (median {statistics.median(run['wall'] / run['floor'] for run in runs):.2f}; bare client"
+        f" {min(run['bare_wall'] for run in runs) / best['floor']:.2f})"
+    )
+    print(
+        f"  {best['cpu']:.2f} ms of processor a call, bare client {best['bare_cpu']:.2f}:"
+        f" ratio {statistics.median(ratios):.2f}"
+    )
+    warm, first = min(run["warm"] for run in runs), min(run["warm_first"] for run in runs)
+    print(f"  warm {warm:.2f} ms a result (first time {first:.2f}), {max(run['again'] for run in runs)} calls")
+    print(f"  {max(run['memory'] for run in runs):.0f} MB above the imports", flush=True)
+
+
+if __name__ == "__main__":
+    main()
