@@ -65,6 +65,24 @@ def text_disk() -> type[diskcache.Disk]:
     return TextDisk
 
 
+@functools.cache
+def text_cache() -> type[diskcache.Cache]:
+    """Return the class of a cache on :func:`text_disk` that leaves no connection open when it cannot be opened."""
+    import diskcache
+
+    class TextCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no annotations
+        """Gives its connection back before it raises."""
+
+        def __init__(self, directory: str, **settings: object) -> None:
+            try:
+                super().__init__(directory, disk=text_disk(), **settings)
+            except BaseException:
+                self.close()
+                raise
+
+    return TextCache
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str):
         msg = f"the cache holds text, not {type(value).__name__}"

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from weakref import WeakSet
 
-from pytest_ragmetrics.cache.disk import text_disk
+from pytest_ragmetrics.cache.disk import text_cache
 from pytest_ragmetrics.cache.entry import CacheUnavailableError, Entry
 from pytest_ragmetrics.cache.folder import DATABASE, LOCKS, PRIVATE_FILE, prepare
 from pytest_ragmetrics.cache.rows import Fault, Reader, find_faults, remove_faults
@@ -288,16 +288,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def _open(folder: Path) -> diskcache.Cache:
-    import diskcache
     from filelock import FileLock
 
     # Two that create the same database at once get in each other's way.
     with FileLock(folder / LOCKS / "open.lock", mode=PRIVATE_FILE, timeout=_PATIENCE):
         try:
-            return diskcache.Cache(
+            return text_cache()(
                 str(folder),
                 timeout=_PATIENCE,
-                disk=text_disk(),
                 eviction_policy="none",
                 cull_limit=0,
                 size_limit=sys.maxsize,
