@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Operator = Literal["<", "<=", ">", ">=", "=="]
+#: Which scores of a metric are the good ones.
+Direction = Literal["higher", "lower"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

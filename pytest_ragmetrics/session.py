@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.errors import UnscoredError
     from pytest_ragmetrics.judges.judge import Desk, Judge
-    from pytest_ragmetrics.result import MetricResult
+    from pytest_ragmetrics.result import Direction, MetricResult
     from pytest_ragmetrics.sample import Sample
 
 
@@ -31,6 +31,7 @@ class Scoring:
     metric: str
     sample: Sample
     outcome: MetricResult | UnscoredError
+    better: Direction = "higher"
 
 
 class EmbeddingDesk(Protocol):

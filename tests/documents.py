@@ -57,6 +57,8 @@ def document(*tests: shapes.TestRow, exit_status: int = 1) -> shapes.Document:
         python="3.12.4",
         pytest="9.2.0",
         ragmetrics="0.1.0",
+        settings={},
+        notes=[],
     )
     return shapes.Document(version=shapes.VERSION, run=run, tests=list(tests))
 
@@ -81,6 +83,7 @@ def row(
         attempts=attempts,
         message=message,
         records=list(records),
+        gate=None,
     )
 
 
@@ -112,12 +115,14 @@ def record(
         threshold=threshold if score is not None else None,
         reason=reason,
         vacuous=vacuous,
+        better="lower" if at_most is not None else "higher",
         judge=judge,
         usage=usage
         or shapes.UsageRow(calls=0, cached_calls=0, prompt_tokens=0, completion_tokens=0, cost=0.0, saved=0.0),
         samples=list(votes),
         sample=sample or {},
         verdicts=list(verdicts),
+        exchanges=[],
     )
 
 

@@ -32,6 +32,7 @@ class AnswerRelevancy(JudgedMetric):
     name = "answer_relevancy"
     aliases: ClassVar[tuple[str, ...]] = ("ResponseRelevancy", "response_relevancy")
     requires: ClassVar[tuple[str, ...]] = ("user_input", "response")
+    scale: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     # The questions, the vectors asked for before, and its own.
     rounds: ClassVar[int] = 3
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pytest_ragmetrics import session
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 
 
@@ -32,6 +32,10 @@ class Metric(ABC):
     requires: ClassVar[tuple[str, ...]] = ("response",)
     #: The lists among them that may be empty, because the metric has a value for that.
     may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_contexts",)
+    #: The lowest and the highest score there can be.
+    scale: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    #: Which end of the scale is the good one.
+    better: ClassVar[Direction] = "higher"
     #: How many requests wait for one another: of a table the longest chains are started first.
     rounds: ClassVar[int] = 0
 
@@ -101,7 +105,7 @@ class Metric(ABC):
             return
         if isinstance(outcome, RagMetricsError) and not isinstance(outcome, UnscoredError):
             outcome = UnscoredError(str(outcome))
-        running.scored(session.Scoring(metric=self.name, sample=sample, outcome=outcome))
+        running.scored(session.Scoring(metric=self.name, sample=sample, outcome=outcome, better=self.better))
 
 
 def _without_frames(error: RagMetricsError) -> RagMetricsError:

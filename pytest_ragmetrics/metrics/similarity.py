@@ -26,6 +26,7 @@ class SemanticSimilarity(JudgedMetric):
     name = "semantic_similarity"
     aliases: ClassVar[tuple[str, ...]] = ("answer_similarity", "AnswerSimilarity")
     requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+    scale: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def __init__(self, *, threshold: float | None = None, embedder: EmbedderLike | None = None) -> None:
         super().__init__(embedder=embedder)

@@ -130,6 +130,8 @@ class Collector:
             "python": platform.python_version(),
             "pytest": version("pytest"),
             "ragmetrics": version("pytest-ragmetrics"),
+            "settings": {},
+            "notes": [],
         }
 
 
@@ -144,6 +146,7 @@ def _new_row(report: pytest.TestReport) -> TestRow:
         "attempts": 0,
         "message": None,
         "records": [],
+        "gate": None,
     }
 
 

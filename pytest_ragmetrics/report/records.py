@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any, Literal, TypedDict, cast
 
 from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.result import MetricResult, Operator, Usage
+from pytest_ragmetrics.result import Direction, MetricResult, Operator, Usage
 from pytest_ragmetrics.session import Scoring
 
 #: Version of the document's shape; grows when a field changes its meaning or goes away.
@@ -82,8 +82,25 @@ class ThresholdRow(TypedDict):
     bound: float
 
 
+class ExchangeRow(TypedDict):
+    """One request to the judge: what it was asked, and what it replied, ``None`` where nothing usable came back.
+
+    ``vote`` numbers independent answers to one question; ``cached`` ones were paid for earlier.
+    """
+
+    task: str
+    vote: int
+    prompt: str
+    reply: str | None
+    cached: bool
+
+
 class Record(TypedDict):
-    """One scoring. ``score`` is ``None`` when it is unscored; ``measured`` when nothing was asserted of it."""
+    """One scoring. ``score`` is ``None`` when it is unscored; ``measured`` when nothing was asserted of it.
+
+    ``samples`` are the scores of the single votes where there were several. ``exchanges`` are kept of what somebody may
+    have to look into: a failure, no score, a suspicious verdict, votes that differ.
+    """
 
     metric: str
     score: float | None
@@ -91,15 +108,41 @@ class Record(TypedDict):
     threshold: ThresholdRow | None
     reason: str | None
     vacuous: bool
+    better: Direction
     judge: str | None
     usage: UsageRow
     samples: list[float]
     sample: dict[str, Any]
     verdicts: list[VerdictRow]
+    exchanges: list[ExchangeRow]
+
+
+class GateRow(TypedDict):
+    """A threshold over a whole set: the mean of a metric, or the share of scores that reach ``min_score``.
+
+    ``value`` is ``None`` where nothing was scored. ``low`` and ``high`` are the interval at ``confidence``, where one
+    was asked for: then ``low`` is what is held against ``bound``, or ``high`` where lower scores are better.
+    """
+
+    metric: str
+    statistic: Literal["mean", "rate"]
+    value: float | None
+    bound: float
+    min_score: float | None
+    better: Direction
+    confidence: float | None
+    low: float | None
+    high: float | None
+    n: int
+    unscored: int
+    outcome: Literal["passed", "failed", "inconclusive", "skipped"]
 
 
 class TestRow(TypedDict):
-    """One test and its records; ``message`` is what pytest said of a failure, a skip or an expected failure."""
+    """One test and its records; ``message`` is what pytest said of a failure, a skip or an expected failure.
+
+    ``gate`` is what a test over a whole set found, which has no records of its own.
+    """
 
     id: str
     file: str
@@ -109,10 +152,11 @@ class TestRow(TypedDict):
     attempts: int
     message: str | None
     records: list[Record]
+    gate: GateRow | None
 
 
 class RunRow(TypedDict):
-    """The run itself."""
+    """The run itself: ``settings`` are the options it ran with, ``notes`` what its summary says in words."""
 
     started: str
     duration: float
@@ -120,6 +164,8 @@ class RunRow(TypedDict):
     python: str
     pytest: str
     ragmetrics: str
+    settings: dict[str, str | float | bool | None]
+    notes: list[str]
 
 
 class Document(TypedDict):
@@ -137,7 +183,7 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
     """
     outcome = scoring.outcome
     explained = _scored(outcome) if isinstance(outcome, MetricResult) else _unscored(outcome)
-    record = {"sample": scoring.sample.to_mapping(), **explained}
+    record = {"sample": scoring.sample.to_mapping(), "better": scoring.better, "exchanges": (), **explained}
     if redact is not None:
         record = cast("dict[str, Any]", _redacted(record, redact))
         _drop_wrong_offsets(record)

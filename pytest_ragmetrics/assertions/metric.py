@@ -1,0 +1,52 @@
+"""Any metric held against a threshold: what every helper ends in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_ragmetrics.explain import explain
+from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.sample import Sample
+
+
+def assert_metric(
+    metric: Metric, sample: Sample | Mapping[str, Any], *, min: float | None = None, max: float | None = None
+) -> MetricResult:
+    """Assert that a metric scores a sample at least ``min`` (or at most ``max``) and return the result.
+
+    ``sample`` is a :class:`Sample` or a mapping that :meth:`Sample.from_mapping` takes; ``min`` and ``max`` are in
+    the units of the metric. Raises ``AssertionError`` with the explanation, ``UnscoredError`` when there is no
+    score, ``ValueError`` when neither bound is given.
+
+    >>> from pytest_ragmetrics.metrics import QuotedSpansAlignment
+    >>> sample = Sample(response='It says "open the valve slowly".', retrieved_contexts=["Open the valve slowly."])
+    >>> assert_metric(QuotedSpansAlignment(), sample, min=0.9).value
+    1.0
+    """
+    __tracebackhide__ = True
+    _check_bounds(min, max)
+    result = metric.score_sample(sample if isinstance(sample, Sample) else Sample.from_mapping(sample))
+    if (min is not None and not result >= min) or (max is not None and not result <= max):
+        raise AssertionError(_explanation(result))
+    return result
+
+
+def _check_bounds(min: float | None, max: float | None) -> None:
+    if min is None and max is None:
+        msg = "give min= or max=, the score to hold the metric against"
+        raise ValueError(msg)
+    for name, bound in (("min", min), ("max", max)):
+        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, (int, float))):
+            msg = f"{name} must be a number, not {bound!r}"
+            raise TypeError(msg)
+        if bound is not None and not math.isfinite(bound):
+            msg = f"{name} must be a finite number, not {bound!r}"
+            raise ValueError(msg)
+
+
+def _explanation(result: MetricResult) -> str:
+    comparison = result.comparison
+    return "\n".join(explain(result, comparison)) if comparison else repr(result)
