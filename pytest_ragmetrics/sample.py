@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from pytest_ragmetrics.messages import Message, read_messages
+
 #: How other tools call the same fields; a field's own name always wins.
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "user_input": ("question", "input"),
     "response": ("answer", "actual_output"),
-    "retrieved_contexts": ("contexts", "context", "retrieval_context"),
+    "retrieved_contexts": ("contexts", "retrieval_context", "context"),
     "reference": ("ground_truth", "expected_output"),
 }
 
@@ -60,18 +62,26 @@ class Sample:
         """Build a sample from a row of another tool; unknown keys go into ``metadata``.
 
         Takes the names of this class and the aliases question/input, answer/actual_output,
-        contexts/context/retrieval_context and ground_truth/expected_output.
-        Raises ``TypeError`` when a field has the wrong type.
+        contexts/context/retrieval_context and ground_truth/expected_output. In a row with a ``retrieval_context``,
+        as DeepEval writes it, ``context`` is the ideal one: ``reference_contexts``.
+        A conversation given as ``user_input``, as Ragas does, goes into ``metadata["messages"]``, and what the user
+        said last is the ``user_input``.
+        Raises ``TypeError`` when a field has the wrong type, ``ValueError`` for calls of tools that cannot be read.
 
         >>> Sample.from_mapping({"question": "Why?", "answer": "Because."}).response
         'Because.'
         """
         rest = dict(row)
+        if "retrieval_context" in rest and "context" in rest and rest.get("reference_contexts") is None:
+            rest["reference_contexts"] = rest.pop("context")
         values: dict[str, Any] = {f.name: rest.pop(f.name) for f in fields(cls) if f.name in rest}
         for name, aliases in ALIASES.items():
             for alias in aliases:
                 if alias in rest and values.get(name) is None:
                     values[name] = rest.pop(alias)
+        if isinstance(values.get("user_input"), (list, tuple)):
+            rest["messages"] = values["user_input"]
+            values["user_input"] = _last_said(read_messages(rest["messages"], name="user_input"))
         values["metadata"] = {**rest, **(values.get("metadata") or {})}
         return cls(**values)
 
@@ -89,6 +99,10 @@ class Sample:
         }
 
 
+def _last_said(messages: Sequence[Message]) -> str | None:
+    return next((message.text for message in reversed(messages) if message.role == "user"), None)
+
+
 def as_contexts(value: object, *, name: str = "contexts") -> tuple[str, ...]:
     """Return the texts of one context or of several; raise ``TypeError`` naming what is no text.
 
@@ -97,6 +111,9 @@ def as_contexts(value: object, *, name: str = "contexts") -> tuple[str, ...]:
     >>> as_contexts(["One.", "Two."])
     ('One.', 'Two.')
     """
+    if isinstance(value, (list, tuple)) and set(map(type, value)) == {str}:
+        # What files hold, at the speed that tables of them need.
+        return tuple(value)
     single = _document_text(value)
     if single is not None:
         return (single,)

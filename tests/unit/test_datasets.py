@@ -1,0 +1,447 @@
+"""Rows of data sets: their shapes, their ids, and which of them are taken."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.datasets import DatasetRow, read_dataset
+from pytest_ragmetrics.datasets.identity import safe_id
+from pytest_ragmetrics.errors import DatasetError
+from pytest_ragmetrics.sample import Sample
+
+BASE = Path(__file__).parent
+
+
+def read(source: Any, **options: Any) -> tuple[DatasetRow, ...]:
+    """Return the rows of what is not a path."""
+    return read_dataset(source, base=BASE, **options)
+
+
+def sample(row: Any) -> Sample:
+    """Return the sample of one row of another tool, without the id that was made for it."""
+    (only,) = read([row])
+    assert only.error is None, only.error
+    assert only.sample is not None
+    assert only.sample.id == only.id
+    return Sample(**{**{name: getattr(only.sample, name) for name in Sample.__slots__}, "id": None})
+
+
+def ids(source: Any, **options: Any) -> list[str]:
+    """Return the ids of the rows."""
+    return [row.id for row in read(source, **options)]
+
+
+def asked(rows: tuple[DatasetRow, ...]) -> list[str | None]:
+    """Return what the rows ask; a broken one asks nothing."""
+    return [row.sample.user_input if row.sample else None for row in rows]
+
+
+def test_rows_of_ragas_are_samples() -> None:
+    """The names of today and the older ones are known; several references are joined."""
+    new = sample(
+        {"user_input": "Why?", "retrieved_contexts": ["a"], "response": "So.", "reference": "So.", "rubrics": {}}
+    )
+    assert new == Sample(
+        user_input="Why?", retrieved_contexts=["a"], response="So.", reference="So.", metadata={"rubrics": {}}
+    )
+    old = {"question": "Why?", "contexts": ["a"], "answer": "So."}
+    assert sample({**old, "ground_truth": "b"}).reference == "b"
+    assert sample({**old, "ground_truths": ["b"]}).reference == "b"
+    assert sample({**old, "ground_truths": "b"}).reference == "b"
+    assert sample({**old, "ground_truths": ["b", "c"]}).reference == "b\nc"
+    assert sample({**old, "ground_truths": []}).reference is None
+    assert sample({**old, "ground_truths": ["b"], "reference": "a"}).metadata == {"ground_truths": ["b"]}
+
+
+def test_rows_of_deepeval_are_samples() -> None:
+    """Where there may be a retrieval_context, context is the ideal one; elsewhere it is what was retrieved."""
+    row = {
+        "input": "Why?",
+        "actual_output": "So.",
+        "expected_output": "So.",
+        "retrieval_context": ["found"],
+        "context": ["ideal"],
+        "name": "first",
+        "additional_metadata": {"lang": "en"},
+        "comments": None,
+    }
+    assert sample(row) == Sample(
+        user_input="Why?",
+        response="So.",
+        reference="So.",
+        retrieved_contexts=["found"],
+        reference_contexts=["ideal"],
+        metadata={"name": "first", "lang": "en"},
+    )
+    golden = sample({**row, "retrieval_context": None})
+    assert (golden.retrieved_contexts, golden.reference_contexts) == (None, ("ideal",))
+    assert sample({"input": "Why?", "context": ["found"]}).retrieved_contexts == ("found",)
+    assert Sample.from_mapping({"retrieval_context": ["a"], "context": ["b"]}).reference_contexts == ("b",)
+    kept = {"retrieval_context": ["a"], "context": ["b"], "reference_contexts": ["c"]}
+    assert sample(kept).metadata == {"context": ["b"]}
+
+
+def test_rows_of_eval_ruby_are_samples() -> None:
+    """Its context is what was retrieved, as a text or a list."""
+    row = {"question": "Why?", "answer": "So.", "context": "a", "ground_truth": "So."}
+    assert sample(row) == Sample(user_input="Why?", response="So.", retrieved_contexts="a", reference="So.")
+
+
+def test_a_conversation_is_kept_for_metrics_that_take_one() -> None:
+    """A list of messages stands in the metadata, and what the user said last is asked."""
+    messages = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
+    assert sample({"user_input": messages}) == Sample(user_input="Why?", metadata={"messages": messages})
+    assert sample({"messages": messages}) == Sample(metadata={"messages": messages})
+    for name in ("user_input", "messages"):
+        assert ids([{name: messages}]) != ids([{name: messages[:1]}])
+    (row,) = read([{"id": "a", "user_input": [{"role": "user"}, 7]}])
+    assert str(row.error).startswith("field 'user_input': row a: user_input[1] is of type int")
+
+
+@dataclass
+class Model:
+    """A row as libraries on pydantic have it."""
+
+    values: Any
+
+    def model_dump(self) -> Any:
+        """Return the values by name."""
+        return self.values
+
+
+@dataclass
+class Case:
+    """A row that is a data class."""
+
+    input: str
+    retrieval_context: list[str] | None = None
+    context: list[str] | None = field(default_factory=lambda: ["ideal"])
+
+
+def test_rows_may_be_models_and_data_classes() -> None:
+    """They are read by the names of their fields, without importing where they come from."""
+    assert sample(Model({"input": "Why?"})) == sample({"input": "Why?"})
+    assert sample(Case("Why?")) == Sample(user_input="Why?", reference_contexts=["ideal"])
+
+
+class Listed:
+    """A data set that lists its rows."""
+
+    def to_list(self) -> list[dict[str, str]]:
+        """Return the rows."""
+        return [{"user_input": "Why?"}]
+
+
+class Attributes:
+    """A data set that holds its rows in attributes, as given."""
+
+    def __init__(self, **held: object) -> None:
+        self.__dict__.update(held)
+
+
+def frame() -> Any:
+    """Return a frame of one row."""
+    return pd.DataFrame({"question": ["Why?"]})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        [{"question": "Why?"}],
+        ({"question": "Why?"},),
+        [Sample(user_input="Why?")],
+        {"question": ["Why?"]},
+        {"data": [{"question": "Why?"}]},
+        Listed(),
+        Attributes(test_cases=[], goldens=[Case("Why?")]),
+        Attributes(samples=(Model({"user_input": "Why?"}),)),
+        Attributes(to_pandas=frame),
+        frame(),
+        np.array([{"question": "Why?"}]),
+    ],
+    ids=lambda source: type(source).__name__,
+)
+def test_a_data_set_may_be_an_object(source: Any) -> None:
+    """What the usual tools hold is read by its looks."""
+    (row,) = read(source)
+    assert (asked((row,)), row.file, row.line) == (["Why?"], None, None)
+
+
+def test_a_generator_of_rows_is_read_once() -> None:
+    """Anything that can be gone through is a list of rows."""
+
+    def rows() -> Iterator[dict[str, str]]:
+        yield {"question": "Why?"}
+        yield {"question": "How?"}
+
+    assert asked(read(rows())) == ["Why?", "How?"]
+
+
+def test_a_frame_has_no_numbers_that_are_none() -> None:
+    """What is missing in a frame is missing in the sample, and numbers and arrays are those of Python."""
+    table = pd.DataFrame(
+        {
+            "question": ["Why?", None],
+            "answer": ["So.", "Thus."],
+            "contexts": [np.array(["a", "b"]), ["c"]],
+            "retrieved_context_ids": [np.array([1, 2]), None],
+            "score": [float("nan"), 0.5],
+            "year": pd.array([1850, None], dtype="Int64"),
+            "when": [pd.NaT, pd.NaT],
+        }
+    )
+    first, second = (row.sample for row in read(table))
+    assert first is not None
+    assert second is not None
+    assert first == Sample(
+        id=first.id,
+        user_input="Why?",
+        response="So.",
+        retrieved_contexts=["a", "b"],
+        retrieved_context_ids=[1, 2],
+        metadata={"year": 1850},
+    )
+    assert type(first.retrieved_context_ids[0]) is int if first.retrieved_context_ids else False
+    assert second == Sample(id=second.id, response="Thus.", retrieved_contexts=["c"], metadata={"score": 0.5})
+    assert read([{"question": "Why?", "score": np.float64("nan")}])[0].sample == Sample(
+        id="row-13086b4405", user_input="Why?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (7, "a data set is the path of a file or a list of samples or rows, not a int"),
+        (None, "a data set is the path of a file or a list of samples or rows, not a NoneType"),
+        (b"rows.jsonl", "a data set is the path of a file or a list of samples or rows, not a bytes"),
+        (Sample(), "a data set is the path of a file or a list of samples or rows, not a Sample"),
+        (Listed, "a data set is the path of a file or a list of samples or rows, not a class Listed"),
+        (Attributes(to_pandas=list), "a data set is the path of a file or a list of samples or rows, not a Attributes"),
+        ([], "there are no rows: give at least one"),
+        (Attributes(samples=[]), "there are no rows: give at least one"),
+        (
+            {"question": "Why?"},
+            "no list of rows: write [{...}, {...}], or the list as one of samples, rows, data, test",
+        ),
+        (
+            {"question": ["a"], "answer": ["a", "b"]},
+            "field 'answer': has 2 values, the first column 1: give one for ea",
+        ),
+        ({"rows": [{}], "data": [{}]}, "there are rows in rows and in data: keep one of these lists"),
+    ],
+)
+def test_what_is_no_data_set_says_what_one_is(source: Any, expected: str) -> None:
+    """The kind of what was given is named."""
+    with pytest.raises(DatasetError) as caught:
+        read(source)
+    assert str(caught.value).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (7, "a row is a Sample or a mapping, not int"),
+        (Case, "a row is a Sample or a mapping, not type"),
+        (Model(7), "a row is a Sample or a mapping, not Model"),
+        ({1: "Why?"}, "the names of fields must be texts"),
+        ({}, "has no field to score, only nothing; give at least one of user_input, response, "),
+        ({"id": "x"}, "has no field to score, only 'id'; give at least one of user_input, response, "),
+    ],
+)
+def test_a_broken_row_of_a_list_harms_no_other(row: Any, expected: str) -> None:
+    """It has an error instead of a sample."""
+    rows = read([{"question": "Why?"}, row, Sample(user_input="How?")])
+    assert asked(rows) == ["Why?", None, "How?"]
+    assert str(rows[1].error).startswith(f"row {rows[1].id}: {expected}")
+
+
+@pytest.mark.parametrize("value", [1.5, True, ["a"], {"a": 1}, 10**5000], ids=lambda value: type(value).__name__)
+def test_an_id_is_a_text_or_a_whole_number(value: object) -> None:
+    """Anything else is named."""
+    (row,) = read([{"id": value, "question": "Why?"}])
+    kind = "one this long" if type(value) is int else type(value).__name__
+    assert str(row.error) == f"field 'id': row {row.id}: must be a text or a whole number, not {kind}"
+
+
+def test_an_id_that_stands_twice_is_an_error_of_the_second_row() -> None:
+    """The first row keeps it, and the second one names it; a number and its text are one id."""
+    rows = read([{"id": "7", "answer": "a"}, {"id": 7, "answer": "b"}, {"id": "7-2", "answer": "c"}])
+    assert [row.id for row in rows] == ["7", "7-3", "7-2"]
+    assert [row.error is None for row in rows] == [True, False, True]
+    assert (
+        str(rows[1].error)
+        == "field 'id': row 7-3: the id '7' stands already in rows[0]: give each row its own, or none"
+    )
+
+
+def test_an_id_that_stands_twice_names_both_lines(tmp_path: Path) -> None:
+    """In a file the place of each is its line."""
+    (tmp_path / "rows.jsonl").write_text('{"id": "a", "answer": "1"}\n\n{"id": "a", "answer": "2"}\n', encoding="utf-8")
+    error = read_dataset("rows.jsonl", base=tmp_path)[1].error
+    assert "rows.jsonl:3: field 'id': row a-2: the id 'a' stands already in line 1: " in str(error)
+
+
+@pytest.mark.parametrize("value", [None, "", "  "])
+def test_without_an_id_it_is_made_of_what_is_asked(value: str | None) -> None:
+    """It shows nothing of the text, and the answer does not matter; nor do other rows or their order."""
+    rows = [{"id": value, "question": f"Which {number}?"} for number in range(20)]
+    made = ids(rows)
+    assert all(re.fullmatch(r"row-[0-9a-f]{10}", one) for one in made)
+    assert len(set(made)) == 20
+    shuffled = [7 * number % 20 for number in range(20)]
+    assert ids([{**rows[number], "answer": "So.", "contexts": ["a"]} for number in shuffled]) == [
+        made[number] for number in shuffled
+    ]
+    assert ids([Sample(id=value, user_input="Which 7?")]) == [made[7]]
+
+
+def test_rows_that_ask_the_same_are_told_apart_by_what_they_hold() -> None:
+    """Reordering does not change that; rows with nothing to tell them apart are counted."""
+    rows = [{"question": "Why?", "answer": answer} for answer in ("a", "b", "b")]
+    first, second, third = ids(rows)
+    assert re.fullmatch(r"row-[0-9a-f]{10}-[0-9a-f]{6}", first)
+    assert third == f"{second}-2"
+    assert ids([rows[1], rows[0], rows[2]]) == [second, first, third]
+    assert ids([{"answer": "a"}, {"answer": "b"}]) == ids([{"answer": "a", "id": None}, {"answer": "b"}])
+
+
+def test_a_made_id_gives_way_to_a_written_one() -> None:
+    """Who wrote an id has it, wherever the row stands."""
+    (made,) = ids([{"question": "Why?"}])
+    assert ids([{"question": "Why?"}, {"id": made, "question": "How?"}]) == [f"{made}-2", made]
+
+
+def test_made_ids_are_the_same_in_every_process() -> None:
+    """Workers of a distributed run collect the same tests, whatever the metadata holds."""
+    program = (
+        "from pathlib import Path; from pytest_ragmetrics.datasets import read_dataset\n"
+        "class Thing: pass\n"
+        "loop = []; loop.append(loop)\n"
+        "rows = [{'answer': 'a', 'thing': Thing(), 'set': {'a', 'b', 'c'}, (1,): 2}, {'answer': 'a', 'loop': loop},"
+        " {'answer': 'c', 'thing': Thing(), 'set': {'a', 'b', 'c'}}]\n"
+        "print([row.id for row in read_dataset(rows, base=Path())])"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(runs) == 1
+
+
+HOSTILE = [
+    "a::b",
+    "[x]",
+    "a/b\\c",
+    "tab\t",
+    "\x1b[31mred",
+    "\u202egnp",
+    "größe",
+    "日本",
+    "-x",
+    " ",
+    "x" * 65,
+    "\ud800",
+    "..",
+]
+
+
+@pytest.mark.parametrize("written", HOSTILE, ids=ascii)
+def test_an_id_is_safe_in_the_name_of_a_test(written: str) -> None:
+    """Whatever was written, the id is short and plain; the sample has it as it was."""
+    (row,) = read([{"id": written, "question": "Why?"}])
+    assert re.fullmatch(r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}", row.id)
+    assert row.sample is not None
+    assert row.sample.id == (written if written.strip() else row.id)
+
+
+@given(st.lists(st.text() | st.sampled_from(["a", "a-2", "a b", "1", "row-2"]), max_size=8))
+def test_ids_are_unique_safe_and_stable(written: list[str]) -> None:
+    """No two rows have one id, and rows whose ids differ have the same id in any order."""
+    rows = [{"id": one, "answer": str(index)} for index, one in enumerate(written)] or [{"answer": "a"}]
+    made = ids(rows)
+    assert len(set(made)) == len(made)
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]{1,80}", one) for one in made)
+    if len(set(written)) == len(written) and not any(safe_id(one) != one for one in written):
+        assert ids(rows[::-1]) == made[::-1]
+
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "question": "Why?", "lang": "en", "year": 1},
+    {"id": "b", "question": 5, "lang": "de"},
+    {"id": "c", "question": "Warum?", "lang": "de", "year": None},
+    {"id": "d", "question": "Pourquoi ?", "lang": "fr"},
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "limit", "expected"),
+    [
+        (None, 2, ["a", "b"]),
+        (None, 9, ["a", "b", "c", "d"]),
+        ({"lang": "de"}, None, ["b", "c"]),
+        ({"lang": "fr"}, 1, ["b"]),
+        ({"lang": ["de", "fr"]}, None, ["b", "c", "d"]),
+        ({"lang": {"de", "fr"}, "user_input": "Pourquoi ?"}, None, ["b", "d"]),
+        ({"year": None}, None, ["b", "c", "d"]),
+        (lambda sample: sample.metadata["lang"] != "de", None, ["a", "b", "d"]),
+        (lambda sample: "?" in sample.user_input, 3, ["a", "b", "c"]),
+    ],
+)
+def test_the_first_of_those_wanted_are_taken(
+    where: Mapping[str, object] | Callable[[Sample], bool] | None, limit: int | None, expected: list[str]
+) -> None:
+    """Order is kept, and a broken row is always taken: nobody can know whether it is wanted."""
+    assert ids(ROWS, where=where, limit=limit) == expected
+
+
+async def wanted(sample: Sample) -> bool:
+    """Return what is always true, unless it is awaited."""
+    return False
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"limit": 0}, "limit is 0: give the number of rows to take, at least 1"),
+        ({"limit": -1}, "limit is -1: "),
+        ({"limit": True}, "limit is True: "),
+        ({"limit": "3"}, "limit is '3': "),
+        ({"where": "lang == 'de'"}, "where is a str: give a function of the sample, or a mapping from fields to valu"),
+        ({"where": wanted}, "where is a function: give a function of the sample"),
+        ({"where": {"language": "de"}}, "where asks for the field 'language', which no row has"),
+        ({"where": {"lang": "it"}}, "where takes none of 3 rows; lang is 'en', 'de', 'fr'"),
+        ({"where": lambda sample: False}, "where takes none of 3 rows"),
+        ({"where": lambda sample: sample.metadata["x"]}, "row a: where raised KeyError: \"'x'\""),
+    ],
+)
+def test_a_selection_that_cannot_be_is_an_error(options: dict[str, Any], expected: str) -> None:
+    """Nothing is left out in silence: a misspelt field, an impossible value and a failing function are named."""
+    with pytest.raises(DatasetError) as caught:
+        read([row for row in ROWS if row["question"] != 5], **options)
+    assert str(caught.value).startswith(expected)
+
+
+def test_a_selection_that_raises_names_the_line(tmp_path: Path) -> None:
+    """The row at which it raised is found in the file."""
+    (tmp_path / "rows.jsonl").write_text('{"answer": "a"}\n{"answer": "b", "x": 0}\n', encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"rows\.jsonl:2: row row-\w+: where raised ZeroDivisionError: "):
+        read_dataset("rows.jsonl", base=tmp_path, where=lambda sample: 1 / sample.metadata.get("x", 1) > 0)

@@ -1,0 +1,370 @@
+"""Files of data sets: what they hold becomes rows, and what is wrong is said with its line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.datasets import DatasetRow, read_dataset
+from pytest_ragmetrics.errors import DatasetError
+from pytest_ragmetrics.sample import Sample
+from tests.growth import is_linear
+
+Read = Callable[..., tuple[DatasetRow, ...]]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """Return a function that writes a file and reads it as a data set."""
+
+    def read(name: str, content: str | bytes, **options: Any) -> tuple[DatasetRow, ...]:
+        data = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+        (tmp_path / name).write_bytes(data)
+        return read_dataset(name, base=tmp_path, **options)
+
+    return read
+
+
+def sample(row: DatasetRow) -> Sample:
+    """Return the sample of a row that has one."""
+    assert row.error is None, row.error
+    assert row.sample is not None
+    return row.sample
+
+
+def fault(row: DatasetRow) -> str:
+    """Return what is said about a broken row, after the name of the file."""
+    assert row.sample is None
+    return str(row.error).partition("rows.")[2]
+
+
+def questions(rows: tuple[DatasetRow, ...]) -> list[str | None]:
+    """Return what the rows ask."""
+    return [sample(row).user_input for row in rows]
+
+
+def test_jsonl_has_one_row_a_line(read: Read, tmp_path: Path) -> None:
+    """A row is an object on a line of its own; it knows its file and its line."""
+    rows = read("rows.jsonl", '{"id": "a", "question": "Why?"}\n\n  \t\r\n{"id": 7, "question": "How?", "lang": "en"}')
+    assert questions(rows) == ["Why?", "How?"]
+    assert [(row.id, row.line) for row in rows] == [("a", 1), ("7", 4)]
+    assert {row.file for row in rows} == {str(tmp_path / "rows.jsonl")}
+    assert sample(rows[1]) == Sample(id="7", user_input="How?", metadata={"lang": "en"})
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.ndjson", "ROWS.JSONL", "rows.jsonl.gz"])
+def test_the_ending_says_the_kind(read: Read, name: str) -> None:
+    """Every name for lines of JSON is read as such, in any case, and unpacked where it is packed."""
+    data = b'{"id": "a", "question": "Why?"}\n'
+    assert questions(read(name, gzip.compress(data) if name.endswith(".gz") else data)) == ["Why?"]
+
+
+def test_a_mark_of_byte_order_and_windows_line_ends_do_not_matter(read: Read) -> None:
+    """Files of Windows read as others do."""
+    for name, text in (
+        ("rows.jsonl", '\ufeff{"question": "Why?"}\r\n{"question": "How?"}\r\n'),
+        ("rows.json", '\ufeff[{"question": "Why?"},\r\n{"question": "How?"}]\r\n'),
+        ("rows.csv", "\ufeffquestion,answer\r\nWhy?,\r\nHow?,So.\r\n"),
+    ):
+        assert questions(read(name, text)) == ["Why?", "How?"]
+
+
+def test_only_a_line_feed_ends_a_line(read: Read) -> None:
+    """Separators of Unicode may stand inside a text of JSON."""
+    rows = read("rows.jsonl", '{"question": "one\u2028two\x85three"}\n{"question": "How?"}\n')
+    assert questions(rows) == ["one\u2028two\x85three", "How?"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('{"id": "b", "question": }', "no JSON: Expecting value (column 25)"),
+        ("question", "no JSON: Expecting value (column 1)"),
+        ('{"id": "b", "question": "Why?"} {}', "no JSON: Extra data (column 33)"),
+        ("7", "a row is an object {...}, not a number"),
+        ("null", "a row is an object {...}, not null"),
+        ('"Why?"', "a row is an object {...}, not a text"),
+        ("true", "a row is an object {...}, not true or false"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a": NaN, }', "NaN is no number of JSON: write null or leave the field out"),
+        ('{"a": NaN, "b": ' + "[" * 100_000, "NaN is no number of JSON: write null or leave the field out"),
+    ],
+)
+def test_a_broken_line_is_a_broken_row(read: Read, line: str, expected: str) -> None:
+    """It takes no other row with it, and says its line."""
+    before, broken, after = read("rows.jsonl", f'{{"question": "Why?"}}\n{line}\n{{"question": "How?"}}\n')
+    assert questions((before, after)) == ["Why?", "How?"]
+    assert broken.line == 2
+    assert broken.id.startswith("broken-")
+    assert fault(broken) == f"jsonl:2: row {broken.id}: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("NaN", "NaN is no number of JSON: write null or leave the field out"),
+        ("-Infinity", "-Infinity is no number of JSON: write null or leave the field out"),
+        ("1e999", "1e999 is no number of JSON: write null or leave the field out"),
+        ('1, "a": 2', "the key 'a' stands twice: keep one"),
+        ("9" * 5000, "Exceeds the limit"),
+    ],
+)
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json"])
+def test_what_python_alone_reads_is_refused_by_row(read: Read, name: str, value: str, expected: str) -> None:
+    """No number that JSON does not have and no lost value gets in; the row keeps its id, and the others are read."""
+    lines = ['{"id": "x", "question": "Why?"}', f'{{"id": "y", "question": "How?", "a": {value}}}', '{"question": "q"}']
+    rows = read(name, "\n".join(lines) if name == "rows.jsonl" else f"[{','.join(f'{chr(10)}{x}' for x in lines)}]")
+    assert [row.id for row in rows[:2]] == ["x", "y"]
+    line = 2 if name == "rows.jsonl" else 3
+    assert fault(rows[1]).startswith(f"{name[5:]}:{line}: row y: {expected}")
+    assert questions((rows[0], rows[2])) == ["Why?", "q"]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ('"question": 5', "field 'question': row b: user_input must be a str, not int"),
+        ('"user_input": ["Why?"]', "field 'user_input': row b: user_input[0] is of type str: give a message with"),
+        ('"contexts": {"a": "b"}', "field 'contexts': row b: retrieved_contexts must be a text, a document or a list"),
+        ('"contexts": ["a", null]', "field 'contexts': row b: retrieved_contexts[1] is None: give a str"),
+        ('"retrieval_context": ["a"], "context": [3]', "field 'context': row b: reference_contexts[0] is of type int"),
+        ('"answer": "a", "retrieved_context_ids": "x"', "field 'retrieved_context_ids': row b: retrieved_context_ids"),
+        ('"answer": "a", "metadata": "x"', "field 'metadata': row b: must be an object (a mapping), not str"),
+        ('"ground_truths": [1]', "field 'ground_truths': row b: must be a list of texts"),
+        ('"ground_truths": {}', "field 'ground_truths': row b: must be a list of texts"),
+        ('"qestion": "Why?"', "row b: has no field to score, only 'id', 'qestion'; did you mean 'question'?"),
+    ],
+)
+def test_a_wrong_type_names_the_field_as_it_was_written(read: Read, values: str, expected: str) -> None:
+    """Line, field, id and what to write instead are in the message."""
+    rows = read("rows.jsonl", f'{{"question": "Why?"}}\n{{"id": "b", {values}}}\n')
+    assert fault(rows[1]).startswith(f"jsonl:2: {expected}")
+    assert rows[1].error is not None
+    assert (rows[1].error.line, rows[1].id) == (2, "b")
+
+
+def test_json_is_a_list_of_rows(read: Read) -> None:
+    """Each row knows the line where it begins."""
+    rows = read("rows.json", '[\n {"question": "Why?"},\n\n {"question":\n  "How?"}, 7]')
+    assert questions(rows[:2]) == ["Why?", "How?"]
+    assert [row.line for row in rows] == [2, 4, 5]
+    assert fault(rows[2]).endswith("a row is an object {...}, not a number")
+
+
+@pytest.mark.parametrize("name", ["samples", "rows", "data", "test_cases", "goldens"])
+def test_json_may_hold_the_list_by_a_usual_name(read: Read, name: str) -> None:
+    """What other tools write around the list is passed over."""
+    text = f'{{"version": {{"a": [1]}},\n "goldens_of": [], "{name}": [\n{{"question": "Why?"}}], "n": 1}}'
+    (row,) = read("rows.json", text)
+    assert (sample(row).user_input, row.line) == ("Why?", 3)
+
+
+def test_an_empty_list_beside_a_full_one_does_not_count(read: Read) -> None:
+    """DeepEval writes goldens and test cases next to each other."""
+    assert len(read("rows.json", '{"test_cases": [], "goldens": [{"input": "Why?"}]}')) == 1
+
+
+def test_json_may_be_columns(read: Read) -> None:
+    """Columns of one length are rows."""
+    rows = read("rows.json", '{"question": ["Why?", "How?"], "contexts": [["a"], ["b", "c"]]}')
+    assert [sample(row).retrieved_contexts for row in rows] == [("a",), ("b", "c")]
+    assert rows[0].line is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("rows.json", "", "json:1: is empty"),
+        ("rows.json", "7", "json:1: no list of rows: write [{...}, {...}]"),
+        ("rows.json", "[]", "json: there are no rows: give at least one"),
+        ("rows.json", '{"samples": []}', "json: there are no rows: give at least one"),
+        ("rows.json", "{}", "json: no list of rows: write [{...}, {...}], or the list as one of samples, rows, data,"),
+        ("rows.json", '{"question": "Why?"}', "json: no list of rows: write [{...}, {...}]"),
+        ("rows.json", '{"question": ["a"], "answer": []}', "json: field 'answer': has 0 values, the first column 1"),
+        ("rows.json", '{"question": ["a"], "id": 1}', "json: field 'id': must be a list with a value for each row"),
+        ("rows.json", '[{"question": "a"}\n{"question": "b"}]', "json:2: no JSON: expected ',' and a further row"),
+        ("rows.json", '[{"question": "a"},\n]', "json:2: no JSON: expected ',' and a further row, or ']'"),
+        ("rows.json", '[{"question": "a"},\n {"question": ]', "json:2: no JSON: Expecting value (column 15)"),
+        ("rows.json", '[{"question": NaN, "a": }]', "json:1: no JSON: Expecting value (column 25)"),
+        ("rows.json", '[{"question": "a"}', "json:1: no JSON: expected ',' and a further row, or ']'"),
+        ("rows.json", '[{"question": "a"}]\n[]', "json:2: there is more behind the end of the list"),
+        ("rows.json", f"[\n{'[' * 100_000}", "json:2: nested too deeply"),
+        ("rows.json", '[{"a": NaN, "b": ' + "[" * 100_000, "json:1: nested too deeply"),
+        ("rows.json", '{"rows": [{"input": "a"}], "data": [{"input": "b"}]}', "json:1: there are rows in rows and in"),
+        ("rows.json", '{"rows": [],\n"rows": []}', "json:2: the key 'rows' stands twice: keep one"),
+        ("rows.json", '{"a": 1 "b": 2}', "json:1: no JSON: expected ',' or '}'"),
+        ("rows.json", "{7: 1}", "json:1: no JSON: expected a name in quotation marks and ':'"),
+        ("rows.json", '{"a": Infinity}', "json:1: Infinity is no number of JSON"),
+        ("rows.jsonl", "\n \n", "jsonl: there are no rows: give at least one"),
+        ("rows.jsonl", '[{"question": "a"}]', "jsonl: holds a JSON list: name it .json, or write one object {...} a"),
+        ("rows.jsonl", b'{"question": "a"}\n{"question": "\xff"}', "jsonl:2: byte 0xff is not UTF-8: save the file as"),
+        ("rows.jsonl", '{"question": "a"}'.encode("utf-16"), "jsonl:1: is UTF-16: save it as UTF-8"),
+        ("rows.jsonl.gz", b"plain", "jsonl.gz: ends in .gz and cannot be unpacked: Not a gzipped file"),
+        ("rows.jsonl.gz", gzip.compress(b"{}", mtime=0)[:-9], "jsonl.gz: ends in .gz and cannot be unpacked: "),
+        ("rows.txt", "Why?", "txt: a data set is a file that ends in .jsonl, .ndjson, .json, .csv (or these with .gz)"),
+        ("rows.gz", "Why?", "gz: a data set is a file that ends in .jsonl"),
+        ("rows.csv", "", "csv: there are no rows: write a header with the names of the fields"),
+        ("rows.csv", "question\n\n", "csv: there are no rows: give at least one"),
+        ("rows.csv", "Why?,So.\nHow?,Thus.\n", "csv:1: the first line is no header with names of fields such as"),
+        ("rows.csv", "Questions,Answer\nWhy?,So.\n", "csv:1: the first line is no header with names of fields such as"),
+        ("rows.csv", "question,question\na,b\n", "csv:1: field 'question': stands twice in the header: keep one"),
+        ("rows.csv", "question,x;answer\na,b\n", "csv:1: the cells may be divided by ',' or ';': use one of them"),
+        ("rows.csv", 'question,answer\na,b\nc,"d\ne,f\n', "csv:3: a quotation mark is opened here and never closed"),
+        ("rows.csv", '"question\na,b\n', "csv: there are no rows: write a header with the names of the fields"),
+    ],
+)
+def test_a_file_that_holds_no_rows_says_what_to_write(read: Read, name: str, text: str | bytes, expected: str) -> None:
+    """File, line where there is one, and the way out are in the message."""
+    with pytest.raises(DatasetError) as caught:
+        read(name, text)
+    assert str(caught.value).partition("rows.")[2].startswith(expected)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside the current folder the name is short, elsewhere it is whole; a folder is no file."""
+    with pytest.raises(
+        DatasetError, match=r"^.*/none\.jsonl: there is no such file; a relative path starts at the fold"
+    ):
+        read_dataset("none.jsonl", base=tmp_path)
+    (tmp_path / "folder.json").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DatasetError, match=r"^folder\.json: cannot be read: "):
+        read_dataset(Path("folder.json"), base=tmp_path)
+    with pytest.raises(DatasetError, match="cannot be read: "):
+        read_dataset("\0.json", base=tmp_path)
+
+
+@pytest.mark.parametrize("name", ['{"question": "Why?"}\n.json', "x" * 100_000])
+def test_what_is_no_name_of_a_file_is_shown_in_short(tmp_path: Path, name: str) -> None:
+    """Who hands over the text itself reads a message of one line."""
+    with pytest.raises(DatasetError) as caught:
+        read_dataset(name, base=tmp_path)
+    assert len(str(caught.value)) < 1000
+    assert str(caught.value).isprintable()
+
+
+def test_a_first_line_that_is_a_list_is_a_broken_row(read: Read) -> None:
+    """Only where no line is a row is the file called a list."""
+    rows = read("rows.jsonl", '["Why?"]\n{"question": "How?"}\n')
+    assert fault(rows[0]).endswith("a row is an object {...}, not a list")
+    assert questions(rows[1:]) == ["How?"]
+
+
+def test_csv_has_a_header(read: Read) -> None:
+    """Lists are JSON in their cell, numbers stay text, and an empty cell is a missing value."""
+    text = (
+        "id,question,contexts,answer,year,metadata,retrieved_context_ids\n"
+        '007,Why?,"[""a"", ""b""]",,1850,"{""lang"": ""en""}","[1, ""x""]"\n'
+        '\n8,"two\nlines, and ""marks""",a single one,So.,,,\n'
+    )
+    first, second = read("rows.csv", text)
+    assert sample(first) == Sample(
+        id="007",
+        user_input="Why?",
+        retrieved_contexts=("a", "b"),
+        retrieved_context_ids=[1, "x"],
+        metadata={"year": "1850", "lang": "en"},
+    )
+    assert sample(second).user_input == 'two\nlines, and "marks"'
+    assert sample(second).retrieved_contexts == ("a single one",)
+    assert [first.line, second.line] == [2, 4]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_the_header_shows_the_delimiter(read: Read, delimiter: str) -> None:
+    """Whichever of the usual delimiters gives more known fields divides the cells."""
+    lines = (("question", "my, notes; here", "answer"), ("Why?", "", "So.; thus, so."))
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter).writerows(lines)
+    assert sample(read("rows.csv", out.getvalue())[0]).response == "So.; thus, so."
+
+
+def test_what_data_frames_write_is_read(read: Read) -> None:
+    """An index without a name is passed over, and a list as Python writes it is one; an array is not."""
+    rows = read(
+        "rows.csv", ",question,contexts\n0,Why?,\"['it\"\"s', 'b']\"\n1,How?,\"['a' 'b']\"\n2,q,[1] is a note\n"
+    )
+    assert sample(rows[0]) == Sample(id=rows[0].id, user_input="Why?", retrieved_contexts=('it"s', "b"))
+    for row in rows[1:]:
+        assert "field 'contexts': row " in fault(row)
+        assert fault(row).endswith('write a list as JSON: ["...", "..."]')
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("b,Why?", "row broken-*: has 2 cells, the header 4: put cells with the delimiter in them into quotes"),
+        ("b,Why?,a,{},more", "row broken-*: has 5 cells, the header 4: put cells with the delimiter in them into quo*"),
+        ('b,"Why"?,a,{}', "row broken-*: no CSV: ',' expected after '\"'; write a quotation mark inside a quoted ce*"),
+        ("b,Why?,a,lang=en", 'field \'metadata\': row b: write it as a JSON object: {"name": "value"}'),
+        ("b,Why?,[a],{}", 'field \'contexts\': row b: write a list as JSON: ["...", "..."]'),
+        ("b,,,", "row b: has no field to score, only 'id'; give at least one of *"),
+    ],
+)
+def test_a_broken_line_of_csv_is_a_broken_row(read: Read, line: str, expected: str) -> None:
+    """It takes no other row with it; cells that are empty may be too many."""
+    before, broken, after = read("rows.csv", f"id,question,contexts,metadata\na,Why?,,,,\n{line}\nc,How?,,\n")
+    assert questions((before, after)) == ["Why?", "How?"]
+    assert Path(fault(broken)).match(f"csv:3: {expected}") or fault(broken).startswith(f"csv:3: {expected[:-1]}")
+
+
+def test_a_long_line_is_a_line(read: Read) -> None:
+    """A megabyte in a row or in a cell is read, and the limit of the csv module is what it was."""
+    limit = csv.field_size_limit()
+    text = "wörd " * 200_000
+    assert sample(read("rows.jsonl", json.dumps({"answer": text}))[0]).response == text
+    assert sample(read("rows.csv", f"answer,question\n{text},Why?\n")[0]).response == text
+    assert csv.field_size_limit() == limit
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "row", "tail"),
+    [
+        ("rows.jsonl", "", '{"question": "Why?", "contexts": ["a", "b"]}\n', ""),
+        ("rows.json", '[{"answer": "So."}', ',\n{"question": "Why?", "a": NaN}', "]"),
+        ("rows.csv", "question,contexts\n", 'Why?,"[""a"", ""b""]"\n', ""),
+        ("rows.jsonl", "", '{"id": "same", "question": "Why?"}\n', ""),
+    ],
+)
+def test_reading_takes_time_in_proportion_to_the_size(read: Read, name: str, head: str, row: str, tail: str) -> None:
+    """Ten times the rows take about ten times as long, even where all are the same or broken."""
+    assert is_linear(lambda rows: read(name, head + row * rows + tail), short=1000, long=10_000)
+
+
+TEXT = st.text(max_size=20)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.fixed_dictionaries({"user_input": TEXT, "response": TEXT}), min_size=1, max_size=5))
+def test_every_kind_of_file_gives_back_what_was_written(tmp_path: Path, rows: list[dict[str, str]]) -> None:
+    """JSON lines, a list of JSON and its objects read as the same samples."""
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (tmp_path / "rows.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    plain = [row.sample for row in read_dataset(rows, base=tmp_path)]
+    assert [row.sample for row in read_dataset("rows.jsonl", base=tmp_path)] == plain
+    assert [row.sample for row in read_dataset("rows.json", base=tmp_path)] == plain
+    assert [(row.user_input, row.response) for row in plain if row] == [
+        (row["user_input"], row["response"]) for row in rows
+    ]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.sampled_from(["rows.jsonl", "rows.json", "rows.csv", "rows.json.gz"]), st.binary() | TEXT.map(str.encode))
+def test_whatever_a_file_holds_is_rows_or_an_error_that_names_it(tmp_path: Path, name: str, data: bytes) -> None:
+    """Nothing but a DatasetError gets out, and every row has a sample or an error."""
+    (tmp_path / name).write_bytes(data)
+    try:
+        rows = read_dataset(name, base=tmp_path)
+    except DatasetError as error:
+        assert error.file == str(tmp_path / name)  # noqa: PT017 - either outcome is right
+    else:
+        assert all((row.sample is None) != (row.error is None) for row in rows)

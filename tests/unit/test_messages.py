@@ -1,0 +1,184 @@
+"""Conversations in the forms in which libraries write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from openai.types.chat import ChatCompletionMessage
+
+from pytest_ragmetrics import Sample
+from pytest_ragmetrics.messages import Message, ToolCall, read_messages, read_tool_calls
+
+CALL = ToolCall(name="weather", arguments={"city": "Oslo", "days": 2})
+TALK = (
+    Message(role="system", text="Be brief."),
+    Message(role="user", text="Rain in Oslo?"),
+    Message(role="assistant", text="I look.", tool_calls=(CALL,)),
+    Message(role="tool", text="Dry."),
+    Message(role="assistant", text="No rain."),
+)
+ARGUMENTS = '{"city": "Oslo", "days": 2}'
+
+CHAT = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": [{"type": "text", "text": "Rain in Oslo?"}, {"type": "image_url", "image_url": {}}]},
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "tool_calls": [{"id": "1", "type": "function", "function": {"name": "weather", "arguments": ARGUMENTS}}],
+    },
+    {"role": "tool", "tool_call_id": "1", "content": "Dry."},
+    {"role": "assistant", "content": "No rain.", "tool_calls": None},
+]
+OLD_CHAT = [
+    *CHAT[:2],
+    {"role": "assistant", "content": "I look.", "function_call": {"name": "weather", "arguments": ARGUMENTS}},
+    {"role": "function", "name": "weather", "content": "Dry."},
+    CHAT[4],
+]
+RESPONSES = [
+    {"role": "developer", "content": "Be brief."},
+    {"role": "user", "content": [{"type": "input_text", "text": "Rain in Oslo?"}]},
+    {"type": "reasoning", "summary": []},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
+    {"type": "function_call", "call_id": "1", "name": "weather", "arguments": ARGUMENTS},
+    {"type": "function_call_output", "call_id": "1", "output": "Dry."},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "No rain."}]},
+]
+ANTHROPIC: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Rain in Oslo?"},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "I look."},
+            {"type": "tool_use", "id": "1", "name": "weather", "input": {"city": "Oslo", "days": 2}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "Dry."}]}],
+    },
+    {"role": "assistant", "content": [{"type": "text", "text": "No rain."}]},
+]
+
+
+@dataclass
+class Called:
+    """A call of a tool as Ragas has it."""
+
+    name: str
+    args: dict[str, Any]
+
+
+@dataclass
+class Spoken:
+    """A message as Ragas and LangChain have it."""
+
+    content: Any
+    type: str
+    tool_calls: list[Any] | None = field(default=None)
+
+
+OBJECTS = [
+    Spoken("Be brief.", "system"),
+    Spoken("Rain in Oslo?", "human"),
+    Spoken("I look.", "ai", [Called("weather", {"city": "Oslo", "days": 2})]),
+    Spoken("Dry.", "tool"),
+    Spoken("No rain.", "ai"),
+]
+# LangChain keeps the blocks of Anthropic beside the list that it has made of them.
+BOTH = [*OBJECTS[:2], Spoken(ANTHROPIC[2]["content"], "ai", OBJECTS[2].tool_calls), *OBJECTS[3:]]
+
+
+@pytest.mark.parametrize(
+    "conversation", [CHAT, OLD_CHAT, ANTHROPIC, OBJECTS, BOTH, tuple(CHAT), [*CHAT[:2], *OBJECTS[2:]]]
+)
+def test_every_form_reads_the_same(conversation: Any) -> None:
+    """Roles, texts and calls; images are left out, what a tool returned is no word of the user's."""
+    assert read_messages(conversation) == TALK
+
+
+def test_items_of_the_responses_api() -> None:
+    """There a call is an item of its own; reasoning is none."""
+    said, called = (Message(role="assistant", text="I look."), Message(role="assistant", tool_calls=(CALL,)))
+    assert read_messages(RESPONSES) == (*TALK[:2], said, called, *TALK[3:])
+
+
+def test_messages_of_the_sdk() -> None:
+    """The objects that a client returns, and what they dump."""
+    message = ChatCompletionMessage.model_validate(CHAT[2])
+    assert read_messages([message]) == read_messages([message.model_dump()]) == TALK[2:3]
+
+
+@pytest.mark.parametrize("conversation", [[], ()])
+def test_no_messages(conversation: Any) -> None:
+    """An empty conversation is one."""
+    assert read_messages(conversation) == ()
+
+
+@pytest.mark.parametrize(
+    ("conversation", "error", "message"),
+    [
+        ("Hello", TypeError, "messages must be a list of messages, not str"),
+        ({"role": "user"}, TypeError, "messages must be a list of messages, not dict"),
+        (None, TypeError, "not NoneType"),
+        (["Hello"], TypeError, r"messages\[0\] is of type str: give a message with role and content"),
+        ([CHAT[0], {"content": "Hi"}], TypeError, r"messages\[1\] has no role"),
+        ([{"type": ["x"], "content": "Hi"}], TypeError, r"messages\[0\] has no role"),
+        ([{"role": "assistant", "tool_calls": [{}]}], TypeError, r"messages\[0\].tool_calls\[0\] has no name"),
+        (
+            [{"type": "function_call", "name": "f", "arguments": "{"}],
+            ValueError,
+            r"messages\[0\]: the arguments are not JSON: '{'",
+        ),
+        ([{"type": "function_call", "name": "f", "arguments": "[1]"}], ValueError, "must be a JSON object, not list"),
+        (
+            [{"type": "function_call", "name": "f", "arguments": "[" * 100_000}],
+            ValueError,
+            "the arguments are not JSON",
+        ),
+    ],
+)
+def test_what_is_no_conversation(conversation: Any, error: type[Exception], message: str) -> None:
+    """The error names the message."""
+    with pytest.raises(error, match=message):
+        read_messages(conversation)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ({"name": "stop"}, {}),
+        ({"name": "stop", "arguments": ""}, {}),
+        ({"name": "stop", "arguments": None}, {}),
+        ({"name": "stop", "arguments": "null"}, {}),
+        ({"name": "stop", "input_parameters": {"now": True}}, {"now": True}),
+        (Called("stop", {"now": True}), {"now": True}),
+        ({"type": "custom_tool_call", "name": "stop", "input": "at once"}, {"input": "at once"}),
+        ({"type": "custom", "custom": {"name": "stop", "input": "at once"}}, {"input": "at once"}),
+    ],
+)
+def test_a_call_in_every_form(call: Any, expected: dict[str, Any]) -> None:
+    """Arguments are a mapping, empty where there are none."""
+    assert read_tool_calls([call]) == (ToolCall(name="stop", arguments=expected),)
+
+
+@pytest.mark.parametrize("calls", ["stop", {"name": "stop"}, 7])
+def test_what_is_no_list_of_calls(calls: Any) -> None:
+    """One call is not a list of them."""
+    with pytest.raises(TypeError, match="expected must be a list of tool calls"):
+        read_tool_calls(calls, name="expected")
+
+
+@pytest.mark.parametrize("name", ["user_input", "question", "input"])
+def test_a_conversation_in_a_row(name: str) -> None:
+    """It is kept whole in the metadata, and the user's last words are the question."""
+    sample = Sample.from_mapping({name: [*CHAT, {"role": "user", "content": "Sure?"}], "reference": "Dry."})
+    assert sample.user_input == "Sure?"
+    assert sample.metadata["messages"][:5] == CHAT
+    assert Sample.from_mapping({name: []}).user_input is None
+    with pytest.raises(TypeError, match=r"user_input\[0\] is of type int"):
+        Sample.from_mapping({name: [7]})
