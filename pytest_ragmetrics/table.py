@@ -12,12 +12,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragmetrics.compared import Column, Entry, TableComparison, compare_columns, key_of
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from pytest_ragmetrics.calibration.correction import HasRates
+    from pytest_ragmetrics.calibration.rates import JudgeRates
+    from pytest_ragmetrics.stats.intervals import Interval
 
 # Spreadsheets run what begins like this, some also in full width.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -47,11 +52,16 @@ class Stats:
 class Evaluation:
     """The rows in the order of the samples; ``metrics`` are the names of the columns.
 
+    ``better`` names the metrics whose lower scores are the better ones, and may name the others; ``scales`` the lowest
+    and the highest score where they are known.
+
     What takes the name of a metric raises ``KeyError`` for one that was not evaluated.
     """
 
     metrics: tuple[str, ...]
     rows: tuple[Row, ...]
+    better: Mapping[str, Direction] = field(default_factory=dict)
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def scores(self, metric: str) -> list[float | None]:
         """Return the scores of a metric in the order of the rows, ``None`` where there is none."""
@@ -75,32 +85,143 @@ class Evaluation:
             raise UnscoredError(msg)
         return fmean(known)
 
+    def corrected_mean(
+        self,
+        metric: str,
+        *,
+        tpr: Interval | float | None = None,
+        tnr: Interval | float | None = None,
+        calibration: HasRates | JudgeRates | str | Path | None = None,
+        threshold: float | None = None,
+        confidence: float = 0.95,
+        skip_unscored: bool = False,
+    ) -> Interval:
+        """Return the share of answers that people would find good, as far as the judge's errors are known.
+
+        ``calibration`` is what :func:`rag_calibrated` returned or ``ragmetrics calibrate --json`` wrote; or ``tpr`` and
+        ``tnr`` say how often a judge is right about good and bad answers at a ``threshold`` (Rogan and Gladen 1978).
+        With neither, rows with a human label in ``metadata["label"]``, a part chosen by chance, correct the mean score,
+        or with a ``threshold`` the rate that passes (prediction-powered inference, Angelopoulos et al. 2023).
+
+        The interval holds what is unknown of the judge and of the samples; those with a ``metadata["cluster"]`` in
+        common count as dependent. Raises ``ValueError`` where nothing is known of the judge, it is no better than
+        chance, or the calibration is one of another judge, metric or threshold; ``UnscoredError`` as :meth:`mean`;
+        and ``RagMetricsError`` for a file or a label that cannot be read.
+
+        >>> results = [MetricResult(score, metric="brevity") for score in [1.0] * 8 + [0.0] * 2]
+        >>> rows = tuple(Row(sample=Sample(), results={"brevity": result}) for result in results)
+        >>> table = Evaluation(metrics=("brevity",), rows=rows)
+        >>> round(table.corrected_mean("brevity", tpr=0.9, tnr=0.7, threshold=0.5).estimate, 3)
+        0.833
+        """
+        from pytest_ragmetrics.calibration.correction import corrected_mean
+
+        self._check(metric)
+        return corrected_mean(
+            self,
+            metric,
+            tpr=tpr,
+            tnr=tnr,
+            calibration=calibration,
+            threshold=threshold,
+            confidence=confidence,
+            skip_unscored=skip_unscored,
+        )
+
     def stats(self) -> dict[str, Stats]:
         """Return the figures of every metric, by name."""
         return {metric: self._stats_of(metric) for metric in self.metrics}
 
-    def worst(self, n: int = 10, *, metric: str | None = None) -> tuple[Row, ...]:
-        """Return the ``n`` rows with the lowest score, of one metric or on average; unscored rows come first."""
-        names = (metric,) if metric is not None else self.metrics
-        for name in names:
-            self._check(name)
+    def better_of(self, metric: str) -> Direction:
+        """Return which scores of a metric are the good ones."""
+        self._check(metric)
+        return self.better.get(metric, "higher")
 
-        def badness(row: Row) -> tuple[bool, float]:
-            scores = [row.results[name].value for name in names if name in row.results]
+    def worst(self, n: int = 10, *, metric: str | None = None) -> tuple[Row, ...]:
+        """Return the ``n`` rows with the worst score, of one metric or on average; unscored rows come first.
+
+        The worst is the lowest, or the highest of a metric whose lower scores are better; on average these count from
+        the top of their scale.
+        """
+        names = (metric,) if metric is not None else self.metrics
+        signs = {name: -1.0 if self.better_of(name) == "lower" else 1.0 for name in names}
+        tops = {name: sum(self.scales.get(name, (0.0, 1.0))) if signs[name] < 0 else 0.0 for name in names}
+
+        def goodness(row: Row) -> tuple[bool, float]:
+            scores = [tops[name] + signs[name] * row.results[name].value for name in names if name in row.results]
             return len(scores) == len(names), fmean(scores) if scores else -math.inf
 
-        return tuple(sorted(self.rows, key=badness)[:n])
+        return tuple(sorted(self.rows, key=goodness)[:n])
 
-    def failures(self, min: float | Mapping[str, float]) -> tuple[Row, ...]:  # noqa: A002 - as the helpers call it
-        """Return the rows with a score below ``min``, one for all metrics or one by name, or without a score."""
-        bounds = min if isinstance(min, Mapping) else dict.fromkeys(self.metrics, min)
-        for metric in bounds:
-            self._check(metric)
-        return tuple(
-            row
-            for row in self.rows
-            if any(name not in row.results or row.results[name].value < bound for name, bound in bounds.items())
+    def failures(
+        self,
+        min: float | Mapping[str, float] | None = None,  # noqa: A002 - as the helpers call it
+        *,
+        max: float | Mapping[str, float] | None = None,  # noqa: A002
+    ) -> tuple[Row, ...]:
+        """Return the rows with a score below ``min`` or above ``max``, or without a score that one of them is for.
+
+        A number is for every metric of its direction, ``min`` for those whose higher scores are better and ``max`` for
+        the others; a mapping is by name. Raises ``ValueError`` when neither is given.
+        """
+        if min is None and max is None:
+            msg = "give min= or max=, the score to hold the rows against"
+            raise ValueError(msg)
+        least, most = self._bounds(min, "higher"), self._bounds(max, "lower")
+
+        def fails(row: Row) -> bool:
+            return (
+                any(name not in row.results for name in (*least, *most))
+                or any(row.results[name].value < bound for name, bound in least.items())
+                or any(row.results[name].value > bound for name, bound in most.items())
+            )
+
+        return tuple(row for row in self.rows if fails(row))
+
+    def compare(self, other: Evaluation, *, confidence: float = 0.95) -> TableComparison:
+        """Return what changed from ``other``, an earlier table, to this one, for every metric that both have.
+
+        Rows are paired by the id of their sample, else by its question, else by its content; rows that only one table
+        has and rows without a score are listed, not dropped. Raises ``ValueError`` naming an id that stands twice in
+        one table, and where different judges scored the same row.
+
+        >>> def table(**scores):
+        ...     rows = [Row(sample=Sample(id=name), results={"brevity": MetricResult(score, metric="brevity")})
+        ...             for name, score in scores.items()]
+        ...     return Evaluation(metrics=("brevity",), rows=tuple(rows))
+        >>> print(table(a=1.0, b=0.5, c=1.0).compare(table(c=0.5, b=0.5, a=1.0)))
+        brevity 0.67 -> 0.83: +0.167 (95 % interval -0.55..+0.88, n=3, t test p=0.423, sign flips p=1.000)
+          regressed: 0
+          improved: 1
+            +0.50  0.50 -> 1.00  c
+          unchanged: 2
+        """
+        common = [metric for metric in self.metrics if metric in other.metrics]
+        return TableComparison(
+            metrics={
+                metric: compare_columns(self.column(metric), other.column(metric), confidence=confidence)
+                for metric in common
+            },
+            only_here=tuple(metric for metric in self.metrics if metric not in common),
+            only_there=tuple(metric for metric in other.metrics if metric not in common),
         )
+
+    def column(self, metric: str) -> Column:
+        """Return the scores of a metric by the key of their sample; raise ``ValueError`` for two rows of one key."""
+        better = self.better_of(metric)
+        entries: dict[str, Entry] = {}
+        for row in self.rows:
+            key = key_of(row.sample)
+            if key in entries:
+                msg = f"two rows have the {'id' if row.sample.id else 'content'} {key!r}; give each sample its own id"
+                raise ValueError(msg)
+            result = row.results.get(metric)
+            entries[key] = Entry(
+                score=None if result is None else result.value,
+                judge=None if result is None else result.judge,
+                cluster=cluster_of(row.sample),
+            )
+        return Column(metric=metric, better=better, entries=entries)
 
     def to_json(self, file: str | Path | None = None) -> str:
         """Return the table as JSON text, and write it to a file if one is named.
@@ -112,11 +233,14 @@ class Evaluation:
                 "sample": _plain(row.sample.to_mapping()),
                 "scores": {name: result.value for name, result in row.results.items()},
                 "reasons": {name: result.reason for name, result in row.results.items()},
+                "judges": {name: result.judge for name, result in row.results.items()},
                 "unscored": dict(row.unscored),
             }
             for row in self.rows
         ]
-        text = json.dumps({"metrics": self.metrics, "rows": rows}, indent=1, ensure_ascii=False, allow_nan=False)
+        better = {metric: self.better_of(metric) for metric in self.metrics}
+        table = {"metrics": self.metrics, "better": better, "rows": rows}
+        text = json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False)
         return _written(f"{text}\n", file)
 
     def to_csv(self, file: str | Path | None = None) -> str:
@@ -153,10 +277,34 @@ class Evaluation:
             max=max(known, default=None),
         )
 
+    def _bounds(self, bound: float | Mapping[str, float] | None, direction: Direction) -> Mapping[str, float]:
+        if bound is None:
+            return {}
+        if not isinstance(bound, Mapping):
+            bounds = {metric: bound for metric in self.metrics if self.better_of(metric) == direction}
+            if not bounds:
+                other = "max" if direction == "higher" else "min"
+                msg = f"there is no metric whose {direction} scores are better; give {other}="
+                raise ValueError(msg)
+            return bounds
+        for metric in bound:
+            self._check(metric)
+        return bound
+
     def _check(self, metric: str) -> None:
         if metric not in self.metrics:
             msg = f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}"
             raise KeyError(msg)
+
+
+def cluster_of(sample: Sample) -> str | None:
+    """Return the cluster that ``metadata["cluster"]`` puts a sample into, if it does.
+
+    >>> cluster_of(Sample(metadata={"cluster": "manual.pdf"}))
+    "'manual.pdf'"
+    """
+    cluster = sample.metadata.get("cluster")
+    return None if cluster is None else repr(cluster)
 
 
 def _plain(value: Any) -> Any:

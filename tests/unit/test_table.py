@@ -13,11 +13,25 @@ from pathlib import Path
 import pytest
 
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.evaluation import evaluate
+from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.table import Evaluation, Row, Stats
 
 METRICS = ("faithfulness", "relevance")
+
+
+class Verbosity(Metric):
+    """The number of words."""
+
+    name = "verbosity"
+    scale = (0.0, 100.0)
+    better = "lower"
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Count them."""
+        return MetricResult(len((sample.response or "").split()), metric=self.name)
 
 
 def row(name: str, *, unscored: Mapping[str, str] | None = None, **scores: float) -> Row:
@@ -89,6 +103,51 @@ def test_failures_are_below_a_bound_or_unscored(table: Evaluation) -> None:
     assert ids(table.failures({"faithfulness": 0.5})) == "c"
 
 
+def harms() -> Evaluation:
+    """Return rows of a metric whose lower scores are better beside one whose higher scores are."""
+    rows = (
+        row("a", harm=0.0, relevance=0.5),
+        row("b", harm=0.9, relevance=1.0),
+        row("c", harm=0.5, relevance=0.9),
+        row("d", relevance=1.0, unscored={"harm": "refused"}),
+    )
+    return Evaluation(metrics=("harm", "relevance"), rows=rows, better={"harm": "lower"}, scales={"harm": (0.0, 1.0)})
+
+
+def test_the_worst_is_the_highest_where_lower_is_better() -> None:
+    """On average a score counts by its distance from the bad end."""
+    assert ids(harms().worst(metric="harm")) == "dbca"
+    assert ids(harms().worst(metric="relevance")) == "acbd"
+    assert ids(harms().worst(2)) == "db"
+    assert harms().better_of("harm") == "lower"
+
+
+def test_failures_are_above_a_bound_where_lower_is_better() -> None:
+    """A number is for the metrics of its direction, a name for any."""
+    assert ids(harms().failures(max=0.5)) == "bd"
+    assert ids(harms().failures(0.9)) == "a"
+    assert ids(harms().failures(0.9, max=0.5)) == "abd"
+    assert ids(harms().failures({"harm": 0.6})) == "acd"
+    assert ids(harms().failures(max={"relevance": 0.9})) == "bd"
+
+
+def test_failures_need_a_bound_that_is_for_some_metric(table: Evaluation) -> None:
+    """Else every row would pass in silence."""
+    with pytest.raises(ValueError, match="give min= or max="):
+        table.failures()
+    with pytest.raises(ValueError, match="there is no metric whose lower scores are better; give min="):
+        table.failures(max=0.5)
+    with pytest.raises(ValueError, match="there is no metric whose higher scores are better; give max="):
+        Evaluation(metrics=("harm",), rows=(), better={"harm": "lower"}).failures(0.5)
+
+
+def test_evaluating_keeps_which_scores_are_better() -> None:
+    """Of every metric, with its scale."""
+    table = evaluate([{"response": "Moss.", "contexts": []}], ["quoted_spans_alignment", Verbosity()])
+    assert table.better == {"quoted_spans_alignment": "higher", "verbosity": "lower"}
+    assert table.scales == {"quoted_spans_alignment": (0.0, 1.0), "verbosity": (0.0, 100.0)}
+
+
 def test_looking_for_failures_leaves_no_mark(table: Evaluation) -> None:
     """A result remembers the threshold of a test, and this is none."""
     table.failures(0.9)
@@ -110,10 +169,12 @@ def test_json_says_all_of_it(table: Evaluation) -> None:
     """Scores with their reasons, and the reasons for those that are missing."""
     read = json.loads(table.to_json())
     assert read["metrics"] == ["faithfulness", "relevance"]
+    assert read["better"] == {"faithfulness": "higher", "relevance": "higher"}
     assert read["rows"][2] == {
         "sample": {"id": "c", "response": "Answer c."},
         "scores": {"relevance": 1.0},
         "reasons": {"relevance": "1.0"},
+        "judges": {"relevance": None},
         "unscored": {"faithfulness": "no claims"},
     }
 

@@ -1,0 +1,148 @@
+"""How a set of scores stands against a bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_ragmetrics.result import Direction
+from pytest_ragmetrics.stats.intervals import Decision, Interval, mean_interval, rate_interval, shape_of, verdict
+from pytest_ragmetrics.stats.power import samples_to_settle
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoredRow:
+    """One score of a set with the name of its row, and what explains it."""
+
+    name: str
+    score: float
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """A figure over ``n`` scores of a metric, held against a bound.
+
+    ``value`` is their mean, or the rate of them that ``reached`` ``score_bound``. ``better`` says which side of
+    ``bound`` is the good one for the value, ``score_better`` the same of a single score. Where a confidence was asked
+    for there is an ``interval``, whose bad end decides, and ``more`` says how many further samples would settle an
+    inconclusive outcome (``None``: no number would). ``unscored`` rows were left out.
+    """
+
+    metric: str
+    statistic: Literal["mean", "rate"]
+    value: float
+    bound: float
+    better: Direction
+    outcome: Decision
+    n: int
+    unscored: int = 0
+    interval: Interval | None = None
+    more: int | None = None
+    score_bound: float | None = None
+    score_better: Direction = "higher"
+    reached: int | None = None
+
+
+def mean_standing(
+    scores: Sequence[float],
+    bound: float,
+    *,
+    metric: str = "score",
+    better: Direction = "higher",
+    confidence: float | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+    unscored: int = 0,
+) -> Standing:
+    """Return how the mean of scores stands against a bound, by itself or by its interval.
+
+    Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
+
+    >>> mean_standing([0.9, 0.8, 1.0, 0.7], 0.8, confidence=0.95).outcome
+    'inconclusive'
+    """
+    values = [float(score) for score in scores]
+    interval, more = None, None
+    if confidence is not None:
+        interval = mean_interval(values, confidence=confidence, clusters=clusters, method="auto", bounds=bounds)
+        more = samples_to_settle(
+            values, bound, confidence=confidence, clusters=clusters, shape=shape_of(values, bounds), bounds=bounds
+        )
+    value = _mean(values)
+    return Standing(
+        metric=metric,
+        statistic="mean",
+        value=value,
+        bound=bound,
+        better=better,
+        outcome=_outcome(value, interval, bound, better),
+        n=len(values),
+        unscored=unscored,
+        interval=interval,
+        more=more,
+    )
+
+
+def rate_standing(
+    scores: Sequence[float],
+    score_bound: float,
+    bound: float,
+    *,
+    metric: str = "score",
+    score_better: Direction = "higher",
+    confidence: float | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    unscored: int = 0,
+) -> Standing:
+    """Return how the rate of scores that reach ``score_bound`` stands against the rate ``bound``.
+
+    Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.rate_interval` does.
+
+    >>> standing = rate_standing([0.9, 0.8, 1.0, 0.7], 0.8, 0.9)
+    >>> standing.value, standing.outcome
+    (0.75, 'failed')
+    """
+    flags = [reaches(float(score), score_bound, score_better) for score in scores]
+    interval, more = None, None
+    if confidence is not None:
+        interval = rate_interval(flags, confidence=confidence, clusters=clusters)
+        more = samples_to_settle(
+            [float(flag) for flag in flags], bound, confidence=confidence, clusters=clusters, shape="rate"
+        )
+    value = _mean([float(flag) for flag in flags])
+    return Standing(
+        metric=metric,
+        statistic="rate",
+        value=value,
+        bound=bound,
+        better="higher",
+        outcome=_outcome(value, interval, bound, "higher"),
+        n=len(flags),
+        unscored=unscored,
+        interval=interval,
+        more=more,
+        score_bound=score_bound,
+        score_better=score_better,
+        reached=sum(flags),
+    )
+
+
+def reaches(score: float, bound: float, better: Direction) -> bool:
+    """Tell whether a score is on the good side of a bound, or on it."""
+    return score <= bound if better == "lower" else score >= bound
+
+
+def _mean(values: Sequence[float]) -> float:
+    if not values:
+        msg = "no scores, and a mean needs at least one"
+        raise ValueError(msg)
+    return math.fsum(values) / len(values)
+
+
+def _outcome(value: float, interval: Interval | None, bound: float, better: Direction) -> Decision:
+    if interval is not None:
+        return verdict(interval, bound, better)
+    return "passed" if reaches(value, bound, better) else "failed"

@@ -1,0 +1,146 @@
+"""The scores of an earlier run, read from the files that runs and tables write."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.baseline import read_baseline
+from pytest_ragmetrics.compared import Entry
+from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.report.documents import DocumentError, render_json
+from pytest_ragmetrics.report.records import Record, record_of
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.session import Scoring
+from pytest_ragmetrics.table import Evaluation, Row
+
+RUN = {"started": "2026-01-02T03:04:05+00:00", "duration": 1.0, "exit_status": 0, "python": "3.12", "pytest": "9"}
+
+
+def record(name: str, score: float | None, *, metric: str = "harmfulness") -> Record:
+    """Return what a run keeps of a scoring."""
+    outcome = UnscoredError("no") if score is None else MetricResult(score, metric=metric, judge="openai:small")
+    return record_of(Scoring(metric=metric, sample=Sample(id=name), outcome=outcome, better="lower"))
+
+
+def run_file(folder: Path, *tests: list[Record]) -> Path:
+    """Write the document of a run."""
+    rows = [
+        {
+            "id": f"test_it.py::test_{number}",
+            "file": "test_it.py",
+            "line": 1,
+            "outcome": "passed",
+            "duration": 0.1,
+            "attempts": 1,
+            "message": None,
+            "records": records,
+            "gate": None,
+        }
+        for number, records in enumerate(tests)
+    ]
+    document: Any = {"version": 1, "run": {**RUN, "ragmetrics": "1", "settings": {}, "notes": []}, "tests": rows}
+    file = folder / "run.json"
+    file.write_text(render_json(document), encoding="utf-8")
+    return file
+
+
+def test_the_file_of_a_run_is_read(tmp_path: Path) -> None:
+    """Scores of all its tests by metric and sample, with the judge and the direction."""
+    tests = [record("q1", 0.5), record("q2", None)], [record("q1", 1.0, metric="coherence")]
+    found = read_baseline(run_file(tmp_path, *tests))
+    harm = found.columns["harmfulness"]
+    assert harm.entries == {"q1": Entry(score=0.5, judge="openai:small"), "q2": Entry(score=None)}
+    assert (harm.metric, harm.better, harm.ambiguous) == ("harmfulness", "lower", frozenset())
+    assert found.columns["coherence"].entries == {"q1": Entry(score=1.0, judge="openai:small")}
+    assert found.source == tmp_path / "run.json"
+
+
+def test_a_sample_of_several_tests_stands_once(tmp_path: Path) -> None:
+    """With different scores it is ambiguous."""
+    same, different = [record("q1", 0.5), record("q2", 0.5)], [record("q1", 0.5), record("q2", 0.75)]
+    found = read_baseline(run_file(tmp_path, same, different)).columns["harmfulness"]
+    assert found.entries["q1"].score == 0.5
+    assert found.ambiguous == {"q2"}
+
+
+def test_the_file_of_a_table_is_read(tmp_path: Path) -> None:
+    """It gives the column that the table itself has, but for clusters."""
+    result = MetricResult(0.25, metric="harmfulness", judge="openai:small")
+    rows = (
+        Row(sample=Sample(user_input="Why?"), results={"harmfulness": result}),
+        Row(sample=Sample(id="q2"), unscored={"harmfulness": "refused"}),
+    )
+    table = Evaluation(metrics=("harmfulness",), rows=rows, better={"harmfulness": "lower"})
+    table.to_json(tmp_path / "table.json")
+    found = read_baseline(str(tmp_path / "table.json")).columns
+    assert found == {"harmfulness": table.column("harmfulness")}
+
+
+def test_tables_of_earlier_releases_are_read(tmp_path: Path) -> None:
+    """They name neither judges nor directions."""
+    file = tmp_path / "table.json"
+    file.write_text('\ufeff{"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "scores": {"a": 1}}]}', encoding="utf-8")
+    assert read_baseline(file).columns["a"].entries == {"q": Entry(score=1.0)}
+    assert read_baseline(file).columns["a"].better == "higher"
+
+
+def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:
+    """Every assertion of a suite asks for it."""
+    file = run_file(tmp_path, [record("q1", 0.5)])
+    first = read_baseline(file)
+    assert read_baseline(file) is first
+    run_file(tmp_path, [record("q1", 0.75)])
+    os.utime(file, ns=(1, 1))
+    assert read_baseline(file).columns["harmfulness"].entries["q1"].score == 0.75
+
+
+TABLE: dict[str, Any] = {"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "scores": {"a": 1.0}}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON: .* line 1 column 2"),
+        ('{"rows": NaN}', "not JSON: NaN is no JSON number"),
+        ("[" * 100_000, "not JSON"),
+        ("\xff\xfe", "neither the result of a run nor a table|not JSON"),
+        ("[1]", "neither the result of a run nor a table; give a file that --rag-json or Evaluation.to_json wrote"),
+        ('{"tests": []}', "it has no version"),
+        ('{"version": 99, "tests": []}', "version 99"),
+        (json.dumps({**TABLE, "rows": 1}), "rows must be a list, not 1"),
+        (json.dumps({**TABLE, "rows": [1]}), r"rows\[0\] must be an object, not 1"),
+        (json.dumps({**TABLE, "metrics": None}), "metrics must be a list, not null"),
+        (json.dumps({**TABLE, "better": {"a": "up"}}), "better.a must be 'higher' or 'lower', not \"up\""),
+        (json.dumps({**TABLE, "rows": [{"scores": {}}]}), r"rows\[0\].sample must be an object, not null"),
+        (
+            json.dumps({**TABLE, "rows": [{"sample": {}, "scores": {"a": True}}]}),
+            r"scores.a must be a number, not true",
+        ),
+        (
+            '{"metrics": ["a"], "rows": [{"sample": {}, "scores": {"a": 1' + "0" * 400 + "}}]}",
+            "scores.a must be a number",
+        ),
+        (json.dumps({**TABLE, "rows": [{"sample": {}, "scores": {}, "judges": {"a": 1}}]}), "judges.a must be a text"),
+    ],
+)
+def test_a_broken_file_is_named_with_the_place(tmp_path: Path, text: str, message: str) -> None:
+    """And with what to give instead."""
+    file = tmp_path / "broken.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(DocumentError, match=message) as raised:
+        read_baseline(file)
+    assert str(raised.value).startswith(f"{file}: ")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """So is a folder."""
+    with pytest.raises(RagMetricsError, match=r"none\.json: No such file"):
+        read_baseline(tmp_path / "none.json")
+    with pytest.raises(RagMetricsError, match=tmp_path.name):
+        read_baseline(tmp_path)

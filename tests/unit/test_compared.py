@@ -1,0 +1,201 @@
+"""Two runs compared row by row: paired by id, nothing misaligned, nothing dropped in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.compared import Column, Entry, compare_columns, key_of, sample_key, whole_clusters
+from pytest_ragmetrics.result import Direction, MetricResult
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.stats.comparison import paired_difference
+from pytest_ragmetrics.table import Evaluation, Row
+
+BEFORE = {"a": 0.5, "b": 1.0, "c": 0.75, "d": None, "e": 0.25, "gone": 1.0}
+AFTER = {"e": 0.5, "d": 0.5, "c": 0.75, "b": 0.25, "a": None, "new": 0.0}
+
+
+def column(
+    scores: Mapping[str, float | None],
+    *,
+    better: Direction = "higher",
+    judge: str | None = None,
+    **fields: frozenset[str],
+) -> Column:
+    """Return the scores of faithfulness."""
+    entries = {name: Entry(score=score, judge=judge) for name, score in scores.items()}
+    return Column(metric="faithfulness", better=better, entries=entries, **fields)
+
+
+def table(
+    scores: Mapping[str, float | None], *, better: Direction = "higher", judge: str | None = None, cluster: str = ""
+) -> Evaluation:
+    """Return the same as a table; ``cluster`` has a letter for each row."""
+    clusters = [{"cluster": name} for name in cluster] or [{}] * len(scores)
+    rows = [
+        Row(
+            sample=Sample(id=name, metadata=metadata),
+            results={} if score is None else {"faithfulness": MetricResult(score, metric="faithfulness", judge=judge)},
+            unscored={"faithfulness": "no claims"} if score is None else {},
+        )
+        for (name, score), metadata in zip(scores.items(), clusters, strict=True)
+    ]
+    return Evaluation(metrics=("faithfulness",), rows=tuple(rows), better={"faithfulness": better})
+
+
+def test_rows_are_paired_by_id() -> None:
+    """Whatever their order, and whichever are missing on either side or have no score there."""
+    found = compare_columns(column(AFTER), column(BEFORE))
+    assert [(row.id, row.before, row.after) for row in found.rows] == [
+        ("b", 1.0, 0.25),
+        ("c", 0.75, 0.75),
+        ("e", 0.25, 0.5),
+    ]
+    assert found.difference == paired_difference([1.0, 0.75, 0.25], [0.25, 0.75, 0.5])
+    assert (found.only_here, found.only_there) == (("new",), ("gone",))
+    assert (found.unscored_here, found.unscored_there) == (("a",), ("d",))
+
+
+def test_changes_are_sorted_by_their_size() -> None:
+    """Regressed, improved, and the same; which is which depends on the metric."""
+    before, after = dict.fromkeys("abcde", 0.5), {"a": 0.4, "b": 0.9, "c": 0.1, "d": 0.5, "e": 0.5 + 1e-12}
+    found = compare_columns(column(after), column(before))
+    assert [row.id for row in found.regressed] == ["c", "a"]
+    assert [row.id for row in found.improved] == ["b"]
+    assert [row.id for row in found.unchanged] == ["d", "e"]
+    turned = compare_columns(column(after, better="lower"), column(before, better="lower"))
+    assert [row.id for row in turned.regressed] == ["b"]
+    assert [row.id for row in turned.improved] == ["c", "a"]
+
+
+def test_different_judges_are_not_compared() -> None:
+    """Both are named; one that is not known may be any."""
+    here, there = column(AFTER, judge="local (heuristic)"), column(BEFORE, judge="openai:small")
+    with pytest.raises(ValueError, match=r"of 'local \(heuristic\)', those before of 'openai:small'"):
+        compare_columns(here, there)
+    assert compare_columns(here, column(BEFORE)).judges == ("local (heuristic)",)
+    assert compare_columns(here, column({"elsewhere": 1.0}, judge="openai:small")).rows == ()
+
+
+def test_directions_must_agree() -> None:
+    """Else a regression would pass for an improvement."""
+    with pytest.raises(ValueError, match="higher scores are better here, lower ones there"):
+        compare_columns(column(AFTER), column(BEFORE, better="lower"))
+
+
+def test_a_key_of_several_scores_is_not_paired() -> None:
+    """It is named, where it would be paired."""
+    there = column(BEFORE, ambiguous=frozenset({"b", "gone"}))
+    with pytest.raises(ValueError, match="faithfulness: 'b' has several different scores in one run"):
+        compare_columns(column(AFTER), there)
+    assert compare_columns(column({"c": 1.0}), there).rows[0].before == 0.75
+
+
+def test_samples_without_an_id_are_known_by_their_question_or_content() -> None:
+    """An answer changes from run to run."""
+    assert sample_key({"id": " ", "user_input": "Why?"}) == "Why?"
+    first, second = sample_key({"response": "Moss."}), sample_key({"response": "Fern."})
+    assert first != second
+    assert first == sample_key({"response": "Moss."})
+    assert key_of(Sample(response="Moss.")) == first
+    assert key_of(Sample(id="", user_input="Why?", response="So.")) == "Why?"
+    assert sample_key({"metadata": {"when": object, "\ud800": 1}}).startswith("row-")
+
+
+def test_a_row_without_a_cluster_is_its_own() -> None:
+    """And without any there are none."""
+    assert whole_clusters([None, None]) is None
+    assert whole_clusters([None, "a", None]) == [("row", 0), ("cluster", "a"), ("row", 2)]
+
+
+def test_tables_are_compared_metric_by_metric() -> None:
+    """What only one of them has is listed."""
+    here = Evaluation(metrics=("faithfulness", "relevance"), rows=table(AFTER).rows)
+    there = Evaluation(metrics=("faithfulness", "coherence"), rows=table(BEFORE).rows)
+    found = here.compare(there, confidence=0.9)
+    assert found["faithfulness"] == compare_columns(
+        here.column("faithfulness"), there.column("faithfulness"), confidence=0.9
+    )
+    assert (found.only_here, found.only_there) == (("relevance",), ("coherence",))
+    assert str(found).endswith("only evaluated here: relevance\nonly evaluated there: coherence")
+    with pytest.raises(KeyError, match="'relevance' was not compared; there are faithfulness"):
+        found["relevance"]
+
+
+def test_an_id_that_stands_twice_is_an_error() -> None:
+    """Which names it; the same question without ids is one too."""
+    twice = Evaluation(metrics=("faithfulness",), rows=(Row(sample=Sample(id="q1")), Row(sample=Sample(id="q1"))))
+    with pytest.raises(ValueError, match="two rows have the id 'q1'; give each sample its own id"):
+        twice.compare(table({"q1": 1.0}))
+    rows = tuple(Row(sample=Sample(user_input="Why?", response=text)) for text in ("So.", "Thus."))
+    with pytest.raises(ValueError, match=r"two rows have the content 'Why\?'; give each sample its own id"):
+        table({"q1": 1.0}).compare(Evaluation(metrics=("faithfulness",), rows=rows))
+
+
+def test_rows_of_a_cluster_count_as_dependent() -> None:
+    """As the samples of the newer table name it."""
+    before = dict.fromkeys("abcdef", 0.5)
+    after = dict(zip("abcdef", (0.6, 0.6, 0.4, 0.4, 0.7, 0.7), strict=True))
+    alone = table(after).compare(table(before))["faithfulness"].difference
+    together = table(after, cluster="xxyyzz").compare(table(before))["faithfulness"].difference
+    assert alone is not None
+    assert together is not None
+    assert together.interval.half_width > 1.5 * alone.interval.half_width
+
+
+def test_a_comparison_prints_all_of_it() -> None:
+    """Figures first, then the rows, the largest change first, and every row that was not compared."""
+    assert str(table(AFTER, judge="openai:small").compare(table(BEFORE, judge="openai:small"))) == (
+        "faithfulness 0.67 -> 0.50: -0.167 (95 % interval -1.00..+1.00, n=3, t test p=0.635, sign flips p=1.000)\n"
+        "  judge: openai:small\n"
+        "  regressed: 1\n"
+        "    -0.75  1.00 -> 0.25  b\n"
+        "  improved: 1\n"
+        "    +0.25  0.25 -> 0.50  e\n"
+        "  unchanged: 1\n"
+        "  only here: 1 (new)\n"
+        "  only there: 1 (gone)\n"
+        "  unscored here: 1 (a)\n"
+        "  unscored there: 1 (d)"
+    )
+
+
+def test_a_long_comparison_is_cut_short_and_safe_to_print() -> None:
+    """Ten of each; ids are shown as text and not obeyed."""
+    names = [f"q{number:02}" for number in range(30)]
+    here = table(
+        {**dict.fromkeys(names[:15], 0.0), **{f"new{number}\x1b[2J": 1.0 for number in range(12)}}, better="lower"
+    )
+    there = table(dict.fromkeys(names, 1.0), better="lower")
+    lines = str(here.compare(there)).splitlines()
+    assert lines[0].startswith("faithfulness (lower is better) 1.00 -> 0.00: -1.000 (95 % interval -1.00..-1.00, n=15,")
+    assert "McNemar p<0.001" in lines[0]
+    assert lines[1:3] == ["  regressed: 0", "  improved: 15"]
+    assert "    ... and 5 more" in lines
+    assert "  only here: 12 (new0[2J, new1[2J," in "\n".join(lines)
+    assert lines[-1].endswith("q24 and 5 more)")
+
+
+def test_nothing_in_common_is_said() -> None:
+    """There are no figures then."""
+    found = table({"a": 1.0}).compare(table({"b": 1.0}))["faithfulness"]
+    assert found.difference is None
+    assert str(found).startswith("faithfulness: no row has a score in both runs\n")
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdefgh"), st.none() | st.floats(0, 1)),
+    st.dictionaries(st.sampled_from("abcdefgh"), st.none() | st.floats(0, 1)),
+)
+def test_every_row_stands_in_just_one_place(here: dict[str, float | None], there: dict[str, float | None]) -> None:
+    """But those unscored on both sides, which stand in two."""
+    found = compare_columns(column(here), column(there))
+    changes = (*found.regressed, *found.improved, *found.unchanged)
+    assert sorted(row.id for row in changes) == [row.id for row in found.rows]
+    unscored = {*found.unscored_here, *found.unscored_there}
+    places = [*(row.id for row in changes), *unscored, *found.only_here, *found.only_there]
+    assert sorted(places) == sorted({*here, *there})
+    assert all((row.before, row.after) == (there[row.id], here[row.id]) for row in found.rows)

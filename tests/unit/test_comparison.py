@@ -1,0 +1,147 @@
+"""Two scores of the same rows: the figures against scipy and statsmodels, and the edges."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar
+
+from pytest_ragmetrics.stats.comparison import flip_p, mcnemar_p, paired_difference, paired_t_p
+
+PAIRS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12)
+
+
+def some_pairs(n: int, *, shift: float = 0.05, seed: int = 3) -> tuple[list[float], list[float]]:
+    """Return scores before and after, which have much in common."""
+    random = np.random.default_rng(seed)
+    before = random.beta(6, 2, n)
+    return before.tolist(), np.clip(before + random.normal(shift, 0.1, n), 0, 1).tolist()
+
+
+@pytest.mark.parametrize("n", [2, 5, 40])
+def test_the_paired_t_test_is_that_of_scipy(n: int) -> None:
+    """With its interval, which excludes zero just when the p-value is below what the confidence leaves."""
+    before, after = some_pairs(n)
+    expected = stats.ttest_rel(after, before)
+    found = paired_difference(before, after, confidence=0.9)
+    interval = expected.confidence_interval(0.9)
+    assert found.t_p == pytest.approx(expected.pvalue, abs=1e-9)
+    assert (found.interval.low, found.interval.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
+    assert (found.before, found.after) == pytest.approx((np.mean(before), np.mean(after)))
+    assert found.n == n
+    assert (found.t_p is not None and found.t_p < 0.1) == (not found.interval.low <= 0 <= found.interval.high)
+
+
+@pytest.mark.parametrize("n", [1, 4, 9])
+def test_flips_of_few_signs_are_exact(n: int) -> None:
+    """As scipy finds them by trying all."""
+    before, after = some_pairs(n)
+    differences = np.subtract(after, before)
+    signs = itertools.product((1, -1), repeat=n)
+    expected = np.mean([abs((differences * sign).sum()) >= abs(differences.sum()) - 1e-12 for sign in signs])
+    assert flip_p(differences.tolist()) == pytest.approx(expected, abs=1e-12)
+    if n > 1:
+        exact = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf)
+        assert flip_p(differences.tolist()) == pytest.approx(exact.pvalue, abs=1e-9)
+
+
+def test_flips_of_many_signs_are_drawn() -> None:
+    """Close to the exact probability, the same for a seed, and never zero."""
+    differences = [0.04, -0.03, 0.1, 0.02, -0.06, 0.05, 0.08, -0.01, 0.07, 0.03] * 2
+    whole = stats.permutation_test(
+        (np.array(differences),), np.sum, permutation_type="samples", n_resamples=200_000, rng=np.random.default_rng(1)
+    )
+    assert flip_p(differences) == pytest.approx(whole.pvalue, abs=0.01)
+    assert flip_p(differences) == flip_p(differences)
+    assert flip_p([0.1] * 500, draws=99) == 1 / 100
+
+
+def test_signs_of_a_cluster_are_flipped_together() -> None:
+    """Copies of a difference make it no more certain."""
+    differences = [0.1, 0.2, -0.05, 0.3]
+    assert flip_p(differences * 3, clusters=[*range(4)] * 3) == flip_p(differences)
+    assert flip_p(differences * 3) < flip_p(differences)
+    once, thrice = paired_t_p(differences), paired_t_p(differences * 3, clusters=[*range(4)] * 3)
+    assert thrice == pytest.approx(once)
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(0, 0), (0, 1), (3, 3), (1, 9), (12, 4), (40, 80), (2000, 2100)])
+def test_mcnemar_s_test_is_that_of_statsmodels(gained: int, lost: int) -> None:
+    """The exact one, whatever the counts."""
+    expected = mcnemar([[5, gained], [lost, 5]], exact=True).pvalue if gained + lost else 1.0
+    assert mcnemar_p(gained, lost) == pytest.approx(expected, abs=1e-9)
+
+
+def test_counts_are_not_negative() -> None:
+    """Whoever subtracts the wrong way round hears of it."""
+    with pytest.raises(ValueError, match="gained and lost are counts, not -1 and 2"):
+        mcnemar_p(-1, 2)
+
+
+def test_passes_and_failures_are_compared_by_mcnemar_s_test() -> None:
+    """And scores in between are not, nor rows that depend on one another, which it does not know of."""
+    before, after = [1.0, 1.0, 0.0, 1.0, 1.0, 1.0], [0.0, 1.0, 1.0, 0.0, 0.0, 1.0]
+    assert paired_difference(before, after).mcnemar_p == mcnemar_p(1, 3)
+    assert paired_difference([0.5, 1.0], [1.0, 1.0]).mcnemar_p is None
+    assert paired_difference(before, after, clusters="aabbcc").mcnemar_p is None
+
+
+@pytest.mark.parametrize("change", [0.0, 0.25])
+def test_the_same_change_everywhere_is_that_change(change: float) -> None:
+    """Nothing of these rows is in doubt, least of all if nothing was changed."""
+    found = paired_difference([0.5, 0.25, 0.75], [0.5 + change, 0.25 + change, 0.75 + change])
+    assert (found.interval.low, found.interval.estimate, found.interval.high) == (change,) * 3
+    assert found.t_p is None
+    assert found.flip_p == (1.0 if change == 0 else 0.25)
+
+
+def test_one_pair_says_something_only_if_it_is_the_same() -> None:
+    """One that changed may be anything."""
+    same, other = paired_difference([0.5], [0.5]), paired_difference([0.5], [0.75])
+    assert (same.interval.low, same.interval.high) == (0.0, 0.0)
+    assert other.interval.low < -0.9
+    assert other.interval.high > 0.9
+    without_scale = paired_difference([5.0], [7.5], bounds=None).interval
+    assert (without_scale.low, without_scale.high) == (-math.inf, math.inf)
+    assert other.flip_p == 1.0
+
+
+def test_pairs_are_whole() -> None:
+    """And there are some."""
+    with pytest.raises(ValueError, match="1 scores before and 2 after; pairs need as many of both"):
+        paired_difference([0.5], [0.5, 0.6])
+    with pytest.raises(ValueError, match="no pairs, and a comparison needs at least one"):
+        paired_difference([], [])
+
+
+@given(PAIRS, st.randoms(use_true_random=False))
+def test_the_order_of_the_pairs_changes_nothing(pairs: list[tuple[float, float]], random: object) -> None:
+    """Not even the last digit of what decides."""
+    shuffled = sorted(pairs, key=lambda _: random.random())  # type: ignore[attr-defined]
+    found, expected = (paired_difference(*map(list, zip(*some, strict=True))) for some in (shuffled, pairs))
+    assert found == expected
+
+
+@given(PAIRS)
+def test_who_looks_back_sees_the_opposite(pairs: list[tuple[float, float]]) -> None:
+    """The p-values are the same, the difference has the other sign."""
+    before, after = (list(side) for side in zip(*pairs, strict=True))
+    there, back = paired_difference(before, after), paired_difference(after, before)
+    assert back.interval.estimate == pytest.approx(-there.interval.estimate)
+    assert back.interval.low == pytest.approx(-there.interval.high)
+    assert back.flip_p == there.flip_p
+    assert (back.t_p is None) == (there.t_p is None)
+
+
+def test_p_values_of_nothing_are_uniform() -> None:
+    """Where nothing changed but by chance, one in twenty is below 0.05, by either test."""
+    random = np.random.default_rng(2)
+    differences = random.normal(0, 0.1, (1_000, 12)).tolist()
+    for test in (paired_t_p, lambda some: flip_p(some, draws=500)):
+        assert np.mean([(test(some) or 0) < 0.05 for some in differences[:400]]) == pytest.approx(0.05, abs=0.025)

@@ -1,0 +1,124 @@
+"""How many samples settle what is open."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.power import TTestPower
+
+from pytest_ragmetrics.stats.intervals import mean_interval, rate_interval, shape_of, verdict, wilson_ends
+from pytest_ragmetrics.stats.power import samples_to_settle
+from pytest_ragmetrics.stats.quantiles import normal_quantile
+from pytest_ragmetrics.stats.standing import mean_standing, rate_standing
+
+SCORES = [0.9, 0.8, 1.0, 0.7, 0.85] * 4
+
+
+def test_that_many_more_like_them_settle_a_mean() -> None:
+    """And one less does not, but for what n - 1 makes of the spread of copies."""
+    more = samples_to_settle(SCORES, 0.83)
+    assert more is not None
+    enough = SCORES * ((20 + more) // 20 + 1)
+    assert verdict(mean_interval(enough), 0.83) == "passed"
+    assert verdict(mean_interval(SCORES * ((20 + more) // 20 - 1)), 0.83) == "inconclusive"
+
+
+def test_it_is_what_makes_a_t_test_significant_half_of_the_time() -> None:
+    """The mean stays where it is just as often as not, and statsmodels says the same."""
+    scores = np.random.default_rng(3).normal(0.8, 0.1, 30).tolist()
+    gap = float(np.mean(scores)) - 0.78
+    more = samples_to_settle(scores, 0.78, bounds=None)
+    assert more is not None
+    power = TTestPower().power(gap / np.std(scores, ddof=1), 30 + more, 0.05)
+    assert power == pytest.approx(0.5, abs=0.02)
+
+
+def test_that_many_more_like_them_settle_a_rate() -> None:
+    """By Wilson's interval of the same rate."""
+    more = samples_to_settle([1.0] * 18 + [0.0] * 2, 0.8, shape="rate")
+    assert more == 42
+    quantile = normal_quantile(0.975)
+    assert wilson_ends(0.9, 62, quantile)[0] >= 0.8 > wilson_ends(0.9, 61, quantile)[0]
+
+
+def test_scores_that_are_all_perfect_need_more_of_them() -> None:
+    """Alone, and in clusters, whose number counts."""
+    more = samples_to_settle([1.0] * 10, 0.9)
+    assert more == 26
+    assert verdict(mean_interval([1.0] * 36), 0.9) == "passed"
+    assert verdict(mean_interval([1.0] * 35), 0.9) == "inconclusive"
+    in_pairs = samples_to_settle([1.0] * 10, 0.9, clusters=[index // 2 for index in range(10)])
+    assert in_pairs == pytest.approx(2 * 26 + 10, abs=1)
+
+
+def test_paired_differences_are_settled_against_a_margin() -> None:
+    """Negative numbers have no scale."""
+    differences = [0.1, -0.1, 0.05, -0.08, 0.02, 0.0, 0.06, -0.02]
+    more = samples_to_settle(differences, -0.02, bounds=None)
+    assert more is not None
+    assert 20 < more < 60
+
+
+def test_what_is_settled_needs_no_more() -> None:
+    """On either side of the bound."""
+    assert samples_to_settle(SCORES, 0.5) == 0
+    assert samples_to_settle(SCORES, 0.95) == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "bound"), [([0.5, 1.0], 0.75), ([1.0] * 10, 1.0), ([0.8] * 5, 0.8), ([0.4, 0.6], 0.500001)]
+)
+def test_what_samples_cannot_settle_is_said(values: list[float], bound: float) -> None:
+    """The mean is on the bound, or so close that it would take a million."""
+    assert samples_to_settle(values, bound) is None
+
+
+def test_one_cluster_does_not_say_how_many_are_needed() -> None:
+    """It shows no spread between clusters."""
+    assert samples_to_settle([0.8, 0.9], 0.7, clusters=["a", "a"]) is None
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.5, 0.75, 1.0]), min_size=1, max_size=20),
+    st.sampled_from([0.3, 0.6, 0.9]),
+    st.integers(1, 4),
+)
+def test_more_are_needed_just_where_the_interval_is_inconclusive(values: list[float], bound: float, size: int) -> None:
+    """Whatever the scores, the clusters and the shape."""
+    clusters = [index // size for index in range(len(values))]
+    shape = shape_of(values, (0.0, 1.0))
+    interval = mean_interval(values, clusters=clusters, method="auto")
+    more = samples_to_settle(values, bound, clusters=clusters, shape=shape)
+    assert (more == 0) == (verdict(interval, bound) != "inconclusive")
+
+
+def test_a_standing_has_the_figures_of_a_report() -> None:
+    """Of a mean and of a rate, with an interval or without."""
+    mean = mean_standing(SCORES, 0.83, metric="faithfulness", confidence=0.95, unscored=2)
+    assert (mean.metric, mean.statistic, mean.outcome, mean.n, mean.unscored) == (
+        "faithfulness",
+        "mean",
+        "inconclusive",
+        20,
+        2,
+    )
+    assert mean.interval == mean_interval(SCORES, method="auto")
+    assert mean.more is not None
+    plain = mean_standing(SCORES, 0.83)
+    assert plain.value == pytest.approx(0.85)
+    assert (plain.outcome, plain.interval, plain.more) == ("passed", None, None)
+    assert mean_standing(SCORES, 0.83, better="lower").outcome == "failed"
+    rate = rate_standing(SCORES, 0.8, 0.9, confidence=0.95)
+    assert (rate.value, rate.reached, rate.score_bound, rate.outcome) == (0.8, 16, 0.8, "inconclusive")
+    assert rate.interval == rate_interval([score >= 0.8 for score in SCORES])
+    assert rate_standing(SCORES, 0.8, 0.4, score_better="lower").value == 0.4
+
+
+def test_nothing_stands_nowhere() -> None:
+    """Neither a mean nor a rate."""
+    with pytest.raises(ValueError, match="no scores, and a mean needs at least one"):
+        mean_standing([], 0.5)
+    with pytest.raises(ValueError, match="no scores, and a mean needs at least one"):
+        rate_standing([], 0.5, 0.5)

@@ -1,0 +1,422 @@
+"""A whole set held against a threshold: what passes, what fails, what is inconclusive, and what is said of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_ragmetrics import assert_mean, assert_not_worse, assert_pass_rate
+from pytest_ragmetrics.baseline import read_baseline
+from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.result import Direction, MetricResult
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.stats.intervals import mean_interval, rate_interval
+from pytest_ragmetrics.table import Evaluation, Row
+from tests.metrics.fake_session import FakeSession
+
+SCORES = [0.9, 0.8, 1.0, 0.7, 0.85] * 4
+
+
+def table(
+    scores: Iterable[float | None],
+    *,
+    judge: str | None = "openai:small",
+    clusters: Iterable[object] = (),
+    better: Direction = "higher",
+) -> Evaluation:
+    """Return rows q0, q1, ... with these scores of faithfulness."""
+    given, named = list(scores), list(clusters)
+    rows = []
+    for index, score in enumerate(given):
+        result = (
+            None if score is None else MetricResult(score, metric="faithfulness", judge=judge, reason=f"reason {index}")
+        )
+        rows.append(
+            Row(
+                sample=Sample(id=f"q{index}", metadata={"cluster": named[index]} if named else {}),
+                results={} if result is None else {"faithfulness": result},
+                unscored={"faithfulness": "no claims"} if result is None else {},
+            )
+        )
+    return Evaluation(metrics=("faithfulness",), rows=tuple(rows), better={"faithfulness": better})
+
+
+def failure(assertion: Callable[..., object], *args: Any, **arguments: Any) -> list[str]:
+    """Return the lines of the failure of an assertion."""
+    with pytest.raises(AssertionError) as raised:
+        assertion(*args, **arguments)
+    return str(raised.value).splitlines()
+
+
+def test_a_mean_is_held_against_a_bound() -> None:
+    """On it is enough; the figures are returned."""
+    found = assert_mean(table(SCORES), min=0.85)
+    assert found.value == pytest.approx(0.85)
+    assert (found.metric, found.n, found.interval) == ("faithfulness", 20, None)
+    assert assert_mean(table(SCORES), 0.8).outcome == "passed"
+    assert assert_mean(table(SCORES), max=0.85).better == "lower"
+
+
+def test_a_mean_that_is_too_low_fails_with_the_worst_rows() -> None:
+    """The worst first, of those below the bound, with their reasons."""
+    assert failure(assert_mean, table([0.9, 0.5, 0.25, 0.8]), 0.85) == [
+        "faithfulness mean 0.61 < 0.85 (n=4): failed",
+        "  0.25  q2: reason 2",
+        "  0.50  q1: reason 1",
+        "  0.80  q3: reason 3",
+    ]
+
+
+def test_a_mean_that_is_too_high_fails_with_the_highest_rows() -> None:
+    """Where lower scores are better, and ten are enough."""
+    lines = failure(assert_mean, table(index / 20 for index in range(20)), max=0.2)
+    assert lines[:2] == ["faithfulness mean 0.47 > 0.20 (n=20): failed", "  0.95  q19: reason 19"]
+    assert lines[-2:] == ["  0.50  q10: reason 10", "  ... and 5 more"]
+
+
+def test_with_a_confidence_the_end_of_the_interval_decides() -> None:
+    """A mean above the bound may be chance, and is neither a pass nor a failure."""
+    interval = mean_interval(SCORES, method="auto")
+    assert assert_mean(table(SCORES), interval.low - 0.001, confidence=0.95).interval == interval
+    assert failure(assert_mean, table(SCORES), 0.83, confidence=0.95)[:2] == [
+        "faithfulness mean 0.85 >= 0.83 (95 % interval 0.80..0.90, n=20): inconclusive",
+        "  about 84 more samples would settle it if the mean stays where it is",
+    ]
+    failed = failure(assert_mean, table(SCORES), interval.high + 0.001, confidence=0.95)
+    assert failed[0] == "faithfulness mean 0.85 < 0.90 (95 % interval 0.80..0.898, n=20): failed"
+    assert failed[1].startswith("  0.70  q3")
+
+
+def test_an_interval_is_told_apart_from_the_bound() -> None:
+    """With as many decimals as it takes."""
+    lines = failure(assert_mean, SCORES, mean_interval(SCORES, method="auto").high + 0.0001, confidence=0.95)
+    assert re.search(r"interval 0\.80\.\.0\.\d{3,}, n=20\): failed", lines[0])
+
+
+def test_a_mean_on_its_bound_is_never_settled() -> None:
+    """No number of samples is named, for there is none."""
+    lines = failure(assert_mean, [0.5, 1.0], 0.75, confidence=0.9)
+    assert lines[1] == "  not even a million samples would settle it while the mean stays so close to the bound"
+    assert "(90 % interval 0.00..1.00, n=2): inconclusive" in lines[0]
+
+
+def test_perfect_scores_of_few_samples_are_inconclusive() -> None:
+    """Ten ones do not show a mean of 0.9, and thirty-six do."""
+    assert failure(assert_mean, [1.0] * 10, 0.9, confidence=0.95) == [
+        "score mean 1.00 >= 0.90 (95 % interval 0.69..1.00, n=10): inconclusive",
+        "  about 26 more samples would settle it if the mean stays where it is",
+    ]
+    assert_mean([1.0] * 36, 0.9, confidence=0.95)
+
+
+def test_samples_of_a_cluster_count_as_dependent() -> None:
+    """As their metadata says, or the argument, which goes before it."""
+    scores = [1.0, 1.0, 1.0, 1.0, 0.2, 0.2, 0.2, 0.2, 0.8, 0.8, 0.8, 0.8]
+    clusters = ["a"] * 4 + ["b"] * 4 + [{"deep": 1}] * 4
+    named = assert_mean(table(scores, clusters=clusters), 0.0, confidence=0.9).interval
+    given = assert_mean(scores, 0.0, confidence=0.9, clusters=[1] * 4 + [2] * 4 + [3] * 4).interval
+    plain = assert_mean(table(scores), 0.0, confidence=0.9).interval
+    assert named == given
+    assert named is not None
+    assert plain is not None
+    assert named.half_width > 1.5 * plain.half_width
+    alone = assert_mean(table(scores, clusters=clusters), 0.0, confidence=0.9, clusters=range(12)).interval
+    assert alone is not None
+    assert alone.half_width == pytest.approx(plain.half_width)
+    rate = assert_pass_rate(table(scores, clusters=clusters), 0.5, 0.0, confidence=0.9).interval
+    assert rate == rate_interval([score >= 0.5 for score in scores], confidence=0.9, clusters=list(map(str, clusters)))
+
+
+def test_clusters_of_unscored_rows_are_left_out_with_them() -> None:
+    """No other row takes their place."""
+    with_gap = assert_mean([0.5, None, 1.0, 0.6], 0.0, confidence=0.9, clusters="aabb", skip_unscored=True)
+    assert with_gap.interval == mean_interval([0.5, 1.0, 0.6], confidence=0.9, clusters="abb", method="auto")
+    assert (with_gap.n, with_gap.unscored) == (3, 1)
+    with pytest.raises(ValueError, match="2 clusters for 3 results"):
+        assert_mean([0.5, 0.6, 0.7], 0.5, clusters="ab")
+
+
+def test_a_pass_rate_is_held_against_a_bound() -> None:
+    """How many scores reach theirs."""
+    found = assert_pass_rate(table(SCORES), min_score=0.8, min_rate=0.8)
+    assert (found.value, found.reached, found.n) == (0.8, 16, 20)
+    assert assert_pass_rate(SCORES, max_score=0.8, min_rate=0.4).reached == 8
+    assert failure(assert_pass_rate, table([0.9, 0.5, 0.25, 0.8]), 0.8, 0.75) == [
+        "faithfulness pass rate 0.50 < 0.75 (2 of 4 scores >= 0.8): failed",
+        "  0.25  q2: reason 2",
+        "  0.50  q1: reason 1",
+    ]
+    assert failure(assert_pass_rate, [0.9, 0.1], max_score=0.8, min_rate=0.75) == [
+        "score pass rate 0.50 < 0.75 (1 of 2 scores <= 0.8): failed",
+        "  0.90  results[0]",
+    ]
+
+
+def test_with_a_confidence_wilson_s_interval_decides_on_a_rate() -> None:
+    """And says how many samples are missing."""
+    assert failure(assert_pass_rate, SCORES, 0.8, 0.7, confidence=0.95)[:2] == [
+        "score pass rate 0.80 >= 0.70 (95 % interval 0.58..0.92, 16 of 20 scores >= 0.8): inconclusive",
+        "  about 61 more samples would settle it if the rate stays where it is",
+    ]
+    assert assert_pass_rate(SCORES, 0.8, 0.58, confidence=0.95).interval == rate_interval([True] * 16 + [False] * 4)
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [0.9, 1, True, np.float32(0.5)],
+        (value for value in (0.9, 1.0, 1.0, 0.5)),
+        np.array([0.9, 1.0, 1.0, 0.5]),
+        [MetricResult(value, metric="recall") for value in (0.9, 1.0, 1.0, 0.5)],
+        table([0.9, 1.0, 1.0, 0.5]).rows,
+    ],
+)
+def test_scores_are_taken_in_any_form(results: Any) -> None:
+    """Floats, flags, arrays, results and rows."""
+    assert assert_mean(results, 0.85).value == pytest.approx(0.85)
+
+
+def test_a_metric_gets_its_name_from_the_results() -> None:
+    """Or from the argument, where they have none."""
+    assert assert_mean([MetricResult(1.0, metric="recall")], 0.5).metric == "recall"
+    assert assert_mean([1.0], 0.5, metric="mine").metric == "mine"
+
+
+def test_of_several_metrics_one_is_meant() -> None:
+    """Which has to be said, and to be there."""
+    both = {"a": MetricResult(0.2, metric="a"), "b": MetricResult(0.9, metric="b")}
+    rows = (Row(sample=Sample(id="q"), results=both),)
+    evaluation = Evaluation(metrics=("a", "b"), rows=rows)
+    assert assert_mean(evaluation, 0.9, metric="b").metric == "b"
+    assert assert_mean(rows, 0.9, metric="b").metric == "b"
+    for results in (evaluation, rows, list(both.values())):
+        with pytest.raises(ValueError, match="results are of several metrics, a, b: say which with metric="):
+            assert_mean(results, 0.5)
+    with pytest.raises(KeyError, match="'c' was not evaluated; there are a, b"):
+        assert_mean(evaluation, 0.5, metric="c")
+    with pytest.raises(UnscoredError, match="c: none of 1 rows has a score"):
+        assert_mean(rows, 0.5, metric="c")
+
+
+def test_rows_without_a_score_are_named_and_never_left_out_in_silence() -> None:
+    """Neither for a mean nor for a rate; whoever leaves them out says so, and sees how many there were."""
+    gaps = table([0.9, None, 0.8, None])
+    assertions = partial(assert_mean, gaps, 0.5), partial(assert_pass_rate, gaps, 0.5, 0.5)
+    for assertion in assertions:
+        with pytest.raises(UnscoredError) as raised:
+            assertion()
+        assert str(raised.value).splitlines() == [
+            "faithfulness: 2 of 4 rows are unscored; skip_unscored=True leaves them out",
+            "  q1: no claims",
+            "  q3: no claims",
+        ]
+        assert assertion(skip_unscored=True).unscored == 2
+    assert "  left out: 2 unscored rows" in failure(assert_mean, gaps, 0.9, skip_unscored=True)
+    refused: list[float | UnscoredError] = [0.5, UnscoredError("the judge refused")]
+    with pytest.raises(UnscoredError, match=r"(?s)1 of 2 rows is unscored.*results\[1\]: the judge refused"):
+        assert_mean(refused, 0.5)
+    many: list[float | None] = [0.5, *[None] * 13]
+    with pytest.raises(UnscoredError, match=r"\.\.\. and 3 more"):
+        assert_mean(many, 0.5)
+
+
+@pytest.mark.parametrize("results", [[], [None], table([]), table([None])])
+def test_without_any_score_nothing_passes(results: Any) -> None:
+    """Not even where unscored rows are left out."""
+    with pytest.raises(UnscoredError, match=r"there are no rows|none of 1 rows has a score"):
+        assert_mean(results, 0.0, skip_unscored=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "give min= or max=, the one bound"),
+        ({"min": 0.5, "max": 0.6}, "give min= or max=, the one bound"),
+        ({"min": float("nan")}, "min must be a finite number"),
+        ({"min": 0.5, "confidence": 95}, "confidence must be a number between 0 and 1"),
+    ],
+)
+def test_bounds_that_make_no_sense_are_refused(arguments: Mapping[str, Any], message: str) -> None:
+    """Before anything is compared."""
+    with pytest.raises(ValueError, match=message):
+        assert_mean([0.5], **arguments)
+    with pytest.raises(TypeError, match="min must be a number, not True"):
+        assert_mean([0.5], min=True)
+
+
+def test_a_rate_needs_a_share() -> None:
+    """Per cent are not one."""
+    for wrong in (None, 95, -0.1):
+        with pytest.raises(ValueError, match="min_rate must be a share between 0 and 1"):
+            assert_pass_rate([0.5], 0.5, wrong)
+    with pytest.raises(ValueError, match="give min_score= or max_score="):
+        assert_pass_rate([0.5], min_rate=0.5)
+
+
+@pytest.mark.parametrize(
+    ("results", "error", "message"),
+    [
+        ("0.5", TypeError, "not str"),
+        (0.5, TypeError, "not float"),
+        ({"a": 0.5}, TypeError, "not dict"),
+        (["0.5"], TypeError, r"results\[0\] is of type str; give a score, a row of an Evaluation, or None"),
+        ([[0.5]], TypeError, r"results\[0\] is of type list"),
+        ([*table([0.5]).rows, 0.5], TypeError, "partly rows and partly scores"),
+        ([0.5, float("inf")], ValueError, r"results\[1\] is inf, not a finite number; give None"),
+    ],
+)
+def test_what_are_no_scores_is_refused(results: Any, error: type[Exception], message: str) -> None:
+    """With what to give instead."""
+    with pytest.raises(error, match=message):
+        assert_mean(results, 0.5)
+
+
+def test_scores_of_another_scale_are_held_as_they_are() -> None:
+    """Where nobody knows the ends of the scale the interval has none."""
+    found = assert_mean([4.0, 5.0, 5.0, 4.5, 4.0, 5.0], 4.0, confidence=0.9)
+    assert found.interval == mean_interval([4.0, 5.0, 5.0, 4.5, 4.0, 5.0], confidence=0.9, method="auto", bounds=None)
+    negative = assert_mean([-0.5, 0.5, 0.25], -1.0, confidence=0.9).interval
+    assert negative == mean_interval([-0.5, 0.5, 0.25], confidence=0.9, method="auto", bounds=(-1.0, 1.0))
+    scaled = Evaluation(metrics=("faithfulness",), rows=table([5.0, 5.0]).rows, scales={"faithfulness": (1.0, 5.0)})
+    interval = assert_mean(scaled, 1.0, confidence=0.9).interval
+    assert interval is not None
+    assert interval.low == pytest.approx(1 + 4 * 0.05**0.5)
+
+
+def test_holding_a_set_leaves_no_mark_on_its_results() -> None:
+    """A result remembers the threshold of a test of its own, and this is none."""
+    evaluation = table(SCORES)
+    assert_mean(evaluation, 0.8, confidence=0.9)
+    assert_pass_rate(evaluation, 0.8, 0.2)
+    assert all(result.comparison is None for row in evaluation.rows for result in row.results.values())
+
+
+def test_in_a_dry_run_nothing_fails() -> None:
+    """The scores stand for others."""
+    evaluation = table([0.1, 0.2])
+    for row in evaluation.rows:
+        row.results["faithfulness"].decides = False
+    assert assert_mean(evaluation, 0.9).outcome == "failed"
+    assert assert_pass_rate([row.results["faithfulness"] for row in evaluation.rows], 0.9, 0.9).outcome == "failed"
+    assert assert_not_worse(evaluation, table([0.9, 0.8]))["faithfulness"].regressed
+
+
+def test_the_same_scores_are_not_worse() -> None:
+    """Nothing changed, and nothing is in doubt, however few there are."""
+    for scores in ([0.5], SCORES):
+        found = assert_not_worse(table(scores), table(scores))["faithfulness"]
+        assert len(found.unchanged) == len(scores)
+
+
+def test_clearly_better_is_not_worse() -> None:
+    """Even without a margin."""
+    better = [min(1.0, score + 0.05 + 0.01 * (index % 3)) for index, score in enumerate(SCORES)]
+    assert len(assert_not_worse(table(better), table(SCORES))["faithfulness"].improved) == 16
+
+
+def test_worse_fails_with_the_rows_that_changed() -> None:
+    """The regressed ones and the improved ones."""
+    worse = [score - 0.1 - 0.02 * (index % 2) for index, score in enumerate(SCORES)]
+    worse[4] = 0.95
+    lines = failure(assert_not_worse, table(worse), table(SCORES), margin=0.02)
+    assert lines[0].startswith("faithfulness 0.85 -> 0.75: -0.100 (95 % interval -0.12..-0.08, n=20, t test p<0.001")
+    assert lines[0].endswith(", margin 0.02: failed")
+    assert lines[1:4] == ["  judge: openai:small", "  regressed: 19", "    -0.12  0.80 -> 0.68  q1"]
+    assert "  improved: 1" in lines
+    assert "    +0.10  0.85 -> 0.95  q4" in lines
+
+
+def test_what_may_be_worse_is_inconclusive() -> None:
+    """It says how many samples would settle it, and which loss is ruled out."""
+    changed = [score + (0.1 if index % 2 else -0.08) * (index % 3 - 1) for index, score in enumerate(SCORES)]
+    lines = failure(assert_not_worse, table(changed), table(SCORES), margin=0.02)
+    assert lines[0].endswith("margin 0.02: inconclusive")
+    told = re.fullmatch(
+        r"  about (\d+) more samples would settle it if the difference stays where it is; "
+        r"with 95 % confidence it is at most ([\d.]+) worse",
+        lines[1],
+    )
+    assert told
+    assert_not_worse(table(changed), table(SCORES), margin=float(told[2]))
+    on_the_margin = failure(assert_not_worse, table([0.4, 0.6]), table([0.5, 0.5]))
+    assert on_the_margin[1] == "  with 95 % confidence it is at most 1 worse"
+
+
+def test_worse_is_higher_where_lower_is_better() -> None:
+    """For the margin as for the rows."""
+    lower, higher = ([score + change for score in (0.1, 0.2, 0.3, 0.15)] for change in (0.0, 0.2))
+    lines = failure(assert_not_worse, table(higher, better="lower"), table(lower, better="lower"), margin=0.1)
+    assert lines[0].startswith("faithfulness (lower is better) 0.19 -> 0.39: +0.200")
+    assert assert_not_worse(table(lower, better="lower"), table(higher, better="lower"))["faithfulness"].improved
+    assert_not_worse(table(higher, better="lower"), table(lower, better="lower"), margin=0.21)
+
+
+def test_all_metrics_are_compared_unless_one_is_named() -> None:
+    """One that only one run has is listed; nothing in common is an error."""
+    here = Evaluation(metrics=("faithfulness", "extra"), rows=table([0.5]).rows)
+    found = assert_not_worse(here, table([0.5]))
+    assert (list(found.metrics), found.only_here) == (["faithfulness"], ("extra",))
+    assert assert_not_worse(here, table([0.5]), metric="faithfulness").only_here == ()
+    assert assert_not_worse(table([0.5]).rows, table([0.5])).metrics.keys() == {"faithfulness"}
+    with pytest.raises(ValueError, match="the baseline has no scores of extra; it has faithfulness"):
+        assert_not_worse(here, table([0.5]), metric="extra")
+    with pytest.raises(KeyError, match="'none' was not evaluated"):
+        assert_not_worse(here, table([0.5]), metric="none")
+    with pytest.raises(ValueError, match=r"(?s)no row has a score in both.*only here: 1 .q0.*ids that stay the same"):
+        assert_not_worse(table([0.5]), Evaluation(metrics=("faithfulness",), rows=()))
+
+
+def test_a_row_that_lost_its_score_is_named() -> None:
+    """One that never had one is not."""
+    before, after = table([0.5, 0.6, None]), table([0.5, None, None])
+    with pytest.raises(UnscoredError) as raised:
+        assert_not_worse(after, before)
+    assert str(raised.value).splitlines() == [
+        "faithfulness: 1 of 3 rows is unscored; skip_unscored=True leaves them out",
+        "  q1: no claims",
+    ]
+    found = assert_not_worse(after, before, skip_unscored=True)["faithfulness"]
+    assert (found.unscored_here, found.unscored_there) == (("q1", "q2"), ("q2",))
+
+
+def test_scores_of_different_judges_are_refused() -> None:
+    """Naming both."""
+    with pytest.raises(ValueError, match="of 'openai:large', those before of 'openai:small'"):
+        assert_not_worse(table(SCORES, judge="openai:large"), table(SCORES))
+
+
+def test_the_baseline_may_be_a_file(tmp_path: Path) -> None:
+    """By its path, read already, or that of the session."""
+    file = tmp_path / "baseline.json"
+    table(SCORES).to_json(file)
+    assert assert_not_worse(table(SCORES), file).metrics
+    assert assert_not_worse(table(SCORES), str(file)).metrics
+    assert assert_not_worse(table(SCORES), read_baseline(file)).metrics
+    running = FakeSession()
+    running.baseline = file
+    with running.running():
+        assert assert_not_worse(table(SCORES)).metrics
+    with FakeSession().running(), pytest.raises(ValueError, match="give baseline=, or run pytest with --rag-baseline="):
+        assert_not_worse(table(SCORES))
+    with pytest.raises(ValueError, match="there is no baseline"):
+        assert_not_worse(table(SCORES))
+    with pytest.raises(RagMetricsError, match=r"none\.json"):
+        assert_not_worse(table(SCORES), tmp_path / "none.json")
+
+
+def test_what_cannot_be_held_against_a_baseline_is_refused() -> None:
+    """Scores that belong to nothing, margins below zero."""
+    with pytest.raises(TypeError, match="single scores do not say which samples they belong to"):
+        assert_not_worse([0.5], table([0.5]))  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="results must be an Evaluation or its rows"):
+        assert_not_worse(0.5, table([0.5]))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"margin must not be negative.*write 0.02, not -0.02"):
+        assert_not_worse(table([0.5]), table([0.5]), margin=-0.02)
+    with pytest.raises(ValueError, match="confidence must be"):
+        assert_not_worse(table([0.5]), table([0.5]), confidence=1.0)
