@@ -42,3 +42,36 @@ def check_share(name: str, value: object) -> float:
         msg = f"{name} must be a number from 0 to 1, not {value!r}"
         raise ValueError(msg)
     return value
+
+
+def check_weight(name: str, value: object) -> float:
+    """Return a finite number from 0 on; raise ``ValueError`` if it is none.
+
+    >>> check_weight("beta", 0.5)
+    0.5
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+        msg = f"{name} must be a number from 0 on, not {value!r}"
+        raise ValueError(msg)
+    return value
+
+
+def check_cutoff(name: str, value: object) -> int | None:
+    """Return a whole number from 1 on, or ``None`` for no cut; raise ``ValueError`` if it is neither.
+
+    >>> check_cutoff("k", None), check_cutoff("k", 5)
+    (None, 5)
+    """
+    return None if value is None else check_count(name, value)
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Return a truth value; raise ``ValueError`` if it is none.
+
+    >>> check_flag("strict_order", False)
+    False
+    """
+    if not isinstance(value, bool):
+        msg = f"{name} must be True or False, not {value!r}"
+        raise ValueError(msg)  # noqa: TRY004 - every wrong parameter value is a ValueError
+    return value

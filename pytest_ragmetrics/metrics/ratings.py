@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import ClassVar, Literal
 
 from pytest_ragmetrics.judges.tasks import JudgeContexts, RateCorrectness, RateRelevance, Rating
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
 from pytest_ragmetrics.metrics.parameters import check_choice
 from pytest_ragmetrics.metrics.provided import JudgeLike
+from pytest_ragmetrics.metrics.strings import token_f1
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.text.facts.squad import answer_tokens
 
 # On a scale of five steps, what is better than the middle or the middle.
 _PASSABLE = 0.5
@@ -73,11 +72,7 @@ class Correctness(JudgedMetric):
         return _rated(sample, await ask(task), ask)
 
     def _token_f1(self, sample: Sample) -> MetricResult:
-        said, wanted = answer_tokens(sample.response or ""), answer_tokens(sample.reference or "")
-        common = (Counter(said) & Counter(wanted)).total()
-        total = len(said) + len(wanted)
-        reason = f"{common} words in common of {len(said)} and {len(wanted)}"
-        return MetricResult(2 * common / total if total else 1.0, metric=self.name, reason=reason)
+        return token_f1(sample.response or "", sample.reference or "", metric=self.name)
 
 
 class ContextPrecisionProportion(JudgedMetric):

@@ -1,0 +1,70 @@
+"""Whether the citations of a response point to contexts that exist; needs no judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.metrics.parameters import check_flag
+from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.text.citations import Citation, find_citations
+
+# How much of a cited context is shown as evidence, and of how many: which one it is, not what supports the sentence.
+_OPENING = 80
+_SHOWN = 10
+
+
+class CitationValidity(Metric):
+    """The share of the citations in ``response`` that point to contexts that exist, counted from 1.
+
+    A mark counts once, and is valid when all its numbers are: [1], [1, 2], [2-3], [^1], [1](url), ¹; see
+    :func:`~pytest_ragmetrics.text.citations.find_citations` for all forms, and for what is no citation. Whether the
+    contexts support what is said is not looked at. A response without citations scores 1.0 and is ``vacuous``, or 0.0
+    with ``require_citations=True``.
+
+    >>> result = CitationValidity().score(
+    ...     response="Otters float [1]. They dive for crabs [3].", retrieved_contexts=["Otters float.", "Crabs dig."]
+    ... )
+    >>> result.value, result.verdicts[1].reason
+    (0.5, 'there is no context 3, there are 2')
+    """
+
+    name = "citation_validity"
+    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
+
+    def __init__(self, *, require_citations: bool = False) -> None:
+        self.require_citations = check_flag("require_citations", require_citations)
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the share of valid citations."""
+        response, contexts = sample.response or "", sample.retrieved_contexts or ()
+        verdicts = [_verdict(citation, response, contexts) for citation in find_citations(response)]
+        if not verdicts:
+            reason = "No citations found in response"
+            if self.require_citations:
+                return MetricResult(0.0, metric=self.name, reason=f"{reason}, and require_citations asks for one")
+            return MetricResult(1.0, metric=self.name, reason=reason, vacuous=True)
+        valid = sum(verdict.ok for verdict in verdicts)
+        reason = f"{valid} of {len(verdicts)} citations point to a context"
+        return MetricResult(valid / len(verdicts), metric=self.name, reason=reason, verdicts=verdicts)
+
+
+def _verdict(citation: Citation, response: str, contexts: Sequence[str]) -> Verdict:
+    cited = [number for number in citation.numbers if 0 < number <= len(contexts)]
+    wrong = [str(number) for number in citation.numbers if not 0 < number <= len(contexts)]
+    there = f"there {'is' if len(contexts) == 1 else 'are'} {len(contexts) or 'none'}"
+    return Verdict(
+        text=response[citation.start : citation.end],
+        ok=not wrong,
+        start=citation.start,
+        end=citation.end,
+        reason=f"there is no context {', '.join(wrong)}, {there}" if wrong else None,
+        evidence=tuple(_opening(number - 1, contexts[number - 1]) for number in cited[:_SHOWN]),
+    )
+
+
+def _opening(index: int, context: str) -> Evidence:
+    text = context[:_OPENING]
+    return Evidence(context=index, start=0, end=len(text), text=text)

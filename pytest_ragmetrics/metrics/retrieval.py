@@ -1,0 +1,260 @@
+"""Whether the right passages were retrieved, and how far up: rankings by id, without a judge."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.metrics.parameters import check_choice, check_cutoff
+from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
+from pytest_ragmetrics.sample import Sample
+
+Id: TypeAlias = "str | int"
+
+# Grades are steps of a scale; far beyond one, the exponential gain is nothing that a float can hold.
+_MOST = 100
+
+
+class RankingMetric(Metric):
+    """A metric over the ids retrieved, best first, and the ids of the passages that are relevant.
+
+    Takes ``retrieved_context_ids`` (may be empty) and ``reference_context_ids``. Ids are compared as given, so 7 is not
+    "7"; of an id that comes twice the first rank counts. ``k`` cuts the ranking; ``None`` takes all of it.
+    """
+
+    requires: ClassVar[tuple[str, ...]] = ("retrieved_context_ids", "reference_context_ids")
+    may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_context_ids",)
+
+    def __init__(self, *, k: int | None = None) -> None:
+        self.k = check_cutoff("k", k)
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the score of the ranking."""
+        ranking = dict.fromkeys(sample.retrieved_context_ids or ())
+        return self.ranked(list(ranking)[: self.k], dict.fromkeys(sample.reference_context_ids or ()), sample)
+
+    @abstractmethod
+    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
+        """Return the score of the ids at the top, each there once."""
+
+    def _result(
+        self,
+        value: float,
+        top: Sequence[Id],
+        relevant: Mapping[Id, None],
+        verdicts: Sequence[Verdict],
+        reason: str = "",
+    ) -> MetricResult:
+        hits = sum(found in relevant for found in top)
+        reason = reason or f"{hits} of {len(relevant)} reference ids among {len(top)} retrieved"
+        return MetricResult(value, metric=self.name, reason=reason, verdicts=verdicts)
+
+
+class PrecisionAtK(RankingMetric):
+    """The share of the ids in the top ``k`` that are relevant: hits / ids that are actually there, at most ``k``.
+
+    Others divide by ``k`` even where fewer were retrieved. Nothing retrieved: 0.0.
+
+    >>> PrecisionAtK(k=3).score(retrieved_context_ids=["a", "b"], reference_context_ids=["a", "c"]).value
+    0.5
+    """
+
+    name = "precision_at_k"
+    aliases: ClassVar[tuple[str, ...]] = ("precision@k",)
+
+    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
+        """Return hits / retrieved."""
+        hits = sum(found in relevant for found in top)
+        return self._result(hits / len(top) if top else 0.0, top, relevant, _of_retrieved(top, relevant, sample))
+
+
+class RecallAtK(RankingMetric):
+    """The share of the relevant ids that are in the top ``k``: hits / relevant ids.
+
+    >>> RecallAtK(k=3).score(retrieved_context_ids=["a", "b"], reference_context_ids=["a", "c"]).verdicts[0].reason
+    'rank 1'
+    """
+
+    name = "recall_at_k"
+    aliases: ClassVar[tuple[str, ...]] = ("recall@k",)
+
+    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
+        """Return hits / relevant."""
+        hits = sum(found in relevant for found in top)
+        return self._result(hits / len(relevant), top, relevant, _of_references(top, relevant, sample))
+
+
+class HitRate(RankingMetric):
+    """1.0 if any relevant id is in the top ``k``, else 0.0; over a table, the share of questions with a hit.
+
+    >>> HitRate(k=1).score(retrieved_context_ids=["a", "b"], reference_context_ids=["b"]).value
+    0.0
+    """
+
+    name = "hit_rate"
+    aliases: ClassVar[tuple[str, ...]] = ("hit_rate@k", "hit_at_k", "hit@k")
+
+    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
+        """Return whether there is a hit."""
+        hit = not relevant.keys().isdisjoint(top)
+        return self._result(float(hit), top, relevant, _of_references(top, relevant, sample))
+
+
+class MRR(RankingMetric):
+    """1 / rank of the first relevant id, 0.0 without one; the mean over a table is the mean reciprocal rank.
+
+    >>> MRR().score(retrieved_context_ids=["a", "b", "c"], reference_context_ids=["b", "c"]).value
+    0.5
+    """
+
+    name = "mrr"
+    aliases: ClassVar[tuple[str, ...]] = ("mrr@k", "reciprocal_rank", "mean_reciprocal_rank")
+
+    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
+        """Return the reciprocal rank; the verdicts go down to the first hit."""
+        rank = next((rank for rank, found in enumerate(top, start=1) if found in relevant), None)
+        reason = f"first hit at rank {rank}" if rank else f"no hit among {len(top)} retrieved"
+        verdicts = _of_retrieved(top[:rank], relevant, sample)
+        return self._result(1 / rank if rank else 0.0, top, relevant, verdicts, reason)
+
+
+class MAP(RankingMetric):
+    """Average precision: the sum of the precision at each hit in the top ``k`` / relevant ids.
+
+    The mean over a table is the mean average precision (Buckley and Voorhees, 2000).
+
+    >>> MAP().score(retrieved_context_ids=["a", "b", "c", "d"], reference_context_ids=["a", "d"]).value
+    0.75
+    """
+
+    name = "map"
+    aliases: ClassVar[tuple[str, ...]] = ("map@k", "average_precision", "mean_average_precision")
+
+    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
+        """Return the average precision."""
+        ranks = [rank for rank, found in enumerate(top, start=1) if found in relevant]
+        value = sum(hits / rank for hits, rank in enumerate(ranks, start=1)) / len(relevant)
+        return self._result(value, top, relevant, _of_references(top, relevant, sample))
+
+
+class NDCG(RankingMetric):
+    """Normalised discounted cumulative gain: sum of gain / log2(rank + 1) over the top ``k``, over that of the ideal.
+
+    The gain of a relevant id is 1. Graded: ``score(relevance={"a": 3, "b": 1}, ...)``, or ``metadata["relevance"]`` of
+    a sample, maps ids to grades from 0 to 100 and takes the place of ``reference_context_ids``; keys of JSON are texts,
+    so the id 7 is also looked up as "7". ``gain="exponential"`` makes 2**grade - 1 of a grade. The ideal has the best
+    ``k`` of all grades (Järvelin and Kekäläinen, 2002).
+
+    >>> ranking = ["a", "b", "c"]
+    >>> round(NDCG().score(retrieved_context_ids=ranking, reference_context_ids=["a", "c"]).value, 3)
+    0.92
+    >>> round(NDCG(k=2).score(retrieved_context_ids=ranking, relevance={"b": 3, "a": 1}).value, 3)
+    0.797
+    """
+
+    name = "ndcg"
+    aliases: ClassVar[tuple[str, ...]] = ("ndcg@k", "ndcg_at_k")
+
+    def __init__(self, *, k: int | None = None, gain: Literal["linear", "exponential"] = "linear") -> None:
+        super().__init__(k=k)
+        self.gain = check_choice("gain", gain, ("linear", "exponential"))
+
+    def sample_of(self, inputs: dict[str, Any]) -> Sample:
+        """Take ``relevance`` beside the fields of a sample."""
+        grades = inputs.pop("relevance", None)
+        sample = super().sample_of(inputs)
+        return sample if grades is None else replace(sample, metadata={**sample.metadata, "relevance": grades})
+
+    def require(self, sample: Sample) -> None:
+        """Raise ``ValueError`` naming what is missing; grades stand in for reference ids."""
+        grades = sample.metadata.get("relevance")
+        if grades is not None:
+            _check_grades(grades)
+            sample = replace(sample, reference_context_ids=list(grades))
+        super().require(sample)
+
+    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
+        """Return the normalised gain."""
+        grades: Mapping[Id, float] = sample.metadata.get("relevance") or dict.fromkeys(relevant, 1)
+        ids = [found if found in grades else str(found) for found in sample.retrieved_context_ids or ()]
+        top = list(dict.fromkeys(ids))[: self.k]
+        gains = [self._gain(grades.get(found, 0)) for found in top]
+        ideal = sorted(map(self._gain, grades.values()), reverse=True)[: self.k]
+        wanted = dict.fromkeys(key for key, grade in grades.items() if grade > 0)
+        verdicts = _of_references(top, wanted, replace(sample, retrieved_context_ids=ids))
+        reason = f"{sum(gain > 0 for gain in gains)} of {len(wanted)} relevant ids among {len(top)} retrieved"
+        # Grades that are no whole numbers may round to a hair above the ideal.
+        return self._result(min(_discounted(gains) / _discounted(ideal), 1.0), top, wanted, verdicts, reason)
+
+    def _gain(self, grade: float) -> float:
+        return float(grade) if self.gain == "linear" else 2.0**grade - 1
+
+
+def _discounted(gains: Sequence[float]) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
+def _check_grades(grades: object) -> None:
+    if not isinstance(grades, Mapping):
+        msg = f"relevance must be a mapping of ids to grades, not {type(grades).__name__}"
+        raise TypeError(msg)
+    for key, grade in grades.items():
+        if isinstance(grade, bool) or not isinstance(grade, (int, float)) or not 0 <= grade <= _MOST:
+            msg = f"relevance[{key!r}] must be a number from 0 to {_MOST}, not {grade!r}"
+            raise ValueError(msg)
+    if not any(grades.values()):
+        msg = "relevance has no grade above 0: no id is relevant"
+        raise ValueError(msg)
+
+
+def _of_retrieved(top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> list[Verdict]:
+    """Return a verdict for each id retrieved: is it relevant."""
+    slip, passages = _slip(top, relevant), _passages(sample)
+    return [
+        Verdict(
+            text=str(found),
+            ok=found in relevant,
+            reason=f"rank {rank}" if found in relevant else f"rank {rank}, not among the reference ids{slip}",
+            evidence=passages.get(found, ()) if found in relevant else (),
+        )
+        for rank, found in enumerate(top, start=1)
+    ]
+
+
+def _of_references(top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> list[Verdict]:
+    """Return a verdict for each relevant id: is it at the top."""
+    ranks = {found: rank for rank, found in enumerate(top, start=1)}
+    below = dict.fromkeys(sample.retrieved_context_ids or (), f"below the top {len(top)}")
+    slip, passages = _slip(top, relevant), _passages(sample)
+    return [
+        Verdict(
+            text=str(wanted),
+            ok=wanted in ranks,
+            reason=f"rank {ranks[wanted]}" if wanted in ranks else below.get(wanted, f"not retrieved{slip}"),
+            evidence=passages.get(wanted, ()) if wanted in ranks else (),
+        )
+        for wanted in relevant
+    ]
+
+
+def _slip(top: Sequence[Id], relevant: Mapping[Id, None]) -> str:
+    """Say it where no id is found because one side has numbers and the other has texts."""
+    alike = set(map(str, top)).intersection(map(str, relevant))
+    if not alike or not relevant.keys().isdisjoint(top):
+        return ""
+    return f"; ids are compared as given, and {min(alike)} is not {min(alike)!r}"
+
+
+def _passages(sample: Sample) -> dict[Id, tuple[Evidence, ...]]:
+    """Return the passages by id, where the sample has one for each id."""
+    ids, contexts = sample.retrieved_context_ids or (), sample.retrieved_contexts or ()
+    if len(ids) != len(contexts):
+        return {}
+    found: dict[Id, tuple[Evidence, ...]] = {}
+    for index, (key, text) in enumerate(zip(ids, contexts, strict=True)):
+        found.setdefault(key, (Evidence(context=index, start=0, end=len(text), text=text),))
+    return found

@@ -1,0 +1,289 @@
+"""Rankings by id, against values worked out by hand and against the libraries of the field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+import pytrec_eval
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics import Sample, assert_retrieved, evaluate
+from pytest_ragmetrics.metrics import (
+    MAP,
+    MRR,
+    NDCG,
+    HitRate,
+    IDBasedContextPrecision,
+    IDBasedContextRecall,
+    PrecisionAtK,
+    RecallAtK,
+)
+from pytest_ragmetrics.metrics.retrieval import RankingMetric
+
+ABCDE = list("abcde")
+LOG3 = math.log2(3)
+
+
+@pytest.mark.parametrize(
+    ("metric", "retrieved", "reference", "value"),
+    [
+        (PrecisionAtK(), "abcd", "ac", 0.5),
+        (PrecisionAtK(k=1), "abcd", "ac", 1.0),
+        (PrecisionAtK(k=3), "abcd", "ac", 2 / 3),
+        # hits / what is actually there, where others would divide by ten
+        (PrecisionAtK(k=10), "ab", "ac", 0.5),
+        (PrecisionAtK(k=2), "", "a", 0.0),
+        # of an id that comes twice the first rank counts, and the second place is the next one's
+        (PrecisionAtK(k=2), "aab", "a", 0.5),
+        (PrecisionAtK(k=2), "aab", "ab", 1.0),
+        (RecallAtK(), "abcd", "ae", 0.5),
+        (RecallAtK(k=1), "abcd", "ab", 0.5),
+        (RecallAtK(k=9), "abcd", "dcba", 1.0),
+        (RecallAtK(k=2), "aaab", "ab", 1.0),
+        (RecallAtK(), "ab", "aaae", 0.5),
+        (RecallAtK(), "", "ae", 0.0),
+        (HitRate(), "abc", "cx", 1.0),
+        (HitRate(k=2), "abc", "cx", 0.0),
+        (HitRate(), "", "c", 0.0),
+        (MRR(), "abc", "cb", 0.5),
+        (MRR(k=1), "abc", "cb", 0.0),
+        (MRR(), "aab", "b", 0.5),
+        (MRR(), "", "b", 0.0),
+        (MAP(), "abcd", "ad", (1 + 2 / 4) / 2),
+        (MAP(), "abcd", "adx", (1 + 2 / 4) / 3),
+        (MAP(k=3), "abcd", "ad", 1 / 2),
+        (MAP(), "aabb", "ab", 1.0),
+        (MAP(), "", "ab", 0.0),
+        (NDCG(), "abc", "ac", (1 + 1 / 2) / (1 + 1 / LOG3)),
+        (NDCG(k=2), "abc", "ac", 1 / (1 + 1 / LOG3)),
+        # the ideal is cut at k, not at what was retrieved
+        (NDCG(k=5), "a", "ac", 1 / (1 + 1 / LOG3)),
+        (NDCG(k=1), "a", "ac", 1.0),
+        (NDCG(), "aac", "ac", 1.0),
+        (NDCG(), "", "a", 0.0),
+        (IDBasedContextPrecision(), "abbc", "bx", 1 / 3),
+        (IDBasedContextPrecision(), "", "b", 0.0),
+        (IDBasedContextRecall(), "abbc", "bx", 0.5),
+        (IDBasedContextRecall(), "abbc", "bbb", 1.0),
+    ],
+)
+def test_values_by_hand(metric: RankingMetric, retrieved: str, reference: str, value: float) -> None:
+    """Each value is worked out from the definition."""
+    result = metric.score(retrieved_context_ids=list(retrieved), reference_context_ids=list(reference))
+    assert result.value == pytest.approx(value, abs=1e-15)
+    assert (result.metric, result.usage.calls, result.judge) == (metric.name, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("grades", "gain", "k", "value"),
+    [
+        ({"a": 3, "b": 2, "c": 1}, "linear", None, 1.0),
+        ({"c": 3, "b": 2, "a": 1}, "linear", None, (1 + 2 / LOG3 + 3 / 2) / (3 + 2 / LOG3 + 1 / 2)),
+        ({"c": 3, "b": 2, "a": 1}, "exponential", None, (1 + 3 / LOG3 + 7 / 2) / (7 + 3 / LOG3 + 1 / 2)),
+        ({"c": 3, "b": 2, "a": 1}, "linear", 1, 1 / 3),
+        ({"x": 1.5, "a": 0}, "linear", None, 0.0),
+        ({"b": 0.5, "a": 0}, "linear", None, 1 / LOG3),
+    ],
+)
+def test_graded_gains(grades: dict[str, float], gain: Any, k: int | None, value: float) -> None:
+    """Grades of score(), of metadata and of a row are the same, and take the place of the reference ids."""
+    metric = NDCG(k=k, gain=gain)
+    ids = list("abc")
+    result = metric.score(retrieved_context_ids=ids, relevance=grades)
+    assert result.value == pytest.approx(value)
+    assert metric.score_sample(Sample.from_mapping({"retrieved_context_ids": ids, "relevance": grades})) == result.value
+    assert [verdict.text for verdict in result.verdicts] == [key for key, grade in grades.items() if grade]
+
+
+def test_grades_out_of_json_find_ids_that_are_numbers() -> None:
+    """A key of a JSON object is a text, the id may be a number."""
+    result = NDCG().score(
+        retrieved_context_ids=[7, 8, 9], retrieved_contexts=["A.", "B.", "C."], relevance={"7": 2, "9": 1, "5": 1}
+    )
+    ideal = 2 + 1 / LOG3 + 1 / 2
+    assert result.value == pytest.approx((2 + 1 / 2) / ideal)
+    assert [verdict.reason for verdict in result.verdicts] == ["rank 1", "rank 3", "not retrieved"]
+    assert [piece.text for verdict in result.verdicts for piece in verdict.evidence] == ["A.", "C."]
+    assert NDCG(k=1).score(retrieved_context_ids=[7, 8], relevance={7: 1, 8: 1}).verdicts[1].reason == "below the top 1"
+
+
+@pytest.mark.parametrize(
+    ("grades", "error", "message"),
+    [
+        ([3, 1], TypeError, "relevance must be a mapping of ids to grades, not list"),
+        ({"a": -1}, ValueError, r"relevance\['a'\] must be a number from 0 to 100, not -1"),
+        ({"a": math.nan}, ValueError, "not nan"),
+        ({"a": 101}, ValueError, "not 101"),
+        ({"a": True}, ValueError, "not True"),
+        ({"a": "3"}, ValueError, "not '3'"),
+        ({"a": 0}, ValueError, "no grade above 0"),
+        ({}, ValueError, "no grade above 0"),
+    ],
+)
+def test_grades_that_are_none(grades: Any, error: type[Exception], message: str) -> None:
+    """The error names the id."""
+    with pytest.raises(error, match=message):
+        NDCG().score(retrieved_context_ids=["a"], relevance=grades)
+
+
+@pytest.mark.parametrize("metric", [PrecisionAtK, RecallAtK, HitRate, MRR, MAP, NDCG])
+@pytest.mark.parametrize("k", [0, -1, 2.0, "5", True])
+def test_a_cut_that_is_none(metric: Any, k: Any) -> None:
+    """It is a whole number from 1 on, or None."""
+    with pytest.raises(ValueError, match="k must be a whole number from 1 on"):
+        metric(k=k)
+
+
+@pytest.mark.parametrize("metric", [PrecisionAtK, RecallAtK, HitRate, MRR, MAP, NDCG, IDBasedContextRecall])
+def test_what_cannot_be_scored(metric: Any) -> None:
+    """Without a relevant id there is nothing to find; a list that was not given is not an empty one."""
+    given_: Any
+    for given_ in ({"reference_context_ids": []}, {}):
+        with pytest.raises(ValueError, match=f"{metric.name}: reference_context_ids is (blank|missing)"):
+            metric().score(retrieved_context_ids=["a"], **given_)
+    with pytest.raises(ValueError, match="retrieved_context_ids is missing"):
+        metric().score(reference_context_ids=["a"])
+    with pytest.raises(TypeError, match="retrieved_context_ids must be a list of ids, not str"):
+        metric().score(retrieved_context_ids="a", reference_context_ids=["a"])
+
+
+def test_verdicts_of_recall_say_where_each_reference_id_stands() -> None:
+    """One for each reference id, with the passage where there is one for each id."""
+    result = RecallAtK(k=2).score(
+        retrieved_context_ids=["a", "b", "c"],
+        retrieved_contexts=["Moths.", "Bees.", "Ants."],
+        reference_context_ids=["b", "c", "x"],
+    )
+    assert [(v.text, v.ok, v.reason) for v in result.verdicts] == [
+        ("b", True, "rank 2"),
+        ("c", False, "below the top 2"),
+        ("x", False, "not retrieved"),
+    ]
+    (piece,) = result.verdicts[0].evidence
+    assert (piece.context, piece.start, piece.end, piece.text) == (1, 0, 5, "Bees.")
+    assert not result.verdicts[1].evidence
+    assert result.reason == "1 of 3 reference ids among 2 retrieved"
+
+
+def test_verdicts_of_precision_and_of_the_first_hit() -> None:
+    """One for each id retrieved; for the reciprocal rank down to the first hit."""
+    fields: dict[str, Any] = {"retrieved_context_ids": list("abc"), "reference_context_ids": list("bc")}
+    said = [(v.text, v.ok, v.reason) for v in PrecisionAtK().score(**fields).verdicts]
+    assert said == [("a", False, "rank 1, not among the reference ids"), ("b", True, "rank 2"), ("c", True, "rank 3")]
+    first = MRR().score(**fields)
+    assert [v.text for v in first.verdicts] == ["a", "b"]
+    assert first.reason == "first hit at rank 2"
+    assert MRR(k=1).score(**fields).reason == "no hit among 1 retrieved"
+
+
+def test_ids_are_compared_as_given_and_a_slip_is_named() -> None:
+    """7 is not "7"; where nothing is found for that reason the verdict says so."""
+    result = RecallAtK().score(retrieved_context_ids=[7, 8], reference_context_ids=["7"])
+    assert (result, result.verdicts[0].reason) == (0.0, "not retrieved; ids are compared as given, and 7 is not '7'")
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [("recall", 0.5), ("precision", 1 / 3), ("hit_rate", 1.0), ("mrr", 0.5), ("map", 0.25), ("ndcg", 0.387)],
+)
+def test_the_helper_names_what_is_missing(metric: Any, value: float) -> None:
+    """It takes what was retrieved and what should have been, and fails with the ids."""
+    assert assert_retrieved(["x", "a", "y"], ["a", "b"], metric=metric, k=3, min=0).value == pytest.approx(
+        value, abs=1e-3
+    )
+    with pytest.raises(AssertionError, match=r"0\.00 < 0\.10"):
+        assert_retrieved(["x"], ["a"], metric=metric, min=0.1)
+
+
+def test_the_first_line_of_a_failure_counts() -> None:
+    """Metric, score, threshold, and how many were missed."""
+    with pytest.raises(AssertionError) as failure:
+        assert_retrieved(["a", "x"], ["a", "b", "c"], min=0.5)
+    assert str(failure.value).splitlines()[:3] == [
+        "recall_at_k 0.33 < 0.50: 2 of 3 reference ids missed",
+        '  missed: "b"',
+        "    reason: not retrieved",
+    ]
+
+
+def test_the_helper_takes_grades_for_ndcg_alone() -> None:
+    """Other metrics know relevant or not, and k=None takes the whole ranking."""
+    assert assert_retrieved(ABCDE, {"a": 2, "b": 1}, metric="ndcg", k=None, min=1.0).value == 1.0
+    with pytest.raises(TypeError, match="reference_ids with grades are for metric='ndcg', not 'recall'"):
+        assert_retrieved(ABCDE, {"a": 2}, min=1.0)
+    with pytest.raises(TypeError, match="retrieved_ids must be a list, best first, not set"):
+        assert_retrieved({"a", "b"}, ["a"])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="metric must be 'recall' or 'precision' or"):
+        assert_retrieved(ABCDE, ["a"], metric="f1")  # type: ignore[arg-type]
+
+
+def test_by_name_in_a_table() -> None:
+    """All of them are known by name and need no judge."""
+    names = [
+        "precision_at_k",
+        "recall@k",
+        "HitRate",
+        "mean_reciprocal_rank",
+        "map",
+        "ndcg@k",
+        "id_based_context_recall",
+    ]
+    rows = [{"retrieved_context_ids": [1, 2], "reference_context_ids": [1]}, {"retrieved_context_ids": [1]}]
+    table = evaluate(rows, names)
+    assert table.scores("mrr") == [1.0, None]
+    assert table.scores("recall_at_k") == [1.0, None]
+    assert table.scores("precision_at_k") == [0.5, None]
+    assert "ndcg: reference_context_ids is missing" in table.rows[1].unscored["ndcg"]
+
+
+# Against the peers
+
+IDS = st.lists(st.sampled_from("abcdefgh"), max_size=10)
+GRADES = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 4), min_size=1)
+PEERS = {"map": MAP, "recip_rank": MRR, "map_cut": MAP, "recall": RecallAtK, "P": PrecisionAtK, "success": HitRate}
+
+
+def trec(retrieved: Sequence[str], grades: Mapping[str, int], measure: str) -> float:
+    """Return what trec_eval says of a ranking, by its Python binding.
+
+    A run maps ids to scores: of an id that comes twice the first rank is taken, as here.
+    """
+    run = {key: float(-rank) for rank, key in enumerate(dict.fromkeys(retrieved))}
+    evaluated = pytrec_eval.RelevanceEvaluator({"q": dict(grades)}, {measure}).evaluate({"q": run})
+    # It leaves a question without a ranking out; nothing retrieved is 0.0 here.
+    return float(evaluated["q"][measure.replace(".", "_")]) if run else 0.0
+
+
+@given(IDS, GRADES, st.integers(1, 10))
+def test_equal_to_trec_eval(retrieved: list[str], grades: dict[str, int], k: int) -> None:
+    """On any ranking; precision where trec_eval divides by k and we by what is there is brought to the same."""
+    fields: dict[str, Any] = {"retrieved_context_ids": retrieved, "reference_context_ids": list(grades)}
+    binary = dict.fromkeys(grades, 1)
+    there = min(k, len(set(retrieved)))
+    assert MAP().score(**fields).value == pytest.approx(trec(retrieved, binary, "map"))
+    assert MAP(k=k).score(**fields).value == pytest.approx(trec(retrieved, binary, f"map_cut.{k}"))
+    assert MRR().score(**fields).value == pytest.approx(trec(retrieved, binary, "recip_rank"))
+    assert RecallAtK(k=k).score(**fields).value == pytest.approx(trec(retrieved, binary, f"recall.{k}"))
+    assert HitRate(k=k).score(**fields).value == trec(retrieved, binary, f"success.{k}")
+    assert PrecisionAtK(k=k).score(**fields).value * there / k == pytest.approx(trec(retrieved, binary, f"P.{k}"))
+    assert NDCG(k=k).score(**fields).value == pytest.approx(trec(retrieved, binary, f"ndcg_cut.{k}"))
+    assert NDCG().score(**fields).value == pytest.approx(trec(retrieved, binary, "ndcg"))
+    graded = NDCG(k=k).score(retrieved_context_ids=retrieved, relevance=grades)
+    assert graded.value == pytest.approx(trec(retrieved, grades, f"ndcg_cut.{k}"))
+
+
+@given(IDS, st.lists(st.sampled_from("abcdefgh"), min_size=1), st.none() | st.integers(1, 12))
+def test_shares_stay_shares(retrieved: list[str], reference: list[str], k: int | None) -> None:
+    """Duplicates push nothing above 1, and a ranking that begins with all relevant ids scores 1.0 exactly."""
+    best = [*dict.fromkeys(reference), *retrieved]
+    for kind in (PrecisionAtK, RecallAtK, HitRate, MRR, MAP, NDCG):
+        metric = kind(k=k)
+        assert 0 <= metric.score(retrieved_context_ids=retrieved, reference_context_ids=reference) <= 1
+        if kind not in (PrecisionAtK, RecallAtK, MAP):
+            assert metric.score(retrieved_context_ids=best, reference_context_ids=reference) == 1.0
+    assert RecallAtK().score(retrieved_context_ids=best, reference_context_ids=reference) == 1.0
+    assert MAP().score(retrieved_context_ids=best, reference_context_ids=reference) == 1.0
