@@ -153,6 +153,62 @@ def _judge_contexts(blocks: Blocks, prompt: str) -> Body:
     return {"verdicts": verdicts}
 
 
+def _judge_usefulness(blocks: Blocks, prompt: str) -> Body:
+    sentences = [number for number, text in _numbered(blocks["contexts"]).items() if _overlap(blocks["answer"], text)]
+    word = "useful" if sentences else "useless"
+    return {"reason": f"It is {word}.", "sentences": sentences, "verdict": word}
+
+
+def _contradictions(blocks: Blocks, prompt: str) -> Body:
+    numbers = re.findall(r"(?m)^Context (\d+)$", blocks["contexts"])
+    reason = "Both can be true."
+    return {
+        "verdicts": [{"number": int(n), "reason": reason, "sentences": [], "verdict": "compatible"} for n in numbers]
+    }
+
+
+def _entities(blocks: Blocks, prompt: str) -> Body:
+    text = " ".join(_numbered(blocks["contexts"]).values())
+    return {"entities": list(dict.fromkeys(re.findall(r"\b[A-Z]\w+", text)))}
+
+
+def _refusal(blocks: Blocks, prompt: str) -> Body:
+    evasive = "not know" in blocks["response"] or "cannot" in blocks["response"]
+    return {"reason": "By its words.", "verdict": "refuses" if evasive else "answers"}
+
+
+def _rate_of_three(blocks: Blocks, prompt: str) -> Body:
+    source, text = list(blocks.values())[:2]
+    return {"reason": "By the words they share.", "rating": round(2 * _overlap(text, source))}
+
+
+def _agreement(blocks: Blocks, prompt: str) -> Body:
+    share = _overlap(blocks["second answer"], blocks["first answer"])
+    return {"reason": "By the words they share.", "rating": 2 * round(2 * share)}
+
+
+def _goal(blocks: Blocks, prompt: str) -> Body:
+    lines = list(_numbered(blocks["conversation"]).values())
+    wanted = blocks.get("goal", lines[0])
+    word = "reached" if _overlap(wanted, lines[-1]) > 0 else "missed"
+    return {"goal": wanted, "reason": "By the words they share.", "verdict": word}
+
+
+def _topics(blocks: Blocks, prompt: str) -> Body:
+    lines = list(_numbered(blocks["conversation"]).values())
+    asked = [(line, after) for line, after in zip(lines, [*lines[1:], ""], strict=True) if line.startswith("user:")]
+    return {"topics": [{"topic": line[6:], "answered": "cannot" not in after} for line, after in asked]}
+
+
+def _matches(blocks: Blocks, prompt: str) -> Body:
+    allowed = _numbered(blocks["allowed topics"])
+    found = []
+    for number, topic in _numbered(blocks["topics"]).items():
+        match = next((n for n, text in allowed.items() if _overlap(text, topic) > 0), 0)
+        found.append({"number": number, "reason": "By the words they share.", "allowed": match})
+    return {"matches": found}
+
+
 def _rate(blocks: Blocks, prompt: str) -> Body:
     first, second = list(blocks.values())[:2]
     return {"reason": "By the words they share.", "rating": round(4 * _overlap(first, second))}
@@ -160,6 +216,14 @@ def _rate(blocks: Blocks, prompt: str) -> Body:
 
 def _critique(blocks: Blocks, prompt: str) -> Body:
     return {"reason": "Nothing speaks against it.", "verdict": "yes"}
+
+
+def _golden_question(blocks: Blocks, prompt: str) -> Body:
+    sentences = _numbered(blocks["contexts"])
+    number = max(sentences, key=lambda n: len(_words(sentences[n])))
+    answer = sentences[number]
+    question = f"What about {answer[: len(answer) // 2].strip()}?"
+    return {"askable": True, "question": question, "sentences": [number], "answer": answer}
 
 
 _ANSWERS: Mapping[str, Callable[[Blocks, str], Body]] = {
@@ -175,5 +239,15 @@ _ANSWERS: Mapping[str, Callable[[Blocks, str], Body]] = {
         (tasks.Critique, _critique),
         (tasks.RateRelevance, _rate),
         (tasks.JudgeContexts, _judge_contexts),
+        (tasks.JudgeUsefulness, _judge_usefulness),
+        (tasks.JudgeGoal, _goal),
+        (tasks.ListTopics, _topics),
+        (tasks.MatchTopics, _matches),
+        (tasks.FindContradictions, _contradictions),
+        (tasks.JudgeRefusal, _refusal),
+        (tasks.ListEntities, _entities),
+        (tasks.RateContexts, _rate_of_three),
+        (tasks.RateAgreement, _agreement),
+        (tasks.WriteGoldenQuestion, _golden_question),
     )
 }

@@ -103,7 +103,8 @@ class FakeOpenAI:
     """The server; a context manager that runs while its block does.
 
     ``refuses`` names what is rejected with 400: a sampling parameter, ``json_schema`` or ``json_object``. ``key``
-    is the only key accepted, where one is given. ``latency`` is added to every answer, in seconds.
+    is the only key accepted, where one is given. ``latency`` is added to every answer, in seconds. ``waves`` says how
+    many requests must be there at the same time before any of them is answered, one number for each round.
     """
 
     answer: Callable[[Body], str | Reply] = answer_sensibly
@@ -114,10 +115,12 @@ class FakeOpenAI:
     requests: list[Recorded] = field(default_factory=list, repr=False)
     in_flight: int = 0
     in_flight_max: int = 0
+    waves: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Make the parts that are not given."""
         self._script: deque[str | Reply] = deque()
+        self._waiting: list[asyncio.Event] = []
         self._loop = asyncio.new_event_loop()
         self._connections: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._run, name="fake-openai", daemon=True)
@@ -205,6 +208,7 @@ class FakeOpenAI:
         with self._counted():
             reply = self._reply(path, headers, body)
             await asyncio.sleep(self.latency + reply.latency)
+            await self._wave()
             status = None if reply.does != "answer" else reply.status
             self.requests.append(Recorded(path=path, headers=headers, body=body, status=status))
             if reply.does == "hang":
@@ -215,6 +219,19 @@ class FakeOpenAI:
             writer.write(_http(reply, path, body, self.dimensions))
             await writer.drain()
         return True
+
+    async def _wave(self) -> None:
+        """Hold a request back until its round is complete; one that never is stays in ``waves`` and is let go."""
+        if not self.waves:
+            return
+        self._waiting.append(asyncio.Event())
+        mine = self._waiting[-1]
+        if len(self._waiting) == self.waves[0]:
+            del self.waves[0]
+            while self._waiting:
+                self._waiting.pop().set()
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(mine.wait(), 20)
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

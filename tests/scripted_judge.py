@@ -3,25 +3,29 @@
     judge = ScriptedJudge(list_claims=claims("Moths fly."), verify_claims=verdicts([1]))
 
 A task's entry is its answer, or a list of answers used one after the other, the last one for ever. An answer is JSON
-data, or a text that is sent as it stands, or an exception that is raised.
+data, or a text that is sent as it stands, or an exception that is raised, or a function of the prompt that gives one
+of these.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_ragmetrics.judges.judge import PromptedJudge, Reply, Request
 
 Answer = Mapping[str, Any] | str | Exception
 
+#: What a script has for a task.
+Entry = Answer | list[Answer] | Callable[[str], Answer]
+
 
 class ScriptedJudge(PromptedJudge):
     """Answers each task by its script; keeps the requests, and how many had to wait for one another."""
 
-    def __init__(self, **script: Answer | list[Answer]) -> None:
+    def __init__(self, **script: Entry) -> None:
         super().__init__(name="scripted", model="scripted")
         self.requests: list[Request] = []
         self.depth = 0
@@ -39,7 +43,7 @@ class ScriptedJudge(PromptedJudge):
 
     async def complete(self, request: Request) -> Reply:
         """Return the next answer to the task, as if it took 10 tokens to ask and 5 to answer."""
-        answer = self._answer(request.task)
+        answer = self._answer(request)
         self.requests.append(request)
         # Whatever was answered before this was asked, it may have waited for.
         depth = self._answered + 1
@@ -51,11 +55,13 @@ class ScriptedJudge(PromptedJudge):
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
         return Reply(text=text, prompt_tokens=10, completion_tokens=5)
 
-    def _answer(self, task: str) -> Answer:
-        answers = self._script[task]
+    def _answer(self, request: Request) -> Answer:
+        answers = self._script[request.task]
+        if callable(answers):
+            return answers(request.messages[1]["content"])
         if not isinstance(answers, list):
             return answers
-        asked = self.tasks.count(task)
+        asked = self.tasks.count(request.task)
         return answers[min(asked, len(answers) - 1)]
 
 
@@ -137,6 +143,51 @@ def says(word: str, reason: str = "Because.") -> dict[str, Any]:
 def rated(step: int, reason: str = "So so.") -> dict[str, Any]:
     """Rate with a step of the scale."""
     return {"reason": reason, "rating": step}
+
+
+def useful(*numbers: int) -> dict[str, Any]:
+    """Decide that a context is of use by these sentences, or useless if there are none."""
+    return {"reason": "So it is.", "sentences": list(numbers), "verdict": "useful" if numbers else "useless"}
+
+
+def entities(*names: str) -> dict[str, Any]:
+    """Answer with these entities."""
+    return {"entities": list(names)}
+
+
+def contradicted(*cited: Sequence[int]) -> dict[str, Any]:
+    """Decide for each context which of its sentences are contradicted."""
+    return {
+        "verdicts": [
+            {
+                "number": number,
+                "reason": f"Reason {number}.",
+                "sentences": list(sentences),
+                "verdict": "contradicted" if sentences else "compatible",
+            }
+            for number, sentences in enumerate(cited, start=1)
+        ]
+    }
+
+
+def goal(word: str, name: str = "Book a seat.") -> dict[str, Any]:
+    """Decide that a goal was reached or missed."""
+    return {"goal": name, "reason": "So it is.", "verdict": word}
+
+
+def topics(**answered: bool) -> dict[str, Any]:
+    """Answer with these topics, each dealt with or not."""
+    return {"topics": [{"topic": topic, "answered": flag} for topic, flag in answered.items()]}
+
+
+def matches(*allowed: int) -> dict[str, Any]:
+    """Answer for each topic with the number of an allowed one, 0 for none."""
+    return {
+        "matches": [
+            {"number": number, "reason": f"Reason {number}.", "allowed": match}
+            for number, match in enumerate(allowed, start=1)
+        ]
+    }
 
 
 def relevant(*words: bool) -> dict[str, Any]:

@@ -57,10 +57,14 @@ class PromptBook:
 
 def render(task: Task[Any], prompts: PromptBook) -> tuple[str, str]:
     """Return the system and the user message that ask a task; raise ``RagMetricsError`` for a faulty prompt file."""
+    return SYSTEM, "\n\n".join([render_data(task), _REMINDER, _encodable(_instruction(task, prompts))])
+
+
+def render_data(task: Task[Any]) -> str:
+    """Return the texts under test alone, for a judge that needs no instruction."""
     blocks = tuple(Block(label=block.label, text=_encodable(block.text)) for block in task.blocks())
     texts = [block.text for block in blocks]
-    parts = [_enclosed(block, texts) for block in blocks]
-    return SYSTEM, "\n\n".join([*parts, _REMINDER, _encodable(_instruction(task, prompts))])
+    return "\n\n".join(_enclosed(block, texts) for block in blocks)
 
 
 def digest(block: Block, texts: Sequence[str]) -> str:

@@ -26,9 +26,14 @@ _ROLE = re.compile(
     re.MULTILINE,
 )
 _VERDICT = re.compile(
-    r"[{,]\s{0,20}[\"'](?:verdicts?|noncommittal|supported|faithful(?:ness)?|attributed)[\"']\s{0,20}:"
+    r"[{,]\s{0,20}[\"'](?:verdicts?|noncommittal|supported|faithful(?:ness)?|attributed|askable)[\"']\s{0,20}:"
     r"|[{,]\s{0,20}[\"'](?:claims|sentences)[\"']\s{0,20}:\s{0,20}\["
-    r"|[\"']reason[\"']\s{0,20}:\s{0,20}[\"'][^\"']{0,200}[\"'],\s{0,20}[\"'](?:rating|score|answer)[\"']\s{0,20}:"
+    # Lists that ordinary data may have as well: as the whole of an answer, or of what an answer has in them.
+    r"|\A\s{0,20}\{\s{0,20}[\"'](?:entities|phrases|questions)[\"']\s{0,20}:\s{0,20}\["
+    r"|[{,]\s{0,20}[\"'](?:matches|topics|answers|questions)[\"']\s{0,20}:\s{0,20}\[\s{0,20}\{\s{0,20}"
+    r"[\"'](?:number|topic|question)[\"']\s{0,20}:"
+    r"|[\"']reason[\"']\s{0,20}:\s{0,20}[\"'][^\"']{0,200}[\"'],\s{0,20}"
+    r"[\"'](?:rating|score|answer|allowed|sentences)[\"']\s{0,20}:"
     r"|[\"'](?:rating|score)[\"']\s{0,20}:\s{0,20}[\d.]{1,5}\s{0,20},\s{0,20}[\"']reason[\"']\s{0,20}:"
 )
 # Replies of nothing but such an opening were found to pass many judges.

@@ -30,6 +30,7 @@ class ContextRecall(JudgedMetric):
     """
 
     name = "context_recall"
+    aliases: ClassVar[tuple[str, ...]] = ("LLMContextRecall", "ContextualRecallMetric", "contextual_recall")
     requires: ClassVar[tuple[str, ...]] = ("reference", "retrieved_contexts")
 
     def __init__(

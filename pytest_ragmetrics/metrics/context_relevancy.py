@@ -49,7 +49,7 @@ class ContextRelevancy(JudgedMetric):
         embedder: EmbedderLike | None = None,
     ) -> None:
         super().__init__(judge=judge, embedder=embedder)
-        self.strictness = check_count("strictness", strictness)
+        self.strictness = self.draws = check_count("strictness", strictness)
         self.agreement = check_choice("agreement", agreement, ("bert_score", "jaccard", "jaccard_score"))
         self.if_empty = if_empty
 

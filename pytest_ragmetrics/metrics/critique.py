@@ -14,7 +14,8 @@ from pytest_ragmetrics.metrics.provided import JudgeLike
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
 
-_FIELDS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
+#: The fields that a judgement by a definition looks at.
+FIELDS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
 
 
 class AspectCritique(JudgedMetric):
@@ -54,7 +55,7 @@ class AspectCritique(JudgedMetric):
         self.definition = definition or aspect.definition
         self.good = aspect.good if good is None else good
         vars(self)["better"] = "higher" if self.good else "lower"
-        self.strictness = check_count("strictness", strictness)
+        self.strictness = self.draws = check_count("strictness", strictness)
         if not self.definition.strip():
             msg = f"{self.name}: definition is blank; give the question to decide, or the name of a predefined aspect"
             raise ValueError(msg)
@@ -64,13 +65,13 @@ class AspectCritique(JudgedMetric):
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` when the sample has nothing to judge."""
-        if not _fields(sample):
-            msg = f"{self.name}: all fields are missing or blank; it needs one of {', '.join(_FIELDS)}"
+        if not fields_of(sample):
+            msg = f"{self.name}: all fields are missing or blank; it needs one of {', '.join(FIELDS)}"
             raise ValueError(msg)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return what most of the judgements say."""
-        task = Critique(definition=self.definition, fields=_fields(sample))
+        task = Critique(definition=self.definition, fields=fields_of(sample))
         judgements = await asyncio.gather(*(ask(task, vote=vote) for vote in range(self.strictness)))
         yes = sum(judgement.ok for judgement in judgements)
         verdicts = [
@@ -148,10 +149,10 @@ def _predefined(name: str) -> type[AspectCritique]:
     raise ValueError(msg)
 
 
-def _fields(sample: Sample) -> tuple[tuple[str, str], ...]:
+def fields_of(sample: Sample) -> tuple[tuple[str, str], ...]:
     """Return the fields that hold text, contexts numbered one by one."""
     fields: list[tuple[str, str]] = []
-    for name in _FIELDS:
+    for name in FIELDS:
         value = getattr(sample, name)
         if isinstance(value, str) and not is_blank(value):
             fields.append((name, value))

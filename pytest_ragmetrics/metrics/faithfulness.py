@@ -32,6 +32,7 @@ class Faithfulness(JudgedMetric):
     """
 
     name = "faithfulness"
+    aliases: ClassVar[tuple[str, ...]] = ("FaithfulnessMetric",)
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
     rounds: ClassVar[int] = 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pytest_ragmetrics.judges.tasks import Judgement
 from pytest_ragmetrics.result import Evidence, Verdict
@@ -40,6 +41,27 @@ def unsupported_verdicts(texts: Sequence[str], places: Sequence[Place | None] | 
     return supported_verdicts(texts, [nothing] * len(texts), (), places)
 
 
+def compared_verdicts(
+    texts: Sequence[str],
+    judgements: Sequence[Judgement],
+    source: tuple[str, str],
+    places: Sequence[Place | None] | None = None,
+) -> tuple[Verdict, ...]:
+    """Return one verdict a text that was held against another ``(name, text)``, which its reason quotes.
+
+    Evidence is a place in the contexts, and that other text is none of them.
+
+    >>> yes = Judgement(ok=True, reason="It says so.", sentences=(0,))
+    >>> compared_verdicts(["Moths fly."], [yes], ("reference", "Moths fly at night."))[0].reason
+    'It says so. (reference: "Moths fly at night.")'
+    """
+    name, text = source
+    return tuple(
+        replace(verdict, evidence=(), reason=_with_quotation(verdict, name))
+        for verdict in supported_verdicts(texts, judgements, (text,), places)
+    )
+
+
 def place_in(response: str, text: str) -> Place | None:
     """Return where a text stands in the response word for word, its closing mark aside.
 
@@ -69,6 +91,13 @@ def missing_from(claim: str, sentences: Sequence[str]) -> Iterator[str]:
     if names:
         known = NamesIn(together)
         yield from (name.text for name in names if known.locate(name) is None)
+
+
+def _with_quotation(verdict: Verdict, name: str) -> str | None:
+    if not verdict.evidence:
+        return verdict.reason
+    quoted = " ".join(piece.text for piece in verdict.evidence)
+    return f'{verdict.reason or ""} ({name}: "{quoted}")'.strip()
 
 
 def _verdict(text: str, judgement: Judgement, cited: Sequence[Evidence], place: Place | None) -> Verdict:

@@ -18,11 +18,20 @@ from pytest_ragmetrics.judges.tasks import (
     AnswerQuestions,
     Block,
     Critique,
+    FindContradictions,
     JudgeContexts,
+    JudgeRefusal,
+    JudgeUsefulness,
     ListClaims,
+    ListEntities,
     ListKeyPhrases,
+    RateAgreement,
+    RateContexts,
     RateCorrectness,
+    RateGroundedness,
     RateRelevance,
+    ReviewContexts,
+    ReviewGroundedness,
     SelectSentences,
     Task,
     VerifyClaims,
@@ -147,6 +156,93 @@ def test_contexts_are_relevant_when_they_share_the_words_of_the_question() -> No
 
 
 @pytest.mark.parametrize(
+    ("answer", "context", "cited"),
+    [
+        ("In 1987.", HARBOUR[0], (0,)),
+        ("Forty ships.", HARBOUR[0], (1,)),
+        ("In 1987.", HARBOUR[1], ()),
+        # The words of the question alone make no context useful.
+        ("Rye.", "The harbour of Lindow was rebuilt.", ()),
+        ("The harbour of Lindow.", "The harbour of Lindow.", (0,)),
+        ("???", "Nothing.", ()),
+    ],
+)
+def test_a_context_is_of_use_when_it_has_the_words_of_the_answer(
+    answer: str, context: str, cited: tuple[int, ...]
+) -> None:
+    """Those that the answer adds to the question, if it adds any."""
+    task = JudgeUsefulness(question="When was the harbour of Lindow rebuilt?", answer=answer, context=context)
+    judgement = ask(task)
+    assert judgement.ok is bool(cited)
+    assert set(cited) <= set(judgement.sentences)
+
+
+def test_a_contradiction_is_nearly_the_same_and_differs() -> None:
+    """Another number or a negation; the sentence is counted through all contexts."""
+    judgements = ask(
+        FindContradictions(response="Bread is baked with rye. It can take 50 ships at once.", contexts=HARBOUR)
+    )
+    assert [(judgement.ok, judgement.sentences) for judgement in judgements] == [(True, (1,)), (False, ())]
+    (bread,) = ask(FindContradictions(response="The mill has not stood still since the flood.", contexts=HARBOUR[1:]))
+    assert (bread.ok, bread.sentences) == (True, (1,))
+    for response in ("I cannot say.", "...", "Otters swim."):
+        assert not any(judgement.ok for judgement in ask(FindContradictions(response=response, contexts=HARBOUR)))
+
+
+def test_entities_are_names_and_dates() -> None:
+    """Each once, as it stands there; a number of things is an amount, a plain small one is nothing."""
+    named = ask(ListEntities(contexts=("In May 1903 the ferry left Lund for Aru.", "Later Lund had two ferries.")))
+    assert {"Lund", "Aru", "May 1903"} <= set(named)
+    assert len(named) == len(set(named))
+    assert ask(ListEntities(contexts=("Otters swim.", ""))) == ()
+
+
+@pytest.mark.parametrize(("kind", "review"), [(RateContexts, ReviewContexts)])
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [("When was the harbour rebuilt?", 1.0), ("When was the harbour sold by auction?", 0.5), ("Who won?", 0.0)],
+)
+def test_contexts_are_rated_by_the_words_of_the_question(kind: Any, review: Any, question: str, value: float) -> None:
+    """Both wordings have the same rule."""
+    assert ask(kind(question=question, contexts=HARBOUR)).value == value
+    assert ask(review(question=question, contexts=HARBOUR)).value == value
+
+
+@pytest.mark.parametrize(
+    ("response", "value"),
+    [
+        ("The harbour was rebuilt in 1987.", 1.0),
+        ("The harbour was rebuilt in 1987. Whales sang about otters.", 0.5),
+        ("Whales sang about otters.", 0.0),
+        ("I do not know.", 0.0),
+    ],
+)
+def test_groundedness_is_all_some_or_nothing(response: str, value: float) -> None:
+    """By sentences, those aside that only refuse."""
+    assert ask(RateGroundedness(response=response, contexts=HARBOUR)).value == value
+    assert ask(ReviewGroundedness(response=response, contexts=HARBOUR)).value == value
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "value"),
+    [
+        ("It was rebuilt in 1987.", "Rebuilt in 1987.", 1.0),
+        ("It was rebuilt in 1987.", "Rebuilt in 1988.", 0.5),
+        ("Whales.", "Rebuilt in 1987.", 0.0),
+    ],
+)
+def test_agreement_is_the_words_of_the_second(first: str, second: str, value: float) -> None:
+    """A number that the first lacks keeps it low."""
+    assert ask(RateAgreement(question="When?", first=first, second=second)).value == value
+
+
+def test_a_refusal_is_known_by_its_words() -> None:
+    """A response that says something besides is an answer."""
+    for response, refuses in (("I cannot tell.", True), ("It is deep.", False), ("I cannot tell. It is deep.", False)):
+        assert ask(JudgeRefusal(question="How deep?", response=response)).ok is refuses
+
+
+@pytest.mark.parametrize(
     ("response", "value"),
     [
         ("The tower is 40 metres high.", 1.0),
@@ -184,11 +280,18 @@ def test_a_critique_looks_for_harm_or_repetition(definition: str, response: str,
 
 
 def test_every_task_has_a_rule() -> None:
-    """No task of the package is left without an answer."""
+    """No task of the package is left without an answer, apart from those where words in common mean nothing."""
     public = [getattr(tasks, name) for name in tasks.__all__]
     known = {kind for kind in public if issubclass(kind, Task)} - {Task}
     assert known
-    assert known <= set(_RULES)
+    assert known - set(_RULES) == {
+        tasks.RateByRubric,
+        tasks.RateByCriteria,
+        tasks.JudgeGoal,
+        tasks.ListTopics,
+        tasks.MatchTopics,
+        tasks.WriteGoldenQuestion,
+    }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -155,7 +155,9 @@ def test_answers_and_contexts_are_judged_by_number() -> None:
 def test_a_rating_is_a_step_of_the_scale(step: int, value: float) -> None:
     """The five steps are spread evenly over 0 to 1."""
     answer = {"reason": " Half of it.", "rating": step}
-    assert tasks.RateRelevance(question="q", response="r").read(answer) == Rating(value=value, reason="Half of it.")
+    assert tasks.RateRelevance(question="q", response="r").read(answer) == Rating(
+        value=value, reason="Half of it.", step=step
+    )
     assert tasks.RateCorrectness(response="r", reference="s").read(answer).value == value
 
 
@@ -173,6 +175,91 @@ def test_a_critique_is_yes_or_no() -> None:
     assert not task.read({"reason": "", "verdict": "no"}).ok
     with pytest.raises(InvalidAnswer):
         task.read({"reason": "", "verdict": "maybe"})
+
+
+def test_use_is_shown_by_sentences_of_the_context() -> None:
+    """A useful context names at least one sentence that is there; a useless one need not."""
+    task = tasks.JudgeUsefulness(question="How deep?", answer="40 m.", context=CONTEXTS[0])
+    useful = {"reason": " Depth. ", "sentences": [1, 1], "verdict": "useful"}
+    assert task.read(useful) == Judgement(ok=True, reason="Depth.", sentences=(0,))
+    assert not task.read({**useful, "sentences": [], "verdict": "useless"}).ok
+    no_sentence: dict[str, Any] = {"sentences": []}
+    for wrong in (no_sentence, {"sentences": [3]}, {"sentences": [0]}, {"verdict": "relevant"}, {"score": 1}):
+        with pytest.raises(InvalidAnswer):
+            task.read({**useful, **wrong})
+
+
+def test_a_contradiction_is_shown_by_sentences_of_its_own_context() -> None:
+    """Sentences are numbered through all contexts; one of another context shows nothing."""
+    task = tasks.FindContradictions(response="It is 14 m deep.", contexts=CONTEXTS)
+
+    def answer(*cited: list[int]) -> dict[str, Any]:
+        words = ["contradicted" if sentences else "compatible" for sentences in cited]
+        rows = zip(words, cited, strict=True)
+        return {"verdicts": [verdict(n, word, sentences) for n, (word, sentences) in enumerate(rows, start=1)]}
+
+    assert [judgement.ok for judgement in task.read(answer([1], []))] == [True, False]
+    with pytest.raises(InvalidAnswer, match="context 1 names the sentence 3, which stands in another context"):
+        task.read(answer([1, 3], []))
+    with pytest.raises(InvalidAnswer, match="context 2 names the sentence 4: there are sentences from 1 to 3"):
+        task.read(answer([], [4]))
+    with pytest.raises(InvalidAnswer, match="nothing for context 2"):
+        task.read(answer([]))
+
+
+@pytest.mark.parametrize(
+    ("task", "steps"),
+    [
+        (tasks.RateContexts(question="q", contexts=CONTEXTS), (0, 1, 2)),
+        (tasks.ReviewGroundedness(response="r", contexts=CONTEXTS), (0, 1, 2)),
+        (tasks.RateAgreement(question="q", first="a", second="b"), (0, 2, 4)),
+        (tasks.RateByRubric(steps=("Bad.", "So so.", "Good."), fields=(("response", "r"),)), (1, 2, 3)),
+        (tasks.RateByCriteria(definition="d", highest=4, fields=(("response", "r"),)), (0, 1, 2, 3, 4)),
+    ],
+)
+def test_a_scale_has_its_own_steps(task: Task[Rating], steps: tuple[int, ...]) -> None:
+    """They are spread evenly over 0 to 1, the step is kept, and nothing beside or between them is taken."""
+    ratings = [task.read({"reason": " So. ", "rating": step}) for step in steps]
+    last = len(steps) - 1
+    assert ratings == [Rating(value=n / last, reason="So.", step=step) for n, step in enumerate(steps)]
+    for wrong in (steps[0] - 1, steps[-1] + 1, 0.5, True, None, "1"):
+        with pytest.raises(InvalidAnswer):
+            task.read({"reason": "", "rating": wrong})
+
+
+def test_entities_and_topics_are_listed_once() -> None:
+    """Entities that say the same are one; a topic listed twice would be counted twice."""
+    assert tasks.ListEntities(contexts=CONTEXTS).read({"entities": ["Lund ", "LUND", "Aru"]}) == ("Lund", "Aru")
+    task = tasks.ListTopics(turns=("user: Hello.",))
+    ferries = {"topic": " Ferries ", "answered": True}
+    assert task.read({"topics": [ferries]}) == (("Ferries", True),)
+    assert task.read({"topics": []}) == ()
+    for wrong in ([ferries, ferries], [{**ferries, "topic": " "}], [{**ferries, "answered": 1}]):
+        with pytest.raises(InvalidAnswer):
+            task.read({"topics": wrong})
+
+
+def test_topics_are_matched_by_number() -> None:
+    """With an allowed one that is there, or none, in whatever order they come."""
+    task = tasks.MatchTopics(topics=("a", "b"), allowed=("x",))
+
+    def answer(*pairs: tuple[int, int]) -> dict[str, Any]:
+        return {"matches": [{"number": number, "reason": "", "allowed": allowed} for number, allowed in pairs]}
+
+    assert task.read(answer((2, 1), (1, 0))) == (None, 0)
+    for wrong in (answer((1, 0)), answer((1, 0), (2, 2)), answer((1, 0), (2, -1)), answer((1, 0), (1, 0), (2, 1))):
+        with pytest.raises(InvalidAnswer):
+            task.read(wrong)
+
+
+def test_a_goal_is_stated_or_given() -> None:
+    """The given one stays as it was given; a stated one is not blank."""
+    answer = {"goal": " Two seats. ", "reason": "", "verdict": "reached"}
+    turns = ("user: Two seats.",)
+    assert tasks.JudgeGoal(turns=turns).read(answer) == ("Two seats.", Judgement(ok=True, reason=""))
+    assert tasks.JudgeGoal(turns=turns, goal="A seat.").read({**answer, "verdict": "missed"})[0] == "A seat."
+    with pytest.raises(InvalidAnswer, match="goal is blank"):
+        tasks.JudgeGoal(turns=turns).read({**answer, "goal": " "})
 
 
 @pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: str(task.prompt))

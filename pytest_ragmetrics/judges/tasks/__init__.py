@@ -1,0 +1,68 @@
+"""What a metric may ask a judge.
+
+A task is a frozen value: its inputs, the name of its prompt, the schema of its answer, and how to read that answer.
+Texts, claims and contexts are numbered here and come back by number; whatever does not match is refused, so that
+nothing is ever counted that a judge merely happened to return.
+"""
+
+from pytest_ragmetrics.judges.blocks import Block
+from pytest_ragmetrics.judges.schema import InvalidAnswer
+from pytest_ragmetrics.judges.tasks.agents import JudgeGoal, ListTopics, MatchTopics
+from pytest_ragmetrics.judges.tasks.claims import ListClaims, VerifyClaims
+from pytest_ragmetrics.judges.tasks.contexts import FindContradictions, JudgeContexts, JudgeUsefulness, SelectSentences
+from pytest_ragmetrics.judges.tasks.critique import Critique, JudgeRefusal
+from pytest_ragmetrics.judges.tasks.entities import ListEntities
+from pytest_ragmetrics.judges.tasks.golden import GoldenQuestion, WriteGoldenQuestion
+from pytest_ragmetrics.judges.tasks.questions import (
+    AnswerQuestions,
+    ListKeyPhrases,
+    WriteClosedQuestions,
+    WriteQuestions,
+)
+from pytest_ragmetrics.judges.tasks.ratings import TOP_RATING as TOP_RATING
+from pytest_ragmetrics.judges.tasks.ratings import RateCorrectness, RateRelevance
+from pytest_ragmetrics.judges.tasks.scales import (
+    RateAgreement,
+    RateByCriteria,
+    RateByRubric,
+    RateContexts,
+    RateGroundedness,
+    ReviewContexts,
+    ReviewGroundedness,
+)
+from pytest_ragmetrics.judges.tasks.task import Judgement, Rating, Task
+
+__all__ = [
+    "AnswerQuestions",
+    "Block",
+    "Critique",
+    "FindContradictions",
+    "GoldenQuestion",
+    "InvalidAnswer",
+    "JudgeContexts",
+    "JudgeGoal",
+    "JudgeRefusal",
+    "JudgeUsefulness",
+    "Judgement",
+    "ListClaims",
+    "ListEntities",
+    "ListKeyPhrases",
+    "ListTopics",
+    "MatchTopics",
+    "RateAgreement",
+    "RateByCriteria",
+    "RateByRubric",
+    "RateContexts",
+    "RateCorrectness",
+    "RateGroundedness",
+    "RateRelevance",
+    "Rating",
+    "ReviewContexts",
+    "ReviewGroundedness",
+    "SelectSentences",
+    "Task",
+    "VerifyClaims",
+    "WriteClosedQuestions",
+    "WriteGoldenQuestion",
+    "WriteQuestions",
+]

@@ -1,0 +1,64 @@
+"""Claims: which ones a text makes, and which of them hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pytest_ragmetrics.judges.blocks import Block, show_contexts, show_numbered
+from pytest_ragmetrics.judges.schema import (
+    NUMBER,
+    TEXT,
+    Schema,
+    distinct,
+    in_order,
+    list_of,
+    one_of,
+    record,
+)
+from pytest_ragmetrics.judges.tasks.task import Judgement, Task, backed
+from pytest_ragmetrics.text.sentences import sentence_table
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListClaims(Task[tuple[str, ...]]):
+    """List the claims of a text, each understandable alone; the question helps to resolve its pronouns."""
+
+    prompt: ClassVar[str] = "list_claims"
+    form: ClassVar[Schema] = record(claims=list_of(TEXT))
+    text: str
+    question: str | None = None
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Show the question, if there is one, and the text."""
+        asked = () if self.question is None else (Block(label="question", text=self.question),)
+        return (*asked, Block(label="text", text=self.text))
+
+    def _settle(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
+        return distinct(answer["claims"], "claim")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VerifyClaims(Task[tuple[Judgement, ...]]):
+    """Decide which claims the contexts support, and by which of their sentences; one judgement a claim, in order."""
+
+    prompt: ClassVar[str] = "verify_claims"
+    form: ClassVar[Schema] = record(
+        verdicts=list_of(
+            record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("supported", "unsupported"))
+        )
+    )
+    claims: tuple[str, ...]
+    contexts: tuple[str, ...]
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Show the contexts and the numbered claims."""
+        return (show_contexts(self.contexts), show_numbered("claims", self.claims))
+
+    def _settle(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
+        last = len(sentence_table(self.contexts))
+        verdicts = in_order(answer["verdicts"], len(self.claims), "claim")
+        return tuple(
+            backed(verdict, "supported", last=last, subject=f"claim {verdict['number']}") for verdict in verdicts
+        )

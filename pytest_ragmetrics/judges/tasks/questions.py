@@ -1,0 +1,99 @@
+"""Questions: writing them, and answering them from a text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pytest_ragmetrics.judges.blocks import Block, show_contexts, show_numbered
+from pytest_ragmetrics.judges.schema import (
+    FLAG,
+    NUMBER,
+    TEXT,
+    InvalidAnswer,
+    Schema,
+    distinct,
+    in_order,
+    list_of,
+    one_of,
+    record,
+)
+from pytest_ragmetrics.judges.tasks.task import Judgement, Task
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WriteQuestions(Task[tuple[tuple[str, bool], ...]]):
+    """Write ``count`` different questions that a response answers, each with whether it is noncommittal there."""
+
+    prompt: ClassVar[str] = "write_questions"
+    form: ClassVar[Schema] = record(questions=list_of(record(question=TEXT, noncommittal=FLAG)))
+    response: str
+    count: int
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Show the response alone: the question it was given to must not be seen."""
+        return (Block(label="response", text=self.response),)
+
+    def fill(self) -> Mapping[str, str]:
+        """Say how many questions are wanted."""
+        return {"count": str(self.count)}
+
+    def _settle(self, answer: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
+        written = answer["questions"]
+        texts = distinct([item["question"] for item in written], "question")
+        if not len(texts) == len(written) == self.count:
+            msg = f"there must be exactly {self.count} different questions, not {len(texts)} among {len(written)}"
+            raise InvalidAnswer(msg)
+        return tuple((text, item["noncommittal"]) for text, item in zip(texts, written, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListKeyPhrases(Task[tuple[str, ...]]):
+    """List the phrases that a summary of the contexts should cover."""
+
+    prompt: ClassVar[str] = "list_key_phrases"
+    form: ClassVar[Schema] = record(phrases=list_of(TEXT))
+    contexts: tuple[str, ...]
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Show the contexts."""
+        return (show_contexts(self.contexts),)
+
+    def _settle(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
+        return distinct(answer["phrases"], "phrase")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WriteClosedQuestions(Task[tuple[str, ...]]):
+    """Write yes-or-no questions about the key phrases whose answer, from the contexts, is yes."""
+
+    prompt: ClassVar[str] = "write_closed_questions"
+    form: ClassVar[Schema] = record(questions=list_of(TEXT))
+    contexts: tuple[str, ...]
+    phrases: tuple[str, ...]
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Show the contexts and the phrases."""
+        return (show_contexts(self.contexts), show_numbered("phrases", self.phrases))
+
+    def _settle(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
+        return distinct(answer["questions"], "question")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerQuestions(Task[tuple[Judgement, ...]]):
+    """Answer yes-or-no questions from a text alone; a judgement is ok when the text answers yes."""
+
+    prompt: ClassVar[str] = "answer_questions"
+    form: ClassVar[Schema] = record(answers=list_of(record(number=NUMBER, reason=TEXT, answer=one_of("yes", "no"))))
+    text: str
+    questions: tuple[str, ...]
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Show the text and the numbered questions."""
+        return (Block(label="text", text=self.text), show_numbered("questions", self.questions))
+
+    def _settle(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
+        answers = in_order(answer["answers"], len(self.questions), "question")
+        return tuple(Judgement(ok=item["answer"] == "yes", reason=item["reason"].strip()) for item in answers)

@@ -1,0 +1,93 @@
+"""What a question to a judge is, and what its answers are made of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pytest_ragmetrics.judges.blocks import Block
+from pytest_ragmetrics.judges.schema import InvalidAnswer, Schema, hold, listed
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judgement:
+    """A yes or no with its reason; ``sentences`` are 0-based indexes into the sentence table of the contexts."""
+
+    ok: bool
+    reason: str
+    sentences: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rating:
+    """A step of an enumerated scale, brought to [0, 1], with its reason; ``step`` is its number on the scale."""
+
+    value: float
+    reason: str
+    step: int = 0
+
+
+class Task(ABC, Generic[A]):
+    """One question to a judge whose answer has the type ``A``.
+
+    >>> from pytest_ragmetrics.judges.tasks import ListClaims
+    >>> task = ListClaims(text="Basil wilts when it is cold.")
+    >>> task.read({"claims": ["Basil wilts when it is cold."]})
+    ('Basil wilts when it is cold.',)
+    """
+
+    __slots__ = ()
+
+    #: The name of the prompt, which is also the name of its file.
+    prompt: ClassVar[str]
+
+    #: The schema of the answer.
+    form: ClassVar[Schema]
+
+    @abstractmethod
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the texts under test in the order a prompt shows them, the contexts first."""
+
+    def fill(self) -> Mapping[str, str]:
+        """Return the trusted values for the ``$name`` places of the prompt file."""
+        return {}
+
+    def schema(self) -> Schema:
+        """Return the JSON schema of the answer."""
+        return self.form
+
+    def read(self, data: object) -> A:
+        """Return the answer that stands in parsed JSON; raise :class:`InvalidAnswer` saying what is wrong with it."""
+        return self._settle(hold(data, self.schema()))
+
+    @abstractmethod
+    def _settle(self, answer: Mapping[str, Any]) -> A:
+        """Return what an answer of the right form says; raise :class:`InvalidAnswer` if its content is wrong."""
+
+
+def indexes(numbers: Iterable[int], last: int, place: str) -> tuple[int, ...]:
+    """Return sentence numbers as 0-based indexes; raise unless each is there and none is named twice."""
+    chosen = tuple(numbers)
+    unknown = [number for number in chosen if not 1 <= number <= last]
+    if unknown:
+        msg = f"{place} names the sentence {listed(unknown)}: there are sentences from 1 to {last}"
+        raise InvalidAnswer(msg)
+    if len(set(chosen)) < len(chosen):
+        msg = f"{place} names a sentence more than once"
+        raise InvalidAnswer(msg)
+    return tuple(number - 1 for number in chosen)
+
+
+def backed(verdict: Mapping[str, Any], word: str, *, last: int, subject: str) -> Judgement:
+    """Return whether a verdict is ``word``, which it can only be by sentences that it names, out of 1 to ``last``."""
+    # A judge may cite one sentence twice; that changes nothing.
+    sentences = indexes(dict.fromkeys(verdict["sentences"]), last, subject)
+    ok = verdict["verdict"] == word
+    if ok and not sentences:
+        msg = f"{subject} is called {word}, but no sentence that shows it is named"
+        raise InvalidAnswer(msg)
+    return Judgement(ok=ok, reason=verdict["reason"].strip(), sentences=sentences)

@@ -1,0 +1,188 @@
+"""Whether an agent did what it was asked to, and kept to its topics."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+from pytest_ragmetrics.judges.tasks import JudgeGoal, ListTopics, MatchTopics
+from pytest_ragmetrics.messages import Message, read_messages
+from pytest_ragmetrics.metrics.f_scores import f1_of_counts
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.metric import is_blank
+from pytest_ragmetrics.metrics.parameters import check_choice
+from pytest_ragmetrics.metrics.provided import JudgeLike
+from pytest_ragmetrics.result import MetricResult, Verdict
+from pytest_ragmetrics.sample import Sample
+
+_INPUTS = ("messages", "reference_topics")
+
+
+class ConversationMetric(JudgedMetric):
+    """A metric that shows a conversation to a judge.
+
+    Takes ``messages``: an input of ``score()``, or in the ``metadata`` of a sample. See
+    :func:`~pytest_ragmetrics.messages.read_messages` for the forms.
+    """
+
+    requires: ClassVar[tuple[str, ...]] = ()
+
+    def sample_of(self, inputs: dict[str, Any]) -> Sample:
+        """Take the conversation beside the fields of a sample, or as ``user_input`` as Ragas does."""
+        given = {name: inputs.pop(name) for name in _INPUTS if name in inputs}
+        if isinstance(inputs.get("user_input"), (list, tuple)):
+            return Sample.from_mapping({**inputs, **given})
+        sample = super().sample_of(inputs)
+        return replace(sample, metadata={**sample.metadata, **given})
+
+    def require(self, sample: Sample) -> None:
+        """Raise ``ValueError`` when there is no conversation, ``TypeError`` for what is no message."""
+        given = sample.metadata.get("messages")
+        if given is None or not turns_of(read_messages(given)):
+            msg = f"{self.name}: messages is {'missing' if given is None else 'blank'}; give it to score(), or in the "
+            msg += "metadata of the sample"
+            raise ValueError(msg)
+
+    def foreign_texts(self, sample: Sample) -> Iterator[tuple[str, str]]:
+        """Yield what was said and given to tools; the other fields are not shown."""
+        for message in read_messages(sample.metadata["messages"]):
+            texts = (message.text, *(_arguments(call.arguments) for call in message.tool_calls))
+            if message.role != "system":
+                yield from (("messages", text) for text in texts if any(map(str.isalnum, text)))
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return the score of the conversation."""
+        return await self.judged_turns(turns_of(read_messages(sample.metadata["messages"])), sample, ask)
+
+    @abstractmethod
+    async def judged_turns(self, turns: tuple[str, ...], sample: Sample, ask: Ask) -> MetricResult:
+        """Return the score of a conversation."""
+
+
+class AgentGoalAccuracy(ConversationMetric):
+    """1.0 when a conversation reached its goal, else 0.0.
+
+    Takes ``messages`` and, as the goal, ``reference``; without one the goal is what the user wanted, which the judge
+    states. One request. After the agent goal accuracy of Ragas.
+
+    >>> judge = lambda prompt: '{"goal": "Book a seat.", "reason": "It is booked.", "verdict": "reached"}'
+    >>> metric = AgentGoalAccuracy(judge=judge)
+    >>> messages = [{"role": "user", "content": "A seat, please."}, {"role": "assistant", "content": "Booked."}]
+    >>> metric.score(messages=messages, reference="A seat is booked.").value
+    1.0
+    """
+
+    name = "agent_goal_accuracy"
+    aliases: ClassVar[tuple[str, ...]] = ("AgentGoalAccuracyWithReference", "AgentGoalAccuracyWithoutReference")
+
+    async def judged_turns(self, turns: tuple[str, ...], sample: Sample, ask: Ask) -> MetricResult:
+        """Return whether the goal was reached."""
+        reference = None if is_blank(sample.reference or "") else sample.reference
+        goal, judgement = await ask(JudgeGoal(turns=turns, goal=reference))
+        verdict = Verdict(text=goal, ok=judgement.ok, reason=judgement.reason or None)
+        return ask.result(float(judgement.ok), reason=judgement.reason or None, verdicts=[verdict])
+
+
+class TopicAdherence(ConversationMetric):
+    """How well an agent keeps to the topics it is there for.
+
+    Takes ``messages`` and ``reference_topics``, the allowed ones. Two requests in a row: the topics that the user
+    brought up, each with whether the agent dealt with it; which of them are allowed. Precision is the share of allowed
+    ones among those dealt with, recall the share of those dealt with among the allowed ones; ``mode="f1"`` is their
+    harmonic mean. Raises ``UnscoredError`` when there is nothing to take a share of, unless ``if_empty`` is the score
+    then. After the topic adherence of Ragas.
+
+    >>> judge = lambda prompt: (
+    ...     '{"matches": [{"number": 1, "reason": "A ferry.", "allowed": 1}]}' if "<<<topics" in prompt
+    ...     else '{"topics": [{"topic": "Departure", "answered": true}]}'
+    ... )
+    >>> messages = [{"role": "user", "content": "When does it leave?"}, {"role": "assistant", "content": "At nine."}]
+    >>> TopicAdherence(judge=judge).score(messages=messages, reference_topics=["ferries"]).value
+    1.0
+    """
+
+    name = "topic_adherence"
+    aliases: ClassVar[tuple[str, ...]] = ("TopicAdherenceScore",)
+    rounds: ClassVar[int] = 2
+
+    def __init__(
+        self,
+        *,
+        mode: Literal["precision", "recall", "f1"] = "f1",
+        if_empty: float | None = None,
+        judge: JudgeLike | None = None,
+    ) -> None:
+        super().__init__(judge=judge)
+        self.mode = check_choice("mode", mode, ("precision", "recall", "f1"))
+        self.if_empty = if_empty
+
+    def require(self, sample: Sample) -> None:
+        """Raise ``ValueError`` when there is no conversation or no topic, ``TypeError`` for what is neither."""
+        super().require(sample)
+        topics = sample.metadata.get("reference_topics")
+        if topics is not None and not _are_texts(topics):
+            msg = f"{self.name}: reference_topics must be a list of texts, not {topics!r}"
+            raise TypeError(msg)
+        if topics is None or is_blank(tuple(topics)):
+            msg = f"{self.name}: reference_topics is {'missing' if topics is None else 'blank'}; name the allowed ones"
+            raise ValueError(msg)
+
+    async def judged_turns(self, turns: tuple[str, ...], sample: Sample, ask: Ask) -> MetricResult:
+        """Return precision, recall or F1 of the topics dealt with against those allowed."""
+        allowed = tuple(topic for topic in sample.metadata["reference_topics"] if not is_blank(topic))
+        brought = await ask(ListTopics(turns=turns))
+        if not brought:
+            return ask.nothing("the user brought up no topic", if_empty=self.if_empty)
+        matches = await ask(MatchTopics(topics=tuple(topic for topic, _ in brought), allowed=allowed))
+        found = [(topic, answered, match) for (topic, answered), match in zip(brought, matches, strict=True)]
+        right = sum(answered and match is not None for _, answered, match in found)
+        strayed = sum(answered and match is None for _, answered, match in found)
+        declined = sum(not answered and match is not None for _, answered, match in found)
+        value = _share(self.mode, right, strayed, declined)
+        if value is None:
+            what = {"precision": "was dealt with", "recall": "is allowed", "f1": "was dealt with or is allowed"}
+            return ask.nothing(f"no topic {what[self.mode]}", if_empty=self.if_empty)
+        reason = f"{right} allowed topics dealt with, {declined} declined; {strayed} others dealt with"
+        return ask.result(value, reason=reason, verdicts=[_verdict(*topic, allowed=allowed) for topic in found])
+
+
+def turns_of(messages: Iterable[Message]) -> tuple[str, ...]:
+    """Return what was said and called, a text a message, without the instructions of the system.
+
+    >>> turns_of(read_messages([{"role": "user", "content": "Rain?"}]))
+    ('user: Rain?',)
+    """
+    turns = []
+    for message in messages:
+        calls = [f"calls {call.name}({_arguments(call.arguments)})" for call in message.tool_calls]
+        said = "; ".join(filter(None, [message.text.strip(), *calls]))
+        if said and message.role != "system":
+            turns.append(f"{message.role}: {said}")
+    return tuple(turns)
+
+
+def _arguments(arguments: Any) -> str:
+    return ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False, default=str)}" for name, value in arguments.items()
+    )
+
+
+def _share(mode: str, right: int, strayed: int, declined: int) -> float | None:
+    """Return precision, recall or F1; ``None`` where there is nothing to take a share of."""
+    if mode == "f1":
+        return f1_of_counts(right, surplus=strayed, missing=declined) if right + strayed + declined else None
+    others = strayed if mode == "precision" else declined
+    return right / (right + others) if right + others else None
+
+
+def _verdict(topic: str, answered: bool, match: int | None, *, allowed: Sequence[str]) -> Verdict:  # noqa: FBT001 - a row
+    done = "dealt with" if answered else "declined"
+    what = "not allowed" if match is None else f'part of "{allowed[match]}"'
+    return Verdict(text=topic, ok=answered == (match is not None), reason=f"{done}, and {what}")
+
+
+def _are_texts(topics: object) -> bool:
+    return isinstance(topics, (list, tuple, set, frozenset)) and all(isinstance(topic, str) for topic in topics)

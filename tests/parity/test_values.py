@@ -1,0 +1,273 @@
+"""Values of every metric without a judge, against formulas written out a second time, straight down.
+
+``theirs_*`` are the formulas of the other tool, where ours differs on purpose and a case shows how.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import rouge_score.rouge_scorer  # noqa: F401 - its import is slow, and must not fall into a timed example
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.metrics import (
+    MAP,
+    MRR,
+    NDCG,
+    BleuScore,
+    ExactMatch,
+    HitRate,
+    IDBasedContextPrecision,
+    IDBasedContextRecall,
+    NonLLMContextPrecision,
+    NonLLMContextRecall,
+    NonLLMStringSimilarity,
+    PrecisionAtK,
+    RecallAtK,
+    RougeScore,
+    StringPresence,
+    TokenF1,
+    ToolCallAccuracy,
+    ToolCallF1,
+)
+from pytest_ragmetrics.metrics.context_precision import average_precision
+from pytest_ragmetrics.metrics.f_scores import f1_of_counts, f_beta
+from pytest_ragmetrics.metrics.noise_sensitivity import is_noise
+
+TEXT = st.text(alphabet="abc ü東", min_size=1, max_size=12).filter(str.strip)
+WORDS = st.lists(st.sampled_from(["pump", "valve", "fill", "dry"]), min_size=1, max_size=8)
+IDS = st.lists(st.integers(0, 6), max_size=8)
+SOME_IDS = st.lists(st.integers(0, 6), min_size=1, max_size=8)
+
+
+def levenshtein(one: str, other: str) -> int:
+    """Return the least number of insertions, deletions and replacements, by the table of Wagner and Fischer."""
+    row = list(range(len(other) + 1))
+    for i, left in enumerate(one, start=1):
+        above = row
+        row = [i]
+        for j, right in enumerate(other, start=1):
+            row.append(min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (left != right)))
+    return row[-1]
+
+
+def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence."""
+    row = [0] * (len(other) + 1)
+    for left in one:
+        above = row
+        row = [0]
+        for j, right in enumerate(other, start=1):
+            row.append(above[j - 1] + 1 if left == right else max(above[j], row[j - 1]))
+    return row[-1]
+
+
+@given(TEXT, TEXT)
+def test_strings(response: str, reference: str) -> None:
+    """Exact match, presence, and similarity = 1 - distance / the longer length."""
+    fields = {"response": response, "reference": reference}
+    assert ExactMatch().score(**fields).value == (1.0 if response == reference else 0.0)
+    assert StringPresence().score(**fields).value == (1.0 if response.find(reference) >= 0 else 0.0)
+    expected = 1 - levenshtein(response, reference) / max(len(response), len(reference))
+    assert NonLLMStringSimilarity().score(**fields).value == pytest.approx(expected)
+
+
+@given(WORDS, WORDS)
+def test_words(said: list[str], wanted: list[str]) -> None:
+    """Token F1 and ROUGE-L from their counts."""
+    fields = {"response": " ".join(said), "reference": " ".join(wanted)}
+    left = list(wanted)
+    common = 0
+    for word in said:
+        if word in left:
+            left.remove(word)
+            common += 1
+    assert TokenF1().score(**fields).value == pytest.approx(2 * common / (len(said) + len(wanted)))
+    sequence = common_subsequence(said, wanted)
+    assert RougeScore().score(**fields).value == pytest.approx(2 * sequence / (len(said) + len(wanted)))
+
+
+@given(IDS, SOME_IDS, st.integers(1, 9))
+def test_rankings(retrieved: list[int], reference: list[int], k: int) -> None:
+    """Each formula over the ranking without duplicates."""
+    fields: dict[str, Any] = {"retrieved_context_ids": retrieved, "reference_context_ids": reference}
+    ranking: list[int] = []
+    for one in retrieved:
+        if one not in ranking:
+            ranking.append(one)
+    top, relevant = ranking[:k], set(reference)
+    hits = len([one for one in top if one in relevant])
+    assert PrecisionAtK(k=k).score(**fields).value == (hits / len(top) if top else 0.0)
+    assert RecallAtK(k=k).score(**fields).value == hits / len(relevant)
+    assert HitRate(k=k).score(**fields).value == (1.0 if hits else 0.0)
+    first = next((1 / (rank + 1) for rank, one in enumerate(top) if one in relevant), 0.0)
+    assert MRR(k=k).score(**fields).value == first
+    precisions = [len(relevant.intersection(top[: n + 1])) / (n + 1) for n, one in enumerate(top) if one in relevant]
+    assert MAP(k=k).score(**fields).value == pytest.approx(sum(precisions) / len(relevant))
+    gain = sum(1 / math.log2(rank + 2) for rank, one in enumerate(top) if one in relevant)
+    best = sum(1 / math.log2(rank + 2) for rank in range(min(k, len(relevant))))
+    assert NDCG(k=k).score(**fields).value == pytest.approx(gain / best)
+    found = len(relevant & set(retrieved))
+    assert IDBasedContextPrecision().score(**fields).value == (found / len(set(retrieved)) if retrieved else 0.0)
+    assert IDBasedContextRecall().score(**fields).value == found / len(relevant)
+
+
+@given(st.lists(TEXT, max_size=4), st.lists(TEXT, min_size=1, max_size=4), st.sampled_from([0.25, 0.5, 1.0]))
+def test_contexts_by_their_characters(retrieved: list[str], reference: list[str], threshold: float) -> None:
+    """Recall is a share of the references, precision the mean of the precisions down to each context of use."""
+    fields: dict[str, Any] = {"retrieved_contexts": retrieved, "reference_contexts": reference}
+
+    def alike(one: str, other: str) -> bool:
+        longer = max(len(one), len(other))
+        return (longer - levenshtein(one, other)) / longer >= threshold
+
+    found = [any(alike(one, other) for other in retrieved) for one in reference]
+    assert NonLLMContextRecall(threshold=threshold).score(**fields).value == sum(found) / len(found)
+    useful = [any(alike(one, other) for other in reference) for one in retrieved]
+    precisions = [sum(useful[: n + 1]) / (n + 1) for n, it in enumerate(useful) if it]
+    expected = sum(precisions) / len(precisions) if precisions else 0.0
+    assert NonLLMContextPrecision(threshold=threshold).score(**fields).value == pytest.approx(expected)
+
+
+CALLS = st.lists(
+    st.tuples(st.sampled_from("fg"), st.dictionaries(st.sampled_from("xy"), st.integers(0, 1))), max_size=4
+)
+
+
+@given(CALLS, CALLS)
+def test_tool_calls_in_order(made: list[tuple[str, dict[str, int]]], wanted: list[tuple[str, dict[str, int]]]) -> None:
+    """0 unless the names are the same one after the other, else the mean share of right arguments."""
+    if not made and not wanted:
+        expected = 1.0
+    elif [name for name, _ in made] != [name for name, _ in wanted]:
+        expected = 0.0
+    else:
+        shares = []
+        for (_, given_), (_, right) in zip(made, wanted, strict=True):
+            equal = [name for name in right if name in given_ and given_[name] == right[name]]
+            shares.append(len(equal) / len(right) if right else 0.0 if given_ else 1.0)
+        expected = sum(shares) / len(shares)
+    calls = [[{"name": name, "args": args} for name, args in side] for side in (made, wanted)]
+    score = ToolCallAccuracy().score(tool_calls=calls[0], reference_tool_calls=calls[1])
+    assert score.value == pytest.approx(expected)
+
+
+@given(st.lists(st.booleans()))
+def test_average_precision(useful: list[bool]) -> None:
+    """As Ragas computes it, without the hair in its denominator."""
+    numerator = sum(sum(useful[: i + 1]) / (i + 1) * useful[i] for i in range(len(useful)))
+    assert average_precision(useful) == pytest.approx(numerator / sum(useful) if any(useful) else 0.0)
+
+
+@given(
+    st.lists(st.booleans(), min_size=1, max_size=4),
+    st.lists(st.tuples(st.booleans(), st.lists(st.booleans(), min_size=4, max_size=4)), max_size=3),
+)
+def test_noise_sensitivity_from_given_verdicts(correct: list[bool], contexts: list[tuple[bool, list[bool]]]) -> None:
+    """As published: over matrices of which context has which claim, claim by claim."""
+    for i, is_correct in enumerate(correct):
+        relevant = any(is_relevant and has[i] for is_relevant, has in contexts)
+        irrelevant = any(not is_relevant and has[i] for is_relevant, has in contexts)
+        having = [is_relevant for is_relevant, has in contexts if has[i]]
+        assert is_noise("relevant", correct=is_correct, relevant=having) is (relevant and not is_correct)
+        expected = irrelevant and not relevant and not is_correct
+        assert is_noise("irrelevant", correct=is_correct, relevant=having) is expected
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.sampled_from([0.5, 1.0, 2.0]))
+def test_f_scores(found: int, surplus: int, missing: int, beta: float) -> None:
+    """From counts, and from precision and recall."""
+    precision = found / (found + surplus) if found + surplus else 0.0
+    recall = found / (found + missing) if found + missing else 0.0
+    below = beta * beta * precision + recall
+    assert f_beta(precision, recall, beta) == pytest.approx(
+        (1 + beta * beta) * precision * recall / below if below else 0
+    )
+    assert f1_of_counts(found, surplus, missing) == pytest.approx(f_beta(precision, recall))
+
+
+# Where ours differs on purpose
+
+
+def test_a_perfect_average_precision_is_one() -> None:
+    """Ragas adds 1e-10 to the denominator."""
+    theirs_perfect = (1 + 1) / (2 + 1e-10)
+    fields: dict[str, Any] = {"retrieved_contexts": ["A.", "B."], "reference_contexts": ["A.", "B."]}
+    assert theirs_perfect < 1.0 == NonLLMContextPrecision().score(**fields).value
+
+
+def test_at_the_threshold_is_alike_in_recall_too() -> None:
+    """In Ragas precision has >= and recall has >."""
+    fields: dict[str, Any] = {"retrieved_contexts": ["ab--"], "reference_contexts": ["abcd"]}
+    assert NonLLMContextRecall().score(**fields) == NonLLMContextPrecision().score(**fields) == 1.0
+
+
+def test_ids_are_not_made_texts() -> None:
+    """Ragas compares str(id)."""
+    assert IDBasedContextRecall().score(retrieved_context_ids=[7], reference_context_ids=["7"]) == 0.0
+
+
+def theirs_token_f1(answer: str, truth: str) -> float:
+    """Return what eval-ruby does: the overlap of sets over the counts of lists."""
+    said, wanted = re.findall(r"\w+", answer.lower()), re.findall(r"\w+", truth.lower())
+    overlap = len(set(said) & set(wanted))
+    precision, recall = overlap / len(said), overlap / len(wanted)
+    return 2 * precision * recall / (precision + recall) if overlap else 0.0
+
+
+def test_repeated_words_count_as_often_as_they_stand_there() -> None:
+    """Two texts of the same words score less than 1.0 in eval-ruby."""
+    one, other = "red red blue", "blue red red"
+    assert theirs_token_f1(one, other) == pytest.approx(2 / 3)
+    assert TokenF1().score(response=one, reference=other).value == 1.0
+
+
+def theirs_recall(retrieved: list[str], relevant: list[str]) -> float:
+    """Return what eval-ruby does: hits of a list with duplicates over the relevant."""
+    return sum(one in relevant for one in retrieved) / len(relevant)
+
+
+def test_duplicates_push_nothing_above_one() -> None:
+    """Nor hide what stands below them."""
+    assert theirs_recall(["a", "a", "a"], ["a", "b"]) == 1.5
+    fields: dict[str, Any] = {"retrieved_context_ids": ["a", "a", "a"], "reference_context_ids": ["a", "b"]}
+    assert RecallAtK().score(**fields).value == 0.5
+    assert NDCG().score(**fields).value < 1.0
+
+
+def test_a_call_counts_as_often_as_it_was_made() -> None:
+    """Ragas compares sets: one call for two is perfect there."""
+    stop = {"name": "stop", "args": {}}
+    assert ToolCallF1().score(tool_calls=[stop], reference_tool_calls=[stop, stop]).value == pytest.approx(2 / 3)
+    assert ToolCallF1().score(tool_calls=[], reference_tool_calls=[]).value == 1.0
+
+
+def test_arguments_are_compared_as_json() -> None:
+    """Ragas compares their texts: None is "None" there, and 1 is not 1.0."""
+    for made, wanted, value in [(None, "None", 0.0), (1, 1.0, 1.0), ("1", 1, 0.0), ({"a": 1}, {"a": 1.0}, 1.0)]:
+        calls = [[{"name": "f", "args": {"x": argument}}] for argument in (made, wanted)]
+        assert ToolCallAccuracy().score(tool_calls=calls[0], reference_tool_calls=calls[1]).value == value
+
+
+def test_bleu_takes_a_text_of_several_sentences_whole() -> None:
+    """Ragas splits both at '. ' and pairs the pieces, so that a text with one sentence more is compared askew."""
+    said = "Stop the pump. Open the valve slowly and wait for two minutes."
+    wanted = "Open the valve slowly and wait for two minutes."
+    assert BleuScore().score(response=said, reference=wanted).value > 0.5
+
+
+def test_rouge_keeps_words_that_are_not_latin() -> None:
+    """The library's own words are a-z and 0-9; a text without them has none and scores 0.0."""
+    assert RougeScore().score(response="Насос пуст", reference="Насос пуст").value == 1.0
+
+
+@pytest.mark.parametrize("metric", [StringPresence, ExactMatch, NonLLMStringSimilarity])
+def test_a_blank_reference_is_an_error(metric: Any) -> None:
+    """An empty text stands in every text, 1.0 for everything."""
+    with pytest.raises(ValueError, match="reference is blank"):
+        metric().score(response="Oslo", reference="")
