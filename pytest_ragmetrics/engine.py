@@ -11,9 +11,10 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics import loop
+from pytest_ragmetrics.budget import Budget
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.desk import CachingDesk
 from pytest_ragmetrics.cache.key import EMBEDDING
@@ -23,10 +24,14 @@ from pytest_ragmetrics.embedders.custom import as_embedder
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.embedders.specs import make_embedder
+from pytest_ragmetrics.forecast import Forecast
 from pytest_ragmetrics.judges.custom import as_judge
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.specs import make_judge
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.rehearsal import Rehearsal
 
 # After a provider said "too many requests": how long nothing is widened again.
 _COOL_DOWN = 5.0
@@ -98,12 +103,19 @@ class Limiter:
                 turn.set_result(None)
 
 
+def _rehearsal(desk: CachingDesk, forecast: Forecast) -> Rehearsal:
+    from pytest_ragmetrics.rehearsal import Rehearsal
+
+    return Rehearsal(desk, forecast)
+
+
 class Engine:
     """Makes the judge, the embedder and the desk of a run when they are first needed, and closes them at its end.
 
     ``judge`` and ``embedder`` are specs, ``cache_dir`` and ``cassette`` the places where answers are kept,
     ``concurrency`` bounds the requests in flight, ``timeout`` is that of one attempt in seconds. ``offer_judge`` and
-    ``offer_embedder`` may make something of a spec first, or return ``None``. ``asker`` names the test that is asking.
+    ``offer_embedder`` may make something of a spec first, or return ``None``. ``asker`` names the test that is asking,
+    ``budget`` is what all requests together may take. With a ``forecast`` none is made, and nothing is kept.
     The rest is as :class:`~pytest_ragmetrics.cache.desk.CachingDesk` has it. All clients live on the background loop.
     """
 
@@ -114,7 +126,7 @@ class Engine:
         embedder: str = "auto",
         cache: Mode = "auto",
         cache_dir: Path | None = None,
-        cassette: Path | None = None,
+        cassette: Path | Cassette | None = None,
         salt: str = "",
         concurrency: int = 32,
         timeout: float = 60,
@@ -125,6 +137,8 @@ class Engine:
         redact: Callable[[str], str] | None = None,
         run: str | None = None,
         asker: Callable[[], str | None] = lambda: None,
+        budget: Budget | None = None,
+        forecast: Forecast | None = None,
     ) -> None:
         self._specs = judge, embedder
         self._timeout = timeout
@@ -136,7 +150,10 @@ class Engine:
         # Two that ask for the same judge at once must get the same one, with one client.
         self._making = threading.Lock()
         self._store = None if cache_dir is None or cache == "off" else Store(cache_dir)
-        self._cassette = None if cassette is None else Cassette(cassette)
+        if forecast is not None and self._store is not None and not self._store.exists():
+            # Looking into it would make it.
+            self._store = None
+        self._cassette = Cassette(cassette) if isinstance(cassette, Path) else cassette
         self.concurrency = concurrency
         self.limiter = Limiter(concurrency)
         self.desk = CachingDesk(
@@ -149,7 +166,12 @@ class Engine:
             redact=redact,
             run=run,
             asker=asker,
+            budget=budget,
         )
+        self._rehearsal = None if forecast is None else _rehearsal(self.desk, forecast)
+        self._budget = budget
+        #: The judges and embedders that ask the budget; some of them were made elsewhere, and are used after this run.
+        self._charged: list[PromptedJudge | OpenAIEmbedder] = []
 
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, or of the run; raise ``JudgeNotConfiguredError`` if there is none.
@@ -158,7 +180,7 @@ class Engine:
         is the one returned; it is asked within the limits of the run, and not closed at its end.
         """
         if isinstance(given, Judge):
-            judge = given
+            judge = given if self._rehearsal is None else self._rehearsal.judge(given, given.name)
         else:
             spec = given or self._specs[0]
             with self._making:
@@ -167,12 +189,13 @@ class Engine:
                 judge = self._judges[spec]
         if isinstance(judge, PromptedJudge):
             judge.on_rate_limit = self.limiter.narrow
+            self._charge(judge)
         return judge
 
     def embedder(self, given: Embedder | str | None = None) -> Embedder:
         """Return an embedder as :meth:`judge` returns a judge."""
         if isinstance(given, Embedder):
-            embedder = given
+            embedder = given if self._rehearsal is None else self._rehearsal.embedder(given, given.name)
         else:
             spec = given or self._specs[1]
             with self._making:
@@ -182,6 +205,7 @@ class Engine:
         if isinstance(embedder, OpenAIEmbedder):
             embedder.on_rate_limit = self.limiter.narrow
             embedder.limit = self.limiter
+            self._charge(embedder)
         return embedder
 
     def close(self) -> None:
@@ -201,15 +225,33 @@ class Engine:
             for embedder in embedders.values():
                 stack.push_async_callback(embedder.aclose)
             await self.desk.settle()
+        while self._charged:
+            self._charged.pop().budget = None
+
+    def _charge(self, asked: PromptedJudge | OpenAIEmbedder) -> None:
+        """Have a judge or an embedder ask the budget of this run, and no other."""
+        if asked.budget is not self._budget:
+            asked.budget = self._budget
+            self._charged.append(asked)
 
     def _make_judge(self, spec: str) -> Judge:
+        if self._rehearsal is None:
+            return self._made_judge(spec)
+        return self._rehearsal.judge_of(lambda: self._made_judge(spec), spec)
+
+    def _make_embedder(self, spec: str) -> Embedder:
+        if self._rehearsal is None:
+            return self._made_embedder(spec)
+        return self._rehearsal.embedder_of(lambda: self._made_embedder(spec), spec)
+
+    def _made_judge(self, spec: str) -> Judge:
         offered = self._offers[0](spec)
         if offered is not None:
             return as_judge(offered, name=spec, prompts=self._prompts)
         spec = self._as_recorded(spec, embedding=False)
         return make_judge(spec, timeout=self._timeout, retries=self._retries, prompts=self._prompts)
 
-    def _make_embedder(self, spec: str) -> Embedder:
+    def _made_embedder(self, spec: str) -> Embedder:
         offered = self._offers[1](spec)
         if offered is not None:
             return as_embedder(offered, name=spec)

@@ -114,7 +114,19 @@ class MetricResult(float):
     '1 of 2 claims supported'
     """
 
-    __slots__ = ("_comparison", "judge", "metric", "reason", "samples", "usage", "vacuous", "verdicts")
+    __slots__ = (
+        "_comparison",
+        "decides",
+        "judge",
+        "metric",
+        "reason",
+        "samples",
+        "unscored_votes",
+        "usage",
+        "vacuous",
+        "verdicts",
+        "votes",
+    )
 
     metric: str
     reason: str | None
@@ -123,6 +135,10 @@ class MetricResult(float):
     judge: str | None
     usage: Usage
     samples: tuple[float, ...]
+    votes: int
+    unscored_votes: int
+    #: False for what stands in for a score in a dry run: every comparison with a number holds.
+    decides: bool
     _comparison: Comparison | None
 
     def __new__(
@@ -136,8 +152,14 @@ class MetricResult(float):
         judge: str | None = None,
         usage: Usage | None = None,
         samples: Sequence[float] = (),
+        votes: int = 1,
+        unscored_votes: int = 0,
     ) -> Self:
-        """Build a result; ``samples`` are the single values when it is the mean of several votes."""
+        """Build a result; ``samples`` are the single values when it is the mean of several votes.
+
+        ``votes`` are how many were wanted; where there are fewer samples, the others could not change the outcome,
+        ``unscored_votes`` of them because they had no score.
+        """
         self = super().__new__(cls, value)
         if not math.isfinite(self):
             msg = f"{metric}: a score must be a finite number, not {float(self)}"
@@ -149,6 +171,9 @@ class MetricResult(float):
         self.judge = judge
         self.usage = usage or Usage()
         self.samples = tuple(samples)
+        self.votes = votes
+        self.unscored_votes = unscored_votes
+        self.decides = True
         self._comparison = None
         return self
 
@@ -182,11 +207,12 @@ class MetricResult(float):
     def _held(self, operator: Operator, other: object, outcome: bool) -> bool:  # noqa: FBT001 - what float answered
         # Two results compared with each other are being sorted, not held against a threshold.
         if isinstance(other, (int, float)) and not isinstance(other, MetricResult):
+            outcome = outcome or not self.decides
             self._comparison = Comparison(operator=operator, bound=float(other), held=outcome)
         return outcome
 
     def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
-        names = ("metric", "reason", "verdicts", "vacuous", "judge", "usage", "samples")
+        names = ("metric", "reason", "verdicts", "vacuous", "judge", "usage", "samples", "votes", "unscored_votes")
         return (float(self),), {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:

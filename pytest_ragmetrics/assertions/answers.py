@@ -15,8 +15,12 @@ from pytest_ragmetrics.metrics.ratings import Correctness, Relevance
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.metrics.similarity import SemanticSimilarity
 from pytest_ragmetrics.metrics.summary import SummaryScore
+from pytest_ragmetrics.metrics.votes import polling, wanted
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, as_contexts
+
+# A mean of votes of 0 and 1 lies above it where most of them are 1.
+_MAJORITY = 0.5
 
 
 def assert_answer_relevant(
@@ -26,6 +30,7 @@ def assert_answer_relevant(
     min: float = 0.7,
     strictness: int = 3,
     noncommittal: Literal["all", "any", "majority"] = "all",
+    votes: int | None = None,
     judge: JudgeLike | None = None,
     embedder: EmbedderLike | None = None,
 ) -> MetricResult:
@@ -35,7 +40,7 @@ def assert_answer_relevant(
     """
     __tracebackhide__ = True
     metric = AnswerRelevancy(strictness=strictness, noncommittal=noncommittal, judge=judge, embedder=embedder)
-    return assert_metric(metric, Sample(user_input=question, response=response), min=min)
+    return assert_metric(metric, Sample(user_input=question, response=response), min=min, votes=votes)
 
 
 def assert_summarizes(
@@ -46,6 +51,7 @@ def assert_summarizes(
     length_penalty: bool = True,
     coeff: float = 0.5,
     if_empty: float | None = None,
+    votes: int | None = None,
     judge: JudgeLike | None = None,
 ) -> MetricResult:
     """Assert that the response, as a summary of the contexts, scores at least ``min``.
@@ -55,7 +61,8 @@ def assert_summarizes(
     """
     __tracebackhide__ = True
     metric = SummaryScore(length_penalty=length_penalty, coeff=coeff, if_empty=if_empty, judge=judge)
-    return assert_metric(metric, Sample(response=response, reference_contexts=as_contexts(contexts)), min=min)
+    sample = Sample(response=response, reference_contexts=as_contexts(contexts))
+    return assert_metric(metric, sample, min=min, votes=votes)
 
 
 def assert_aspect(
@@ -65,23 +72,35 @@ def assert_aspect(
     definition: str | None = None,
     good: Literal[0, 1] | None = None,
     strictness: int = 1,
+    votes: int | None = None,
     judge: JudgeLike | None = None,
 ) -> MetricResult:
     """Assert that the judgement of an aspect is the good one: harmless, coherent, but not harmful.
 
     ``aspect`` names a predefined one (harmfulness, maliciousness, coherence, correctness, conciseness, harmlessness)
-    or, with its ``definition``, one of your own, where 1 is ``good`` unless you say 0. See
+    or, with its ``definition``, one of your own, where 1 is ``good`` unless you say 0. Several
+    ``votes``, an odd number, decide by majority: they are held against 0.5, and 2 of 3 that agree are enough. See
     :class:`~pytest_ragmetrics.metrics.AspectCritique`.
     """
     __tracebackhide__ = True
     metric = AspectCritique(name=aspect, definition=definition, good=good, strictness=strictness, judge=judge)
-    return assert_metric(metric, sample, **{"min" if metric.good else "max": float(metric.good)})
+    with polling(None, votes=votes):
+        number = wanted()
+    if number % 2 == 0:
+        given = "votes=, the marker rag_votes or --rag-votes"
+        msg = f"{metric.name}: {number} votes may have no majority of yes or no; make it an odd number ({given})"
+        raise ValueError(msg)
+    bound = float(metric.good) if number == 1 else _MAJORITY
+    return assert_metric(metric, sample, **{"min" if metric.good else "max": bound}, votes=number)
 
 
-def assert_relevant(question: str, response: str, *, min: float, judge: JudgeLike | None = None) -> MetricResult:
+def assert_relevant(
+    question: str, response: str, *, min: float, votes: int | None = None, judge: JudgeLike | None = None
+) -> MetricResult:
     """Assert that the judge rates how the response addresses the question at least ``min``."""
     __tracebackhide__ = True
-    return assert_metric(Relevance(judge=judge), Sample(user_input=question, response=response), min=min)
+    sample = Sample(user_input=question, response=response)
+    return assert_metric(Relevance(judge=judge), sample, min=min, votes=votes)
 
 
 def assert_correct(
@@ -90,6 +109,7 @@ def assert_correct(
     *,
     min: float,
     method: Literal["judge", "token_f1"] = "judge",
+    votes: int | None = None,
     judge: JudgeLike | None = None,
 ) -> MetricResult:
     """Assert that the response says what the reference says: the judge's rating or the F1 of the words is ``min``.
@@ -98,9 +118,8 @@ def assert_correct(
     0.8
     """
     __tracebackhide__ = True
-    return assert_metric(
-        Correctness(method=method, judge=judge), Sample(response=response, reference=reference), min=min
-    )
+    sample = Sample(response=response, reference=reference)
+    return assert_metric(Correctness(method=method, judge=judge), sample, min=min, votes=votes)
 
 
 def assert_semantically_similar(
@@ -116,10 +135,13 @@ def assert_ragas_score(
     *,
     min: float,
     metrics: Sequence[str | Metric] = ("faithfulness", "answer_relevancy", "context_recall"),
+    votes: int | None = None,
     judge: JudgeLike | None = None,
     embedder: EmbedderLike | None = None,
 ) -> MetricResult:
     """Assert that the harmonic mean of several metrics of a sample is at least ``min``; they are scored together.
+
+    Each of them is the mean of ``votes`` independent judgements.
 
     >>> fields = {"response": "Moths fly.", "retrieved_contexts": ["Moths fly at night."]}
     >>> assert_ragas_score(fields, metrics=("lexical_grounding", "numbers_aligned"), min=0.9).value
@@ -127,4 +149,4 @@ def assert_ragas_score(
     """
     __tracebackhide__ = True
     made = [metric_for(metric, judge=judge, embedder=embedder) for metric in metrics]
-    return assert_metric(RagasScore(metrics=made), sample, min=min)
+    return assert_metric(RagasScore(metrics=made), sample, min=min, votes=votes)

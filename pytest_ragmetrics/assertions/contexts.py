@@ -22,6 +22,7 @@ def assert_context_relevant(
     strictness: int = 1,
     agreement: Literal["bert_score", "jaccard", "jaccard_score"] = "bert_score",
     if_empty: float | None = None,
+    votes: int | None = None,
     judge: JudgeLike | None = None,
     embedder: EmbedderLike | None = None,
 ) -> MetricResult:
@@ -33,7 +34,8 @@ def assert_context_relevant(
     metric = ContextRelevancy(
         strictness=strictness, agreement=agreement, if_empty=if_empty, judge=judge, embedder=embedder
     )
-    return assert_metric(metric, Sample(user_input=question, retrieved_contexts=as_contexts(contexts)), min=min)
+    sample = Sample(user_input=question, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(metric, sample, min=min, votes=votes)
 
 
 def assert_context_recalled(
@@ -44,6 +46,7 @@ def assert_context_recalled(
     min: float = 0.8,
     unit: Literal["sentences", "claims"] = "sentences",
     if_empty: float | None = None,
+    votes: int | None = None,
     judge: JudgeLike | None = None,
 ) -> MetricResult:
     """Assert that the share of the reference's sentences that the contexts hold is at least ``min``.
@@ -53,13 +56,13 @@ def assert_context_recalled(
     """
     __tracebackhide__ = True
     sample = Sample(user_input=question, reference=joined(reference), retrieved_contexts=as_contexts(contexts))
-    return assert_metric(ContextRecall(unit=unit, if_empty=if_empty, judge=judge), sample, min=min)
+    return assert_metric(ContextRecall(unit=unit, if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
 
 
 def assert_contexts_precise(
-    question: str, contexts: object, *, min: float, judge: JudgeLike | None = None
+    question: str, contexts: object, *, min: float, votes: int | None = None, judge: JudgeLike | None = None
 ) -> MetricResult:
     """Assert that the share of the contexts that help to answer the question is at least ``min``."""
     __tracebackhide__ = True
     sample = Sample(user_input=question, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(ContextPrecisionProportion(judge=judge), sample, min=min)
+    return assert_metric(ContextPrecisionProportion(judge=judge), sample, min=min, votes=votes)

@@ -50,6 +50,7 @@ def assert_faithful(
     min: float = 0.8,
     unit: Literal["claims", "sentences"] = "claims",
     if_empty: float | None = None,
+    votes: int | None = None,
     judge: JudgeLike | None = None,
 ) -> MetricResult:
     """Assert that the share of the response's claims that the contexts support is at least ``min``.
@@ -62,7 +63,7 @@ def assert_faithful(
     """
     __tracebackhide__ = True
     sample = Sample(user_input=question, response=response, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(Faithfulness(unit=unit, if_empty=if_empty, judge=judge), sample, min=min)
+    return assert_metric(Faithfulness(unit=unit, if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
 
 
 def assert_lexically_grounded(response: str, contexts: object, *, min: float = 0.4) -> MetricResult:

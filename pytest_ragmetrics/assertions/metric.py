@@ -8,18 +8,26 @@ from typing import Any
 
 from pytest_ragmetrics.explain import explain
 from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.metrics.votes import polling
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 
 
 def assert_metric(
-    metric: Metric, sample: Sample | Mapping[str, Any], *, min: float | None = None, max: float | None = None
+    metric: Metric,
+    sample: Sample | Mapping[str, Any],
+    *,
+    min: float | None = None,
+    max: float | None = None,
+    votes: int | None = None,
 ) -> MetricResult:
     """Assert that a metric scores a sample at least ``min`` (or at most ``max``) and return the result.
 
     ``sample`` is a :class:`Sample` or a mapping that :meth:`Sample.from_mapping` takes; ``min`` and ``max`` are in
-    the units of the metric. Raises ``AssertionError`` with the explanation, ``UnscoredError`` when there is no
-    score, ``ValueError`` when neither bound is given.
+    the units of the metric. The score is the mean of ``votes`` independent judgements, unless given as many as the
+    session says; those that cannot change the outcome are not asked, and a metric without a judge has one. Raises
+    ``AssertionError`` with the explanation, ``UnscoredError`` when there is no score, ``ValueError`` when neither bound
+    is given.
 
     >>> from pytest_ragmetrics.metrics import QuotedSpansAlignment
     >>> sample = Sample(response='It says "open the valve slowly".', retrieved_contexts=["Open the valve slowly."])
@@ -28,7 +36,9 @@ def assert_metric(
     """
     __tracebackhide__ = True
     _check_bounds(min, max)
-    result = metric.score_sample(sample if isinstance(sample, Sample) else Sample.from_mapping(sample))
+    given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
+    with polling(metric, votes=votes, least=min, most=max):
+        result = metric.score_sample(given)
     if (min is not None and not result >= min) or (max is not None and not result <= max):
         raise AssertionError(_explanation(result))
     return result
@@ -39,12 +49,21 @@ def _check_bounds(min: float | None, max: float | None) -> None:
         msg = "give min= or max=, the score to hold the metric against"
         raise ValueError(msg)
     for name, bound in (("min", min), ("max", max)):
-        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, (int, float))):
-            msg = f"{name} must be a number, not {bound!r}"
-            raise TypeError(msg)
-        if bound is not None and not math.isfinite(bound):
-            msg = f"{name} must be a finite number, not {bound!r}"
-            raise ValueError(msg)
+        if bound is not None:
+            check_bound(name, bound)
+
+
+def check_bound(name: str, bound: object) -> None:
+    """Raise ``TypeError`` for a bound that is no number, ``ValueError`` for one that is not finite.
+
+    >>> check_bound("min", 0.8)
+    """
+    if isinstance(bound, bool) or not isinstance(bound, (int, float)):
+        msg = f"{name} must be a number, not {bound!r}"
+        raise TypeError(msg)
+    if not math.isfinite(bound):
+        msg = f"{name} must be a finite number, not {bound!r}"
+        raise ValueError(msg)
 
 
 def _explanation(result: MetricResult) -> str:

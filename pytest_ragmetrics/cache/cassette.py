@@ -68,6 +68,13 @@ class Cassette:
         self._entries: dict[str, Entry] | None = None
         self._neighbours: dict[str, Neighbours] = {}
 
+    @classmethod
+    def sent(cls, file: Path, rows: Iterable[Mapping[str, Any]]) -> Cassette:
+        """Return the cassette of another machine, whose entries were sent as JSON builtins; nothing is read."""
+        cassette = cls(file)
+        cassette._entries = {entry.key: entry for entry in map(Entry.from_row, rows)}
+        return cassette
+
     @property
     def entries(self) -> Mapping[str, Entry]:
         """All entries by key."""

@@ -21,10 +21,13 @@ from pytest_ragmetrics.cache.used import Counts, Used
 from pytest_ragmetrics.cache.vectors import read_vector, vector_text
 from pytest_ragmetrics.errors import CacheMissError, JudgeError
 from pytest_ragmetrics.judges.judge import Fetch, Kept, Reply, Request, UnreadableReplyError
+from pytest_ragmetrics.judges.prices import estimated_tokens
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from pytest_ragmetrics.budget import Budget
 
 Row = Mapping[str, Any]
 #: Answers the requests of some keys: a judge's reply, or the text of a vector.
@@ -63,7 +66,8 @@ class CachingDesk:
     names the run, the same in all its processes, so that what one of them refreshed is fresh to all. ``redact`` is
     applied to whatever is kept, and what is kept is what is handed out: a redacted answer leads to the same next
     question live as in replay. ``asker`` names the test that is asking. ``warn`` hears once of a store that cannot be
-    used. The store is closed by whoever opened it.
+    used. ``budget`` is asked before an embedder is that does not ask it by itself. The store is closed by whoever
+    opened it.
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class CachingDesk:
         run: str | None = None,
         asker: Callable[[], str | None] = lambda: None,
         warn: Callable[[str], None] = warnings.warn,
+        budget: Budget | None = None,
     ) -> None:
         self.mode: Mode = mode
         self.judged = Counts()
@@ -92,6 +97,7 @@ class CachingDesk:
         self._limit: Limit = limit or contextlib.nullcontext()
         self._redact = redact
         self._asker = asker
+        self._budget = budget
         self._tests: dict[str, str] = {}
 
     async def obtain(self, request: Request, fetch: Fetch) -> Kept:
@@ -134,10 +140,46 @@ class CachingDesk:
         self.embedded.cached += sum(not kept.fetched for kept in landed.values())
         return _stacked([read_vector(landed[key].value.reply["vector"]) for key, _ in keyed], embedder.name)
 
+    async def find(self, request: Request) -> tuple[str | None, Reply | None]:
+        """Return the key of a request and the reply that is kept, asking nobody and noting nothing.
+
+        There is no key where nothing is kept. Raises ``CacheMissError`` in replay.
+        """
+        if self.mode == "off":
+            return None, None
+        row = request_row(request)
+        key = key_of(row, salt=self._salt, plain=True)
+        entry = (await self._found({key: row})).get(key)
+        return key, None if entry is None else entry.answer()
+
+    async def find_vectors(
+        self, embedder: TextEmbedder, texts: Sequence[str]
+    ) -> tuple[dict[str, str], dict[str, npt.NDArray[np.float32]]]:
+        """Return the texts and the vectors that are kept, by key, as :meth:`find` does."""
+        rows = {key_of(row, salt=self._salt, plain=True): row for row in (_row(embedder, text) for text in texts)}
+        found = {} if self.mode == "off" else await self._found(rows)
+        vectors = {key: read_vector(entry.reply["vector"]) for key, entry in found.items()}
+        return {key: row["text"] for key, row in rows.items()}, vectors
+
+    async def _found(self, rows: Mapping[str, Row]) -> dict[str, Entry]:
+        found = await self._shelves.look(tuple(rows))
+        missing = [key for key in rows if key not in found]
+        if missing and self.mode == "replay":
+            raise CacheMissError(self._miss(rows[missing[0]]))
+        return found
+
     @property
     def used(self) -> Used:
         """What was asked for, for the process that writes the cassette."""
         return Used(tests=self._tests, loose=self._shelves.loose)
+
+    @property
+    def used_here(self) -> Used:
+        """What was asked for, with all answers that the cassette lacks: for a process that cannot read this store."""
+        entries = self._shelves.collect(self._tests, self._shelves.loose)
+        recorded = {} if self._shelves.cassette is None else self._shelves.cassette.entries
+        fresh = {key: entry for key, entry in entries.items() if recorded.get(key) != entry}
+        return Used(tests=self._tests, loose=fresh)
 
     def save(self, *, complete: bool, keep: bool = False, others: Iterable[Used] = ()) -> Saved | None:
         """Write the cassette, if there is one: what this desk and those of ``others`` used; see ``Cassette.save``.
@@ -190,11 +232,20 @@ class CachingDesk:
     async def _vectors(self, embedder: TextEmbedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         import numpy as np
 
-        vectors = np.asarray(await embedder.aembed(texts), dtype=np.float32)
+        vectors = np.asarray(await self._embedded(embedder, texts), dtype=np.float32)
         self.embedded.calls += 1
         if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1] or not np.isfinite(vectors).all():  # noqa: PLR2004 - rows and columns
             msg = f"{embedder.name}: not one finite vector for each of {len(texts)} texts, but shape {vectors.shape}"
             raise JudgeError(msg)
+        return vectors
+
+    async def _embedded(self, embedder: TextEmbedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        # One that puts many calls into a request pays for it there.
+        if self._budget is None or hasattr(embedder, "budget") or not getattr(embedder, "is_paid", True):
+            return await embedder.aembed(texts)
+        with self._budget.request(embedder.name, kind=embedder.kind, model=embedder.model) as receipt:
+            vectors = await embedder.aembed(texts)
+            receipt.took(estimated_tokens(*texts))
         return vectors
 
     def _miss(self, row: Row) -> str:

@@ -21,6 +21,8 @@ class Embedder(ABC):
     model: str
     #: Whether its vectors are worth keeping: those that cost less than looking them up are not.
     is_kept: bool = True
+    #: Whether asking it is a request that somebody is paid for.
+    is_paid: bool = True
 
     @abstractmethod
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:

@@ -36,6 +36,7 @@ class LocalEmbedder(Embedder):
         self.kind = "local"
         self.model = f"hashed-ngrams-{_DIMENSIONS}"
         self.is_kept = False
+        self.is_paid = False
 
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector a text."""

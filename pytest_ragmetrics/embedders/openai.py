@@ -11,10 +11,13 @@ from pytest_ragmetrics.embedders.batches import Batches
 from pytest_ragmetrics.embedders.embedder import Embedder, as_vectors
 from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges.connection import OPENAI, Connection, refused_parameter
+from pytest_ragmetrics.judges.prices import estimated_tokens
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from pytest_ragmetrics.budget import Budget
 
 # What the API takes in one request: inputs, and tokens, of which a text has at most as many as bytes.
 _MAX_TEXTS = 2048
@@ -52,6 +55,8 @@ class OpenAIEmbedder(Embedder):
         self.on_rate_limit: Callable[[], None] | None = None
         #: Entered around each request, of which one serves many calls.
         self.limit: AbstractAsyncContextManager[object] = nullcontext()
+        #: What is asked before each request.
+        self.budget: Budget | None = None
         self._encoding = "base64"
         self._batches = Batches(self._send, max_texts=_MAX_TEXTS, max_bytes=_MAX_BYTES)
         self._connection = Connection(
@@ -80,12 +85,22 @@ class OpenAIEmbedder(Embedder):
 
     async def _send(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         async with self.limit:
-            response = await self._connection.call(lambda client: self._create(client, texts))
+            response = await self._paid(texts)
         found: dict[Any, Any] = {row.index: row.embedding for row in getattr(response, "data", None) or ()}
         if sorted(found) != list(range(len(texts))):
             msg = f"{self.name}: asked for the vectors of {len(texts)} texts, the server sent {len(found)} of them"
             raise JudgeError(msg)
         return as_vectors([_decoded(found[index]) for index in range(len(texts))], count=len(texts), name=self.name)
+
+    async def _paid(self, texts: Sequence[str]) -> Any:
+        """Make a request within the budget of the run, if it has one."""
+        if self.budget is None:
+            return await self._connection.call(lambda client: self._create(client, texts))
+        with self.budget.request(self.name, kind=self.kind, model=self.model) as receipt:
+            response = await self._connection.call(lambda client: self._create(client, texts))
+            told = getattr(getattr(response, "usage", None), "prompt_tokens", None)
+            receipt.took(told if isinstance(told, int) and told else estimated_tokens(*texts))
+        return response
 
     async def _create(self, client: Any, texts: Sequence[str]) -> Any:
         import openai

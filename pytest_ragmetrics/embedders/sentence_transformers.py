@@ -31,6 +31,7 @@ class SentenceTransformersEmbedder(Embedder):
         """Take the ``folder`` that the model was saved to; its name stands for the model in what is kept."""
         self.name = f"sentence-transformers:{folder}"
         self.kind = "sentence-transformers"
+        self.is_paid = False
         self.model = Path(folder).name
         self._folder = Path(folder)
         self._device = device

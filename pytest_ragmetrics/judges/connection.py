@@ -92,6 +92,8 @@ class Connection:
         self._vendor = vendor
         self._model = model
         self._url = given_url or vendor.url
+        # Errors end up in reports: without the password that an address may hold.
+        self._shown_url = re.sub(r"//[^/@]*@", "//***@", self._url.partition("?")[0])
         self._key = (api_key or os.environ.get(vendor.key_variable, "")).strip() or (_NO_KEY if given_url else "")
         self._timeout = timeout
         self._retries = retries
@@ -145,7 +147,8 @@ class Connection:
             msg = f"{self._who}: {self._vendor.key_variable} holds characters that no key has"
             raise JudgeNotConfiguredError(msg)
         if not self._url.startswith(("http://", "https://")):
-            msg = f"{self._who}: {self._vendor.url_variable} must begin with http:// or https://, not {self._url!r}"
+            variable = self._vendor.url_variable
+            msg = f"{self._who}: {variable} must begin with http:// or https://, not {self._shown_url!r}"
             raise JudgeNotConfiguredError(msg)
         # Anthropic's SDK has a transport of its own.
         transport = None
@@ -183,7 +186,7 @@ class Connection:
         if isinstance(error, sdk.APIConnectionError):
             cause = self._clean(str(error.__cause__ or error))
             return JudgeOutageError(
-                f"{self._who}: {self._url} cannot be reached, {self._tried} ({cause}); "
+                f"{self._who}: {self._shown_url} cannot be reached, {self._tried} ({cause}); "
                 f"check the network and {self._vendor.url_variable}"
             )
         if not isinstance(error, sdk.APIStatusError):
@@ -201,7 +204,7 @@ class Connection:
         if status == HTTPStatus.FORBIDDEN:
             return JudgeUnavailableError, f"the key may not use the model {model} ({said}); check {key}"
         if status == HTTPStatus.NOT_FOUND:
-            return JudgeUnavailableError, f"{self._url} knows no model {model} ({said}); check its name and {url}"
+            return JudgeUnavailableError, f"{self._shown_url} knows no model {model} ({said}); check its name and {url}"
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             wanted = "lower --rag-concurrency or raise --rag-retries"
             return JudgeOutageError, f"asked too fast, {self._tried} ({said}); {wanted}"

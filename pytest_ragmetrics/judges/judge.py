@@ -11,15 +11,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypedDict, TypeVar
 
-from pytest_ragmetrics.errors import JudgeError, UnscoredError
-from pytest_ragmetrics.judges.prices import price
+from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.exchanges import Exchange, note
+from pytest_ragmetrics.judges.prices import estimated_tokens, price
 from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.replies import extract_json, parse_json
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.printable import printable, shortened
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.budget import Budget
 
 A = TypeVar("A")
 
@@ -131,6 +135,10 @@ class Judge(ABC):
     """Answers tasks. ``name`` stands in every result: ``openai:gpt-5.4-mini``, ``local (heuristic)``."""
 
     name: str
+    #: Whether the answers to one task may differ; where they cannot, one vote says what many would.
+    is_varied: bool = True
+    #: Whether asking it is a request that somebody is paid for.
+    is_paid: bool = True
 
     @abstractmethod
     async def ask(self, task: Task[A], *, vote: int = 0, desk: Desk) -> Answered[A]:
@@ -165,6 +173,8 @@ class PromptedJudge(Judge):
         self.prompts = prompts or PromptBook()
         #: Called whenever the provider says that it is asked too fast.
         self.on_rate_limit: Callable[[], None] | None = None
+        #: What is asked before each request.
+        self.budget: Budget | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -197,9 +207,13 @@ class PromptedJudge(Judge):
         desk = desk if self.is_lasting else DirectDesk()
         try:
             kept = await desk.obtain(request, lambda: self._fetch(task, request))
-        except UnreadableReplyError as error:
-            error.usage = self._usage(Kept(reply=error.spent, cached=False))
+        except RagMetricsError as error:
+            spent = Kept(reply=error.spent, cached=False) if isinstance(error, UnreadableReplyError) else None
+            self._note(task, vote, spent)
+            if isinstance(error, UnreadableReplyError) and spent is not None:
+                error.usage = self._usage(spent)
             raise
+        self._note(task, vote, kept)
         try:
             answer = task.read(parse_json(kept.reply.text))
         except InvalidAnswer as error:
@@ -208,19 +222,44 @@ class PromptedJudge(Judge):
             raise UnscoredError(msg) from error
         return Answered(answer=answer, usage=self._usage(kept))
 
+    def _note(self, task: Task[Any], vote: int, kept: Kept | None) -> None:
+        """Note what was asked and replied; the system message is the same everywhere and says nothing."""
+        exchange = Exchange(
+            task=task.prompt,
+            vote=vote,
+            asked=lambda: render(task, self.prompts)[1],
+            reply=None if kept is None else kept.reply.text,
+            cached=kept is not None and kept.cached,
+        )
+        note(exchange)
+
     async def _fetch(self, task: Task[Any], request: Request) -> Reply:
-        first = await self.complete(request)
+        first = await self._paid(request)
         try:
             return replace(first, text=_readable(task, first.text))
         except InvalidAnswer as error:
             repair = replace(request, messages=(*request.messages, *_repair(first.text, error)))
-        second = await self.complete(repair)
+        second = await self._paid(repair)
         spent = _together(first, second)
         try:
             return replace(spent, text=_readable(task, second.text))
         except InvalidAnswer as error:
             msg = f"{self.name}, {task.prompt}: no usable answer, also after a repair: {error}; {_shown(second.text)}"
             raise UnreadableReplyError(msg, spent=spent) from error
+
+    async def _paid(self, request: Request) -> Reply:
+        """Complete a request within the budget of the run, if it has one."""
+        if self.budget is None:
+            return await self.complete(request)
+        with self.budget.request(self.name, kind=self.kind, model=self.model) as receipt:
+            reply = await self.complete(request)
+            asked = (message["content"] for message in request.messages)
+            # A provider that counts no tokens takes some all the same.
+            receipt.took(
+                reply.prompt_tokens or estimated_tokens(*asked),
+                reply.completion_tokens or estimated_tokens(reply.text),
+            )
+        return reply
 
     def _usage(self, kept: Kept) -> Usage:
         reply = kept.reply

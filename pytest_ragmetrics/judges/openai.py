@@ -67,6 +67,11 @@ class OpenAIJudge(PromptedJudge):
             rate_limited=self.rate_limited,
         )
 
+    @property
+    def terms(self) -> Terms:
+        """What the server was found to accept so far."""
+        return self._terms
+
     async def complete(self, request: Request) -> Reply:
         """Return what the model writes; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
         return self._reply(await self._connection.call(lambda client: self._negotiate(client, request)))

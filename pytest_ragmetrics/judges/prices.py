@@ -8,6 +8,17 @@ from functools import lru_cache
 _PROVIDERS = {"openai": "openai", "anthropic": "anthropic"}
 
 
+def estimated_tokens(*texts: str) -> int:
+    """Return about how many tokens texts have, where nobody counted them: a quarter of their bytes in UTF-8.
+
+    That is four letters of English to a token, and three quarters of a token for a Chinese character.
+
+    >>> estimated_tokens("Open the valve.", "慢慢来")
+    6
+    """
+    return -(-sum(len(text.encode("utf-8", "replace")) for text in texts) // 4)
+
+
 # Answers found in a cache have the same tokens again and again.
 @lru_cache(maxsize=4096)
 def price(kind: str, model: str, prompt_tokens: int, completion_tokens: int) -> float | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -16,12 +17,14 @@ from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike, Provided, provided_embedder, provided_judge
+from pytest_ragmetrics.metrics.votes import Ballot, Vote, ballot_for, poll
 from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    from typing_extensions import Self
 
 A = TypeVar("A")
 
@@ -29,8 +32,14 @@ A = TypeVar("A")
 class JudgedMetric(Metric):
     """A metric that asks a judge; subclasses implement :meth:`judged`.
 
+    ``judged`` asks with ``await ask(task)``, a task of :mod:`pytest_ragmetrics.judges.tasks` whose answer is checked
+    and typed, and several at once with ``asyncio.gather``; ``await ask.embed(texts)`` are vectors. It ends in
+    ``ask.result(...)`` or ``ask.share(verdicts, ...)``, which add who was asked and what it cost. A judge that fails
+    leaves the sample unscored. Each vote is a call of ``judged`` of its own, so nothing may be kept in the metric.
+
     ``judge`` and ``embedder`` are those of the running session unless given; without a session, those that the
-    environment has a key for. Scoring runs on the background loop, so ``score`` works inside a running loop too.
+    environment has a key for. Scoring runs on the background loop, so ``score`` works inside a running loop too. Where
+    the session asks for several votes, the score is the mean of as many independent judgements.
 
     >>> from pytest_ragmetrics.judges.tasks import RateRelevance
     >>> class Sympathy(JudgedMetric):
@@ -45,25 +54,62 @@ class JudgedMetric(Metric):
     """
 
     rounds: ClassVar[int] = 1
+    #: How many independent answers to one task a single judgement asks for: ``ask(task, vote=n)`` up to n = draws - 1.
+    draws: int = 1
 
     def __init__(self, *, judge: JudgeLike | None = None, embedder: EmbedderLike | None = None) -> None:
         self._judge = provided_judge(judge)
         self._embedder = provided_embedder(embedder)
 
+    def asking(self, *, judge: JudgeLike | None = None, embedder: EmbedderLike | None = None) -> Self:
+        """Return a copy of this metric that asks another judge, another embedder or both."""
+        other = copy(self)
+        if judge is not None:
+            other._judge = provided_judge(judge)  # noqa: SLF001 - one of this class
+        if embedder is not None:
+            other._embedder = provided_embedder(embedder)  # noqa: SLF001
+        return other
+
     @abstractmethod
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the score of a sample whose required fields are there; raise ``UnscoredError`` if it has none."""
 
+    def foreign_texts(self, sample: Sample) -> Iterator[tuple[str, str]]:
+        """Yield by field what the judge is shown and others wrote, who may mean to deceive it; references are ours."""
+        yield "user_input", sample.user_input or ""
+        yield "response", sample.response or ""
+        for field in ("retrieved_contexts", "reference_contexts"):
+            # A context without a word is a slip of the splitter, no attempt at anything.
+            yield from ((field, text) for text in getattr(sample, field) or () if any(map(str.isalnum, text)))
+
     def measure(self, sample: Sample) -> MetricResult:
         """Score a sample on the background loop, and wait."""
-        return loop.run(self._measured(sample))
+        return loop.run(self._measured(sample, ballot_for(self)))
 
     async def ameasure(self, sample: Sample) -> MetricResult:
         """Score a sample on the background loop, from any loop."""
-        return await loop.arun(self._measured(sample))
+        return await loop.arun(self._measured(sample, ballot_for(self)))
 
-    async def _measured(self, sample: Sample) -> MetricResult:
-        ask = Ask(self.name, judge=self._judge, embedder=self._embedder, signs=_signs_in(sample))
+    async def _measured(self, sample: Sample, ballot: Ballot) -> MetricResult:
+        if ballot.votes == 1:
+            return await self._judged(sample, self._ask(sample))
+
+        async def vote(number: int) -> Vote:
+            ask = self._ask(sample, vote=number)
+            try:
+                outcome: MetricResult | UnscoredError = await self._judged(sample, ask)
+            except UnscoredError as error:
+                outcome = error
+            return Vote(outcome=outcome, is_varied=ask.is_varied)
+
+        return await poll(vote, ballot, self.scale)
+
+    def _ask(self, sample: Sample, *, vote: int = 0) -> Ask:
+        found = (f"{field} {sign}" for field, text in self.foreign_texts(sample) for sign in _signs(text))
+        signs = tuple(dict.fromkeys(found))
+        return Ask(self.name, judge=self._judge, embedder=self._embedder, signs=signs, vote=vote, draws=self.draws)
+
+    async def _judged(self, sample: Sample, ask: Ask) -> MetricResult:
         try:
             return await self.judged(sample, ask)
         except JudgeError as error:
@@ -75,21 +121,41 @@ class JudgedMetric(Metric):
 
 
 class Ask:
-    """One scoring's access to judge and embedder: ``await ask(task)`` is the answer, ``ask.result(...)`` the end."""
+    """One judgement's access to judge and embedder: ``await ask(task)`` is the answer, ``ask.result(...)`` the end.
+
+    ``vote`` is the number of the judgement, each of which asks for ``draws`` answers to one task at most.
+    """
 
     def __init__(
-        self, metric: str, *, judge: Provided[Judge], embedder: Provided[Embedder], signs: Sequence[str] = ()
+        self,
+        metric: str,
+        *,
+        judge: Provided[Judge],
+        embedder: Provided[Embedder],
+        signs: Sequence[str] = (),
+        vote: int = 0,
+        draws: int = 1,
     ) -> None:
         self._metric = metric
         self._judge = judge
         self._embedder = embedder
         self._signs = signs
         self.usage = Usage()
+        #: Whether anything was asked that could have been answered otherwise.
+        self.is_varied = False
+        self._vote = vote
+        self._draws = draws
         self._asked: dict[str, None] = {}
 
     async def __call__(self, task: Task[A], *, vote: int = 0) -> A:
         """Return the judge's answer to a task; ``vote`` numbers independent answers to the same task."""
+        if self._vote and not 0 <= vote < self._draws:
+            # It would be the answer that another vote asks for.
+            msg = f"{self._metric} asks for vote {vote} of a task: its class must say so with draws = {vote + 1}"
+            raise ValueError(msg)
+        vote += self._vote * self._draws
         judge = self._judge.get()
+        self.is_varied = self.is_varied or judge.is_varied
         self._asked[judge.name] = None
         running = session.current()
         answered = await judge.ask(task, vote=vote, desk=running.desk if running is not None else DirectDesk())
@@ -133,15 +199,6 @@ class Ask:
             msg = f"{self._metric}: {reason}; if_empty= gives such samples a value"
             raise UnscoredError(msg)
         return self.result(if_empty, reason=reason, vacuous=True)
-
-
-def _signs_in(sample: Sample) -> tuple[str, ...]:
-    """Return what in a sample hints at an attempt to deceive the judge; the reference is the author's own."""
-    texts = [("user_input", sample.user_input or ""), ("response", sample.response or "")]
-    for field in ("retrieved_contexts", "reference_contexts"):
-        # A context without a word is a slip of the splitter, no attempt at anything.
-        texts += [(field, text) for text in getattr(sample, field) or () if any(map(str.isalnum, text))]
-    return tuple(dict.fromkeys(f"{field} {sign}" for field, text in texts for sign in _signs(text)))
 
 
 # Several metrics look at the same sample, and a context may be long.

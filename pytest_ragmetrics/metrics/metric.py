@@ -7,12 +7,22 @@ from typing import Any, ClassVar
 
 from pytest_ragmetrics import session
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.exchanges import noted, noting
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 
 
 class Metric(ABC):
     """A way to score one sample; subclasses name the fields they need and implement :meth:`measure`.
+
+    ``measure`` gets a :class:`Sample` that has all it ``requires``, and returns a :class:`MetricResult` of this
+    ``name`` on this ``scale``; its ``verdicts``, one for each piece that was decided on, and its ``reason`` are what a
+    failure shows. It raises ``UnscoredError`` where there is no score. One that waits implements :meth:`ameasure` as
+    well, and one that asks a judge is a :class:`JudgedMetric`. What can be set about it are keyword-only parameters,
+    which have defaults where its name alone is to make it. Inputs are checked and the session is told here, so that
+    ``assert_metric``, ``evaluate``, data sets and reports take it like any other; the hook
+    ``pytest_ragmetrics_register_metrics`` makes it known by its name. :func:`pytest_ragmetrics.metric` makes one of a
+    function.
 
     >>> class Brevity(Metric):
     ...     name = "brevity"
@@ -65,25 +75,25 @@ class Metric(ABC):
         """Score a :class:`Sample`; raises as :meth:`score` does."""
         __tracebackhide__ = True
         self.require(sample)
-        try:
-            result = self.measure(sample)
-        except RagMetricsError as error:
-            self._tell(sample, error)
-            raise _without_frames(error) from error.__cause__
-        self._tell(sample, result)
-        return result
+        with noting():
+            try:
+                result = self.measure(sample)
+            except RagMetricsError as error:
+                self._tell(sample, error)
+                raise _without_frames(error) from error.__cause__
+            return self._told(sample, result)
 
     async def ascore_sample(self, sample: Sample) -> MetricResult:
         """Score like :meth:`score_sample`, awaitable."""
         __tracebackhide__ = True
         self.require(sample)
-        try:
-            result = await self.ameasure(sample)
-        except RagMetricsError as error:
-            self._tell(sample, error)
-            raise _without_frames(error) from error.__cause__
-        self._tell(sample, result)
-        return result
+        with noting():
+            try:
+                result = await self.ameasure(sample)
+            except RagMetricsError as error:
+                self._tell(sample, error)
+                raise _without_frames(error) from error.__cause__
+            return self._told(sample, result)
 
     def sample_of(self, inputs: dict[str, Any]) -> Sample:
         """Return the sample that :meth:`score` was given field by field."""
@@ -98,6 +108,17 @@ class Metric(ABC):
                 msg = f"{self.name}: {field} is {state}; it needs {' and '.join(self.requires)}"
                 raise ValueError(msg)
 
+    def _told(self, sample: Sample, result: MetricResult) -> MetricResult:
+        """Return a result that the session was told of; raise ``TypeError`` for what is none."""
+        if not isinstance(result, MetricResult):
+            msg = f"{self.name}.measure() returned {type(result).__name__}, not a MetricResult"
+            raise TypeError(msg)
+        running = session.current()
+        if running is not None and running.dry_run:
+            result.decides = False
+        self._tell(sample, result)
+        return result
+
     def _tell(self, sample: Sample, outcome: MetricResult | RagMetricsError) -> None:
         """Tell the running session the result, or why there is none."""
         running = session.current()
@@ -105,7 +126,10 @@ class Metric(ABC):
             return
         if isinstance(outcome, RagMetricsError) and not isinstance(outcome, UnscoredError):
             outcome = UnscoredError(str(outcome))
-        running.scored(session.Scoring(metric=self.name, sample=sample, outcome=outcome, better=self.better))
+        scoring = session.Scoring(
+            metric=self.name, sample=sample, outcome=outcome, better=self.better, exchanges=noted()
+        )
+        running.scored(scoring)
 
 
 def _without_frames(error: RagMetricsError) -> RagMetricsError:

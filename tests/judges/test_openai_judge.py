@@ -318,6 +318,17 @@ class TestFailures:
         assert f"{server.base_url} cannot be reached, after 1 retry" in message
         assert "OPENAI_BASE_URL" in message
 
+    def test_a_password_in_the_address_is_not_shown(self) -> None:
+        """An address may hold a password or a token; an error shows neither, whatever is wrong."""
+        with FakeOpenAI() as gone:
+            url = gone.base_url.replace("//", "//me:s3cret@") + "?token=t0ken"
+        with pytest.raises(JudgeNotConfiguredError) as refused:
+            ask(OpenAIJudge("fake-1", base_url=url.replace("http://", "ftp://"), api_key=KEY), CLAIMS)
+        for message in (failure(OpenAIJudge("fake-1", base_url=url, api_key=KEY, retries=0)), str(refused.value)):
+            assert "//***@127.0.0.1" in message
+            assert "s3cret" not in message
+            assert "t0ken" not in message
+
     def test_nobody_listens(self) -> None:
         """A refused connection names the address and the variable."""
         with FakeOpenAI() as gone:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics import session
@@ -19,14 +20,21 @@ if TYPE_CHECKING:
 
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
+    from pytest_ragmetrics.metrics.metric import Metric
 
 
 class FakeSession:
     """Offers a judge, an embedder and a desk, and keeps what was scored."""
 
-    def __init__(self, *, judge: Judge | None = None, embedder: object = None, desk: Desk | None = None) -> None:
+    def __init__(
+        self, *, judge: Judge | None = None, embedder: object = None, desk: Desk | None = None, votes: int = 1
+    ) -> None:
         self.desk: Desk = desk or DirectDesk()
         self.concurrency = 8
+        self.votes = votes
+        self.dry_run = False
+        self.metrics: Sequence[Metric | type[Metric]] = ()
+        self.baseline: Path | None = None
         self.scorings: list[session.Scoring] = []
         self.embedded: list[Sequence[str]] = []
         self._judge = judge

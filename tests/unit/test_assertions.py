@@ -65,7 +65,7 @@ def test_parameters_reach_the_metric(parameters: dict[str, Any], score: float) -
         ({"min": 0.6, "max": 0.7}, False),
     ],
 )
-def test_both_bounds_hold(bounds: dict[str, float], holds: bool) -> None:  # noqa: FBT001
+def test_both_bounds_hold(bounds: dict[str, Any], holds: bool) -> None:  # noqa: FBT001
     """A score must be at least min and at most max, the bounds included."""
     if holds:
         assert assert_metric(Fixed(), Sample(response="0.5"), **bounds) == 0.5

@@ -1,0 +1,248 @@
+"""What a whole run may ask for: counted in a file that all its processes share and that outlives each of them."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragmetrics.errors import BudgetExceededError, JudgeNotConfiguredError
+from pytest_ragmetrics.judges.prices import price
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+# Seconds that processes wait for one another; each takes a fraction of a millisecond.
+_PATIENCE = 30
+_SCHEMA = "CREATE TABLE IF NOT EXISTS spent (id INTEGER PRIMARY KEY, calls, tokens, cost, unpriced, refused)"
+_START = "INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0.0, 0, 0)"
+# One statement is one transaction: two processes never count the same call.
+_RESERVE = """UPDATE spent SET calls = calls + 1 WHERE (:calls IS NULL OR calls < :calls)
+    AND (:tokens IS NULL OR tokens < :tokens) AND (:cost IS NULL OR cost < :cost)"""
+_REFUSE = "UPDATE spent SET refused = refused + 1"
+_RETURN = "UPDATE spent SET calls = calls - 1"
+_CHARGE = "UPDATE spent SET tokens = tokens + ?, cost = cost + ?, unpriced = unpriced + ?"
+_READ = "SELECT calls, tokens, cost, unpriced, refused FROM spent"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """How many requests and tokens a run may take and what they may cost in US dollars; ``None`` is no limit."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+    def share(self, parts: int) -> Limits:
+        """Return one of so many equal parts, rounded down.
+
+        >>> Limits(calls=10).share(4)
+        Limits(calls=2, tokens=None, cost=None)
+        """
+        return Limits(
+            calls=None if self.calls is None else self.calls // parts,
+            tokens=None if self.tokens is None else self.tokens // parts,
+            cost=None if self.cost is None else self.cost / parts,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spent:
+    """What was used so far; ``unpriced`` requests are not in ``cost``, and ``refused`` ones were not made."""
+
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    refused: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        mine, theirs = asdict(self), asdict(other)
+        return Spent(**{name: mine[name] + theirs[name] for name in mine})
+
+
+class UnpricedError(BudgetExceededError):
+    """A budget in dollars cannot be kept, because nobody knows what a model costs."""
+
+
+class Receipt:
+    """What a request took, told when its reply is there."""
+
+    def __init__(self) -> None:
+        self.prompt_tokens = 0
+        self.completion_tokens = 0
+
+    def took(self, prompt_tokens: int, completion_tokens: int = 0) -> None:
+        """Note the tokens of prompt and reply."""
+        self.prompt_tokens, self.completion_tokens = prompt_tokens, completion_tokens
+
+
+class Budget:
+    """The limits of a run and what it used of them, in ``file`` for all processes that have it, else for this one.
+
+    A request is counted before it is made, so calls never pass their limit, however many ask at once; tokens and
+    dollars are known afterwards, so they pass it by no more than what was in flight. A process that is killed leaves
+    what it used in the file. The retries of an SDK are part of their request; what one that failed took nobody tells,
+    so it is a call without tokens. Close it after use.
+
+    >>> budget = Budget(Limits(calls=1))
+    >>> with budget.request("mine", kind="custom", model="mine") as receipt:
+    ...     receipt.took(100, 20)
+    >>> budget.spent().tokens
+    120
+    >>> with budget.request("mine", kind="custom", model="mine") as receipt:
+    ...     receipt.took(100, 20)
+    Traceback (most recent call last):
+    pytest_ragmetrics.errors.BudgetExceededError: --rag-max-calls=1 is reached (1 of 1 calls, 120 tokens used): \
+nothing more is asked, and the answers paid for are kept
+    >>> budget.close()
+    """
+
+    def __init__(self, limits: Limits, file: Path | None = None) -> None:
+        self.limits = limits
+        self.file = file
+        self._folder: TemporaryDirectory[str] | None = None
+        self._turn = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    @classmethod
+    def shared(cls, limits: Limits) -> Self:
+        """Return a budget whose file other processes can be told of; it is gone when this one is closed."""
+        folder = TemporaryDirectory(prefix="ragmetrics-")
+        budget = cls(limits, Path(folder.name, "budget.sqlite"))
+        budget._folder = folder
+        # There before anybody looks for it.
+        budget.spent()
+        return budget
+
+    @contextmanager
+    def request(self, name: str, *, kind: str, model: str) -> Iterator[Receipt]:
+        """Reserve a call, and charge what its receipt says in the end.
+
+        Raises ``BudgetExceededError`` if there is nothing left or the count cannot be kept, and ``UnpricedError``
+        where the price of the model is unknown and dollars are what is limited.
+        """
+        if self.limits.cost is not None and price(kind, model, 1, 1) is None:
+            msg = (
+                f"{name} has no known price, so --rag-max-cost cannot be kept: use --rag-max-tokens or --rag-max-calls"
+            )
+            raise UnpricedError(msg)
+        self._reserve()
+        receipt = Receipt()
+        try:
+            yield receipt
+        except JudgeNotConfiguredError:
+            self._do(_RETURN)
+            raise
+        finally:
+            self._charge(receipt, kind, model)
+
+    def own_row(self) -> dict[str, float] | None:
+        """Return what this process used as JSON builtins, where no other can see it."""
+        return asdict(self.spent()) if self.file is None else None
+
+    def spent(self) -> Spent:
+        """Return what all processes used so far."""
+        calls, tokens, cost, unpriced, refused = self._do(_READ).fetchone()
+        return Spent(calls=calls, tokens=tokens, cost=cost, unpriced=unpriced, refused=refused)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._turn:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+            if self._folder is not None:
+                self._folder.cleanup()
+                self._folder = None
+
+    def _reserve(self) -> None:
+        if self._do(_RESERVE, asdict(self.limits)).rowcount == 1:
+            return
+        self._do(_REFUSE)
+        spent, limits = self.spent(), self.limits
+        reached = {
+            f"--rag-max-calls={limits.calls}": limits.calls is not None and spent.calls >= limits.calls,
+            f"--rag-max-tokens={limits.tokens}": limits.tokens is not None and spent.tokens >= limits.tokens,
+            f"--rag-max-cost={limits.cost}": limits.cost is not None and spent.cost >= limits.cost,
+        }
+        names = " and ".join(name for name, is_reached in reached.items() if is_reached)
+        msg = (
+            f"{names} is reached ({used(limits, spent)} used): nothing more is asked, and the answers paid for are kept"
+        )
+        raise BudgetExceededError(msg)
+
+    def _charge(self, receipt: Receipt, kind: str, model: str) -> None:
+        tokens = receipt.prompt_tokens + receipt.completion_tokens
+        if tokens:
+            cost = price(kind, model, receipt.prompt_tokens, receipt.completion_tokens)
+            self._do(_CHARGE, (tokens, cost or 0.0, cost is None))
+
+    def _do(self, statement: str, values: object = ()) -> sqlite3.Cursor:
+        with self._turn:
+            try:
+                if self._connection is None:
+                    self._connection = _connect(self.file)
+                return self._connection.execute(statement, values)  # type: ignore[arg-type]
+            except sqlite3.Error as error:
+                msg = f"the budget of this run cannot be counted ({error}), so nothing more is asked"
+                raise BudgetExceededError(msg) from error
+
+
+def budget_of(
+    calls: int | None, tokens: int | None, cost: float | None, *, file: str | None, workers: int | None
+) -> Budget:
+    """Return the budget of this process of a run: one of ``workers``, or with ``None`` the one that reports.
+
+    A worker counts in the ``file`` it was told of. One on another machine, which has no such file, may use its equal
+    part of the limits.
+    """
+    limits = Limits(calls=calls, tokens=tokens, cost=cost)
+    if workers is None:
+        return Budget.shared(limits)
+    if file is not None and Path(file).is_file():
+        return Budget(limits, Path(file))
+    return Budget(limits.share(workers))
+
+
+def told(budget: Budget, others: Iterable[Mapping[str, Any]] = ()) -> str:
+    """Return the line about a budget at the end of a run; ``others`` are the rows of workers that counted alone."""
+    spent = sum((Spent(**row) for row in others), start=budget.spent())
+    refused = f"{spent.refused} {'request was' if spent.refused == 1 else 'requests were'} not made"
+    state = f"; reached, {refused}" if spent.refused else ""
+    return f"budget: {used(budget.limits, spent)} used{state}"
+
+
+def used(limits: Limits, spent: Spent) -> str:
+    """Return in words what was used of which limit.
+
+    >>> used(Limits(calls=10), Spent(calls=3, tokens=600))
+    '3 of 10 calls, 600 tokens'
+    """
+    parts = [
+        f"{spent.calls}{_of(limits.calls)} calls",
+        f"{spent.tokens}{_of(limits.tokens)} tokens",
+        f"${spent.cost:.4f}" + ("" if limits.cost is None else f" of ${limits.cost:g}"),
+    ]
+    return ", ".join(parts[:2] if limits.cost is None and (spent.unpriced or not spent.cost) else parts)
+
+
+def _of(limit: int | None) -> str:
+    return "" if limit is None else f" of {limit}"
+
+
+def _connect(file: Path | None) -> sqlite3.Connection:
+    # Whoever asks may be on any thread; there is one statement at a time.
+    connection = sqlite3.connect(
+        ":memory:" if file is None else file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+    )
+    # A machine that loses its power takes the run along.
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute(_SCHEMA)
+    connection.execute(_START)
+    return connection

@@ -1,0 +1,157 @@
+"""What a run would ask for and what that would cost, without a request.
+
+What is in the cache is used. Every other request is counted, and answered by the local judge's rule, so that the
+requests that follow from its answer are counted too.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragmetrics.metrics.ragas_score import NAME as HARMONIC_MEAN
+from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.sample import Sample
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.session import Scoring
+
+_HEAD = ("metric", "samples", "requests", "cached", "prompt tokens", "cost")
+_TOTAL = "total"
+_EMBEDDINGS = "(embeddings)"
+_OTHERS = "(asked by no metric)"
+#: What the figures rest on.
+ASSUMPTIONS = (
+    "An estimate; no request was made. Tokens are a quarter of the bytes in UTF-8.",
+    "The local heuristic stands in for the judge: its answers decide which requests follow, and the cost counts them.",
+    "Votes are counted in full, repairs and retries not at all; what several workers ask alike is counted in each.",
+    "Where a row of a data set has no response, its reference or its question stands in for it.",
+)
+
+
+def with_stand_in(sample: Sample) -> Sample:
+    """Return a sample that has a response: its own, or in its place its reference or its question.
+
+    >>> with_stand_in(Sample(user_input="How long?", reference="Two minutes.")).response
+    'Two minutes.'
+    """
+    return sample if sample.response is not None else replace(sample, response=sample.reference or sample.user_input)
+
+
+@dataclass(kw_only=True, slots=True)
+class Line:
+    """A line of the table: samples and what scoring them would take; ``unpriced`` requests are not in ``cost``."""
+
+    samples: int = 0
+    requests: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def add(self, usage: Usage, *, samples: int = 0) -> None:
+        """Add what some samples would take."""
+        self.samples += samples
+        self.requests += usage.calls
+        self.cached += usage.cached_calls
+        self.prompt_tokens += usage.prompt_tokens
+        self.cost += usage.cost or 0.0
+        self.unpriced += usage.calls if usage.cost is None else 0
+
+    def join(self, other: Mapping[str, Any], sign: int = 1) -> None:
+        """Add the numbers of another line, or take them away."""
+        for name, number in other.items():
+            setattr(self, name, getattr(self, name) + sign * number)
+
+    def cells(self, name: str) -> tuple[str, ...]:
+        """Return the line as text."""
+        cost = f"${self.cost:.4f}" if self.cost or not self.unpriced else "unknown"
+        unknown = f" + {self.unpriced} unpriced" if self.unpriced and self.cost else ""
+        return (name, *map(str, (self.samples, self.requests, self.cached, self.prompt_tokens)), cost + unknown)
+
+
+@dataclass(kw_only=True, slots=True)
+class Forecast:
+    """What the tests of a process would ask for, by metric.
+
+    >>> forecast = Forecast()
+    >>> [forecast.asked("a1", Usage(calls=1, prompt_tokens=200)).calls for _ in range(2)]
+    [1, 0]
+    """
+
+    lines: dict[str, Line] = field(default_factory=dict)
+    #: All that was asked of judges, whoever asked.
+    judged: Line = field(default_factory=Line)
+    _tests: dict[str, int] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def asked(self, key: str | None, usage: Usage) -> Usage:
+        """Count a request to a judge and return what it takes: the second time the cache would answer it."""
+        with self._turn:
+            if key in self._seen:
+                usage = Usage(cached_calls=1, saved=usage.cost)
+            elif key is not None:
+                self._seen.add(key)
+            self.judged.add(usage)
+        return usage
+
+    def embedded(self, missing: Mapping[str, str], texts: int, usage: Callable[[Sequence[str]], Usage]) -> None:
+        """Count a request to an embedder for those of the missing texts, by key, that were not counted before."""
+        with self._turn:
+            new = [text for key, text in missing.items() if key not in self._seen]
+            self._seen.update(missing)
+            self._line(_EMBEDDINGS).add(usage(new), samples=texts)
+
+    def scored(self, test: str | None, scoring: Scoring) -> None:
+        """Count what a scoring would take, and make its result decide nothing."""
+        outcome = scoring.outcome
+        # The parts of a mean tell of themselves.
+        usage = Usage() if scoring.metric == HARMONIC_MEAN else outcome.usage or Usage()
+        if hasattr(outcome, "decides"):
+            outcome.decides = False
+        with self._turn:
+            self._line(scoring.metric).add(usage, samples=1)
+            if test is not None:
+                self._tests[test] = self._tests.get(test, 0) + usage.calls
+
+    def requests_of(self, test: str) -> int | None:
+        """Return how many requests a test would make; ``None`` if it scored nothing."""
+        return self._tests.get(test)
+
+    def to_row(self) -> dict[str, Any]:
+        """Return it as JSON builtins."""
+        return {"judged": asdict(self.judged), "lines": {name: asdict(line) for name, line in self.lines.items()}}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take in what :meth:`to_row` of another process made."""
+        self.judged.join(row["judged"])
+        for name, line in row["lines"].items():
+            self._line(name).join(line)
+
+    def told(self, *, lost: int = 0) -> list[str]:
+        """Return the table and what it rests on; ``lost`` workers crashed and told nothing."""
+        crashed = [f"{lost} worker(s) crashed: what their tests would ask for is missing"] if lost else []
+        if not self.lines:
+            return ["dry run: no test scored anything", *crashed]
+        lines = [replace(self.lines[name]) for name in sorted(self.lines)]
+        rows = [_HEAD, *(line.cells(name) for name, line in zip(sorted(self.lines), lines, strict=True))]
+        others = replace(self.judged)
+        for name in self.lines:
+            if name != _EMBEDDINGS:
+                others.join({**asdict(self.lines[name]), "samples": 0}, -1)
+        if others.requests > 0:
+            rows.append(others.cells(_OTHERS))
+            lines.append(others)
+        total = Line()
+        for line in lines:
+            total.join({**asdict(line), "samples": 0})
+        rows.append((_TOTAL, "", *total.cells("")[2:]))
+        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+        table = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+        return ["dry run:", *table, *ASSUMPTIONS, *crashed]
+
+    def _line(self, name: str) -> Line:
+        return self.lines.setdefault(name, Line())

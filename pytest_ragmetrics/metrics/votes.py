@@ -1,0 +1,258 @@
+"""Several independent judgements of one sample: their mean, and when further ones cannot change an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics import session
+from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.metrics.parameters import check_count
+from pytest_ragmetrics.result import MetricResult, Usage
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.metrics.metric import Metric
+
+Scale = tuple[float, float]
+
+#: How many single votes are spelled out.
+_SHOWN = 9
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ballot:
+    """How many votes make a score, and what their mean is held against, where that is known.
+
+    The outcome is the good one from ``least`` on and up to ``most``.
+
+    >>> Ballot(votes=3, least=0.5).is_decided([1.0, 1.0], (0.0, 1.0))
+    True
+    """
+
+    votes: int = 1
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether it is known what the mean will be held against."""
+        return self.least is not None or self.most is not None
+
+    def is_decided(self, samples: Sequence[float], scale: Scale) -> bool:
+        """Tell whether the votes that are not among the ``samples`` cannot change the outcome.
+
+        A mean with all of them at one end of the scale is compared as the mean of all votes would be. Rounding never
+        turns an order around, so what holds at both ends holds in between.
+        """
+        if not self.has_bounds or any(not scale[0] <= sample <= scale[1] for sample in samples):
+            # Of a metric that leaves its own scale nothing is certain.
+            return len(samples) == self.votes
+        return self._decides(sum(map(Fraction, samples), Fraction()), self.votes - len(samples), scale)
+
+    def least_wave(self, samples: Sequence[float], scale: Scale, unasked: int) -> int:
+        """Return the least number of further votes, of those not asked yet, that could decide; 0 if none can."""
+        if not self.has_bounds or any(not scale[0] <= sample <= scale[1] for sample in samples):
+            return unasked if len(samples) + unasked == self.votes else 0
+        total, rest = sum(map(Fraction, samples), Fraction()), self.votes - len(samples)
+        # What decides soonest are votes at an end of the scale, or between two bounds.
+        likely = [Fraction(vote) for vote in (*scale, min(scale[1], max(scale[0], self._middle())))]
+        for number in range(1, unasked + 1):
+            if any(self._decides(total + number * vote, rest - number, scale) for vote in likely):
+                return number
+        return 0
+
+    def _decides(self, total: Fraction, rest: int, scale: Scale) -> bool:
+        lowest, highest = (float((total + rest * Fraction(end)) / self.votes) for end in scale)
+        fails = (self.least is not None and highest < self.least) or (self.most is not None and lowest > self.most)
+        holds = (self.least is None or lowest >= self.least) and (self.most is None or highest <= self.most)
+        return fails or holds
+
+    def _middle(self) -> float:
+        """Return a mean that meets both bounds, if any does."""
+        bounds = [bound for bound in (self.least, self.most) if bound is not None]
+        return mean_of(bounds)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Vote:
+    """One judgement: its result, or why there is none, and whether the judge could have answered otherwise."""
+
+    outcome: MetricResult | UnscoredError
+    is_varied: bool
+
+
+def mean_of(samples: Sequence[float]) -> float:
+    """Return the exact mean, rounded once.
+
+    >>> mean_of([0.1, 0.2, 0.3])
+    0.2
+    """
+    return float(sum(map(Fraction, samples), Fraction()) / len(samples))
+
+
+def told(samples: Sequence[float], votes: int, *, unscored: int = 0) -> str:
+    """Return in words what votes a score is the mean of; nothing for a single judgement.
+
+    >>> told([1.0, 0.5], 3)
+    'mean of 2 votes (1.00, 0.50); 2 of 3 votes asked, the rest cannot change it'
+    """
+    if not samples or votes <= 1:
+        return ""
+    single = ", ".join(f"{sample:.2f}" for sample in samples[:_SHOWN]) + (", ..." if len(samples) > _SHOWN else "")
+    mean = f"mean of {len(samples)} {'votes' if len(samples) > 1 else 'vote'} ({single})"
+    if len(samples) == votes:
+        return mean
+    state = f"{unscored} of {votes} votes unscored" if unscored else f"{len(samples)} of {votes} votes asked"
+    return f"{mean}; {state}, {'which' if unscored else 'the rest'} cannot change it"
+
+
+_cast: ContextVar[tuple[Metric | None, Ballot] | None] = ContextVar("ballot", default=None)
+
+
+@contextmanager
+def polling(
+    metric: Metric | None, *, votes: int | None, least: float | None = None, most: float | None = None
+) -> Iterator[None]:
+    """Have metrics take so many votes inside the block; the bounds are those of one metric and concern no other.
+
+    Without ``votes`` it is as many as the block around, or the session, says. Raises ``ValueError`` for a number of
+    votes that is none.
+    """
+    chosen = wanted() if votes is None else check_count("votes", votes)
+    token = _cast.set((metric, Ballot(votes=chosen, least=least, most=most)))
+    try:
+        yield
+    finally:
+        _cast.reset(token)
+
+
+def wanted() -> int:
+    """Return how many votes make a score here."""
+    given = _cast.get()
+    if given is not None:
+        return given[1].votes
+    running = session.current()
+    return 1 if running is None else running.votes
+
+
+def ballot_for(metric: Metric) -> Ballot:
+    """Return how a metric is to be voted on here."""
+    given = _cast.get()
+    running = session.current()
+    # A dry run forecasts the most there can be.
+    if given is None or given[0] is not metric or (running is not None and running.dry_run):
+        return Ballot(votes=wanted())
+    return given[1]
+
+
+async def poll(vote: Callable[[int], Awaitable[Vote]], ballot: Ballot, scale: Scale) -> MetricResult:
+    """Return the mean of the votes, asking no more of them than the outcome takes.
+
+    ``vote`` is called with the number of each. Those that must be asked anyway are asked at the same time. One that
+    has no score could have had any: raises its ``UnscoredError`` unless the others decide the outcome without it. One
+    vote is enough where nothing varies.
+    """
+    count = _Count(ballot=ballot, scale=scale)
+    number = ballot.least_wave((), scale, ballot.votes) or ballot.votes
+    while number:
+        cast = await _all_of([vote(index) for index in range(count.asked, count.asked + number)])
+        count.votes += cast
+        if not any(each.is_varied for each in cast):
+            return count.single()
+        if count.is_over():
+            break
+        number = ballot.least_wave(count.samples, scale, ballot.votes - count.asked)
+    return count.result()
+
+
+@dataclass(kw_only=True, slots=True)
+class _Count:
+    """The votes so far."""
+
+    ballot: Ballot
+    scale: Scale
+    votes: list[Vote] = field(default_factory=list)
+
+    @property
+    def asked(self) -> int:
+        return len(self.votes)
+
+    @property
+    def scored(self) -> list[MetricResult]:
+        return [vote.outcome for vote in self.votes if isinstance(vote.outcome, MetricResult)]
+
+    @property
+    def samples(self) -> list[float]:
+        return [result.value for result in self.scored]
+
+    def is_over(self) -> bool:
+        """Tell whether the outcome is certain; without any score there is none, however low the bound."""
+        return bool(self.samples) and self.ballot.is_decided(self.samples, self.scale)
+
+    def single(self) -> MetricResult:
+        """Return the first vote, of which all others are copies."""
+        first = self.votes[0].outcome
+        if isinstance(first, UnscoredError):
+            raise first
+        if first.judge is None:
+            return first
+        return MetricResult(
+            first.value,
+            metric=first.metric,
+            reason=f"{first.reason or ''} (1 vote: {first.judge} answers alike every time)".strip(),
+            verdicts=first.verdicts,
+            vacuous=first.vacuous,
+            judge=first.judge,
+            usage=first.usage,
+        )
+
+    def result(self) -> MetricResult:
+        """Return the mean, explained by the vote that is nearest to it."""
+        usage = sum((_usage(vote.outcome) for vote in self.votes), start=Usage())
+        samples, total = self.samples, self.ballot.votes
+        if not self.is_over():
+            raise self._unscored(usage)
+        mean = mean_of(samples)
+        nearest = min(self.scored, key=lambda result: abs(result.value - mean))
+        unscored = self.asked - len(samples)
+        reason = ": ".join(part for part in (told(samples, total, unscored=unscored), nearest.reason) if part)
+        return MetricResult(
+            mean,
+            metric=nearest.metric,
+            reason=reason,
+            verdicts=nearest.verdicts,
+            vacuous=all(result.vacuous for result in self.scored),
+            judge=nearest.judge,
+            usage=usage,
+            samples=samples,
+            votes=total,
+            unscored_votes=unscored,
+        )
+
+    def _unscored(self, usage: Usage) -> UnscoredError:
+        errors = [vote.outcome for vote in self.votes if isinstance(vote.outcome, UnscoredError)]
+        error = errors[0]
+        error.usage = usage
+        # The class is that of the first, so that who looks into it still finds what its kind carries.
+        error.args = (f"{error} ({len(errors)} of {self.asked} votes asked have no score, and it depends on them)",)
+        return error
+
+
+def _usage(outcome: MetricResult | UnscoredError) -> Usage:
+    return outcome.usage or Usage()
+
+
+async def _all_of(votes: Sequence[Awaitable[Vote]]) -> list[Vote]:
+    """Await all; when one raises, call off the others."""
+    tasks = [asyncio.ensure_future(vote) for vote in votes]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

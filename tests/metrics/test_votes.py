@@ -1,0 +1,433 @@
+"""Several votes: their mean, when further ones are not asked, and what one without a score means."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import pickle
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics import assert_aspect, assert_faithful, assert_metric, assert_ragas_score, assert_relevant
+from pytest_ragmetrics.errors import BudgetExceededError, UnscoredError
+from pytest_ragmetrics.explain import headline
+from pytest_ragmetrics.judges.tasks import RateRelevance
+from pytest_ragmetrics.metrics import (
+    AspectCritique,
+    ContextRelevancy,
+    Correctness,
+    Faithfulness,
+    QuotedSpansAlignment,
+    Relevance,
+    SemanticSimilarity,
+)
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.votes import Ballot, Vote, ballot_for, mean_of, poll, polling, told, wanted
+from pytest_ragmetrics.report.records import flips
+from pytest_ragmetrics.result import Comparison, MetricResult, Usage
+from pytest_ragmetrics.sample import Sample
+from tests.asking import MemoryDesk
+from tests.metrics.fake_session import FakeSession
+from tests.scripted_judge import ScriptedJudge, chosen, claims, rated, says, verdicts
+
+QUESTION, RESPONSE = "Do moths fly?", "Moths fly."
+
+
+def ratings(*steps: int) -> ScriptedJudge:
+    """Return a judge that rates one answer after the other."""
+    return ScriptedJudge(rate_relevance=[rated(step, f"Step {step}.") for step in steps])
+
+
+def polled(
+    votes: Sequence[float | None], ballot: Ballot, scale: tuple[float, float] = (0.0, 1.0)
+) -> tuple[MetricResult | UnscoredError, list[int]]:
+    """Return what votes come to, ``None`` standing for one without a score, and the sizes of the waves."""
+    waves: list[int] = []
+    under_way: list[int] = []
+
+    async def vote(number: int) -> Vote:
+        under_way.append(number)
+        await asyncio.sleep(0)
+        if under_way:
+            waves.append(len(under_way))
+            under_way.clear()
+        value = votes[number]
+        outcome = UnscoredError("No score.") if value is None else MetricResult(value, metric="m", reason=f"{value}")
+        return Vote(outcome=outcome, is_varied=True)
+
+    try:
+        return asyncio.run(poll(vote, ballot, scale)), waves
+    except UnscoredError as error:
+        return error, waves
+
+
+def good(mean: float, ballot: Ballot) -> bool:
+    """Tell whether a mean meets the bounds of a ballot."""
+    return (ballot.least is None or mean >= ballot.least) and (ballot.most is None or mean <= ballot.most)
+
+
+scales = st.sampled_from([(0.0, 1.0), (-1.0, 1.0), (0.1, 0.7), (1.0, 5.0), (-3.0, 1e-9)])
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[list[float], Ballot, tuple[float, float]]:
+    """Draw votes on a scale and bounds, which lie on it, beside it, or exactly at a mean of the votes."""
+    scale = draw(scales)
+    steps = st.integers(0, 4).map(lambda step: scale[0] + (scale[1] - scale[0]) * step / 4)
+    votes = draw(
+        st.lists(st.floats(*scale) | steps.map(lambda v: min(max(v, scale[0]), scale[1])), min_size=1, max_size=9)
+    )
+    bounds = st.floats(scale[0] - 0.5, scale[1] + 0.5) | st.just(mean_of(votes)) | st.sampled_from(votes)
+    least, most = draw(st.none() | bounds), draw(st.none() | bounds)
+    return votes, Ballot(votes=len(votes), least=least, most=most), scale
+
+
+@given(cases())
+def test_early_stopping_never_changes_an_outcome(case: tuple[list[float], Ballot, tuple[float, float]]) -> None:
+    """What the votes that were asked say is what all of them say, on any scale and with either bound."""
+    votes, ballot, scale = case
+    result, waves = polled(votes, ballot, scale)
+    assert isinstance(result, MetricResult)
+    assert good(result.value, ballot) == good(mean_of(votes), ballot)
+    assert result.samples == tuple(votes[: len(result.samples)]) or not result.samples
+    assert sum(waves) == max(1, len(result.samples))
+    if not ballot.has_bounds:
+        assert sum(waves) == len(votes)
+
+
+@given(cases())
+def test_no_vote_is_asked_that_could_not_matter(case: tuple[list[float], Ballot, tuple[float, float]]) -> None:
+    """Before the last wave the outcome was open: some further votes would have changed it."""
+    votes, ballot, scale = case
+    _, waves = polled(votes, ballot, scale)
+    before = votes[: sum(waves[:-1])]
+    if before and ballot.has_bounds:
+        rest = ballot.votes - len(before)
+        ends = {good(mean_of([*before, *[end] * rest]), ballot) for end in scale}
+        assert len(ends) == 2 or (ballot.least is not None and ballot.most is not None)
+
+
+@given(cases(), st.data())
+def test_a_vote_without_a_score_could_have_any(
+    case: tuple[list[float], Ballot, tuple[float, float]], data: st.DataObject
+) -> None:
+    """Where there is an outcome although a vote has no score, every value of that vote leads to it."""
+    votes, ballot, scale = case
+    missing = data.draw(st.integers(0, len(votes) - 1))
+    value = data.draw(st.floats(*scale))
+    result, _ = polled([None if index == missing else vote for index, vote in enumerate(votes)], ballot, scale)
+    if isinstance(result, MetricResult):
+        filled = [value if index == missing else vote for index, vote in enumerate(votes)]
+        assert good(result.value, ballot) == good(mean_of(filled), ballot)
+        assert ballot.has_bounds
+    elif len(votes) == 1:
+        assert "1 of 1" in str(result)
+
+
+@pytest.mark.parametrize(
+    ("votes", "ballot", "waves"),
+    [
+        ([1.0, 1.0, 0.0], Ballot(votes=3, least=0.5), [2]),
+        ([0.0, 0.0, 1.0], Ballot(votes=3, least=0.5), [2]),
+        ([0.0, 1.0, 1.0], Ballot(votes=3, least=0.5), [2, 1]),
+        ([0.0, 0.0, 1.0], Ballot(votes=3, most=0.5), [2]),
+        ([0.7, 1.0, 1.0], Ballot(votes=3, least=0.8), [1, 1, 1]),
+        ([0.0, 1.0, 1.0], Ballot(votes=3, least=0.8), [1]),
+        ([0.5] * 5, Ballot(votes=5), [5]),
+        ([0.5] * 5, Ballot(votes=5, least=-0.1), [1]),
+        ([0.5, 0.5, 0.5], Ballot(votes=3, least=0.3, most=0.7), [2]),
+        ([0.0, 0.5, 0.5], Ballot(votes=3, least=0.4, most=0.6), [2, 1]),
+        ([7.0, 1.0, 1.0], Ballot(votes=3, least=0.5), [2, 1]),
+    ],
+)
+def test_votes_come_in_waves(votes: list[float], ballot: Ballot, waves: list[int]) -> None:
+    """The least number that could decide is asked at once; a metric off its scale is asked for all."""
+    assert polled(votes, ballot)[1] == waves
+
+
+def test_many_votes_are_counted_in_no_time() -> None:
+    """A thousand votes are a matter of arithmetic."""
+    result, waves = polled([1.0] * 1000, Ballot(votes=1000, least=0.5))
+    assert float(result.value) == 1.0  # type: ignore[union-attr]
+    assert waves == [500]
+
+
+def test_the_mean_is_rounded_once() -> None:
+    """Tenths add up to what they should."""
+    assert mean_of([0.1] * 10) == 0.1
+    assert mean_of([2 / 3, 1.0, 1.0]) == float((Fraction(2 / 3) + 2) / 3)
+
+
+def test_the_score_is_the_mean_and_the_nearest_vote_explains_it() -> None:
+    """Samples are the single values; reason and verdicts are those of the vote in the middle; the cost is all of it."""
+    judge = ratings(0, 3, 4)
+    with FakeSession(votes=3).running():
+        result = Relevance(judge=judge).score(user_input=QUESTION, response=RESPONSE)
+    assert result.samples == (0.0, 0.75, 1.0)
+    assert result.value == mean_of(result.samples)
+    assert result.reason == "mean of 3 votes (0.00, 0.75, 1.00): Step 3."
+    assert [verdict.reason for verdict in result.verdicts] == ["Step 3."]
+    assert result.usage == Usage(calls=3, prompt_tokens=30, completion_tokens=15, cost=None)
+    assert [request.vote for request in judge.requests] == [0, 1, 2]
+    assert judge.depth == 1
+
+
+def test_a_scored_result_survives_a_pickle() -> None:
+    """How many votes there were travels along."""
+    result = MetricResult(0.5, metric="m", samples=(0.5,), votes=3, unscored_votes=1)
+    copy = pickle.loads(pickle.dumps(result))  # noqa: S301 - just made
+    assert (copy.samples, copy.votes, copy.unscored_votes) == ((0.5,), 3, 1)
+
+
+def test_an_assertion_stops_when_the_outcome_is_certain() -> None:
+    """Two of three votes decide, and the failure says so in its first line."""
+    judge = ratings(0, 0, 4)
+    with pytest.raises(AssertionError) as failure:
+        assert_relevant(QUESTION, RESPONSE, min=0.5, votes=3, judge=judge)
+    assert len(judge.requests) == 2
+    first, *_ = str(failure.value).splitlines()
+    assert first == (
+        "relevance 0.00 < 0.50: 1 of 1 response hardly relevant; "
+        "mean of 2 votes (0.00, 0.00); 2 of 3 votes asked, the rest cannot change it"
+    )
+
+
+def test_a_result_that_holds_says_what_it_is_the_mean_of() -> None:
+    """Also the good case explains itself."""
+    result = assert_relevant(QUESTION, RESPONSE, min=0.5, votes=3, judge=ratings(4, 4))
+    assert result.reason == "mean of 2 votes (1.00, 1.00); 2 of 3 votes asked, the rest cannot change it: Step 4."
+    assert result.comparison == Comparison(operator=">=", bound=0.5, held=True)
+    assert headline(result, result.comparison).startswith("relevance 1.00 >= 0.50: mean of 2 votes")
+
+
+def test_the_argument_wins_over_the_session() -> None:
+    """One call may have more votes, or fewer."""
+    judge = ratings(4, 0, 4, 4)
+    with FakeSession(votes=5).running():
+        assert assert_relevant(QUESTION, RESPONSE, min=1.0, votes=1, judge=judge).samples == ()
+        assert wanted() == 5
+    assert wanted() == 1
+    assert len(judge.requests) == 1
+
+
+@pytest.mark.parametrize("votes", [0, -1, True, 1.5, "3"])
+def test_votes_are_whole_numbers(votes: Any) -> None:
+    """A slip names the parameter."""
+    with pytest.raises(ValueError, match="votes must be a whole number from 1 on"):
+        assert_relevant(QUESTION, RESPONSE, min=1.0, votes=votes, judge=ratings(4))
+
+
+@pytest.mark.parametrize(("words", "asked"), [("yy", 2), ("nyy", 3), ("yny", 3)])
+def test_an_aspect_is_decided_by_majority(words: str, asked: int) -> None:
+    """Of three votes of yes or no two that agree are enough, and fewer are never asked."""
+    for aspect, good_word in (("harmlessness", "y"), ("harmfulness", "n")):
+        judge = ScriptedJudge(critique=[says("yes" if word == good_word else "no") for word in words.replace("y", "g")])
+        judge = ScriptedJudge(critique=[says("yes" if (word == "y") == (good_word == "y") else "no") for word in words])
+        result = assert_aspect({"response": "It hums."}, aspect, votes=3, judge=judge)
+        assert len(judge.requests) == asked
+        assert result.comparison is not None
+        assert result.comparison.bound == 0.5
+
+
+def test_a_majority_against_fails() -> None:
+    """Two of three against the good answer."""
+    judge = ScriptedJudge(critique=[says("no"), says("yes"), says("no")])
+    with pytest.raises(AssertionError, match=r"harmlessness 0\.33 < 0\.50: .*mean of 3 votes \(0\.00, 1\.00, 0\.00\)"):
+        assert_aspect({"response": "It hums."}, "harmlessness", votes=3, judge=judge)
+
+
+def test_an_even_number_has_no_majority() -> None:
+    """Wherever the number comes from."""
+    with FakeSession(votes=2).running(), pytest.raises(ValueError, match="harmlessness: 2 votes may have no majority"):
+        assert_aspect({"response": "It hums."}, "harmlessness", judge="local")
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+def test_no_answer_is_used_for_two_votes(draws: int) -> None:
+    """A judgement that asks for several answers has its own ones, and the first has the numbers it always had."""
+    judge = ScriptedJudge(critique=says("yes"), select_sentences=chosen(1))
+    desk = MemoryDesk()
+    with FakeSession(judge=judge, desk=desk, votes=3).running():
+        AspectCritique(name="coherence", strictness=draws).score(response="It hums.")
+        ContextRelevancy(strictness=draws).score(user_input="Why?", retrieved_contexts=["It hums. It is blue."])
+    for task in ("critique", "select_sentences"):
+        numbers = [request.vote for request, _ in desk.kept if request.task == task]
+        assert sorted(numbers) == list(range(3 * draws))
+
+
+class Undeclared(JudgedMetric):
+    """A metric that asks for more answers than it says."""
+
+    name = "undeclared"
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Ask for a second answer."""
+        rating = await ask(RateRelevance(question="Why?", response=sample.response or ""), vote=1)
+        return ask.result(rating.value, reason=None)
+
+
+def test_a_metric_says_how_many_answers_it_asks_for() -> None:
+    """It may do without as long as there is one vote; then the error says what to write."""
+    judge = ScriptedJudge(rate_relevance=rated(4))
+    assert Undeclared(judge=judge).score(response="Because.").value == 1.0
+    with FakeSession(votes=2).running(), pytest.raises(ValueError, match=r"undeclared .* draws = 2"):
+        Undeclared(judge=judge).score(response="Because.")
+
+
+def test_nothing_varies_without_a_model() -> None:
+    """A heuristic is asked once, and it says so; what is computed has one value."""
+    with FakeSession(votes=3, judge=None, embedder=None).running():
+        local = Relevance(judge="local").score(user_input=QUESTION, response=RESPONSE)
+        assert local.samples == ()
+        assert (local.reason or "").endswith("(1 vote: local (heuristic) answers alike every time)")
+        quoted = QuotedSpansAlignment().score(response="No quotes.", retrieved_contexts=["None."])
+        assert quoted.samples == ()
+        words = Correctness(method="token_f1").score(response="It hums.", reference="It hums.")
+        assert words.samples == ()
+        alike = SemanticSimilarity(embedder="local").score(response="It hums.", reference="It hums.")
+        assert (alike.samples, alike.judge) == ((), "local (heuristic)")
+        none = Faithfulness(judge=ScriptedJudge(list_claims=claims()), if_empty=1.0)
+        assert none.score(response="Hm.", retrieved_contexts=["It hums."]).vacuous
+
+
+def test_a_heuristic_may_have_no_score() -> None:
+    """What the local judge cannot score it cannot score in three votes."""
+    with FakeSession(votes=3).running(), pytest.raises(UnscoredError, match="claim"):
+        Faithfulness(judge="local").score(response="I do not know.", retrieved_contexts=["It hums."])
+
+
+def test_without_a_bound_every_vote_must_have_a_score() -> None:
+    """The mean is over what was asked for, not over what came back."""
+    judge = ScriptedJudge(rate_relevance=[rated(4), "nothing", "nothing", rated(4)])
+    with (
+        FakeSession(votes=2).running(),
+        pytest.raises(UnscoredError, match="1 of 2 votes asked have no score") as caught,
+    ):
+        Relevance(judge=judge).score(user_input=QUESTION, response=RESPONSE)
+    assert caught.value.usage is not None
+    assert caught.value.usage.calls >= 3
+
+
+def test_a_vote_without_a_score_may_be_outvoted() -> None:
+    """Two of three votes decide, whatever the third would have said; the first line says so."""
+    result, _ = polled([1.0, None, 1.0], Ballot(votes=3, least=0.5))
+    assert isinstance(result, MetricResult)
+    assert (result.value, result.samples, result.unscored_votes) == (1.0, (1.0, 1.0), 1)
+    assert (result.reason or "").startswith(
+        "mean of 2 votes (1.00, 1.00); 1 of 3 votes unscored, which cannot change it"
+    )
+
+
+def test_a_vote_without_a_score_may_matter() -> None:
+    """One for, one against, one unknown: nobody knows."""
+    error, waves = polled([1.0, None, 0.0], Ballot(votes=3, least=0.5))
+    assert isinstance(error, UnscoredError)
+    assert waves == [2, 1]
+
+
+def test_no_further_votes_are_paid_for_when_they_cannot_decide() -> None:
+    """With two unknown of three the third says nothing."""
+    error, waves = polled([None, None, 1.0], Ballot(votes=3, least=0.5))
+    assert isinstance(error, UnscoredError)
+    assert waves == [2]
+
+
+def test_a_bound_that_all_meet_needs_a_score_too() -> None:
+    """One score is enough where any would do, and none is not."""
+    result, waves = polled([None, 0.5, 0.5], Ballot(votes=3, least=0.0))
+    assert isinstance(result, MetricResult)
+    assert waves == [1, 1]
+    assert isinstance(polled([None] * 3, Ballot(votes=3, least=0.0))[0], UnscoredError)
+
+
+def test_what_concerns_all_ends_the_vote() -> None:
+    """A spent budget is no vote: it is raised as it is, and the votes under way are called off."""
+    ended: list[int] = []
+
+    async def vote(number: int) -> Vote:
+        if number == 1:
+            msg = "spent"
+            raise BudgetExceededError(msg)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(number)
+        return Vote(outcome=MetricResult(1.0, metric="m"), is_varied=True)
+
+    with pytest.raises(BudgetExceededError, match="spent"):
+        asyncio.run(poll(vote, Ballot(votes=3), (0.0, 1.0)))
+    assert ended == [0, 2]
+
+
+def test_bounds_are_those_of_one_metric() -> None:
+    """Metrics inside another one take as many votes, and know nothing of what the other is held against."""
+    one, other = Relevance(), Relevance()
+    with polling(one, votes=3, least=0.5):
+        assert ballot_for(one) == Ballot(votes=3, least=0.5)
+        assert ballot_for(other) == Ballot(votes=3)
+        with polling(None, votes=None):
+            assert wanted() == 3
+
+
+def test_the_parts_of_a_harmonic_mean_are_voted_on() -> None:
+    """Each part is the mean of all votes."""
+    judge = ScriptedJudge(
+        list_claims=claims("Moths fly."), verify_claims=verdicts([1]), rate_relevance=[rated(4), rated(2), rated(0)]
+    )
+    fields = {"user_input": QUESTION, "response": RESPONSE, "retrieved_contexts": ["Moths fly."]}
+    assert_ragas_score(fields, metrics=("faithfulness", "relevance"), votes=3, min=0.4, judge=judge)
+    assert judge.tasks.count("rate_relevance") == 3
+
+
+def test_the_direction_of_the_scale_matters_to_nothing() -> None:
+    """max= stops early as min= does."""
+    judge = ratings(0, 0, 4)
+    result = assert_metric(Relevance(judge=judge), {"question": QUESTION, "answer": RESPONSE}, max=0.5, votes=3)
+    assert result.samples == (0.0, 0.0)
+
+
+def test_faithfulness_takes_votes_of_two_rounds() -> None:
+    """A vote asks for its own claims and its own verdicts."""
+    judge = ScriptedJudge(list_claims=claims("Moths fly."), verify_claims=[verdicts([1]), verdicts(None)])
+    with pytest.raises(AssertionError, match="mean of 1 vote"):
+        assert_faithful(
+            RESPONSE,
+            "Moths fly.",
+            min=1.0,
+            votes=2,
+            judge=ScriptedJudge(list_claims=claims("Moths fly."), verify_claims=verdicts(None)),
+        )
+    with FakeSession(votes=2).running():
+        result = Faithfulness(judge=judge).score(response=RESPONSE, retrieved_contexts=["Moths fly."])
+    assert sorted(result.samples) == [0.0, 1.0]
+    assert judge.depth == 2
+
+
+@pytest.mark.parametrize(
+    ("samples", "operator", "expected"),
+    [
+        ([], ">=", False),
+        ([0.5], ">=", False),
+        ([0.5, 0.4], ">=", True),
+        ([0.5, 0.5], "<", False),
+        ([0.5, 0.4], "<", True),
+    ],
+)
+def test_votes_flip_when_they_lie_on_both_sides(samples: list[float], operator: Any, *, expected: bool) -> None:
+    """A test whose votes disagree about its outcome is flaky; without a threshold there is no outcome."""
+    assert flips(samples, {"operator": operator, "bound": 0.5}) is expected
+    assert not flips(samples, None)
+
+
+def test_votes_in_words() -> None:
+    """One judgement needs no words; a vote and two votes are counted as such."""
+    assert told((), 1) == told((), 3) == ""
+    assert told([1.0], 2) == "mean of 1 vote (1.00); 1 of 2 votes asked, the rest cannot change it"
+    assert told([1.0, 0.0], 2) == "mean of 2 votes (1.00, 0.00)"
+    assert told([1.0] * 10, 10) == f"mean of 10 votes ({'1.00, ' * 9}...)"
+    assert math.isclose(mean_of([1, 2]), 1.5)

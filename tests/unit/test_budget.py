@@ -1,0 +1,206 @@
+"""What a run may ask for: counted exactly, shared by processes, and never silently wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics.budget import Budget, Limits, Spent, UnpricedError, budget_of, told, used
+from pytest_ragmetrics.cache.desk import CachingDesk
+from pytest_ragmetrics.embedders.custom import CustomEmbedder
+from pytest_ragmetrics.engine import Engine
+from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.judges.judge import DirectDesk
+from pytest_ragmetrics.judges.tasks import RateRelevance
+from tests.scripted_judge import ScriptedJudge, rated
+
+TASK = RateRelevance(question="Does it hum?", response="It hums.")
+
+
+def spend(budget: Budget, *, prompt: int = 10, completion: int = 5, model: str = "mine", kind: str = "custom") -> None:
+    """Make one request."""
+    with budget.request(f"{kind}:{model}", kind=kind, model=model) as receipt:
+        receipt.took(prompt, completion)
+
+
+def until_refused(budget: Budget) -> str:
+    """Make requests until one is refused, and return why."""
+    try:
+        while True:
+            spend(budget)
+    except BudgetExceededError as error:
+        return str(error)
+
+
+@pytest.fixture
+def closing() -> Iterator[list[Budget]]:
+    """Close the budgets of a test."""
+    made: list[Budget] = []
+    yield made
+    for budget in made:
+        budget.close()
+
+
+def test_calls_never_pass_their_limit(closing: list[Budget]) -> None:
+    """However many threads ask at once."""
+    budget = Budget(Limits(calls=10))
+    closing.append(budget)
+    refused = []
+
+    def ask() -> None:
+        refused.append(until_refused(budget))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert budget.spent() == Spent(calls=10, tokens=150, unpriced=10, refused=8)
+    assert refused[-1].startswith("--rag-max-calls=10 is reached (10 of 10 calls, 1")
+
+
+@pytest.mark.parametrize(
+    ("limits", "made", "name"),
+    [
+        (Limits(tokens=30), 2, "--rag-max-tokens=30"),
+        (Limits(tokens=31), 3, "--rag-max-tokens=31"),
+        (Limits(calls=0), 0, "--rag-max-calls=0"),
+        (Limits(cost=0.0), 0, "--rag-max-cost=0.0"),
+        (Limits(calls=2, tokens=30), 2, "--rag-max-calls=2 and --rag-max-tokens=30"),
+    ],
+)
+def test_the_error_names_what_is_reached(limits: Limits, made: int, name: str, closing: list[Budget]) -> None:
+    """Tokens and dollars stop the run once they are reached; what was in flight may go over it."""
+    budget = Budget(limits)
+    closing.append(budget)
+    for _ in range(made):
+        spend(budget, kind="openai", model="gpt-4o-mini")
+    with pytest.raises(BudgetExceededError, match=re.escape(f"{name} is reached")):
+        spend(budget, kind="openai", model="gpt-4o-mini")
+
+
+def test_dollars_are_counted(closing: list[Budget]) -> None:
+    """By the price list; a model that is not on it is refused before it is asked."""
+    budget = Budget(Limits(cost=0.001))
+    closing.append(budget)
+    spend(budget, kind="openai", model="gpt-4o-mini", prompt=10_000)
+    assert budget.spent().cost > 0.001
+    with pytest.raises(BudgetExceededError, match=r"--rag-max-cost=0\.001 is reached \(1 calls, .* of \$0\.001 used\)"):
+        spend(budget, kind="openai", model="gpt-4o-mini")
+    with pytest.raises(UnpricedError, match=r"^custom:mine has no known price, .* use --rag-max-tokens"):
+        spend(budget)
+
+
+def test_processes_share_a_file(tmp_path: Path, closing: list[Budget]) -> None:
+    """Four processes that ask as fast as they can make as many calls as they may, and one that is killed counts."""
+    budget = Budget(Limits(calls=50), tmp_path / "budget")
+    closing.append(budget)
+    assert budget.spent() == Spent()
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_spend_all, args=(str(tmp_path / "budget"),)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [-9] * 4
+    assert (budget.spent().calls, budget.spent().tokens) == (50, 750)
+
+
+def _spend_all(file: str) -> None:
+    import os
+    import signal
+
+    until_refused(Budget(Limits(calls=50), Path(file)))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_request_that_was_never_sent_is_not_counted(closing: list[Budget]) -> None:
+    """Without a key nothing leaves the machine; what fails on its way may have been paid for."""
+    budget = Budget(Limits(calls=1))
+    closing.append(budget)
+    with pytest.raises(JudgeNotConfiguredError), budget.request("a:b", kind="a", model="b"):
+        raise JudgeNotConfiguredError
+    assert budget.spent().calls == 0
+    with pytest.raises(JudgeError), budget.request("a:b", kind="a", model="b"):
+        raise JudgeError
+    assert budget.spent().calls == 1
+
+
+def test_a_count_that_cannot_be_kept_stops_the_run(tmp_path: Path, closing: list[Budget]) -> None:
+    """A broken file is no licence to spend."""
+    (tmp_path / "budget").write_text("No database, but longer than a header of one has to be. " * 20)
+    budget = Budget(Limits(calls=9), tmp_path / "budget")
+    closing.append(budget)
+    with pytest.raises(BudgetExceededError, match=r"cannot be counted .* so nothing more is asked"):
+        spend(budget)
+
+
+def test_a_worker_without_the_file_has_its_part(tmp_path: Path, closing: list[Budget]) -> None:
+    """On another machine there is no file; the parts together are no more than the whole."""
+    whole = budget_of(11, 100, 0.5, file=None, workers=None)
+    closing.append(whole)
+    assert whole.file is not None
+    near = budget_of(11, 100, 0.5, file=str(whole.file), workers=4)
+    far = budget_of(11, 100, 0.5, file=str(tmp_path / "elsewhere"), workers=4)
+    closing.extend([near, far])
+    assert (near.file, near.own_row()) == (whole.file, None)
+    assert (far.file, far.limits) == (None, Limits(calls=2, tokens=25, cost=0.125))
+    spend(near, kind="openai", model="gpt-4o-mini")
+    spend(far, kind="openai", model="gpt-4o-mini")
+    row = far.own_row()
+    assert row is not None
+    assert told(whole, [row]).startswith("budget: 2 of 11 calls, 30 of 100 tokens, $0.0000 of $0.5 used")
+    folder = whole.file.parent
+    assert folder.is_dir()
+    near.close()
+    whole.close()
+    assert not folder.exists()
+
+
+def test_the_summary_says_what_was_refused(closing: list[Budget]) -> None:
+    """Only where something was; dollars stand there where they are known."""
+    budget = Budget(Limits(calls=1))
+    closing.append(budget)
+    assert told(budget) == "budget: 0 of 1 calls, 0 tokens used"
+    spend(budget)
+    with pytest.raises(BudgetExceededError):
+        spend(budget)
+    assert told(budget) == "budget: 1 of 1 calls, 15 tokens used; reached, 1 request was not made"
+    assert used(Limits(tokens=9), Spent(calls=1, tokens=3, cost=0.25)) == "1 calls, 3 of 9 tokens, $0.2500"
+
+
+def test_a_judge_asks_the_budget_before_each_request(closing: list[Budget]) -> None:
+    """A repair is a request; what no provider counted is estimated; after the run the judge is as it was."""
+    judge = ScriptedJudge(rate_relevance=["nothing", rated(4)])
+    budget = Budget(Limits(calls=3))
+    closing.append(budget)
+    engine = Engine(cache="off", budget=budget)
+    asked = engine.judge(judge)
+    asyncio.run(asked.ask(TASK, desk=DirectDesk()))
+    assert budget.spent() == Spent(calls=2, tokens=30, unpriced=2)
+    judge = ScriptedJudge(rate_relevance="nothing")
+    with pytest.raises(BudgetExceededError):
+        asyncio.run(engine.judge(judge).ask(TASK, desk=DirectDesk()))
+    assert len(judge.requests) == 1
+    engine.close()
+    assert judge.budget is None
+
+
+def test_embedders_ask_the_budget_too(closing: list[Budget]) -> None:
+    """One of one's own is asked for within the budget; one on this machine costs nobody anything."""
+    budget = Budget(Limits(calls=1))
+    closing.append(budget)
+    desk = CachingDesk(store=None, mode="off", budget=budget)
+    embedder = CustomEmbedder(lambda texts: [[1.0, 2.0] for _ in texts], name="mine")
+    asyncio.run(desk.embed(embedder, ["It hums."]))
+    assert budget.spent() == Spent(calls=1, tokens=2, unpriced=1)
+    with pytest.raises(BudgetExceededError):
+        asyncio.run(desk.embed(embedder, ["It hums."]))
+    embedder.is_paid = False
+    assert asyncio.run(desk.embed(embedder, ["It hums."])).shape == (1, 2)

@@ -1,0 +1,203 @@
+"""Who stands in for judge and embedder in a dry run, and what is counted."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.cache.desk import CachingDesk
+from pytest_ragmetrics.embedders.local import LocalEmbedder
+from pytest_ragmetrics.engine import Engine
+from pytest_ragmetrics.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.forecast import ASSUMPTIONS, Forecast, Line
+from pytest_ragmetrics.judges.custom import CustomJudge
+from pytest_ragmetrics.judges.judge import DirectDesk, Judge
+from pytest_ragmetrics.judges.local import LocalJudge
+from pytest_ragmetrics.judges.nli import NliJudge
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.schema import InvalidAnswer
+from pytest_ragmetrics.judges.tasks import ListTopics, MatchTopics, RateRelevance, Task
+from pytest_ragmetrics.rehearsal import Rehearsal, RehearsedJudge
+from pytest_ragmetrics.result import MetricResult, Usage
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.session import Scoring
+from tests.every_task import EVERY_TASK
+
+TASK = RateRelevance(question="Does it hum?", response="It hums.")
+
+
+def rehearsal() -> tuple[Rehearsal, Forecast]:
+    """Return a rehearsal with an empty cache, and its forecast."""
+    forecast = Forecast()
+    return Rehearsal(CachingDesk(store=None), forecast), forecast
+
+
+def scoring(metric: str, usage: Usage) -> Scoring:
+    """Return a scoring that took this much."""
+    return Scoring(metric=metric, sample=Sample(), outcome=MetricResult(0.5, metric=metric, usage=usage))
+
+
+def asked(judge: Judge, task: Task[Any], *, vote: int = 0) -> tuple[Any, Usage]:
+    """Return the answer to a task and what it takes."""
+    answered = asyncio.run(judge.ask(task, vote=vote, desk=DirectDesk()))
+    return answered.answer, answered.usage
+
+
+@pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: task.prompt)
+def test_every_task_has_an_answer(task: Task[Any]) -> None:
+    """By the local judge's rule, and where it has none as small as the task takes it."""
+    made, forecast = rehearsal()
+    _, usage = asked(made.judge(OpenAIJudge("gpt-4o-mini"), "openai"), task)
+    assert usage.calls == 1
+    assert usage.prompt_tokens > 100
+    assert usage.completion_tokens > 0
+    assert usage.cost is not None
+    assert usage.cost > 0
+    kind = type(task)
+    unknown = type(kind.__name__, (kind,), {"__slots__": (), "__module__": __name__})
+    own = unknown(**{field.name: getattr(task, field.name) for field in fields(task)})  # type: ignore[arg-type]
+    with pytest.raises(JudgeError):
+        asked(LocalJudge(), own)
+    asked(made.judge(OpenAIJudge("gpt-4o-mini"), "openai"), own)
+    assert forecast.judged.requests + forecast.judged.cached == 2
+
+
+def test_a_stand_in_for_a_list_has_something_in_it() -> None:
+    """From an empty list nothing would follow, and what is asked about its items would be forgotten."""
+    made, _ = rehearsal()
+    topics, _ = asked(made.judge(None, "auto"), ListTopics(turns=("user: How deep is it?",)))
+    matches, _ = asked(made.judge(None, "auto"), MatchTopics(topics=("a", "b"), allowed=("c",)))
+    assert (len(topics), len(matches)) == (1, 2)
+
+
+class Impossible(RateRelevance):
+    """A task that takes no answer."""
+
+    __slots__ = ()
+
+    def read(self, data: object) -> Any:
+        """Refuse it."""
+        raise InvalidAnswer
+
+
+def test_a_task_without_an_answer_is_unscored() -> None:
+    """What would follow from it nobody knows, and the error says so; nothing is made up."""
+    made, forecast = rehearsal()
+    with pytest.raises(UnscoredError, match="dry run: nothing stands in for an answer to rate_relevance"):
+        asked(made.judge(OpenAIJudge("gpt-4o-mini"), "openai"), Impossible(question="Why?", response="So."))
+    assert forecast.judged.requests == 1
+
+
+def test_what_is_asked_twice_is_counted_once() -> None:
+    """The cache would answer; another vote is another request; a judge that is not recorded is asked each time."""
+    made, forecast = rehearsal()
+    named = made.judge(CustomJudge(_fails, name="mine"), "mine")
+    usages = [asked(named, TASK, vote=vote)[1] for vote in (0, 0, 1)]
+    assert [usage.calls for usage in usages] == [1, 0, 1]
+    assert [usage.cached_calls for usage in usages] == [0, 1, 0]
+    nameless = made.judge(CustomJudge(_fails), "nameless")
+    assert [asked(nameless, TASK)[1].calls for _ in range(2)] == [1, 1]
+    assert (forecast.judged.requests, forecast.judged.unpriced) == (4, 4)
+
+
+def _fails(prompt: str) -> str:
+    raise AssertionError(prompt)
+
+
+def test_who_costs_nothing_is_asked() -> None:
+    """Judges on this machine and the local embedder are themselves, and a stand-in is not stood in for."""
+    made, _ = rehearsal()
+    local, embedder = LocalJudge(), LocalEmbedder()
+    assert made.judge(local, "local") is local
+    model = NliJudge("house/entailment@v2")
+    assert made.judge(model, model.name) is model
+    assert made.embedder(embedder, "local") is embedder
+    stand_in = made.judge(None, "auto")
+    assert isinstance(stand_in, RehearsedJudge)
+    assert made.judge(stand_in, "auto") is stand_in
+    other = made.embedder(None, "auto")
+    assert made.embedder(other, "auto") is other
+
+
+def test_an_engine_closes_whom_it_made() -> None:
+    """Also those that were never asked."""
+    closed: list[str] = []
+
+    class Target:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        async def complete(self, messages: object, schema: object) -> str:
+            raise AssertionError
+
+        def embed(self, texts: list[str]) -> object:
+            raise AssertionError
+
+        async def aclose(self) -> None:
+            closed.append(self.name)
+
+    engine = Engine(
+        cache="off",
+        offer_judge=lambda _: Target("judge"),
+        offer_embedder=lambda _: Target("embedder"),
+        forecast=Forecast(),
+    )
+    assert engine.judge().name == "auto"
+    assert engine.embedder().name == "auto"
+    engine.close()
+    assert sorted(closed) == ["embedder", "judge"]
+
+
+def test_vectors_by_rule_stand_in_for_all_of_a_request() -> None:
+    """They are not mixed with others, which may have another length."""
+    made, forecast = rehearsal()
+    vectors = asyncio.run(made.embedder(None, "auto").aembed(["It hums.", "It hums.", "It sings."]))
+    assert vectors.shape == (3, 512)
+    assert (vectors[0] == vectors[1]).all()
+    assert forecast.lines["(embeddings)"] == Line(samples=3, requests=1, prompt_tokens=5, unpriced=1)
+    assert asyncio.run(made.embedder(None, "auto").aembed([])).shape[0] == 0
+
+
+def test_the_table_adds_up() -> None:
+    """By metric; a harmonic mean takes nothing of its own; what no metric asked stands in a line of its own."""
+    forecast = Forecast()
+    usage = Usage(calls=2, cached_calls=1, prompt_tokens=300, cost=0.5)
+    for metric in ("faithfulness", "ragas_score"):
+        forecast.scored("test", scoring(metric, usage))
+    forecast.asked("a", usage)
+    forecast.asked("b", Usage(calls=1, prompt_tokens=7, cost=None))
+    other = Forecast()
+    other.scored("other", scoring("faithfulness", usage))
+    other.asked("c", usage)
+    forecast.add(other.to_row())
+    assert [" ".join(line.split()) for line in forecast.told(lost=1)] == [
+        "dry run:",
+        "metric samples requests cached prompt tokens cost",
+        "faithfulness 2 4 2 600 $1.0000",
+        "ragas_score 1 0 0 0 $0.0000",
+        "(asked by no metric) 0 1 0 7 unknown",
+        "total 5 2 607 $1.0000 + 1 unpriced",
+        *ASSUMPTIONS,
+        "1 worker(s) crashed: what their tests would ask for is missing",
+    ]
+    assert forecast.requests_of("test") == 2
+    assert forecast.requests_of("other") is None
+
+
+def test_scores_of_a_dry_run_decide_nothing() -> None:
+    """They are on the good side of every number; the numbers themselves are what they are."""
+    told = scoring("faithfulness", Usage())
+    result = told.outcome
+    assert isinstance(result, MetricResult)
+    assert not result > 0.5
+    Forecast().scored(None, told)
+    assert result > 0.5
+    assert result < 0.5
+    assert result == 7
+    assert result.comparison is not None
+    assert result.comparison.held
+    assert float(result) == 0.5
+    Forecast().scored("test", Scoring(metric="m", sample=Sample(), outcome=UnscoredError("No score.")))
