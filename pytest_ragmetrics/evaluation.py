@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import copy_context
 from pathlib import Path
@@ -17,10 +17,12 @@ from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, RagMetricsError
-from pytest_ragmetrics.judges.judge import Judge, JudgeOutageError, JudgeUnavailableError
+from pytest_ragmetrics.judges.judge import Judge, JudgeUnavailableError
 from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
+from pytest_ragmetrics.metrics.votes import polling
+from pytest_ragmetrics.patience import Patience, PatientSession
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.table import Evaluation, Row, Stats
@@ -32,8 +34,8 @@ __all__ = ["Evaluation", "Progress", "Row", "Stats", "aevaluate", "evaluate"]
 
 Job = tuple[int, Metric]
 
-# How many scores are under way for each request allowed in flight: between its requests a score computes and waits.
-_UNDER_WAY = 2
+#: How many scores are under way for each request allowed in flight: between its requests a score computes and waits.
+UNDER_WAY = 2
 # How many of the last scores are started the longest first, for each of those under way.
 _LAST = 2
 # Seconds between two states of a line of progress.
@@ -48,6 +50,7 @@ def evaluate(
     embedder: EmbedderLike | None = None,
     cache_dir: str | Path | None = None,
     concurrency: int = 32,
+    votes: int | None = None,
     progress: bool = True,
 ) -> Evaluation:
     """Score samples by metrics, many at a time, and return the table in the order of the samples.
@@ -55,7 +58,8 @@ def evaluate(
     ``samples`` are samples or rows that :meth:`Sample.from_mapping` takes; ``metrics`` are metrics or their names;
     those named get ``judge`` and ``embedder``. Inside a pytest session its judge, cache and concurrency are used;
     elsewhere answers are kept in ``cache_dir``, or not at all, and ``concurrency`` bounds the requests in flight.
-    ``progress`` shows a line in a terminal. Works from any thread, whether or not a loop runs there.
+    Each score is the mean of ``votes`` independent judgements, unless given as many as the session says. ``progress``
+    shows a line in a terminal. Works from any thread, whether or not a loop runs there.
 
     A row that cannot be scored keeps the reason and harms no other row. Raises ``ValueError`` for an unknown metric or
     two of one name, ``JudgeNotConfiguredError``, ``BudgetExceededError``, and ``JudgeError`` as soon as no further
@@ -67,8 +71,8 @@ def evaluate(
     1.0
     """
     rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
-    with _session(cache_dir, concurrency) as running:
-        return loop.run(_evaluated(rows, chosen, running, Progress(len(rows) * len(chosen), wanted=progress)))
+    with scoring_session(cache_dir, concurrency) as running:
+        return loop.run(_evaluated(rows, chosen, running, Progress(len(rows) * len(chosen), wanted=progress), votes))
 
 
 async def aevaluate(
@@ -79,12 +83,15 @@ async def aevaluate(
     embedder: EmbedderLike | None = None,
     cache_dir: str | Path | None = None,
     concurrency: int = 32,
+    votes: int | None = None,
     progress: bool = True,
 ) -> Evaluation:
     """Score like :func:`evaluate`, awaitable from any event loop."""
     rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
     async with _asession(cache_dir, concurrency) as running:
-        return await loop.arun(_evaluated(rows, chosen, running, Progress(len(rows) * len(chosen), wanted=progress)))
+        return await loop.arun(
+            _evaluated(rows, chosen, running, Progress(len(rows) * len(chosen), wanted=progress), votes)
+        )
 
 
 class Progress:
@@ -142,10 +149,18 @@ def _chosen(
 
 
 async def _evaluated(
-    samples: Sequence[Sample], metrics: Sequence[Metric], running: session.Session, shown: Progress
+    samples: Sequence[Sample],
+    metrics: Sequence[Metric],
+    running: session.Session,
+    shown: Progress,
+    votes: int | None,
 ) -> Evaluation:
-    width = _UNDER_WAY * running.concurrency
-    with session.within(running), _Scorer(samples, metrics, patience=running.concurrency) as scorer:
+    width, patience = UNDER_WAY * running.concurrency, Patience(running.concurrency)
+    with (
+        session.within(PatientSession(running, patience)),
+        polling(None, votes=votes),
+        _Scorer(samples, metrics, patience=patience) as scorer,
+    ):
         await _in_turn(_ordered(len(samples), metrics, last=_LAST * width), scorer.score, width=width, shown=shown)
         return scorer.table()
 
@@ -184,17 +199,16 @@ async def _in_turn(
 class _Scorer:
     """Scores one sample by one metric at a time, keeps what comes of it, and gives up where nothing can come of it.
 
-    ``patience`` is how many failures of a provider that answers nothing it takes to give up.
+    ``patience`` knows when a provider answers nothing.
     """
 
-    def __init__(self, samples: Sequence[Sample], metrics: Sequence[Metric], *, patience: int) -> None:
+    def __init__(self, samples: Sequence[Sample], metrics: Sequence[Metric], *, patience: Patience) -> None:
         self._samples = samples
         self._metrics = metrics
         self._patience = patience
         self._results: list[dict[str, MetricResult]] = [{} for _ in samples]
         self._unscored: list[dict[str, str]] = [{} for _ in samples]
         self._failures: list[JudgeError] = []
-        self._outages = 0
         self._done = 0
         self._judged = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
@@ -208,7 +222,7 @@ class _Scorer:
     async def score(self, row: int, metric: Metric) -> None:
         """Score one sample by one metric; raise what concerns all of them."""
         try:
-            result = await self._measured(metric, self._samples[row])
+            result = await measured(metric, self._samples[row], self._thread)
         except (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError):
             raise
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one row is its own affair
@@ -227,19 +241,9 @@ class _Scorer:
         return Evaluation(
             metrics=tuple(metric.name for metric in self._metrics),
             rows=tuple(Row(sample=sample, results=scores, unscored=reasons) for sample, scores, reasons in rows),
+            better={metric.name: metric.better for metric in self._metrics},
+            scales={metric.name: metric.scale for metric in self._metrics},
         )
-
-    async def _measured(self, metric: Metric, sample: Sample) -> MetricResult:
-        if _may_block(metric):
-            # One thread for all of them: nobody promised that a metric may be used by several.
-            in_thread = asyncio.get_running_loop().run_in_executor
-            result = await in_thread(self._thread, copy_context().run, metric.score_sample, sample)
-        else:
-            result = await metric.ascore_sample(sample)
-        if not isinstance(result, MetricResult):
-            msg = f"it returned {type(result).__name__}, not a MetricResult"
-            raise TypeError(msg)
-        return result
 
     def _take(self, failure: BaseException | None) -> None:
         """Count a failure of a judge, and give up if the next request will fail as well."""
@@ -249,8 +253,7 @@ class _Scorer:
             raise JudgeUnavailableError(msg) from failure
         if isinstance(failure, JudgeError):
             self._failures.append(failure)
-            self._outages += isinstance(failure, JudgeOutageError)
-            if self._outages >= self._patience and not self._judged:
+            if self._patience.is_out and len(self._failures) >= self._patience.most and not self._judged:
                 raise self._nothing_judged()
 
     def _nothing_judged(self) -> JudgeError:
@@ -258,6 +261,17 @@ class _Scorer:
         error = JudgeError(f"the judge answered none of {len(self._failures)} scorings; the first failed with: {first}")
         error.__cause__ = first
         return error
+
+
+async def measured(metric: Metric, sample: Sample, thread: Executor) -> MetricResult:
+    """Return the score of a sample without holding up the loop; raise what the metric raises.
+
+    ``thread`` is the one for all metrics that may: nobody promised that they may be used by several.
+    """
+    if _may_block(metric):
+        in_thread = asyncio.get_running_loop().run_in_executor
+        return await in_thread(thread, copy_context().run, metric.score_sample, sample)
+    return await metric.ascore_sample(sample)
 
 
 def _may_block(metric: Metric) -> bool:
@@ -271,7 +285,7 @@ def _reason(metric: Metric, error: Exception) -> str:
 
 
 @contextmanager
-def _session(cache_dir: str | Path | None, concurrency: int) -> Iterator[session.Session]:
+def scoring_session(cache_dir: str | Path | None, concurrency: int) -> Iterator[session.Session]:
     """Take the running session, or run one of our own."""
     running = session.current()
     if running is not None:
@@ -303,6 +317,10 @@ class _Own:
     def __init__(self, cache_dir: str | Path | None, concurrency: int) -> None:
         self.engine = Engine(cache_dir=None if cache_dir is None else Path(cache_dir), concurrency=concurrency)
         self.concurrency = concurrency
+        self.votes = 1
+        self.dry_run = False
+        self.metrics = ()
+        self.baseline = None
         self.desk = self.embedding_desk = self.engine.desk
 
     def scored(self, scoring: session.Scoring) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragmetrics import hookspec, session
-from pytest_ragmetrics.report.recording import Collector
-from pytest_ragmetrics.report.terminal import header, write_summary
+from pytest_ragmetrics.gates.keeper import Keeper
+from pytest_ragmetrics.report.terminal import header
+from pytest_ragmetrics.reporting import Leavings
 from pytest_ragmetrics.running import Running
 from pytest_ragmetrics.settings import add_options, read_settings
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.cache.desk import CachingDesk
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
+    from pytest_ragmetrics.run_ahead.scores import Scores
+    from pytest_ragmetrics.run_ahead.table import Evaluate
+    from pytest_ragmetrics.sample import Sample
 
 RUNNING = pytest.StashKey[Running]()
 
@@ -34,12 +38,22 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the settings, start recording, and report where this process is the one that reports."""
+    config.addinivalue_line(
+        "markers", "rag_dataset(source, *, metrics=(), limit=None, where=None): one test per row, scored ahead."
+    )
+    config.addinivalue_line(
+        "markers", "rag_gate(metric, *, mean=, rate=, min=, max=, confidence=): a bound for all tests of a function."
+    )
     config.addinivalue_line("markers", "rag_judge(spec): the judge of this test, as --rag-judge takes it.")
+    config.addinivalue_line("markers", "rag_votes(k): how many judgements make a score in this test.")
     running = config.stash[RUNNING] = Running(config, read_settings(config))
     session.enter(running)
     config.pluginmanager.register(Recording(running), "ragmetrics-recording")
+    config.pluginmanager.register(Gating(running.gates), "ragmetrics-gating")
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Reporting(running), "ragmetrics-reporting")
+        leavings = Leavings(running, config.rootpath)
+        running.gates.collector = leavings.collector
+        config.pluginmanager.register(Reporting(running, leavings), "ragmetrics-reporting")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -53,6 +67,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str:
     """Say who judges, who embeds, and what the cache does."""
     return header(config.stash[RUNNING].settings)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test per row of a data set."""
+    metafunc.config.stash[RUNNING].rows.parametrize(metafunc)
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
@@ -81,10 +100,18 @@ class Recording:
         self._running.begin(item)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Hand the records of a test to the observers, once all of it has run."""
+        ran = yield
+        self._running.show_observers(item)
+        return ran
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the records on the report."""
         report = yield
         self._running.attach(report)
+        self._running.gates.attach(item, report)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -105,40 +132,62 @@ class Recording:
             session.config.workeroutput["ragmetrics"] = self._running.to_row()
 
 
+class Gating:
+    """The hooks that make a test of each threshold over a whole set."""
+
+    def __init__(self, gates: Keeper) -> None:
+        self._gates = gates
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pycollect_makeitem(self) -> Generator[None, object, object]:
+        """Look for gates on what a function makes."""
+        made = yield
+        self._gates.found(made)
+        return made
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
+        """Place the gates when all others have selected and ordered the tests."""
+        yield
+        self._gates.place(items)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Report the gates that workers told of."""
+        ran = yield
+        self._gates.report(session)
+        return ran
+
+
 class Reporting:
     """The hooks that turn reports into tables and files, in the process that reports."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: Running, leavings: Leavings) -> None:
         self._running = running
-        self._collector = Collector()
-        self._notes: list[str] = []
+        self._leavings = leavings
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in a report, made here or by a worker."""
-        self._collector.add(report)
+        self._leavings.add(report)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker which run it belongs to."""
-        node.workerinput["ragmetrics"] = self._running.run
+        self._running.equip(node)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take in what a worker used; one that crashed has nothing to tell."""
         self._running.add_worker(getattr(node, "workeroutput", {}).get("ragmetrics"))
 
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Write the cassette and the files."""
-        self._notes = self._running.save_cassette(exitstatus)
-        files = self._running.settings.files()
-        if files:
-            from pytest_ragmetrics.report.files import write_files
-
-            self._notes += write_files(self._collector.document(exitstatus), files)
+        is_heard = session.config.pluginmanager.hasplugin("terminalreporter")
+        session.exitstatus = self._leavings.finish(exitstatus, is_heard=is_heard)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Show the table of metrics and where the files are."""
-        write_summary(terminalreporter, self._collector.document(exitstatus), self._notes)
+        self._leavings.tell(terminalreporter, exitstatus)
 
 
 @pytest.fixture(name="rag_judge")
@@ -157,3 +206,32 @@ def _rag_embedder(request: pytest.FixtureRequest) -> Embedder:
 def _rag_cache(request: pytest.FixtureRequest) -> CachingDesk:
     """Return the cache of this run, which counts the requests it made and those it saved."""
     return request.config.stash[RUNNING].desk
+
+
+@pytest.fixture(name="rag_respond", scope="session")
+def _rag_respond() -> None:
+    """Override this to return the application under test: a function from ``Sample`` to its response, async or not.
+
+    It is asked once for each test of a row: two tests over one data set ask it twice, the judge only once if they are
+    answered alike. A rerun of a test does not ask it again. It may be called before its test runs and from several
+    threads; what it raises fails the test of the row, and a skip skips it.
+    """
+
+
+@pytest.fixture(name="rag_sample")
+def _rag_sample(request: pytest.FixtureRequest) -> Sample:
+    """Return the row of this test, with the response that ``rag_respond`` gave where it had none."""
+    __tracebackhide__ = True
+    return request.config.stash[RUNNING].rows.sample(request)
+
+
+@pytest.fixture(name="rag_scores")
+def _rag_scores(request: pytest.FixtureRequest, rag_sample: Sample) -> Scores:  # noqa: ARG001 - its row is done then
+    """Return the results of this row by metric; one that is unscored raises when it is looked up."""
+    return request.config.stash[RUNNING].rows.scores()
+
+
+@pytest.fixture(name="rag_evaluate")
+def _rag_evaluate(request: pytest.FixtureRequest) -> Evaluate:
+    """Return ``rag_evaluate(samples_or_path, metrics) -> Evaluation``, for a whole table in one test."""
+    return request.config.stash[RUNNING].rows.evaluate(request)

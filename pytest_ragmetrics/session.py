@@ -14,24 +14,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     import numpy.typing as npt
 
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.errors import UnscoredError
+    from pytest_ragmetrics.exchanges import Exchange
     from pytest_ragmetrics.judges.judge import Desk, Judge
+    from pytest_ragmetrics.metrics.metric import Metric
     from pytest_ragmetrics.result import Direction, MetricResult
     from pytest_ragmetrics.sample import Sample
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scoring:
-    """One metric applied to one sample, with its result or the reason why there is none."""
+    """One metric applied to one sample: its result or the reason why there is none, and what the judge was asked."""
 
     metric: str
     sample: Sample
     outcome: MetricResult | UnscoredError
     better: Direction = "higher"
+    exchanges: tuple[Exchange, ...] = ()
 
 
 class EmbeddingDesk(Protocol):
@@ -59,6 +64,22 @@ class Session(Protocol):
     @property
     def concurrency(self) -> int:
         """How many requests may be in flight."""
+
+    @property
+    def votes(self) -> int:
+        """How many independent judgements make a score, unless a call says otherwise."""
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether requests are forecast and none is made, so that no score decides anything."""
+
+    @property
+    def metrics(self) -> Sequence[Metric | type[Metric]]:
+        """The metrics that others registered, known by their names from then on; the last of a name counts."""
+
+    @property
+    def baseline(self) -> Path | None:
+        """The file with the scores of an earlier run, to hold those of this one against."""
 
     @property
     def desk(self) -> Desk:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from pytest_ragmetrics.report.documents import read_document
+from pytest_ragmetrics.report.html import render_html
+from pytest_ragmetrics.report.records import Document
+from tests.documents import document as made_document
+
+#: How a run describes itself, its times among it.
+RUN = made_document()["run"]
 RunPytest = Callable[..., pytest.RunResult]
 Scored = Callable[[], dict[str, dict[str, Any]]]
 
@@ -22,17 +29,20 @@ SUITE = """
 
 
 def test_workers_and_one_process_leave_the_same_rows(run: RunPytest, scored: Scored, pytester: pytest.Pytester) -> None:
-    """The rows are the same but for their durations, in the same order, and the page is written once."""
-    rows = []
+    """The rows are the same but for their durations, in the same order; they make the same page, written once."""
+    rows, pages = [], []
     for args in (["-n2"], []):
         result = run("-p", "xdist", "--rag-json=out.json", "--rag-report=out.html", *args, test_suite=SUITE)
         result.assert_outcomes(passed=16, failed=4)
         result.stdout.fnmatch_lines(["quoted_spans_alignment * 20 *0.800 *0.000 *4 *0", "*out.html: written"])
         assert result.stdout.str().count("out.html: written") == 1
-        rows.append([{**row, "duration": 0, "message": None} for row in scored().values()])
+        rows.append([{**row, "duration": 0.0} for row in scored().values()])
+        document = read_document(pytester.path / "out.json")
+        pages.append(render_html(cast("Document", {**document, "run": RUN, "tests": rows[-1]})))
         page = (pytester.path / "out.html").read_text("utf-8")
         assert all(f"test_row[{n}]" in page for n in range(20))
     assert rows[0] == rows[1]
+    assert pages[0] == pages[1]
     assert [row["id"] for row in rows[0]] == [f"test_suite.py::test_row[{n}]" for n in range(20)]
 
 

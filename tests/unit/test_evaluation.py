@@ -146,7 +146,8 @@ def test_a_metric_that_returns_no_result_leaves_the_row_unscored() -> None:
             return 0.5  # type: ignore[return-value]  # the mistake
 
     table = evaluate(ROWS[:1], [Bare()])
-    assert table.rows[0].unscored == {"length": "length: TypeError: it returned float, not a MetricResult"}
+    reason = "length: TypeError: length.measure() returned float, not a MetricResult"
+    assert table.rows[0].unscored == {"length": reason}
 
 
 def test_a_metric_of_ones_own_may_wait_for_another() -> None:

@@ -1,0 +1,255 @@
+"""Doing the errands of all tests that are to run, many at a time and in the order in which the tests will ask."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from pytest_ragmetrics import loop, session
+from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.evaluation import UNDER_WAY, measured
+from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.patience import Patience
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.run_ahead.application import Application, Asked, Respond
+from pytest_ragmetrics.run_ahead.board import Board
+from pytest_ragmetrics.run_ahead.errand import Errand, Listener, Outcome, Scored
+from pytest_ragmetrics.run_ahead.wire import read, written
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.session import Scoring
+
+# Between two looks at the board for a row that another worker does.
+_SHORTEST_PAUSE = 0.005
+_LONGEST_PAUSE = 0.05
+#: How long a test waits for its row before anything is said, in seconds.
+FIRST_GLANCE = 0.3
+_GLANCE = 0.1
+
+
+class Ahead:
+    """Does errands in the background; its methods are called by the thread that runs the tests.
+
+    ``threads`` is how many calls of an application that is not asynchronous are made at once. With a ``board`` each
+    row is done by the one worker that takes it first; the others read what came of it there.
+    """
+
+    def __init__(self, running: session.Session, *, threads: int, board: Board | None = None) -> None:
+        self.total = 0
+        self.done = 0
+        self._running = running
+        self._board = board
+        self._width = UNDER_WAY * running.concurrency
+        self._under_way = 0
+        self._errands: dict[str, Errand] = {}
+        self._ready: OrderedDict[str, Errand] = OrderedDict()
+        self._unanswered: defaultdict[str, OrderedDict[str, Errand]] = defaultdict(OrderedDict)
+        self._applications: dict[str, Application] = {}
+        self._as_they_are: set[str] = set()
+        self._tasks: dict[str, asyncio.Task[Outcome]] = {}
+        self._patience = Patience(running.concurrency)
+        self._threads = threads
+        self._callers = ThreadPoolExecutor(threads, thread_name_prefix="ragmetrics-respond")
+        self._metrics = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
+        self._stopped = False
+
+    def start(self, errands: Iterable[Errand]) -> None:
+        """Begin with these errands, in their order."""
+        loop.run(self._start(tuple(errands)))
+
+    def employ(self, group: str, respond: Respond | None) -> None:
+        """Have the rows of a group of tests that have no response answered by its application from now on.
+
+        Where there is none they are scored as they are.
+        """
+        loop.run(self._employ(group, respond))
+
+    def dismiss(self, respond: Respond) -> None:
+        """Ask an application no more, and wait for what it is answering: its fixture is about to end."""
+        loop.run(self._dismiss(respond))
+
+    def outcome(self, test: str, waiting: Callable[[float], None]) -> Outcome:
+        """Return what came of the errand of a test, and wait for it; ``waiting`` hears now and then for how long."""
+        waited = 0.0
+        for patience in _glances():
+            found = loop.run(self._outcome(test, patience))
+            if found is not None:
+                return found
+            waited += patience
+            waiting(waited)
+        msg = "unreachable"  # pragma: no cover
+        raise AssertionError(msg)  # pragma: no cover - there is always another glance
+
+    def again(self, test: str) -> None:
+        """Forget what came of an errand, so that it is done anew."""
+        loop.run(self._again(test))
+
+    def stop(self, *, finish: bool) -> None:
+        """Begin nothing more; what is under way is called off, or waited for to ``finish`` it for other workers."""
+        loop.run(self._stop(finish=finish))
+        self._callers.shutdown(wait=False, cancel_futures=True)
+        self._metrics.shutdown(wait=False, cancel_futures=True)
+
+    async def _start(self, errands: tuple[Errand, ...]) -> None:
+        self.total += len(errands)
+        for errand in errands:
+            self._errands[errand.test] = errand
+            self._queue_of(errand)[errand.test] = errand
+        self._fill()
+
+    async def _employ(self, group: str, respond: Respond | None) -> None:
+        if respond is None:
+            self._as_they_are.add(group)
+            self._ready.update(self._unanswered.pop(group, {}))
+        elif group not in self._applications or self._applications[group].respond is not respond:
+            self._applications[group] = Application(
+                respond, threads=self._callers, width=self._threads, concurrency=self._running.concurrency
+            )
+        self._fill()
+
+    async def _dismiss(self, respond: Respond) -> None:
+        gone = [group for group, application in self._applications.items() if application.respond is respond]
+        answering = {asked for group in gone for asked in self._applications.pop(group).answering}
+        if answering:
+            await asyncio.wait(answering)
+
+    async def _outcome(self, test: str, patience: float) -> Outcome | None:
+        errand = self._errands[test]
+        queue = self._queue_of(errand)
+        if test in queue:
+            # Its test waits already, so it does not wait for its turn.
+            del queue[test]
+            self._begin(errand)
+        if test not in self._tasks:
+            self._tasks[test] = asyncio.ensure_future(self._awaited(errand))
+        task = self._tasks[test]
+        await asyncio.wait((task,), timeout=patience)
+        return task.result() if task.done() else None
+
+    async def _again(self, test: str) -> None:
+        before = self._tasks.pop(test).result()
+        # What the application answered it need not answer again.
+        answered = (
+            self._errands[test] if before.failure is not None else replace(self._errands[test], sample=before.sample)
+        )
+        self._patience.relent()
+        self._do(answered)
+
+    async def _stop(self, *, finish: bool) -> None:
+        self._stopped = True
+        self._ready.clear()
+        self._unanswered.clear()
+        tasks = [task for task in self._tasks.values() if not task.done()]
+        if not finish:
+            for task in tasks:
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._board is not None:
+            with contextlib.suppress(sqlite3.Error, OSError):
+                self._board.close()
+
+    def _queue_of(self, errand: Errand) -> OrderedDict[str, Errand]:
+        waits = errand.is_unanswered and errand.group not in self._as_they_are
+        return self._unanswered[errand.group] if waits else self._ready
+
+    def _fill(self) -> None:
+        """Begin as many errands as there is room for, those that have to be answered first."""
+        for group, application in self._applications.items():
+            queue = self._unanswered[group]
+            while queue and application.has_time and self._has_room():
+                self._begin(queue.popitem(last=False)[1])
+        while self._ready and self._has_room():
+            self._begin(self._ready.popitem(last=False)[1])
+
+    def _has_room(self) -> bool:
+        return not self._stopped and self._under_way < self._width
+
+    def _begin(self, errand: Errand) -> None:
+        if self._is_ours(errand):
+            self._do(errand)
+
+    def _do(self, errand: Errand) -> None:
+        weight = max(1, len(errand.metrics))
+        self._under_way += weight
+        task = self._tasks[errand.test] = asyncio.ensure_future(self._performed(errand, self._asked(errand)))
+
+        def ended(_: object) -> None:
+            self._under_way -= weight
+            self.done += 1
+            self._fill()
+
+        task.add_done_callback(ended)
+
+    def _asked(self, errand: Errand) -> asyncio.Future[Asked] | None:
+        """Ask the application for an errand's response at once, so that it counts as busy from now on."""
+        application = self._applications.get(errand.group)
+        if application is None or not errand.is_unanswered:
+            return None
+        with session.within(Listener(self._running, errand, self._patience)):
+            asked = application.ask(errand.sample)
+        asked.add_done_callback(lambda _: self._fill())
+        return asked
+
+    def _is_ours(self, errand: Errand) -> bool:
+        if self._board is None:
+            return True
+        try:
+            return self._board.claim(errand.test)
+        except (sqlite3.Error, OSError):
+            # Without the board each worker does its own rows, and answers are shared by the cache.
+            self._board = None
+            return True
+
+    async def _awaited(self, errand: Errand) -> Outcome:
+        """Return what another worker publishes; when it is gone, do the errand here."""
+        pause = _SHORTEST_PAUSE
+        while not self._is_ours(errand):
+            with contextlib.suppress(sqlite3.Error):
+                text = None if self._board is None else self._board.outcome(errand.test)
+                if text is not None:
+                    return read(text, errand)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        return await self._performed(errand, self._asked(errand))
+
+    async def _performed(self, errand: Errand, asked: asyncio.Future[Asked] | None) -> Outcome:
+        outcome = await self._outcome_of(errand, asked)
+        if self._board is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._board.publish(errand.test, written(outcome, errand))
+        return outcome
+
+    async def _outcome_of(self, errand: Errand, asked: asyncio.Future[Asked] | None) -> Outcome:
+        sample, failure = (errand.sample, None) if asked is None else await asked
+        if failure is not None:
+            return Outcome(sample=sample, failure=failure)
+        scored = await asyncio.gather(*(self._scored(errand, metric, sample) for metric in errand.metrics))
+        return Outcome(sample=sample, scores={m.name: s for m, s in zip(errand.metrics, scored, strict=True)})
+
+    async def _scored(self, errand: Errand, metric: Metric, sample: Sample) -> Scored:
+        listener = Listener(self._running, errand, self._patience)
+        try:
+            with session.within(listener):
+                outcome: MetricResult | Exception = await measured(metric, sample, self._metrics)
+        except RagMetricsError as error:
+            outcome = error
+        except Exception as error:  # noqa: BLE001 - a row that a metric cannot score harms no other
+            said = str(error) if isinstance(error, ValueError) else f"{metric.name}: {type(error).__name__}: {error}"
+            outcome = UnscoredError(f"{errand.place}: {said}")
+            outcome.__cause__ = error
+        if not listener.scorings and isinstance(outcome, (MetricResult, RagMetricsError)):
+            # Nothing was told where it was known beforehand that there is no score.
+            told = outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(str(outcome))
+            listener.scored(Scoring(metric=metric.name, sample=sample, outcome=told, better=metric.better))
+        return Scored(outcome=outcome, scorings=tuple(listener.scorings))
+
+
+def _glances() -> Iterator[float]:
+    """Yield how long to wait, in seconds, before something is shown, and then before it is shown again."""
+    yield FIRST_GLANCE
+    while True:
+        yield _GLANCE

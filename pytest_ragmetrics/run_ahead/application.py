@@ -1,0 +1,105 @@
+"""The application under test, asked for the rows that have no response: in threads, or on the background loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import fields, replace
+from typing import Any, TypeAlias
+
+from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.interop import sample_from
+from pytest_ragmetrics.sample import Sample
+
+Answer: TypeAlias = "Sample | Mapping[str, Any] | str"
+#: What the fixture ``rag_respond`` returns.
+Respond: TypeAlias = "Callable[[Sample], Answer | Awaitable[Answer]]"
+#: The sample with its response, or as it was and what was raised instead.
+Asked: TypeAlias = "tuple[Sample, BaseException | None]"
+
+
+class Application:
+    """A ``rag_respond``, and the rows it is answering.
+
+    ``concurrency`` bounds them where it is asynchronous; one that is not is called in ``threads``, ``width`` at a time.
+    """
+
+    def __init__(self, respond: Respond, *, threads: ThreadPoolExecutor, width: int, concurrency: int) -> None:
+        self.respond = respond
+        self.answering: set[asyncio.Future[Asked]] = set()
+        self._threads = threads
+        self._width = concurrency if _is_async(respond) else width
+
+    @property
+    def has_time(self) -> bool:
+        """Whether one more row may be answered now."""
+        return len(self.answering) < self._width
+
+    def ask(self, sample: Sample) -> asyncio.Future[Asked]:
+        """Begin to answer a row."""
+        asked = asyncio.ensure_future(self._asked(sample))
+        self.answering.add(asked)
+        asked.add_done_callback(self.answering.discard)
+        return asked
+
+    async def _asked(self, sample: Sample) -> Asked:
+        """Return the answer or what was raised: what ends a process would end the loop instead of failing the test."""
+        try:
+            if _is_async(self.respond):
+                answer = self.respond(sample)
+            else:
+                run = asyncio.get_running_loop().run_in_executor
+                answer, error = await run(self._threads, copy_context().run, _called, self.respond, sample)
+                if error is not None:
+                    return sample, error
+            answer = await answer if inspect.isawaitable(answer) else answer
+            return with_answer(sample, answer), None
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a skip among them; it is raised in the row's own test
+            return sample, error
+
+
+def with_answer(sample: Sample, answer: Any) -> Sample:
+    """Return a sample with what an application answered: a text, a row of fields, or a sample.
+
+    What the answer leaves out stays as it is in the row. Raises ``UnscoredError`` for anything else, and for an answer
+    without a response.
+
+    >>> with_answer(Sample(user_input="How long?", id="q1"), {"answer": "Two minutes.", "contexts": ["It takes two."]})
+    ... # doctest: +NORMALIZE_WHITESPACE
+    Sample(user_input='How long?', response='Two minutes.', retrieved_contexts=('It takes two.',), reference=None,
+           reference_contexts=None, retrieved_context_ids=None, reference_context_ids=None, id='q1', metadata={})
+    """
+    given = _as_sample(answer)
+    known = {name.name: getattr(given, name.name) for name in fields(Sample)}
+    metadata = {**sample.metadata, **known.pop("metadata")}
+    changed = {name: value for name, value in known.items() if value is not None and name != "id"}
+    if given.response is None:
+        msg = 'rag_respond returned no response; write return {"response": ..., "retrieved_contexts": [...]}'
+        raise UnscoredError(msg)
+    return replace(sample, metadata=metadata, **changed)
+
+
+def _as_sample(answer: Any) -> Sample:
+    try:
+        return sample_from(answer)
+    except (TypeError, ValueError) as error:
+        msg = f"rag_respond returned {type(answer).__name__}; it must return a text, a mapping of fields or a Sample"
+        if isinstance(answer, Mapping):
+            msg = f"rag_respond returned a mapping that is no sample: {error}"
+        raise UnscoredError(msg) from error
+
+
+def _called(respond: Respond, sample: Sample) -> tuple[Any, BaseException | None]:
+    try:
+        return respond(sample), None
+    except BaseException as error:  # noqa: BLE001 - as above; a future cannot carry all of them
+        return None, error
+
+
+def _is_async(respond: Respond) -> bool:
+    return inspect.iscoroutinefunction(respond) or inspect.iscoroutinefunction(getattr(respond, "__call__", None))  # noqa: B004 - asked of the object, not whether it can be called

@@ -1,0 +1,110 @@
+"""What a gate's marker may say, and what is wrong with what it may not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.gates.gate import Gate, GatedSet, gate_of
+from pytest_ragmetrics.gates.ruling import ruling
+
+
+def test_a_gate_knows_its_metric_by_any_name() -> None:
+    """An alias becomes the name that results have; a name that nobody knows stays."""
+    assert gate_of("ResponseRelevancy", mean=0.5).metric == "answer_relevancy"
+    assert gate_of(metric="sympathy", mean=0.5) == Gate(metric="sympathy", statistic="mean", bound=0.5)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"mean": 0.85}, "gate-sympathy-mean-0.85"),
+        ({"mean": 1, "confidence": 0.95}, "gate-sympathy-mean-1-confidence-0.95"),
+        ({"rate": 0.95, "min": 0.8}, "gate-sympathy-rate-0.95-min-0.8"),
+        ({"rate": 0.95, "max": 0.2, "confidence": 0.9}, "gate-sympathy-rate-0.95-max-0.2-confidence-0.9"),
+    ],
+)
+def test_its_test_is_named_by_what_it_says(given: dict[str, Any], name: str) -> None:
+    """The name says metric, figure and bounds."""
+    assert gate_of("sympathy", **given).id == name
+
+
+@pytest.mark.parametrize(
+    ("args", "named", "said"),
+    [
+        ((), {"mean": 0.5}, "it takes the name of one metric"),
+        (("a", "b"), {"mean": 0.5}, "it takes the name of one metric"),
+        ((3,), {"mean": 0.5}, "it takes the name of one metric"),
+        ((" ",), {"mean": 0.5}, "it takes the name of one metric"),
+        (("a",), {"mean": 0.5, "least": 1}, "it knows no least"),
+        (("a",), {}, "give one of mean= and rate="),
+        (("a",), {"mean": 0.5, "rate": 0.5}, "give one of mean= and rate="),
+        (("a",), {"mean": "0.5"}, "mean='0.5' is no number"),
+        (("a",), {"mean": float("nan")}, "mean=nan is no number"),
+        (("a",), {"mean": True}, "mean=True is no number"),
+        (("a",), {"mean": 0.5, "min": 0.2}, "go with rate="),
+        (("a",), {"rate": 0.5}, "rate= needs the score that counts as good"),
+        (("a",), {"rate": 0.5, "min": 0.1, "max": 0.2}, "rate= needs the score that counts as good"),
+        (("a",), {"rate": 95, "min": 0.1}, "rate=95 is no share"),
+        (("a",), {"mean": 0.5, "confidence": 95}, "confidence=95 must be between 0 and 1"),
+        (("faithfulness",), {"rate": 0.5, "max": 0.2}, "higher scores of faithfulness are the good ones; write min="),
+    ],
+)
+def test_what_a_marker_may_not_say(args: tuple[Any, ...], named: dict[str, Any], said: str) -> None:
+    """Each mistake is named, with what to write."""
+    with pytest.raises(ValueError, match=said.replace("(", r"\(")):
+        gate_of(*args, **named)
+
+
+def test_a_set_crosses_processes() -> None:
+    """It comes back equal from JSON builtins."""
+    gates = (gate_of("faithfulness", mean=0.5), gate_of("clutter", rate=1, max=0.2))
+    gated = GatedSet(
+        function="t.py::T::t",
+        name="t",
+        file="t.py",
+        line=3,
+        scope="T.",
+        gates=gates,
+        total=2,
+        selected=("t.py::T::t[1]",),
+    )
+    assert GatedSet.from_row(gated.to_row()) == gated
+    assert gated.location(gates[0]) == ("t.py", 3, "T.t[gate-faithfulness-mean-0.5]")
+
+
+def found(scores: Mapping[str, float], gate: Gate, *, better: str = "higher", cluster: int | None = None) -> Any:
+    """Return the ruling over tests with these scores, by row; ``cluster`` is how many rows belong together."""
+    rows: dict[str, Any] = {}
+    for number, (name, score) in enumerate(scores.items()):
+        sample = {} if cluster is None else {"metadata": {"cluster": number // cluster}}
+        record = {"metric": gate.metric, "score": score, "better": better, "reason": None, "sample": sample}
+        rows[f"t[{name}]"] = {"outcome": "passed", "message": None, "records": [record]}
+    gated = GatedSet(
+        function="t", name="t", file="t.py", line=1, scope="", gates=(gate,), total=len(rows), selected=tuple(rows)
+    )
+    return ruling(gate, gated, rows.get, skipped=(), ran=tuple(rows))
+
+
+def test_scores_beyond_the_scale() -> None:
+    """A metric of one's own may have any scale, and its mean an interval all the same."""
+    decided = found({"a": 40.0, "b": 60.0, "c": 52.0, "d": 48.0}, gate_of("points", mean=10, confidence=0.9))
+    assert decided.row["outcome"] == "passed"
+    assert decided.row["low"] > 10
+
+
+def test_rows_of_one_cluster_weigh_as_one() -> None:
+    """Samples that say which cluster they are of make the interval as wide as the clusters allow."""
+    scores = {str(number): float(number // 2 % 2) for number in range(16)}
+    gate = gate_of("points", mean=0.1, confidence=0.9)
+    alone, together = found(scores, gate).row, found(scores, gate, cluster=2).row
+    assert together["low"] < alone["low"]
+    assert alone["value"] == together["value"] == 0.5
+
+
+def test_the_direction_is_that_of_the_results() -> None:
+    """Of a metric that is not known beforehand the results say which end is the good one."""
+    assert found({"a": 0.1, "b": 0.2}, gate_of("points", mean=0.3), better="lower").row["outcome"] == "passed"
+    assert found({"a": 0.1, "b": 0.2}, gate_of("points", mean=0.3)).row["outcome"] == "failed"
