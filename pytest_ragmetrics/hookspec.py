@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
+    from pytest_ragmetrics.metrics.metric import Metric
+    from pytest_ragmetrics.report.records import Record
 
 
 @pytest.hookspec(firstresult=True)
@@ -24,6 +28,21 @@ def pytest_ragmetrics_make_embedder(config: pytest.Config, spec: str) -> Embedde
     """Return the embedder for a spec, or ``None`` to leave it to others; it needs ``embed(texts) -> array (n, d)``."""
 
 
+@pytest.hookspec
+def pytest_ragmetrics_register_metrics() -> Sequence[Metric | type[Metric]] | None:
+    """Return metrics, or classes of them, that are to be known by their names wherever metrics are named."""
+
+
 @pytest.hookspec(firstresult=True)
 def pytest_ragmetrics_redact(text: str) -> str | None:
     """Return the text without what must not be stored or reported, or ``None`` to leave it to others."""
+
+
+@pytest.hookspec
+def pytest_ragmetrics_result(item: pytest.Item, record: Record) -> None:
+    """Observe a record, to push results to another system.
+
+    Called once for each record of a test, in the process that runs the test (a worker, under xdist), when its last
+    attempt has been torn down. ``record`` is a dict of JSON builtins, as ``--rag-json`` writes it, and a copy. Gates
+    have no records. An observer that raises does no harm: the run ends with one warning that names it.
+    """

@@ -15,6 +15,8 @@ from typing import Any, Literal
 
 import pytest
 
+from pytest_ragmetrics import paths
+
 DEFAULT_REPORT = "rag-report.html"
 CACHE_FOLDER = ".ragmetrics"
 
@@ -33,13 +35,22 @@ class Settings:
     concurrency: int
     timeout: float
     retries: int
+    votes: int
+    max_calls: int | None
+    max_tokens: int | None
+    max_cost: float | None
+    dry_run: bool
+    respond_threads: int
     prompts: Path | None
     report: Path | None
     json: Path | None
+    markdown: Path | None
+    baseline: Path | None
 
     def files(self) -> dict[str, Path]:
         """Return the files to write, by the name of their renderer."""
-        return {name: path for name, path in (("report", self.report), ("json", self.json)) if path is not None}
+        files = (("report", self.report), ("json", self.json), ("markdown", self.markdown))
+        return {name: path for name, path in files if path is not None}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,8 +147,9 @@ def _embedder_spec(text: str, base: Path) -> str:
 def _spec(text: str, base: Path) -> str:
     from pytest_ragmetrics.judges.specs import check_spec
 
-    del base
-    return check_spec(text)
+    spec = check_spec(text)
+    folder = base / spec.removeprefix("nli:").strip()
+    return f"nli:{folder}" if spec.startswith("nli:") and folder.is_dir() else spec
 
 
 def _mode(text: str, base: Path) -> str:
@@ -165,43 +177,6 @@ def _number(kind: type[int | float], least: float) -> Callable[[str, Path], floa
     return parse
 
 
-def _path(text: str, base: Path) -> Path:
-    # abspath and not resolve(): a link is to be replaced or followed by whoever opens it, not here.
-    return Path(os.path.abspath(base / Path(text.strip()).expanduser()))  # noqa: PTH100
-
-
-def _prompt_folder(text: str, base: Path) -> Path:
-    path = _path(text, base)
-    if not path.is_dir():
-        msg = f"{text.strip()!r} is not a folder: name one that holds TASK.md files"
-        raise ValueError(msg)
-    return path
-
-
-def _html_file(text: str, base: Path) -> Path:
-    if not text.endswith(".html"):
-        msg = f"{text!r} is not a *.html file: write --rag-report=FILE.html, or --rag-report after the test paths"
-        raise ValueError(msg)
-    return _writable_file(text, base)
-
-
-def _writable_file(text: str, base: Path) -> Path:
-    path = _file(text, base)
-    folder = next(parent for parent in path.parents if parent.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        msg = f"{text!r} cannot be written: no file can be made in {str(folder)!r}"
-        raise ValueError(msg)
-    return path
-
-
-def _file(text: str, base: Path) -> Path:
-    path = _path(text, base)
-    if not text.strip() or path.is_dir():
-        msg = f"{text!r} is {'a folder' if text.strip() else 'no file name'}: name a file"
-        raise ValueError(msg)
-    return path
-
-
 def _flag(text: str, base: Path) -> bool:
     del text, base
     return True
@@ -216,7 +191,7 @@ OPTIONS = (
         hook="pytest_ragmetrics_make_judge",
         default="auto",
         extra=(("metavar", "SPEC"),),
-        help="Who judges: auto, local, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto, by key).",
+        help="Who judges: auto (default), local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY.",
     ),
     Option(
         field="embedder",
@@ -241,7 +216,7 @@ OPTIONS = (
         field="cache_dir",
         flag="--rag-cache-dir",
         environment="RAGMETRICS_CACHE_DIR",
-        parse=_path,
+        parse=paths.a_path,
         default=Path(CACHE_FOLDER),
         extra=(("metavar", "DIR"),),
         help=f"Folder of the local cache (default: {CACHE_FOLDER} in the rootdir).",
@@ -249,7 +224,7 @@ OPTIONS = (
     Option(
         field="cassette",
         flag="--rag-cassette",
-        parse=_file,
+        parse=paths.a_file,
         extra=(("metavar", "FILE"),),
         help="Recorded answers to read first and to commit: one JSON object a line.",
     ),
@@ -288,8 +263,52 @@ OPTIONS = (
         help="How often a request that failed in passing is tried again (default: 5).",
     ),
     Option(
+        field="votes",
+        flag="--rag-votes",
+        parse=_number(int, 1),
+        default=1,
+        extra=(("metavar", "K"),),
+        help="How many independent judgements make a score, which is their mean (default: 1).",
+    ),
+    Option(
+        field="max_calls",
+        flag="--rag-max-calls",
+        parse=_number(int, 0),
+        extra=(("metavar", "N"),),
+        help="How many requests the whole run may make, over all workers.",
+    ),
+    Option(
+        field="max_tokens",
+        flag="--rag-max-tokens",
+        parse=_number(int, 0),
+        extra=(("metavar", "N"),),
+        help="After how many tokens, of prompts and answers, the run stops asking.",
+    ),
+    Option(
+        field="max_cost",
+        flag="--rag-max-cost",
+        parse=_number(float, 0),
+        extra=(("metavar", "DOLLARS"),),
+        help="After how many US dollars the run stops asking.",
+    ),
+    Option(
+        field="dry_run",
+        flag="--rag-dry-run",
+        parse=_flag,
+        default=False,
+        extra=(("action", "store_const"), ("const", "yes")),
+        in_ini=False,
+        help="Forecast requests, tokens and cost, and make no request; tests that score are skipped.",
+    ),
+    Option(
+        field="respond_threads",
+        parse=_number(int, 1),
+        default=4,
+        help="How many calls of a rag_respond that is not async are made at once (default: 4).",
+    ),
+    Option(
         field="prompts",
-        parse=_prompt_folder,
+        parse=paths.prompt_folder,
         help="Folder of TASK.md files that replace the prompts of their tasks.",
     ),
     Option(
@@ -301,15 +320,29 @@ OPTIONS = (
     Option(
         field="report",
         flag="--rag-report",
-        parse=_html_file,
+        parse=paths.html_file,
         extra=(("metavar", "FILE.html"), ("nargs", "?"), ("const", DEFAULT_REPORT)),
         help=f"Write one self-contained HTML page with every score and its evidence (default: {DEFAULT_REPORT}).",
     ),
     Option(
         field="json",
         flag="--rag-json",
-        parse=_writable_file,
+        parse=paths.writable_file,
         extra=(("metavar", "FILE"),),
         help="Write every score and its evidence as JSON.",
+    ),
+    Option(
+        field="markdown",
+        flag="--rag-markdown",
+        parse=paths.markdown_file,
+        extra=(("metavar", "FILE"),),
+        help="Write a short summary in Markdown; auto: add it to the step summary of GitHub Actions.",
+    ),
+    Option(
+        field="baseline",
+        flag="--rag-baseline",
+        parse=paths.existing_file,
+        extra=(("metavar", "FILE"),),
+        help="Show what became better and worse since the run that wrote this file with --rag-json.",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pytest_ragmetrics.report import records as shapes
 
@@ -48,7 +48,12 @@ HOSTILE = (
 )
 
 
-def document(*tests: shapes.TestRow, exit_status: int = 1) -> shapes.Document:
+def document(
+    *tests: shapes.TestRow,
+    exit_status: int = 1,
+    settings: dict[str, str | float | bool | None] | None = None,
+    notes: Sequence[str] = (),
+) -> shapes.Document:
     """Return the document of a run of these tests."""
     run = shapes.RunRow(
         started="2026-03-02T16:41:07+00:00",
@@ -57,8 +62,8 @@ def document(*tests: shapes.TestRow, exit_status: int = 1) -> shapes.Document:
         python="3.12.4",
         pytest="9.2.0",
         ragmetrics="0.1.0",
-        settings={},
-        notes=[],
+        settings=settings or {},
+        notes=list(notes),
     )
     return shapes.Document(version=shapes.VERSION, run=run, tests=list(tests))
 
@@ -72,6 +77,7 @@ def row(
     attempts: int = 1,
     file: str = FILE,
     line: int | None = 12,
+    gate: shapes.GateRow | None = None,
 ) -> shapes.TestRow:
     """Return a test with its records."""
     return shapes.TestRow(
@@ -83,8 +89,46 @@ def row(
         attempts=attempts,
         message=message,
         records=list(records),
-        gate=None,
+        gate=gate,
     )
+
+
+def gate(
+    metric: str = "faithfulness",
+    value: float | None = 0.83,
+    *,
+    bound: float = 0.8,
+    statistic: Literal["mean", "rate"] = "mean",
+    min_score: float | None = None,
+    between: tuple[float, float] | None = (0.78, 0.88),
+    outcome: Literal["passed", "failed", "inconclusive", "skipped"] = "passed",
+    n: int = 40,
+    unscored: int = 0,
+    better: Literal["higher", "lower"] = "higher",
+) -> shapes.GateRow:
+    """Return what a gate found."""
+    return shapes.GateRow(
+        metric=metric,
+        statistic=statistic,
+        value=value,
+        bound=bound,
+        min_score=min_score,
+        better=better,
+        confidence=0.95 if between else None,
+        low=between[0] if between else None,
+        high=between[1] if between else None,
+        n=n,
+        unscored=unscored,
+        total=n + unscored,
+        outcome=outcome,
+    )
+
+
+def exchange(
+    prompt: str, reply: str | None, *, task: str = "judge_claims", vote: int = 0, cached: bool = False
+) -> shapes.ExchangeRow:
+    """Return one request to the judge and what it replied."""
+    return shapes.ExchangeRow(task=task, vote=vote, prompt=prompt, reply=reply, cached=cached)
 
 
 def record(
@@ -101,6 +145,7 @@ def record(
     votes: Sequence[float] = (),
     sample: dict[str, Any] | None = None,
     verdicts: Sequence[shapes.VerdictRow] = (),
+    exchanges: Sequence[shapes.ExchangeRow] = (),
 ) -> shapes.Record:
     """Return a record; ``at_least`` or ``at_most`` is its threshold."""
     threshold: shapes.ThresholdRow | None = None
@@ -122,7 +167,7 @@ def record(
         samples=list(votes),
         sample=sample or {},
         verdicts=list(verdicts),
-        exchanges=[],
+        exchanges=list(exchanges),
     )
 
 
@@ -241,7 +286,8 @@ def _prose(seed: int, length: int) -> str:
 
 def hostile() -> shapes.Document:
     """Return a run in which every text is hostile, one test for each."""
-    return document(*map(_hostile_row, HOSTILE))
+    settings: dict[str, str | float | bool | None] = {text: text for text in HOSTILE}
+    return document(*map(_hostile_row, HOSTILE), settings=settings, notes=HOSTILE)
 
 
 def giant() -> shapes.Document:
@@ -272,5 +318,22 @@ def _hostile_row(text: str) -> shapes.TestRow:
         ),
         verdict(text, ok=True, evidence=[{"context": 9, "start": -1, "end": 10**9, "text": text}]),
     ]
-    scored = record(text[:200], 0.5, outcome="failed", reason=text, judge=text[:200], sample=sample, verdicts=verdicts)
-    return row(f"test_it[{text[:5000]}]", scored, outcome="failed", message=f"E   {text}", file=f"{text[:100]}.py")
+    scored = record(
+        text[:200],
+        0.5,
+        outcome="failed",
+        reason=text,
+        judge=text[:200],
+        votes=[0.2, 0.9],
+        sample=sample,
+        verdicts=verdicts,
+        exchanges=[exchange(text, text, task=text[:200]), exchange(text, None)],
+    )
+    return row(
+        f"test_it[{text[:5000]}]",
+        scored,
+        outcome="failed",
+        message=f"E   {text}",
+        file=f"{text[:100]}.py",
+        gate=gate(text[:200], outcome="failed"),
+    )

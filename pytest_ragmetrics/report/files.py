@@ -1,38 +1,85 @@
-"""Writing what a run leaves behind: whole files or none."""
+"""Writing what a run leaves behind: whole files or none, and never a failure of one at the cost of another."""
 
 from __future__ import annotations
 
-import json
+import errno
+import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_ragmetrics.paths import STEP_SUMMARY
+from pytest_ragmetrics.report.documents import render_json
 from pytest_ragmetrics.report.html import render_html
-from pytest_ragmetrics.report.records import Document
+from pytest_ragmetrics.report.markdown import render_markdown
+from pytest_ragmetrics.report.records import Document, GateRow
 from pytest_ragmetrics.writing import write_atomically
 
+#: GitHub Actions drops a step summary that is larger than this.
+STEP_SUMMARY_LIMIT = 1024 * 1024
 
-def render_json(document: Document) -> str:
-    """Return the document as JSON text."""
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+Render = Callable[[Document, Document | None], str]
+
+#: How each file is made of a document and the baseline, by the name of the setting that asks for it.
+RENDERERS: Mapping[str, Render] = {
+    "report": lambda document, baseline: render_html(document, baseline=baseline),
+    "json": lambda document, _: render_json(document),
+    "markdown": lambda document, baseline: render_markdown(document, baseline=baseline),
+}
 
 
-RENDERERS: Mapping[str, Callable[[Document], str]] = {"report": render_html, "json": render_json}
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Written:
+    """A line on each file, and whether one that was asked for could not be written."""
+
+    lines: tuple[str, ...] = ()
+    failed: bool = False
 
 
-def write_files(document: Document, files: Mapping[str, Path]) -> list[str]:
-    """Write the asked-for files and return one line on each; a file that cannot be written harms no other.
+def write_files(document: Document, files: Mapping[str, Path], *, baseline: Document | None = None) -> Written:
+    """Write the asked-for files; one that cannot be written harms no other.
 
-    ``files`` maps the names of :data:`RENDERERS` to paths. Without any score nothing is written, so that a run
-    that selected no such test does not replace a report by an empty one.
+    ``files`` maps the names of :data:`RENDERERS` to paths. Without any score and any decided gate nothing is
+    written, so that a run that selected no such test does not replace a report by an empty one.
     """
-    if not any(row["records"] for row in document["tests"]):
-        return [f"{path}: not written, no test scored anything" for path in files.values()]
-    return [_write(path, RENDERERS[name](document)) for name, path in files.items()]
+    if not any(row["records"] or is_decided(row["gate"]) for row in document["tests"]):
+        return Written(lines=tuple(f"{path}: not written, no test scored anything" for path in files.values()))
+    problems = {path: _write(path, name, document, baseline) for name, path in files.items()}
+    lines = (f"{path}: {'written' if why is None else f'NOT written, {why}'}" for path, why in problems.items())
+    return Written(lines=tuple(lines), failed=any(why is not None for why in problems.values()))
 
 
-def _write(path: Path, text: str) -> str:
+def is_decided(gate: GateRow | None) -> bool:
+    """Tell whether there is a gate, and it was not skipped for want of a whole set."""
+    return gate is not None and gate["outcome"] != "skipped"
+
+
+def _write(path: Path, name: str, document: Document, baseline: Document | None) -> str | None:
+    """Write a file and return ``None``, or what went wrong."""
     try:
-        write_atomically(path, text)
+        text = RENDERERS[name](document, baseline)
+        if name == "markdown" and is_step_summary(path):
+            _append(path, text)
+        else:
+            write_atomically(path, text)
     except OSError as error:
-        return f"{path}: NOT written, {error.strerror or error}"
-    return f"{path}: written"
+        return error.strerror or str(error)
+    except Exception as error:  # noqa: BLE001 - the tests have run, and what they found is not to be lost for a page
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def is_step_summary(path: Path) -> bool:
+    """Tell whether a file is the one that GitHub Actions shows beside the job."""
+    named = os.environ.get(STEP_SUMMARY, "").strip()
+    return bool(named) and os.path.abspath(named) == str(path)  # noqa: PTH100 - as the path of the setting was read
+
+
+def _append(path: Path, text: str) -> None:
+    """Add to the step summary, which other steps of the job write to as well."""
+    data = f"\n{text}".encode("utf-8", "replace")
+    size = path.stat().st_size if path.exists() else 0
+    if size + len(data) > STEP_SUMMARY_LIMIT:
+        raise OSError(errno.EFBIG, "the step summary would be larger than the 1 MiB that GitHub shows")
+    with path.open("ab") as stream:
+        stream.write(data)

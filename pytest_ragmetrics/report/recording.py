@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     import pytest
 
-    from pytest_ragmetrics.report.records import Document, Record, RunRow, TestOutcome, TestRow
+    from pytest_ragmetrics.report.records import Document, GateRow, Record, RunRow, TestOutcome, TestRow
     from pytest_ragmetrics.session import Scoring
 
 #: The attribute of a test report that carries its records; serialised by pytest like any other.
 ATTRIBUTE = "rag_records"
+#: The attribute of a test report that carries what a gate found.
+GATE = "rag_gate"
 SECTION = "RAG metrics"
+
+Setting = str | float | bool | None
+
+# xdist begins what a worker says of a failure with its own name and the path of its Python.
+_WORKER = re.compile(r"\A\[\w+\] \S+ -- Python .*\n+")
 
 
 class Recorder:
@@ -31,7 +38,13 @@ class Recorder:
         self.test: str | None = None
         self._scorings: list[Scoring] = []
         self._sent: list[Record] = []
+        self._made: dict[int, tuple[object, Record]] = {}
         self._explained: set[int] = set()
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """The records of the last attempt at the test that ran last, complete once it is torn down."""
+        return tuple(self._sent)
 
     def scored(self, scoring: Scoring) -> None:
         """Note a scoring."""
@@ -43,24 +56,36 @@ class Recorder:
             self._sent = []
         self.test = test
         self._scorings = []
+        self._made = {}
         self._explained = set()
 
     def attach(self, report: pytest.TestReport) -> None:
         """Put all records of this attempt on a report of it, and the explanations if it failed."""
-        if not self._scorings and not self._sent:
-            return
-        from pytest_ragmetrics.report.records import record_of
-
-        records = [record_of(scoring, redact=self.redact) for scoring in self._scorings]
-        # A plugin that repeats tests may log reports of subtests before that of the setup, so every report
-        # but an unchanged last one carries the whole list.
+        if (not self._scorings and not self._sent) or (report.when == "setup" and report.passed):
+            return  # what a passed setup scored, the call may still hold against something
+        records = [self._record(scoring) for scoring in self._scorings]
+        # A plugin that repeats tests may log reports of subtests first, so every report but an unchanged last one
+        # carries the whole list.
         if report.when != "teardown" or records != self._sent:
             setattr(report, ATTRIBUTE, records)
         self._sent = records
         if report.failed:
             self._explain(report)
         if report.when == "teardown":
-            report.user_properties.extend(_properties(records))
+            from pytest_ragmetrics.report.junit import properties
+
+            report.user_properties.extend(properties(records))
+
+    def _record(self, scoring: Scoring) -> Record:
+        """Return the record of a scoring, the one made before unless it was held against something since."""
+        from pytest_ragmetrics.report.records import record_of
+
+        held = getattr(scoring.outcome, "comparison", None)
+        before, record = self._made.get(id(scoring), (None, None))
+        if record is None or before is not held:
+            record = record_of(scoring, redact=self.redact)
+            self._made[id(scoring)] = held, record
+        return record
 
     def _explain(self, report: pytest.TestReport) -> None:
         from pytest_ragmetrics.explain import explain
@@ -82,16 +107,15 @@ def _unindented(text: str) -> str:
     return "\n".join(re.sub(r"^(E\s|\s)\s*", "", line) for line in text.splitlines())
 
 
-def _properties(records: Sequence[Record]) -> list[tuple[str, object]]:
-    """Return the junit properties of a test: its scores as plain floats, by metric."""
-    return [(f"rag.{r['metric']}", "unscored" if r["score"] is None else r["score"]) for r in records]
-
-
 class Collector:
     """Builds the document of the run out of test reports, in whatever order they come."""
 
     def __init__(self) -> None:
         self._rows: dict[str, TestRow] = {}
+        self._unfinished: set[str] = set()
+        #: The tests that left nothing to keep: those that were skipped or failed as expected, and all that ended.
+        self.skipped: set[str] = set()
+        self.ran: set[str] = set()
         self._started = time.time()
 
     def add(self, report: pytest.TestReport) -> None:
@@ -102,24 +126,47 @@ class Collector:
         if report.when == "setup":
             row["outcome"], row["message"], row["duration"] = "passed", None, 0.0
             row["attempts"] += 1
+            self._unfinished.add(report.nodeid)
         records = getattr(report, ATTRIBUTE, None)
         if records is not None:
             row["records"] = records
+        gate: GateRow | None = getattr(report, GATE, None)
+        row["gate"] = gate or row["gate"]
         row["duration"] = round(row["duration"] + report.duration, 6)
         outcome = _outcome(report)
         if outcome != "passed" and row["outcome"] not in ("failed", "error"):
             row["outcome"], row["message"] = outcome, _message(report)
-        if report.when == "teardown" and not row["records"] and row["outcome"] not in ("failed", "error"):
-            del self._rows[report.nodeid]
+        if report.when == "teardown":
+            self._unfinished.discard(report.nodeid)
+            self.ran.add(report.nodeid)
+            if not _is_telling(row):
+                self._note_skipped(row)
+                del self._rows[report.nodeid]
 
-    def document(self, exit_status: int) -> Document:
-        """Return everything gathered so far, in the order of the files."""
+    def row(self, test: str) -> TestRow | None:
+        """Return what a test left behind, if anything."""
+        return self._rows.get(test)
+
+    def _note_skipped(self, row: TestRow) -> None:
+        # Another attempt may have gone otherwise.
+        change = self.skipped.add if row["outcome"] in ("skipped", "xfailed") else self.skipped.discard
+        change(row["id"])
+
+    def document(
+        self, exit_status: int, *, settings: Mapping[str, Setting] | None = None, notes: Sequence[str] = ()
+    ) -> Document:
+        """Return everything gathered so far, in the order of the files, whatever order it came in.
+
+        A test that an interruption cut short is left out unless it had scored or gone wrong: nobody knows how it
+        would have ended.
+        """
         from pytest_ragmetrics.report.records import VERSION
 
-        rows = sorted(self._rows.values(), key=_position)
-        return {"version": VERSION, "run": self._run(exit_status), "tests": rows}
+        rows = [row for name, row in self._rows.items() if name not in self._unfinished or _is_telling(row)]
+        run = self._run(exit_status, dict(settings or {}), list(notes))
+        return {"version": VERSION, "run": run, "tests": sorted(rows, key=position)}
 
-    def _run(self, exit_status: int) -> RunRow:
+    def _run(self, exit_status: int, settings: dict[str, Setting], notes: list[str]) -> RunRow:
         import platform
         from importlib.metadata import version
 
@@ -130,9 +177,13 @@ class Collector:
             "python": platform.python_version(),
             "pytest": version("pytest"),
             "ragmetrics": version("pytest-ragmetrics"),
-            "settings": {},
-            "notes": [],
+            "settings": settings,
+            "notes": notes,
         }
+
+
+def _is_telling(row: TestRow) -> bool:
+    return bool(row["records"] or row["gate"]) or row["outcome"] in ("failed", "error")
 
 
 def _new_row(report: pytest.TestReport) -> TestRow:
@@ -163,10 +214,13 @@ def _message(report: pytest.TestReport) -> str | None:
     reason = getattr(report, "wasxfail", "")
     if isinstance(report.longrepr, tuple):
         reason = reason or report.longrepr[2]
-    return "\n\n".join(part for part in (reason, report.longreprtext if report.failed else "") if part) or None
+    # Which worker it was is chance, and a report is the same however a run is split.
+    text = _WORKER.sub("", report.longreprtext) if report.failed else ""
+    return "\n\n".join(part for part in (reason, text) if part) or None
 
 
-def _position(row: TestRow) -> tuple[str, int, list[tuple[int, int, str]]]:
+def position(row: TestRow) -> tuple[str, int, list[tuple[int, int, str]], str]:
     """Sort by file and line, and numbers inside ids by their value, however the run was split or shuffled."""
-    parts = re.findall(r"(\d+)|(\D+)", row["id"])
-    return row["file"], row["line"] or 0, [(0, int(number), "") if number else (1, 0, word) for number, word in parts]
+    parts = re.findall(r"(\d{1,18})|(\D+)", row["id"])
+    words = [(0, int(number), "") if number else (1, 0, word) for number, word in parts]
+    return row["file"], row["line"] or 0, words, row["id"]

@@ -7,9 +7,10 @@ reports, so nothing but ``dict``, ``list``, ``str``, ``int``, ``float``, ``bool`
 from __future__ import annotations
 
 import math
+import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, Literal, TypedDict, cast
 
 from pytest_ragmetrics.errors import UnscoredError
@@ -21,6 +22,15 @@ VERSION = 1
 
 RecordOutcome = Literal["passed", "failed", "unscored", "measured"]
 TestOutcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
+
+
+_HOLDS: Mapping[Operator, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+}
 
 
 class EvidenceRow(TypedDict):
@@ -83,7 +93,7 @@ class ThresholdRow(TypedDict):
 
 
 class ExchangeRow(TypedDict):
-    """One request to the judge: what it was asked, and what it replied, ``None`` where nothing usable came back.
+    """One request to the judge: what it was asked, and what it replied, ``None`` where nothing came back.
 
     ``vote`` numbers independent answers to one question; ``cached`` ones were paid for earlier.
     """
@@ -121,7 +131,8 @@ class GateRow(TypedDict):
     """A threshold over a whole set: the mean of a metric, or the share of scores that reach ``min_score``.
 
     ``value`` is ``None`` where nothing was scored. ``low`` and ``high`` are the interval at ``confidence``, where one
-    was asked for: then ``low`` is what is held against ``bound``, or ``high`` where lower scores are better.
+    was asked for: then ``low`` is what is held against ``bound``, or ``high`` where lower scores are better. ``total``
+    counts the tests of the set, ``n`` the scores and ``unscored`` those that are none.
     """
 
     metric: str
@@ -135,6 +146,7 @@ class GateRow(TypedDict):
     high: float | None
     n: int
     unscored: int
+    total: int
     outcome: Literal["passed", "failed", "inconclusive", "skipped"]
 
 
@@ -176,6 +188,18 @@ class Document(TypedDict):
     tests: list[TestRow]
 
 
+def flips(samples: Sequence[float], threshold: ThresholdRow | None) -> bool:
+    """Tell whether the votes of a record lie on both sides of its threshold: the test may fail the next time.
+
+    >>> flips([0.5, 0.9, 0.9], {"operator": ">=", "bound": 0.8}), flips([0.8, 0.9], {"operator": ">=", "bound": 0.8})
+    (True, False)
+    """
+    if threshold is None:
+        return False
+    holds, bound = _HOLDS[threshold["operator"]], threshold["bound"]
+    return len({holds(sample, bound) for sample in samples}) > 1
+
+
 def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -> Record:
     """Return the record of a scoring, as it stands now: a result may be held against a threshold later.
 
@@ -183,11 +207,13 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
     """
     outcome = scoring.outcome
     explained = _scored(outcome) if isinstance(outcome, MetricResult) else _unscored(outcome)
-    record = {"sample": scoring.sample.to_mapping(), "better": scoring.better, "exchanges": (), **explained}
+    record = {"sample": scoring.sample.to_mapping(), "better": scoring.better, **explained}
+    row = cast("dict[str, Any]", as_json({"metric": scoring.metric, **record}))
+    row["exchanges"] = as_json(_exchange_rows(scoring)) if _is_to_look_into(row) else []
     if redact is not None:
-        record = cast("dict[str, Any]", _redacted(record, redact))
-        _drop_wrong_offsets(record)
-    return cast("Record", as_json({"metric": scoring.metric, **record}))
+        row = cast("dict[str, Any]", as_json({**_redacted(row, redact), "metric": row["metric"]}))
+        _drop_wrong_offsets(row)
+    return cast("Record", row)
 
 
 def _scored(result: MetricResult) -> dict[str, Any]:
@@ -199,9 +225,9 @@ def _scored(result: MetricResult) -> dict[str, Any]:
         "reason": result.reason,
         "vacuous": result.vacuous,
         "judge": result.judge,
-        "usage": asdict(result.usage),
+        "usage": result.usage,
         "samples": result.samples,
-        "verdicts": [asdict(verdict) for verdict in result.verdicts],
+        "verdicts": result.verdicts,
     }
 
 
@@ -213,13 +239,27 @@ def _unscored(error: UnscoredError) -> dict[str, Any]:
         "reason": str(error),
         "vacuous": False,
         "judge": None,
-        "usage": asdict(error.usage or Usage()),
+        "usage": error.usage or Usage(),
         "samples": (),
         "verdicts": (),
     }
 
 
-def _redacted(value: object, redact: Callable[[str], str]) -> object:
+def _is_to_look_into(record: Mapping[str, Any]) -> bool:
+    return (
+        record["outcome"] in ("failed", "unscored")
+        or any(verdict["suspicious"] for verdict in record["verdicts"])
+        or len(set(record["samples"])) > 1
+    )
+
+
+def _exchange_rows(scoring: Scoring) -> list[dict[str, Any]]:
+    """Return the exchanges by vote and task; the order in which they came is chance."""
+    rows = [exchange.to_row() for exchange in scoring.exchanges]
+    return sorted(rows, key=lambda row: (row["vote"], row["task"], row["prompt"]))
+
+
+def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
@@ -242,16 +282,18 @@ def as_json(value: object) -> object:
     >>> as_json({"when": (1, 2.5), "none": None, "nan": float("nan")})
     {'when': [1, 2.5], 'none': None, 'nan': 'nan'}
     """
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool) or (type(value) is str and value.isascii()):
         return value
-    if hasattr(value, "item") and not isinstance(value, Iterable):
-        return as_json(value.item())  # a numpy scalar
     if isinstance(value, str):
         return _text(value)
+    if hasattr(value, "item") and not isinstance(value, Iterable):
+        return as_json(value.item())  # a numpy scalar
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else str(float(value))
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
         return {_text(str(key)): as_json(item) for key, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):

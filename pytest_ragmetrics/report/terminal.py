@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,39 +19,69 @@ _HEAD = ("metric", "n", "mean", "min", "failing", "unscored")
 def header(settings: Settings) -> str:
     """Return the one line at the start of a run: judge, embedder, cache."""
     judge, embedder = (_LABELS.get(spec, spec) for spec in (settings.judge, settings.embedder))
-    return f"ragmetrics: judge {judge}, embedder {embedder}, cache {settings.cache}"
+    dry = ", dry run: nothing is asked" if settings.dry_run else ""
+    return f"ragmetrics: judge {judge}, embedder {embedder}, cache {settings.cache}{dry}"
 
 
-def write_summary(reporter: pytest.TerminalReporter, document: Document, notes: Sequence[str]) -> None:
-    """Write the table of metrics and the notes; nothing at all when there is neither."""
+def write_summary(
+    reporter: pytest.TerminalReporter, document: Document, notes: Sequence[str], *, baseline: Document | None = None
+) -> None:
+    """Write the table of metrics, the gates, what changed and the notes; nothing at all when there is none of it."""
+    lines = [*_found(document, baseline), *notes]
+    if lines:
+        reporter.section("RAG metrics", sep="=")
+    for line in lines:
+        reporter.write_line(line)
+
+
+def _found(document: Document, baseline: Document | None) -> Iterator[str]:
+    """Yield what the tests found; what takes importing is imported only where a test found something."""
     records = [record for row in document["tests"] for record in row["records"]]
-    if not records and not notes:
-        return
-    reporter.section("RAG metrics", sep="=")
     if records:
-        for line in (*_table(records), *_costs(records), *_judges(records)):
-            reporter.write_line(line)
-    for note in notes:
-        reporter.write_line(note)
+        yield from _table(records)
+    yield from _gates(document)
+    if records:
+        yield from (*_costs(records), *_judges(records), *_flaky(document))
+    if records and baseline is not None:
+        from pytest_ragmetrics.report.comparison import compare_documents
+        from pytest_ragmetrics.report.telling import change_lines
+
+        yield from change_lines(compare_documents(document, baseline))
 
 
 def _table(records: Sequence[Record]) -> list[str]:
-    names = sorted({record["metric"] for record in records})
-    rows = [_HEAD, *(_row(name, [r for r in records if r["metric"] == name]) for name in names)]
+    from pytest_ragmetrics.report.telling import named, tallies
+
+    found = tallies(records)
+    scores = ([("-" if score is None else f"{score:.3f}") for score in (t.mean, t.lowest)] for t in found)
+    cells = [
+        (named(t.metric), str(t.n), *s, str(t.failing), str(t.unscored)) for t, s in zip(found, scores, strict=True)
+    ]
+    rows = [_HEAD, *cells]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
 
 
-def _row(name: str, records: Sequence[Record]) -> tuple[str, ...]:
-    scores = [record["score"] for record in records if record["score"] is not None]
-    mean, lowest = (f"{sum(scores) / len(scores):.3f}", f"{min(scores):.3f}") if scores else ("-", "-")
-    counts = [sum(record["outcome"] == outcome for record in records) for outcome in ("failed", "unscored")]
-    return (name, str(len(records)), mean, lowest, *map(str, counts))
+def _gates(document: Document) -> Iterator[str]:
+    gated = [(row["gate"], row["id"]) for row in document["tests"] if row["gate"] is not None]
+    if gated:
+        from pytest_ragmetrics.report.telling import gate_line, named
+
+        yield from (f"gate: {gate_line(gate)}, {named(test)}" for gate, test in gated)
+
+
+def _flaky(document: Document) -> list[str]:
+    from pytest_ragmetrics.report.telling import flaky_lines
+
+    return flaky_lines(document["tests"])
 
 
 def _costs(records: Sequence[Record]) -> list[str]:
     """Return what judging took and what the cache saved; nothing where nothing was asked."""
-    usages = [record["usage"] for record in records]
+    from pytest_ragmetrics.metrics.ragas_score import NAME
+
+    # The parts of a harmonic mean have records of their own.
+    usages = [record["usage"] for record in records if record["metric"] != NAME]
     calls, cached = sum(usage["calls"] for usage in usages), sum(usage["cached_calls"] for usage in usages)
     if not calls + cached:
         return []
@@ -69,6 +99,7 @@ def _money(amounts: Sequence[float | None]) -> str:
 
 
 def _judges(records: Sequence[Record]) -> list[str]:
-    """Return who judged, which matters most where it was a heuristic."""
-    names = sorted({name for record in records if record["judge"] for name in record["judge"].split(", ")})
+    from pytest_ragmetrics.report.telling import judges_of
+
+    names = judges_of(records)
     return [f"judged by: {', '.join(names)}"] if names else []

@@ -66,6 +66,17 @@ def test_ini_paths_start_at_the_rootdir(
     assert not (pytester.path / "reports/all.json").exists()
 
 
+def test_a_folder_of_a_model_in_the_ini_starts_at_the_rootdir(
+    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is found from wherever pytest is started; what is no folder there is a name."""
+    folder = pytester.mkdir("tiny")
+    pytester.makeini("[pytest]\nrag_judge = nli:tiny")
+    monkeypatch.chdir(pytester.mkdir("sub"))
+    run("--rag-cache=off", test_it=TEST).stdout.fnmatch_lines([f"ragmetrics: judge nli:{folder}, *"])
+    run("--rag-judge=nli:tiny", test_it=TEST).stdout.fnmatch_lines(["ragmetrics: judge nli:tiny, *"])
+
+
 def test_an_empty_override_switches_the_ini_off(run: RunPytest, pytester: pytest.Pytester) -> None:
     """-o rag_report= turns off what the ini turned on."""
     pytester.makeini("[pytest]\nrag_report = page.html")
@@ -84,6 +95,7 @@ def test_an_empty_override_switches_the_ini_off(run: RunPytest, pytester: pytest
         (["--rag-json="], "--rag-json: '' is no file name: name a file"),
         (["--rag-cache=sometimes"], "--rag-cache: 'sometimes' is none of auto, replay, refresh, off"),
         (["--rag-judge=gpt-5"], "--rag-judge: 'gpt-5' is none of auto, local, openai:MODEL, *"),
+        (["--rag-judge=nli:"], "--rag-judge: 'nli:' is none of auto, local, openai:MODEL, *nli:MODEL_OR_FOLDER, *"),
         (["--rag-concurrency=0"], "--rag-concurrency: '0' is not a whole number of at least 1"),
         (["--rag-timeout=soon"], "--rag-timeout: 'soon' is not a number of at least 0.001"),
         (["-o", "rag_prompts=nowhere"], "ini option rag_prompts: 'nowhere' is not a folder*"),

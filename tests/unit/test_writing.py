@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +41,19 @@ def test_a_folder_in_the_way_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"file\.txt"):
         write_atomically(tmp_path / "file.txt", "text")
     assert [path.name for path in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_stream_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """Standard output is written to wherever it goes, also into a file that holds something already."""
+    out = tmp_path / "out.txt"
+    script = (
+        "from pathlib import Path; from pytest_ragmetrics.writing import write_atomically as w; w(Path('%s'), 'two')"
+    )
+    with out.open("w") as stream:
+        stream.write("one ")
+        stream.flush()
+        subprocess.run([sys.executable, "-c", script % "/dev/stdout"], stdout=stream, check=True)
+    assert out.read_text() == "one two"
+    assert Path("/dev/stdout").is_symlink()
+    piped = subprocess.run([sys.executable, "-c", script % "/dev/fd/1"], capture_output=True, check=True)
+    assert piped.stdout == b"two"

@@ -1,0 +1,1 @@
+"""The commands of `ragmetrics`, a module each."""

@@ -1,0 +1,173 @@
+"""`ragmetrics report`: pages, summaries and comparisons out of the JSON files that runs left behind."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics.commands.command import Command, Finding
+from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.writing import write_atomically
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.report.comparison import Comparison
+    from pytest_ragmetrics.report.records import Document
+
+_PAGE = Path("rag-report.html")
+
+
+class NothingComparedError(RagMetricsError):
+    """Two documents have no score in common that could be held against each other."""
+
+
+def _html(arguments: argparse.Namespace) -> list[str]:
+    return _write(_merged(arguments.files), _baseline(arguments), {"report": arguments.output})
+
+
+def _markdown(arguments: argparse.Namespace) -> list[str]:
+    from pytest_ragmetrics.report.markdown import render_markdown
+
+    document, baseline = _merged(arguments.files), _baseline(arguments)
+    if arguments.output is None:
+        return render_markdown(document, baseline=baseline).splitlines()
+    return _write(document, baseline, {"markdown": arguments.output})
+
+
+def _merge(arguments: argparse.Namespace) -> list[str]:
+    from pytest_ragmetrics.report.documents import render_json
+
+    document, baseline = _merged(arguments.files), _baseline(arguments)
+    outputs = {"json": arguments.output, "report": arguments.html, "markdown": arguments.markdown}
+    wanted = {name: path for name, path in outputs.items() if path is not None}
+    return _write(document, baseline, wanted) if wanted else render_json(document).splitlines()
+
+
+def _write(document: Document, baseline: Document | None, files: dict[str, Path]) -> list[str]:
+    from pytest_ragmetrics.report.files import RENDERERS
+
+    count = len(document["tests"])
+    for name, path in files.items():
+        write_atomically(path, RENDERERS[name](document, baseline))
+    return [f"{path}: written, {count:,} {'test' if count == 1 else 'tests'}" for path in files.values()]
+
+
+def _diff(arguments: argparse.Namespace) -> Finding:
+    from pytest_ragmetrics.report.comparison import compare_documents
+    from pytest_ragmetrics.report.documents import read_document
+
+    comparison = compare_documents(read_document(arguments.new), read_document(arguments.old))
+    if arguments.fail_on_worse and not any(metric.pairs for metric in comparison.metrics):
+        msg = f"{arguments.old} and {arguments.new} have no scores that can be compared"
+        raise NothingComparedError("\n".join([msg, *_difference(comparison)]))
+    worse = [c for c in comparison.of("worse") if -(c.change or 0.0) > arguments.margin]
+    found = arguments.fail_on_worse and bool(worse or comparison.of("unscored"))
+    return Finding(lines=_difference(comparison), status=int(found))
+
+
+def _difference(comparison: Comparison) -> list[str]:
+    from pytest_ragmetrics.report.telling import change_line, change_lines, metric_change_lines
+
+    better = reversed(comparison.of("better"))
+    others = comparison.of("scored again", "new", "gone")
+    return [
+        *change_lines(comparison, shown=len(comparison.changes)),
+        *(f"  {change_line(change)}" for change in (*better, *others)),
+        *metric_change_lines(comparison),
+    ]
+
+
+def _schema(arguments: argparse.Namespace) -> list[str]:
+    from pytest_ragmetrics.report.documents import schema_text
+
+    del arguments
+    return schema_text().splitlines()
+
+
+def _merged(files: Sequence[Path]) -> Document:
+    from pytest_ragmetrics.report.documents import read_document
+    from pytest_ragmetrics.report.merging import merge_documents
+
+    return merge_documents([read_document(file) for file in files])
+
+
+def _baseline(arguments: argparse.Namespace) -> Document | None:
+    from pytest_ragmetrics.report.documents import read_document
+
+    return None if arguments.baseline is None else read_document(arguments.baseline)
+
+
+def _page(text: str) -> Path:
+    if not text.endswith(".html"):
+        msg = f"{text!r} is not a *.html file"
+        raise argparse.ArgumentTypeError(msg)
+    return Path(text)
+
+
+def _margin(text: str) -> float:
+    try:
+        margin = float(text)
+    except ValueError:
+        margin = -1.0
+    if not (math.isfinite(margin) and margin >= 0):
+        msg = f"{text!r} is not a number of at least 0"
+        raise argparse.ArgumentTypeError(msg)
+    return margin
+
+
+def _take_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", type=Path, metavar="RUN.json", nargs="+", help="files that --rag-json wrote")
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help="show what changed since this run")
+
+
+def _configure_html(parser: argparse.ArgumentParser) -> None:
+    _take_files(parser)
+    parser.add_argument("-o", "--output", type=_page, metavar="FILE.html", default=_PAGE, help=f"default: {_PAGE}")
+
+
+def _configure_markdown(parser: argparse.ArgumentParser) -> None:
+    _take_files(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+
+
+def _configure_merge(parser: argparse.ArgumentParser) -> None:
+    _take_files(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT.json", help="write the merged run as JSON")
+    parser.add_argument("--html", type=_page, metavar="FILE.html", help="write it as a page")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write it as a summary")
+
+
+def _configure_diff(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("old", type=Path, metavar="OLD.json")
+    parser.add_argument("new", type=Path, metavar="NEW.json")
+    parser.add_argument(
+        "--fail-on-worse", action="store_true", help="exit with status 1 if a score became worse or was lost (unscored)"
+    )
+    parser.add_argument(
+        "--margin", type=_margin, default=0.0, metavar="X", help="how much worse a score may become (default: 0)"
+    )
+
+
+REPORT = Command(
+    name="report",
+    help="Make pages, summaries and comparisons of the JSON files of runs.",
+    commands=(
+        Command(name="html", help="Write a page, of several runs as of one.", configure=_configure_html, run=_html),
+        Command(name="markdown", help="Write a summary in Markdown.", configure=_configure_markdown, run=_markdown),
+        Command(
+            name="merge",
+            help="Make one run of several, such as shards; without an output it is printed as JSON.",
+            configure=_configure_merge,
+            run=_merge,
+        ),
+        Command(
+            name="diff",
+            help="Say what became better and worse between two runs.",
+            configure=_configure_diff,
+            run=_diff,
+        ),
+        Command(name="schema", help="Print the JSON schema of --rag-json files.", run=_schema),
+    ),
+)

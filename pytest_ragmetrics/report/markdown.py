@@ -1,0 +1,145 @@
+"""The summary of a run in Markdown: short enough for a pull request, the worst first, every foreign text harmless."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from pytest_ragmetrics.report.comparison import Comparison, compare_documents
+from pytest_ragmetrics.report.page.entries import STATUSES, status_of
+from pytest_ragmetrics.report.page.figures import score_text, threshold_text, usage_text
+from pytest_ragmetrics.report.page.overview import headline
+from pytest_ragmetrics.report.records import Document, Record, TestRow
+from pytest_ragmetrics.report.telling import (
+    change_lines,
+    flaky_lines,
+    gate_line,
+    judges_of,
+    margin,
+    tallies,
+    total_usage,
+)
+from pytest_ragmetrics.text.printable import printable, shortened
+
+_METRICS = 12
+_GATES = 6
+_TESTS = 12
+_CHANGES = 4
+_STRANGERS = 3
+_NOTES = 3
+_LENGTH = 300
+
+# What Markdown, HTML, GitHub or its workflow commands may take for more than itself. A line of ours never starts with
+# foreign text; an underscore inside a word and a colon at its end are read as they are.
+_ACTIVE = re.compile(r"[&<>\[\]\\`*|~$#@]|:(?=\S)|(?<=www)\.|(?<![^\W_])_|_(?![^\W_])", re.IGNORECASE)
+#: A test id that may stand in a code span of a table or a list as it is.
+_ORDINARY = re.compile(r"(?:[\w ./:,=()-]|\[(?!\[)|\])+")
+
+
+def render_markdown(document: Document, *, baseline: Document | None = None) -> str:
+    """Return the summary of a run, at most about 60 lines whatever its size, and what changed since the baseline."""
+    tests = sorted(document["tests"], key=_badness)
+    comparison = None if baseline is None else compare_documents(document, baseline)
+    blocks = [
+        [f"## RAG metrics: {headline(Counter(map(status_of, tests)))}"],
+        _metric_table([record for test in tests for record in test["records"]]),
+        _list("Gates", list(_gates(tests)), _GATES),
+        _list("What went wrong", list(_wrong(tests)), _TESTS),
+        [] if comparison is None else _changes(comparison),
+        [*_ending(document)],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def escaped(text: str, length: int = _LENGTH) -> str:
+    r"""Return a text as Markdown that shows it and does nothing else: no markup, no HTML, no link, no mention.
+
+    >>> escaped("**bold** <b> @you ::error::x")
+    '&#42;&#42;bold&#42;&#42; &#60;b&#62; &#64;you &#58;&#58;error&#58;&#58;x'
+    """
+    return _ACTIVE.sub(lambda found: f"&#{ord(found.group())};", shortened(printable(text), length))
+
+
+def _code(test_id: str) -> str:
+    name = shortened(printable(test_id), _LENGTH)
+    return f"`{name}`" if _ORDINARY.fullmatch(name) and name.strip() == name else escaped(name)
+
+
+def _badness(test: TestRow) -> tuple[int, float, str]:
+    return STATUSES.index(status_of(test)), min(map(margin, test["records"]), default=0.0), test["id"]
+
+
+def _metric_table(records: Sequence[Record]) -> list[str]:
+    rows = sorted(tallies(records), key=lambda t: (-t.failing, -t.unscored, t.metric))
+    if not rows:
+        return []
+    lines = ["| metric | n | mean | min | failing | unscored |", "|---|--:|--:|--:|--:|--:|"]
+    for tally in rows[:_METRICS]:
+        scores = ("-" if score is None else f"{score:.3f}" for score in (tally.mean, tally.lowest))
+        cells = (escaped(tally.metric), str(tally.n), *scores, str(tally.failing), str(tally.unscored))
+        lines.append(f"| {' | '.join(cells)} |")
+    if len(rows) > _METRICS:
+        lines.append(f"| and {len(rows) - _METRICS} more | | | | | |")
+    return lines
+
+
+def _list(title: str, lines: Sequence[str], limit: int) -> list[str]:
+    if not lines:
+        return []
+    more = [f"- and {len(lines) - limit} more"] if len(lines) > limit else []
+    return [f"### {title}", "", *(f"- {line}" for line in lines[:limit]), *more]
+
+
+def _gates(tests: Sequence[TestRow]) -> Iterator[str]:
+    order = ("failed", "inconclusive", "skipped", "passed")
+    found = [(test["gate"], test["id"]) for test in tests if test["gate"] is not None]
+    for gate, name in sorted(found, key=lambda pair: order.index(pair[0]["outcome"])):
+        yield f"{escaped(gate_line(gate))} {_code(name)}"
+
+
+def _wrong(tests: Sequence[TestRow]) -> Iterator[str]:
+    """Yield the tests that went wrong, with what is worst about each; gates have told it already."""
+    for test in tests:
+        status = status_of(test)
+        if status in ("failed", "error", "unscored") and test["gate"] is None:
+            place = test["file"] if test["line"] is None else f"{test['file']}:{test['line']}"
+            yield f"{_code(test['id'])} ({_code(place)}): {escaped(_why(test))}"
+
+
+def _why(test: TestRow) -> str:
+    bad = [record for record in test["records"] if record["outcome"] in ("failed", "unscored")]
+    if bad:
+        return _shortfall(min(bad, key=margin))
+    lines = [line for line in (test["message"] or "").splitlines() if line.strip()]
+    return next((line[1:] for line in lines if re.match(r"E\s", line)), lines[0] if lines else test["outcome"])
+
+
+def _shortfall(record: Record) -> str:
+    threshold, score = record["threshold"], record["score"]
+    reason = f": {record['reason']}" if record["reason"] else ""
+    if score is None or threshold is None:
+        return f"{record['metric']} unscored{reason}"
+    needed = threshold_text(threshold)
+    return f"{record['metric']} {score_text(score, threshold['bound'])}, needed {needed}{reason}"
+
+
+def _changes(comparison: Comparison) -> list[str]:
+    lines = [line.strip() for line in change_lines(comparison, shown=_CHANGES)]
+    strangers = [line for line in lines if line.startswith("not compared")]
+    first, *rest = [line for line in lines if line not in strangers]
+    if len(strangers) > _STRANGERS:
+        strangers[_STRANGERS:] = [f"and {len(strangers) - _STRANGERS} more that were not compared"]
+    told = escaped(first.partition(": ")[2])
+    return ["### Against the baseline", "", told, "", *(f"- {escaped(line)}" for line in (*rest, *strangers))]
+
+
+def _ending(document: Document) -> Iterator[str]:
+    records = [record for test in document["tests"] for record in test["records"]]
+    told = [usage_text(total_usage(records))]
+    judges = judges_of(records)
+    if judges:
+        told.append(f"judged by {', '.join(judges)}")
+    told += flaky_lines(document["tests"])
+    for line in [*filter(None, told), *document["run"]["notes"][:_NOTES]]:
+        yield f"{escaped(line)}  "

@@ -1,0 +1,147 @@
+"""A run in plain lines: what the terminal, the Markdown summary and the comparison of two runs have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from math import fsum
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragmetrics.metrics.ragas_score import NAME
+from pytest_ragmetrics.report.records import flips
+from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.text.printable import printable, shortened
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.report.comparison import Change, Comparison
+    from pytest_ragmetrics.report.records import GateRow, Record, TestRow
+
+#: How much of a name that somebody else chose is shown.
+_NAME_LENGTH = 200
+_NAMED = 3
+_DECIMALS = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tally:
+    """A metric over a whole run; ``mean`` and ``lowest`` are ``None`` where nothing was scored."""
+
+    metric: str
+    n: int
+    mean: float | None
+    lowest: float | None
+    failing: int
+    unscored: int
+
+
+def tallies(records: Iterable[Record]) -> list[Tally]:
+    """Return every metric over the records, by name."""
+    by_name: dict[str, list[Record]] = {}
+    for record in records:
+        by_name.setdefault(record["metric"], []).append(record)
+    return [_tally(name, by_name[name]) for name in sorted(by_name)]
+
+
+def _tally(name: str, records: Sequence[Record]) -> Tally:
+    scores = [record["score"] for record in records if record["score"] is not None]
+    return Tally(
+        metric=name,
+        n=len(records),
+        mean=fsum(scores) / len(scores) if scores else None,
+        lowest=min(scores, default=None),
+        failing=sum(record["outcome"] == "failed" for record in records),
+        unscored=sum(record["outcome"] == "unscored" for record in records),
+    )
+
+
+def named(text: str) -> str:
+    """Return a name that somebody else chose, on one line and not too long."""
+    return shortened(printable(text), _NAME_LENGTH)
+
+
+def margin(record: Record) -> float:
+    """Return how far a score is on the good side of its threshold, negative where it fell short."""
+    threshold, score = record["threshold"], record["score"]
+    if threshold is None or score is None:
+        return math.inf
+    above = score - threshold["bound"]
+    if threshold["operator"] == "==":
+        return -abs(above)
+    return above if threshold["operator"] in (">", ">=") else -above
+
+
+def gate_line(gate: GateRow) -> str:
+    """Return what a threshold over a whole set found."""
+    lower = gate["better"] == "lower"
+    what = f"mean {named(gate['metric'])}"
+    if gate["statistic"] == "rate" and gate["min_score"] is not None:
+        what = f"share of {named(gate['metric'])} {'<=' if lower else '>='} {gate['min_score']:g}"
+    sign = "<=" if lower and gate["statistic"] == "mean" else ">="
+    value = "nothing scored" if gate["value"] is None else f"{gate['value']:.{_DECIMALS}f}"
+    sides = [f"n {gate['n']}", *([f"{gate['unscored']} unscored"] if gate["unscored"] else [])]
+    if gate["confidence"] is not None and gate["low"] is not None and gate["high"] is not None:
+        ends = f"{gate['low']:.{_DECIMALS}f} to {gate['high']:.{_DECIMALS}f}"
+        sides.append(f"{gate['confidence']:.0%} interval {ends}")
+    return f"{what} {value}, needed {sign} {gate['bound']:g}: {gate['outcome']} ({', '.join(sides)})"
+
+
+def change_lines(comparison: Comparison, *, shown: int = _NAMED) -> list[str]:
+    """Return what changed since the baseline: how many scores of each kind, and the worst ``shown`` of them by name."""
+    counts = comparison.counts
+    told = [
+        f"{counts[kind]} {'the same' if kind == 'same' else 'no longer scored' if kind == 'unscored' else kind}"
+        for kind in ("better", "worse", "same", "unscored", "scored again", "new", "gone")
+        if counts[kind] or kind in ("better", "worse")
+    ]
+    lines = [f"against the baseline: {', '.join(told)}"]
+    bad = comparison.of("unscored", "worse")
+    lines += [f"  {change_line(change)}" for change in bad[:shown]]
+    if len(bad) > shown:
+        lines.append(f"  ... and {len(bad) - shown} more")
+    return lines + [
+        f"  not compared: {pair.pairs} of {named(pair.metric)}, by {named(pair.judge or 'no judge')}, "
+        f"in the baseline by {named(pair.baseline_judge or 'no judge')}"
+        for pair in comparison.incomparable
+    ]
+
+
+def change_line(change: Change) -> str:
+    """Return what one score was and is."""
+    before, after = ("unscored" if s is None else f"{s:.{_DECIMALS}f}" for s in (change.before, change.after))
+    scores = {"new": after, "gone": before}.get(change.kind, f"{before} -> {after}")
+    if change.change is not None:
+        lower = change.better == "lower"
+        gain = -change.change if lower else change.change
+        scores += f" ({gain:+.{_DECIMALS}f}{', lower is better' if lower else ''})"
+    return f"{change.kind}: {named(change.id)}: {named(change.metric)} {scores}"
+
+
+def metric_change_lines(comparison: Comparison) -> list[str]:
+    """Return the means of every metric over what both documents scored."""
+    return [
+        f"{named(metric.metric)}: mean {metric.before:.3f} -> {metric.after:.3f} over {metric.pairs}"
+        for metric in comparison.metrics
+        if metric.before is not None and metric.after is not None
+    ]
+
+
+def flaky_lines(tests: Iterable[TestRow]) -> list[str]:
+    """Return which tests are decided by which votes happened to be cast."""
+    found = [t["id"] for t in tests if any(flips(r["samples"], r["threshold"]) for r in t["records"])]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    counted = f"{len(found)} {'test' if len(found) == 1 else 'tests'} whose votes disagree"
+    return [f"flaky: {counted}: {', '.join(map(named, found[:_NAMED]))}{more}"] if found else []
+
+
+def total_usage(records: Iterable[Record]) -> Usage:
+    """Return what all scorings cost together; one unknown price makes it unknown."""
+    names = [field.name for field in fields(Usage)]
+    # The parts of a harmonic mean have records of their own.
+    rows: list[Any] = [record["usage"] for record in records if record["metric"] != NAME]
+    return sum((Usage(**{name: row[name] for name in names}) for row in rows), Usage())
+
+
+def judges_of(records: Iterable[Record]) -> list[str]:
+    """Return who judged, by name, which matters most where it was a heuristic."""
+    return sorted({named(name) for record in records if record["judge"] for name in record["judge"].split(", ")})

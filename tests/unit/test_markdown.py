@@ -1,0 +1,177 @@
+"""The summary in Markdown: short, the worst first, harmless."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.report.files import STEP_SUMMARY_LIMIT
+from pytest_ragmetrics.report.markdown import escaped, render_markdown
+from pytest_ragmetrics.report.records import Document, GateRow
+from pytest_ragmetrics.report.records import TestRow as Row
+from pytest_ragmetrics.report.telling import gate_line
+from tests.documents import crowd, document, giant, hostile, record, row, usage
+from tests.showcase import showcase
+
+GATE = GateRow(
+    metric="faithfulness",
+    statistic="mean",
+    value=0.83,
+    bound=0.85,
+    min_score=None,
+    better="higher",
+    confidence=None,
+    low=None,
+    high=None,
+    n=40,
+    unscored=2,
+    total=42,
+    outcome="failed",
+)
+
+
+def gated(gate: GateRow, name: str = "test_gate") -> Row:
+    """Return a test over a whole set."""
+    return {**row(name, outcome="failed" if gate["outcome"] == "failed" else "passed"), "gate": gate}
+
+
+def failing(name: str, score: float | None, reason: str | None = None) -> Row:
+    """Return a test that fell short, or could not be scored."""
+    outcome = "unscored" if score is None else "failed"
+    scored = record("faithfulness", score, outcome=outcome, reason=reason, judge="openai:one", usage=usage())  # type: ignore[arg-type]
+    return row(name, scored, outcome="failed")
+
+
+def test_it_starts_with_how_the_run_came_out() -> None:
+    """The headline counts, the table has each metric, and what failed is told with its place and why, worst first."""
+    lines = render_markdown(
+        document(
+            failing("test_near", 0.88),
+            failing("test_far", 0.2, "1 of 5 claims supported"),
+            failing("test_none", None, "faithfulness: the provider failed"),
+            row("test_fine", record("faithfulness", 1.0)),
+        )
+    ).splitlines()
+    assert lines[0] == "## RAG metrics: 2 of 4 tests fell short, 1 could not be scored"
+    assert "| faithfulness | 4 | 0.693 | 0.200 | 2 | 1 |" in lines
+    place = "(`tests/test_assistant.py:12`)"
+    assert [line for line in lines if line.startswith("- ")] == [
+        f"- `tests/test_assistant.py::test_far` {place}: faithfulness 0.20, needed ≥ 0.90: 1 of 5 claims supported",
+        f"- `tests/test_assistant.py::test_near` {place}: faithfulness 0.88, needed ≥ 0.90",
+        f"- `tests/test_assistant.py::test_none` {place}: faithfulness unscored: faithfulness: the provider failed",
+    ]
+    assert "6 calls, 4,926 tokens, &#36;0.0093  " in lines
+    assert "judged by openai&#58;one  " in lines
+
+
+def test_a_failure_without_a_score_is_told_in_its_own_words() -> None:
+    """Where no score is to blame, the first line of pytest's error stands."""
+    message = "def test():\n>   boom()\nE   RuntimeError: the bot is down\nE   more"
+    text = render_markdown(document(row("test_broken", outcome="error", message=message)))
+    assert (
+        "`tests/test_assistant.py::test_broken` (`tests/test_assistant.py:12`): RuntimeError: the bot is down\n" in text
+    )
+
+
+def test_gates_stand_before_the_tests() -> None:
+    """Each threshold over a set is a line, those that failed first, and is not told again among the tests."""
+    fine: GateRow = {**GATE, "outcome": "passed", "value": 0.9, "unscored": 0}
+    text = render_markdown(document(gated(fine, "test_fine"), gated(GATE), row("test_a", record())))
+    found = [line for line in text.splitlines() if line.startswith("- ")]
+    needed = "needed &#62;= 0.85"
+    assert found == [
+        f"- mean faithfulness 0.830, {needed}: failed (n 40, 2 unscored) `tests/test_assistant.py::test_gate`",
+        f"- mean faithfulness 0.900, {needed}: passed (n 40) `tests/test_assistant.py::test_fine`",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "mean faithfulness 0.830, needed >= 0.85: failed (n 40, 2 unscored)"),
+        ({"better": "lower"}, "mean faithfulness 0.830, needed <= 0.85: failed (n 40, 2 unscored)"),
+        (
+            {"statistic": "rate", "min_score": 0.8, "unscored": 0},
+            "share of faithfulness >= 0.8 0.830, needed >= 0.85: failed (n 40)",
+        ),
+        (
+            {"statistic": "rate", "min_score": 0.2, "better": "lower", "unscored": 0},
+            "share of faithfulness <= 0.2 0.830, needed >= 0.85: failed (n 40)",
+        ),
+        (
+            {"confidence": 0.95, "low": 0.8, "high": 0.9, "outcome": "inconclusive", "unscored": 0},
+            "mean faithfulness 0.830, needed >= 0.85: inconclusive (n 40, 95% interval 0.800 to 0.900)",
+        ),
+        (
+            {"value": None, "outcome": "skipped", "n": 0, "unscored": 0},
+            "mean faithfulness nothing scored, needed >= 0.85: skipped (n 0)",
+        ),
+    ],
+)
+def test_a_gate_is_told_in_one_line(changes: GateRow, said: str) -> None:
+    """What was found, what was needed, how it came out, and over how many."""
+    assert gate_line({**GATE, **changes}) == said
+
+
+def test_what_changed_since_the_baseline_stands_in_it() -> None:
+    """With a baseline there is a section on it; scores of other judges are named as not compared."""
+    old = document(failing("test_a", 0.9), row("test_b", record("relevancy", 0.5, judge="openai:two")))
+    new = document(failing("test_a", 0.2), row("test_b", record("relevancy", 0.5, judge="openai:one")))
+    text = render_markdown(new, baseline=old)
+    assert "### Against the baseline\n\n0 better, 1 worse\n" in text
+    assert "- worse: tests/test_assistant.py&#58;&#58;test_a: faithfulness 0.900 -&#62; 0.200" in text
+    assert "- not compared: 1 of relevancy, by openai&#58;one, in the baseline by openai&#58;two" in text
+    assert "baseline" not in render_markdown(new)
+
+
+@pytest.mark.parametrize("size", [0, 1, 30, 2000])
+def test_it_is_short_whatever_the_size(size: int) -> None:
+    """However many tests, metrics and gates there are, it stays within about 60 lines."""
+    base = crowd(size, contexts=1, length=100)
+    metrics = [row(f"test_m{n}", record(f"metric_{n}", 0.5, outcome="failed"), outcome="failed") for n in range(size)]
+    gates = [gated(GATE, f"test_g{n}") for n in range(size)]
+    whole = document(*base["tests"], *metrics, *gates)
+    whole["run"]["notes"] = [f"note {n}" for n in range(size)]
+    old = document(*(failing(f"test_m{n}", 0.9) for n in range(size)))
+    for test in old["tests"]:
+        test["records"][0]["metric"] = test["id"].replace("tests/test_assistant.py::test_m", "metric_")
+    text = render_markdown(whole, baseline=old)
+    assert len(text.splitlines()) <= 60
+    assert len(text) < 30_000
+
+
+@pytest.mark.parametrize("make", [hostile, giant, showcase])
+def test_foreign_text_does_nothing(make: object) -> None:
+    """No HTML, no link, no image, no workflow command, no control character, and no line starts with foreign text."""
+    whole: Document = make()  # type: ignore[operator]
+    whole["run"]["notes"] = ["::error::pwned", "##[error]pwned", "\x1b[31m \u202e"]
+    text = render_markdown(whole, baseline=whole)
+    assert len(text.encode()) < STEP_SUMMARY_LIMIT / 10
+    outside = re.sub(r"`[^`\n]*`", "", text)
+    assert not re.search(r"[<\[\]*@\\$~]|://|www\.|javascript:\S", outside)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
+    assert "##[" not in text
+    assert not any(line.lstrip().startswith("::") for line in text.splitlines())
+    starts = ("## RAG", "### ", "- ", "| ", "|---")
+    assert all(line.startswith(starts) or line.endswith("  ") for line in text.splitlines() if line and line[0] != "0")
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.text(max_size=60))
+def test_escaped_text_is_inert(text: str) -> None:
+    """Of any text nothing remains that Markdown, HTML or GitHub would read as more than text, and it is one line."""
+    found = escaped(text)
+    assert "\n" not in found
+    assert not re.search(r"[<>\[\]*`|~\\@$]|:\S|(?:^|\s)_|_(?:\s|$)", found)
+    assert re.fullmatch(r"(?:[^#&]|&#[0-9]+;)*", found)
+
+
+def test_a_plain_text_stays_readable() -> None:
+    """Ordinary words in any language are not escaped."""
+    assert (
+        escaped("Die Kühlung läuft, 2,5 h: snake_case (laut Handbuch)!")
+        == "Die Kühlung läuft, 2,5 h: snake_case (laut Handbuch)!"
+    )

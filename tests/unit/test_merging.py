@@ -1,0 +1,144 @@
+"""Several runs as one."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.report.merging import merge_documents
+from pytest_ragmetrics.report.recording import position
+from pytest_ragmetrics.report.records import Document, RunRow
+from tests.documents import crowd, document, record, row
+from tests.showcase import showcase
+
+
+def run(*tests: Any, started: str = "2026-03-02T16:41:07Z", **changes: Any) -> Document:
+    """Return a run with some of its facts changed."""
+    made = document(*tests)
+    facts: dict[str, Any] = {**made["run"], "started": started, **changes}
+    made["run"] = RunRow(**facts)  # type: ignore[typeddict-item]
+    return made
+
+
+def shards(whole: Document, number: int, chance: random.Random) -> list[Document]:
+    """Return a run dealt out to several, each with its tests in an order of its own."""
+    dealt: list[list[Any]] = [[] for _ in range(number)]
+    for test in whole["tests"]:
+        chance.choice(dealt).append(test)
+    return [run(*chance.sample(some, len(some))) for some in dealt]
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 5), st.integers())
+def test_shards_make_the_document_of_the_whole_run(number: int, seed: int) -> None:
+    """However tests are dealt out and in whatever order they come, the merged rows are those of the one run."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    whole = crowd(20, contexts=1, length=80)
+    whole["tests"].sort(key=position)
+    parts = shards(whole, number, chance)
+    merged = merge_documents(parts)
+    assert sorted(merged["tests"], key=position) == whole["tests"]
+    if number > 1:
+        assert merged["tests"] == whole["tests"]
+        assert merge_documents(parts[::-1]) == merged
+
+
+def test_one_run_is_itself() -> None:
+    """A single document is not changed."""
+    assert merge_documents([showcase()]) == showcase()
+
+
+def test_nothing_cannot_be_merged() -> None:
+    """Without any document there is an error."""
+    with pytest.raises(ValueError, match="there is nothing to merge"):
+        merge_documents([])
+
+
+def test_nothing_given_is_changed() -> None:
+    """The documents that are merged stay as they are."""
+    parts = [run(row("test_b")), run(row("test_a"), started="2026-03-01T00:00:00Z")]
+    before = copy.deepcopy(parts)
+    merge_documents(parts)
+    assert parts == before
+
+
+def test_of_a_test_in_two_files_the_later_run_counts() -> None:
+    """A second run of what failed replaces the first, whatever order the files are given in, and the notes say so."""
+    first = run(
+        row("test_a", record(score=0.1, outcome="failed"), outcome="failed"),
+        row("test_b", record(score=1.0)),
+        started="2026-03-02T10:00:00Z",
+    )
+    again = run(row("test_a", record(score=0.95)), row("test_b", record(score=1.0)), started="2026-03-02T11:00:00Z")
+    told = (
+        "2 tests were run more than once, and the run that started last counts; 1 of them came out differently before"
+    )
+    for parts in ([first, again], [again, first]):
+        merged = merge_documents(parts)
+        assert [test["outcome"] for test in merged["tests"]] == ["passed", "passed"]
+        assert merged["run"]["notes"] == [
+            "merged from 2 runs",
+            told,
+        ]
+
+
+def test_the_run_is_that_of_all_together() -> None:
+    """It starts with the first, takes as long as all, and says in what the runs differ; notes are kept once."""
+    asked = {"judge": "openai:one", "votes": 1}
+    one = run(exit_status=0, duration=2.5, python="3.12.1", settings=asked, notes=["cassette.jsonl: unchanged"])
+    other = run(
+        exit_status=0,
+        duration=1.0,
+        python="3.11.9",
+        ragmetrics="0.2.0",
+        settings={**asked, "judge": "openai:two", "new": True},
+        notes=["cassette.jsonl: unchanged", "budget spent"],
+        started="2026-03-01T00:00:00Z",
+    )
+    assert merge_documents([one, other])["run"] == {
+        "started": "2026-03-01T00:00:00Z",
+        "duration": 3.5,
+        "exit_status": 0,
+        "python": "3.11.9, 3.12.1",
+        "pytest": "9.2.0",
+        "ragmetrics": "0.1.0, 0.2.0",
+        "settings": {"judge": "openai:one, openai:two", "votes": 1, "new": "None, True"},
+        "notes": [
+            "merged from 2 runs",
+            "cassette.jsonl: unchanged",
+            "budget spent",
+            "the runs differ in their version of pytest-ragmetrics: 0.1.0, 0.2.0",
+            "the runs differ in their judge: openai:one, openai:two",
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("statuses", "together"),
+    [([0, 0], 0), ([0, 1], 1), ([5, 0], 0), ([5, 5], 5), ([1, 2], 2), ([2, 4], 4), ([4, 3], 3), ([3, 77], 77)],
+)
+def test_the_worst_exit_status_is_that_of_the_whole(statuses: list[int], together: int) -> None:
+    """A failure outweighs a success, an interruption a failure; a shard without tests takes nothing away."""
+    for order in (statuses, statuses[::-1]):
+        assert merge_documents([run(exit_status=status) for status in order])["run"]["exit_status"] == together
+
+
+def test_a_metric_by_several_judges_is_named() -> None:
+    """Scores of one metric by different judges stand side by side, and the notes say so."""
+    parts = [run(row(f"test_{name}", record("faithfulness", judge=name))) for name in ("one", "two")]
+    notes = merge_documents(parts)["run"]["notes"]
+    assert notes[1:] == ["faithfulness was scored by different judges: one, two"]
+
+
+def test_ids_are_ordered_as_people_count() -> None:
+    """Numbers inside ids are compared by value; ids that differ in leading zeros alone have an order all the same."""
+    names = ["test_a[7]", "test_a[07]", "test_a[10]", "test_a[9]", "test_a[" + "9" * 5000 + "]"]
+    parts = [run(row(name)) for name in names]
+    merged = [test["id"].partition("::")[2] for test in merge_documents(parts)["tests"]]
+    assert merged == [names[1], names[0], names[3], names[2], names[4]]
+    assert merge_documents(parts[::-1])["tests"] == merge_documents(parts)["tests"]

@@ -1,0 +1,178 @@
+"""The published schema, the types and the reader of documents agree."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.report.documents import DocumentError, read_document, render_json, schema_text
+from pytest_ragmetrics.report.records import Document
+from tests.document_schema import document_schema
+from tests.documents import crowd, document, hostile, record, row
+from tests.growth import is_linear
+from tests.showcase import showcase
+
+Break = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return the name of a file."""
+    return tmp_path / "run.json"
+
+
+def first_record(data: dict[str, Any]) -> Any:
+    """Return the first record of a document."""
+    return data["tests"][0]["records"][0]
+
+
+def test_the_schema_is_that_of_the_types() -> None:
+    """The file in the package is what the types of the records say; python -m tests.document_schema writes it."""
+    assert json.loads(schema_text()) == document_schema()
+
+
+def test_the_schema_is_one() -> None:
+    """It is a valid JSON schema of draft 2020-12."""
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
+
+
+@pytest.mark.parametrize("make", [showcase, hostile, document, lambda: crowd(3)])
+def test_documents_fit_the_schema_and_come_back(make: Callable[[], Document], file: Path) -> None:
+    """What is written fits the schema, is ASCII, holds one test a line, and is read as it was."""
+    whole = make()
+    text = render_json(whole)
+    jsonschema.validate(json.loads(text), json.loads(schema_text()))
+    assert text.isascii()
+    assert len(text.splitlines()) == (len(whole["tests"]) + 4 if whole["tests"] else 3)
+    file.write_text(text, encoding="utf-8")
+    assert read_document(file) == whole
+
+
+def test_a_field_that_is_not_known_is_kept(file: Path) -> None:
+    """A later release may add fields: they are read over, and not lost."""
+    data: dict[str, Any] = copy.deepcopy(dict(showcase()))
+    first_record(data)["mood"] = "good"
+    data["tests"][0]["later"] = [1]
+    file.write_text(json.dumps(data), encoding="utf-8")
+    assert read_document(file) == data
+
+
+BREAKS: list[tuple[Break, str]] = [
+    (lambda d: d.pop("tests"), "the document lacks tests"),
+    (lambda d: d.update(version=2), "it is of version 2, and this release reads version 1: write it anew"),
+    (lambda d: d.update(version="1"), "not the result of a run: it has no version"),
+    (lambda d: d.update(version=True), "not the result of a run: it has no version"),
+    (lambda d: d.update(tests={}), "tests must be array, not {}"),
+    (lambda d: d["run"].pop("settings"), "run lacks settings"),
+    (lambda d: d["run"]["settings"].update(judge=["a"]), r'run.settings.judge must be string or .*, not \["a"\]'),
+    (lambda d: first_record(d).pop("metric"), r"tests\[0\].records\[0\] lacks metric"),
+    (lambda d: first_record(d).update(score="high"), r"records\[0\].score must be number or null, not \"high\""),
+    (lambda d: first_record(d).update(score=True), r"records\[0\].score must be number or null, not true"),
+    (lambda d: first_record(d).update(outcome="fine"), r"outcome must be one of passed, failed, unscored, measured"),
+    (lambda d: first_record(d)["usage"].update(calls=1.5), r"usage.calls must be integer, not 1.5"),
+    (lambda d: d["tests"][0].update(gate=[]), r"tests\[0\].gate must be object, not \[\]"),
+    (lambda d: first_record(d).update(threshold={"operator": ">"}), r"threshold lacks bound"),
+    (lambda d: first_record(d).update(score=10**400), r"score must be number or null, not 1000+\.\.\."),
+]
+
+
+@pytest.mark.parametrize(("break_it", "said"), BREAKS)
+def test_a_broken_document_is_refused_with_the_place(file: Path, break_it: Break, said: str) -> None:
+    """What is missing or of a wrong kind is named with the file and the place in it, and the schema sees it as well."""
+    data: dict[str, Any] = json.loads(render_json(showcase()))
+    break_it(data)
+    file.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(DocumentError, match=f"^{file}: .*{said}"):
+        read_document(file)
+    if "1000" not in said:  # for a schema an integer may be of any size, for a float it may not
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(data, json.loads(schema_text()))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "not JSON: Expecting value: line 1 column 1"),
+        (b"{", "not JSON: "),
+        (b"\xff\xfe", "not JSON: .*decode"),
+        (b"[]", "not the result of a run"),
+        (b"null", "not the result of a run"),
+        (b'{"version": 1, "run": NaN}', "not JSON: NaN is no JSON number"),
+        (b"[" * 100_000, "not JSON: "),
+        (b"<<<<<<< ours\n{}", "not JSON: "),
+    ],
+)
+def test_what_is_no_document_is_refused(file: Path, content: bytes, said: str) -> None:
+    """Whatever stands in a file, the error names the file and what to give instead."""
+    file.write_bytes(content)
+    with pytest.raises(DocumentError, match=f"^{file}: {said}.*give a file that --rag-json wrote"):
+        read_document(file)
+
+
+def test_a_file_that_is_not_there_is_named(file: Path) -> None:
+    """Neither a missing file nor a folder is a document."""
+    with pytest.raises(DocumentError, match=f"^{file}: No such file or directory"):
+        read_document(file)
+    with pytest.raises(DocumentError, match="Is a directory"):
+        read_document(file.parent)
+
+
+def test_infinity_is_no_score(file: Path) -> None:
+    """A number too large for a float is refused although it looks like a number."""
+    text = render_json(document(row("test_a", record("m", 0.5)))).replace('"score": 0.5', '"score": 1e999')
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(DocumentError, match=r"records\[0\].score must be number or null, not Infinity"):
+        read_document(file)
+
+
+def test_a_byte_order_mark_does_no_harm(file: Path) -> None:
+    """A file that an editor of Windows saved is read."""
+    file.write_bytes(b"\xef\xbb\xbf" + render_json(document()).encode())
+    assert read_document(file) == document()
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=5), st.lists, max_leaves=4))
+def test_no_value_in_any_place_is_worse_than_an_error(value: object) -> None:
+    """A wrong value anywhere is a DocumentError or no error, as the schema says."""
+    schema = jsonschema.Draft202012Validator(json.loads(schema_text()))
+    for key in ("metric", "threshold", "usage", "verdicts", "sample"):
+        data: dict[str, Any] = json.loads(render_json(document(row("test_a", record()))))
+        first_record(data)[key] = value
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "run.json"
+            file.write_text(json.dumps(data), encoding="utf-8")
+            fits = schema.is_valid(data)
+            try:
+                read_document(file)
+            except DocumentError:
+                assert not fits or _has_no_number(value)
+            else:
+                assert fits
+
+
+def _has_no_number(value: object) -> bool:
+    """Tell whether a value holds what JSON has no word for, wherever in it."""
+    if isinstance(value, list):
+        return any(map(_has_no_number, value))
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def test_writing_and_reading_grow_with_the_size(file: Path) -> None:
+    """Ten thousand tests take a hundred times what a hundred take."""
+
+    def work(size: int) -> None:
+        file.write_text(render_json(crowd(size, contexts=1, length=100)), encoding="utf-8")
+        read_document(file)
+
+    assert is_linear(work, short=200, long=2000)

@@ -1,0 +1,185 @@
+"""The `ragmetrics report` command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.report.documents import read_document, render_json, schema_text
+from pytest_ragmetrics.report.html import render_html
+from pytest_ragmetrics.report.markdown import render_markdown
+from pytest_ragmetrics.report.merging import merge_documents
+from pytest_ragmetrics.report.records import Document
+from tests.documents import document, record, row
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call the command in a fresh folder; return its status and what it wrote."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_command(*args: str) -> tuple[int, str, str]:
+        status = main(["report", *args])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run_command
+
+
+def keep(folder: Path, name: str, **scores: float | None) -> Document:
+    """Write the document of tests by name with their scores, and return it."""
+    made = document(*(row(test, scored(score)) for test, score in scores.items()), exit_status=0)
+    (folder / name).write_text(render_json(made), encoding="utf-8")
+    return made
+
+
+def scored(score: float | None, judge: str = "openai:one") -> Any:
+    """Return a record."""
+    return record("faithfulness", score, outcome="unscored" if score is None else "passed", judge=judge)
+
+
+def test_a_page_is_made_of_a_run(call: Call, tmp_path: Path) -> None:
+    """The page is the one the run would have written, in rag-report.html unless said otherwise."""
+    made = keep(tmp_path, "a.json", test_a=0.95)
+    assert call("html", "a.json") == (0, "rag-report.html: written, 1 test\n", "")
+    assert (tmp_path / "rag-report.html").read_text("utf-8") == render_html(made)
+    assert call("html", "a.json", "-o", "deep/page.html")[0] == 0
+    assert (tmp_path / "deep/page.html").read_text("utf-8") == render_html(made)
+
+
+def test_a_page_shows_the_changes_since_a_baseline(call: Call, tmp_path: Path) -> None:
+    """With --baseline the page and the summary are those of a run with --rag-baseline."""
+    old, new = keep(tmp_path, "old.json", test_a=0.95), keep(tmp_path, "new.json", test_a=0.91)
+    call("html", "new.json", "--baseline", "old.json", "-o", "page.html")
+    assert (tmp_path / "page.html").read_text("utf-8") == render_html(new, baseline=old)
+    assert call("markdown", "new.json", "--baseline=old.json")[1] == render_markdown(new, baseline=old)
+    assert "0 better, 1 worse" in render_markdown(new, baseline=old)
+
+
+def test_a_summary_is_printed_or_written(call: Call, tmp_path: Path) -> None:
+    """Markdown goes to standard output, or whole into a file."""
+    made = keep(tmp_path, "a.json", test_a=0.95)
+    assert call("markdown", "a.json") == (0, render_markdown(made), "")
+    assert call("markdown", "a.json", "-o", "a.md") == (0, "a.md: written, 1 test\n", "")
+    assert (tmp_path / "a.md").read_text("utf-8") == render_markdown(made)
+
+
+def test_runs_are_merged_into_all_kinds_of_files(call: Call, tmp_path: Path) -> None:
+    """Shards become one document, one page and one summary."""
+    parts = [keep(tmp_path, "a.json", test_a=0.95), keep(tmp_path, "b.json", test_b=0.5)]
+    status, out, err = call("merge", "a.json", "b.json", "-o", "all.json", "--html", "all.html", "--markdown", "all.md")
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [f"all.{kind}: written, 2 tests" for kind in ("json", "html", "md")]
+    merged = merge_documents(parts)
+    assert read_document(tmp_path / "all.json") == merged
+    assert (tmp_path / "all.html").read_text("utf-8") == render_html(merged)
+    assert (tmp_path / "all.md").read_text("utf-8") == render_markdown(merged)
+    assert call("merge", "a.json", "b.json") == (0, render_json(merged), "")
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [([], 0), (["--fail-on-worse"], 1), (["--fail-on-worse", "--margin=0.6"], 1)],
+)
+def test_a_comparison_says_what_changed(call: Call, tmp_path: Path, options: list[str], status: int) -> None:
+    """All changes are told, the worst first; only with --fail-on-worse is it an error that something became worse."""
+    keep(tmp_path, "old.json", test_a=0.9, test_b=0.2, test_c=0.7, test_lost=0.5, test_gone=0.1)
+    keep(tmp_path, "new.json", test_a=0.4, test_b=0.3, test_c=0.7, test_lost=None, test_new=0.6)
+    found, out, err = call("diff", "old.json", "new.json", *options)
+    assert (found, err) == (status, "")
+    place = "tests/test_assistant.py::test"
+    assert out.splitlines() == [
+        "against the baseline: 1 better, 1 worse, 1 the same, 1 no longer scored, 1 new, 1 gone",
+        f"  unscored: {place}_lost: faithfulness 0.500 -> unscored",
+        f"  worse: {place}_a: faithfulness 0.900 -> 0.400 (-0.500)",
+        f"  better: {place}_b: faithfulness 0.200 -> 0.300 (+0.100)",
+        f"  new: {place}_new: faithfulness 0.600",
+        f"  gone: {place}_gone: faithfulness 0.100",
+        "faithfulness: mean 0.600 -> 0.467 over 3",
+    ]
+
+
+def test_a_margin_lets_small_losses_pass(call: Call, tmp_path: Path) -> None:
+    """A score that became worse by no more than the margin does not fail the comparison."""
+    keep(tmp_path, "old.json", test_a=0.9)
+    keep(tmp_path, "new.json", test_a=0.875)
+    assert call("diff", "old.json", "new.json", "--fail-on-worse", "--margin=0.05")[0] == 0
+    assert call("diff", "old.json", "new.json", "--fail-on-worse", "--margin=0.01")[0] == 1
+
+
+def test_runs_that_cannot_be_compared_do_not_pass(call: Call, tmp_path: Path) -> None:
+    """Where every judge changed there is nothing that did not become worse, and --fail-on-worse says so."""
+    keep(tmp_path, "old.json", test_a=0.9)
+    (tmp_path / "new.json").write_text(render_json(document(row("test_a", scored(0.1, "openai:two")))), "utf-8")
+    status, out, err = call("diff", "old.json", "new.json", "--fail-on-worse")
+    assert (status, out) == (1, "")
+    assert err.splitlines()[0] == "ragmetrics: old.json and new.json have no scores that can be compared"
+    assert "not compared: 1 of faithfulness, by openai:two, in the baseline by openai:one" in err
+    assert call("diff", "old.json", "new.json")[0] == 0
+
+
+def test_the_schema_is_printed(call: Call) -> None:
+    """The printed schema is the one that is shipped, and JSON."""
+    status, out, _ = call("schema")
+    assert (status, out) == (0, schema_text())
+    assert json.loads(out)["$id"] == "urn:pytest-ragmetrics:document:1"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["html", "none.json"], "none.json: No such file or directory"),
+        (["merge", "good.json", "bad.json"], "bad.json: not JSON: "),
+        (["diff", "good.json", "bad.json"], "bad.json: not JSON: "),
+        (["html", "good.json", "--baseline", "bad.json"], "bad.json: not JSON: "),
+        (["html", "good.json", "-o", "bad.json/page.html"], ""),
+    ],
+)
+def test_what_cannot_be_read_or_written_is_named(call: Call, tmp_path: Path, args: list[str], said: str) -> None:
+    """An error names the file, and nothing is written."""
+    keep(tmp_path, "good.json", test_a=0.9)
+    (tmp_path / "bad.json").write_text("{", encoding="utf-8")
+    status, out, err = call(*args)
+    assert (status, out) == (1, "")
+    assert err.startswith(f"ragmetrics: {said}")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["bad.json", "good.json"]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["html"],
+        ["merge"],
+        ["diff", "a.json"],
+        ["html", "a.json", "-o", "page.pdf"],
+        ["merge", "a.json", "--html", "a.json"],
+        ["diff", "a.json", "b.json", "--margin=-1"],
+        ["diff", "a.json", "b.json", "--margin=nan"],
+        ["diff", "a.json", "b.json", "--margin=much"],
+    ],
+)
+def test_wrong_arguments_are_refused(call: Call, args: list[str]) -> None:
+    """Arguments that cannot be meant end with status 2."""
+    with pytest.raises(SystemExit) as caught:
+        call(*args)
+    assert caught.value.code == 2
+
+
+def test_it_is_a_command_of_its_own(tmp_path: Path) -> None:
+    """The installed command works where pytest is not running, and writes text for any terminal."""
+    keep(tmp_path, "a.json", test_a=0.9)
+    command = [sys.executable, "-m", "pytest_ragmetrics.cli", "report", "markdown", "a.json"]
+    ran = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "utf-8"}, capture_output=True, check=True
+    )
+    assert ran.stdout.decode("utf-8").replace("\r\n", "\n").startswith("## RAG metrics: The test passed")

@@ -1,0 +1,169 @@
+"""Two documents held against each other."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.report.comparison import Comparison, Kind, compare_documents
+from pytest_ragmetrics.report.records import Document, Record
+from pytest_ragmetrics.report.telling import change_lines, metric_change_lines
+from tests.documents import document, record, row
+
+
+def scored(score: float | None, metric: str = "faithfulness", *, sample: str | None = None, **more: Any) -> Record:
+    """Return a record; one without a score is unscored."""
+    outcome = "unscored" if score is None else "passed"
+    return record(metric, score, outcome=outcome, sample={"id": sample} if sample else {}, **more)  # type: ignore[arg-type]
+
+
+def run(**tests: Record | list[Record]) -> Document:
+    """Return a document of tests by name."""
+    rows = [row(name, *(found if isinstance(found, list) else [found])) for name, found in tests.items()]
+    return document(*rows)
+
+
+def kinds(comparison: Comparison) -> dict[str, Kind]:
+    """Return the kinds of change by the name of the test."""
+    return {change.id.partition("::")[2]: change.kind for change in comparison.changes}
+
+
+def test_every_score_is_better_worse_or_the_same() -> None:
+    """Scores are paired by test and metric; the worst change stands first and the best last."""
+    old = run(test_a=scored(0.5), test_b=scored(0.9), test_c=scored(0.7), test_d=scored(0.8))
+    new = run(test_a=scored(0.9), test_b=scored(0.4), test_c=scored(0.7), test_d=scored(0.6))
+    found = compare_documents(new, old)
+    assert kinds(found) == {"test_b": "worse", "test_d": "worse", "test_c": "same", "test_a": "better"}
+    assert [change.id.partition("::")[2] for change in found.changes] == ["test_b", "test_d", "test_c", "test_a"]
+    assert [round(change.change or 0, 6) for change in found.changes] == [-0.5, -0.2, 0.0, 0.4]
+    assert found.counts["worse"] == 2
+    assert [change.id for change in found.of("better")] == ["tests/test_assistant.py::test_a"]
+
+
+def test_where_lower_is_better_less_is_better() -> None:
+    """The sign of a change says whether it is for the better, whichever end of the scale is the good one."""
+    found = compare_documents(run(test_a=scored(0.1, at_most=0.5)), run(test_a=scored(0.4, at_most=0.5)))
+    (change,) = found.changes
+    assert (change.kind, change.better) == ("better", "lower")
+    assert change.change == pytest.approx(0.3)
+    assert found.metrics[0].change == pytest.approx(0.3)
+
+
+def test_what_has_no_counterpart_or_no_score_is_told_apart() -> None:
+    """New, gone, no longer scored and scored again are four things; two without a score are the same."""
+    old = run(test_gone=scored(0.5), test_lost=scored(0.5), test_found=scored(None), test_never=scored(None))
+    new = run(test_new=scored(0.5), test_lost=scored(None), test_found=scored(0.6), test_never=scored(None))
+    found = compare_documents(new, old)
+    assert kinds(found) == {
+        "test_lost": "unscored",
+        "test_never": "same",
+        "test_found": "scored again",
+        "test_new": "new",
+        "test_gone": "gone",
+    }
+    assert [change.change for change in found.changes] == [None] * 5
+    assert found.metrics[0].pairs == 0
+    assert found.metrics[0].before is None
+
+
+def test_scores_of_different_judges_are_never_compared() -> None:
+    """Where the judge changed there is no change of the score, only a line that names both judges."""
+    old = run(test_a=scored(0.9, judge="openai:one"), test_b=scored(0.5, judge="openai:one"), test_c=scored(0.2))
+    new = run(test_a=scored(0.1, judge="openai:two"), test_b=scored(0.6, judge="openai:one"), test_c=scored(0.2))
+    found = compare_documents(new, old)
+    assert kinds(found) == {"test_c": "same", "test_b": "better"}
+    (foreign,) = found.incomparable
+    assert (foreign.metric, foreign.judge, foreign.baseline_judge, foreign.pairs) == (
+        "faithfulness",
+        "openai:two",
+        "openai:one",
+        1,
+    )
+    assert (found.metrics[0].pairs, found.metrics[0].judges) == (2, ("openai:one",))
+    assert "  not compared: 1 of faithfulness, by openai:two, in the baseline by openai:one" in change_lines(found)
+
+
+def test_a_test_that_scores_the_same_often_is_paired_in_order() -> None:
+    """The first score of a metric is held against the first, the second against the second, a third is new."""
+    old = run(test_a=[scored(0.1), scored(0.2)])
+    new = run(test_a=[scored(0.1), scored(0.3), scored(0.4)])
+    found = compare_documents(new, old)
+    assert [(c.number, c.kind) for c in found.changes] == [(0, "same"), (1, "better"), (2, "new")]
+    assert {key[1]: change.kind for key, change in found.by_record().items()} == {0: "same", 1: "better", 2: "new"}
+
+
+def test_samples_are_found_again_by_their_ids() -> None:
+    """A sample that was put in front, a test that was renamed and a file that moved do not mix up the others."""
+    old = run(test_all=[scored(0.1, sample="q1"), scored(0.2, sample="q2")])
+    new = run(test_all=[scored(0.9, sample="q0"), scored(0.1, sample="q1"), scored(0.2, sample="q2")])
+    assert {c.sample: c.kind for c in compare_documents(new, old).changes} == {"q0": "new", "q1": "same", "q2": "same"}
+    renamed = compare_documents(run(test_every=[scored(0.3, sample="q1")]), run(test_all=[scored(0.1, sample="q1")]))
+    assert [(c.kind, c.baseline_id) for c in renamed.changes] == [("better", "tests/test_assistant.py::test_all")]
+    moved = document(row("test_all", scored(0.1, sample="q1"), file="tests/test_moved.py"))
+    assert [c.kind for c in compare_documents(moved, run(test_all=scored(0.1, sample="q1"))).changes] == ["same"]
+
+
+def test_a_moved_test_is_found_before_another_of_the_same_sample() -> None:
+    """When two tests scored a sample and their file moves, each is paired with itself."""
+    old = run(test_one=scored(0.1, sample="q1"), test_two=scored(0.9, sample="q1"))
+    rows = [row(name, scored(s, sample="q1"), file="moved.py") for name, s in (("test_two", 0.9), ("test_one", 0.1))]
+    assert [change.kind for change in compare_documents(document(*rows), old).changes] == ["same", "same"]
+
+
+def test_other_samples_are_other_things() -> None:
+    """Samples of different ids are not compared though the test is the same; an id that is new changes nothing."""
+    found = compare_documents(run(test_a=scored(0.1, sample="q2")), run(test_a=scored(0.9, sample="q1")))
+    assert [change.kind for change in found.changes] == ["new", "gone"]
+    found = compare_documents(run(test_a=scored(0.1, sample="q2")), run(test_a=scored(0.9)))
+    assert [change.kind for change in found.changes] == ["worse"]
+
+
+def test_the_means_are_those_of_the_pairs() -> None:
+    """A metric's means leave out what only one of the documents has scored."""
+    old = run(test_a=scored(0.5), test_b=scored(0.7), test_gone=scored(0.0))
+    new = run(test_a=scored(0.6), test_b=scored(0.8), test_new=scored(0.0))
+    (metric,) = compare_documents(new, old).metrics
+    assert metric.pairs == 2
+    assert [metric.before, metric.after] == pytest.approx([0.6, 0.7])
+    assert metric.change == pytest.approx(0.1)
+    assert metric_change_lines(compare_documents(new, old)) == ["faithfulness: mean 0.600 -> 0.700 over 2"]
+
+
+def test_the_lines_name_the_worst_and_count_the_rest() -> None:
+    """A summary is a line of counts and the worst few by name."""
+    old = run(**{f"test_{n}": scored(0.9) for n in range(5)}, test_ok=scored(0.2), test_lost=scored(1.0))
+    new = run(**{f"test_{n}": scored(n / 10) for n in range(5)}, test_ok=scored(0.3), test_lost=scored(None))
+    assert change_lines(compare_documents(new, old), shown=2) == [
+        "against the baseline: 1 better, 5 worse, 1 no longer scored",
+        "  unscored: tests/test_assistant.py::test_lost: faithfulness 1.000 -> unscored",
+        "  worse: tests/test_assistant.py::test_0: faithfulness 0.900 -> 0.000 (-0.900)",
+        "  ... and 4 more",
+    ]
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["q1", "q2", None]), st.floats(0, 1)), max_size=12))
+def test_a_run_against_itself_has_not_changed(found: list[tuple[str, str | None, float]]) -> None:
+    """Whatever a document holds, it is the same as itself; turned around, what was better is worse."""
+    tests: dict[str, list[Record]] = {}
+    for name, sample, score in found:
+        tests.setdefault(f"test_{name}", []).append(scored(score, sample=sample))
+    this = run(**tests)
+    assert all(change.kind == "same" for change in compare_documents(this, this).changes)
+    assert len(compare_documents(this, this).changes) == len(found)
+    half = run(**{name: records[: len(records) // 2] for name, records in tests.items()})
+    there, back = compare_documents(this, half), compare_documents(half, this)
+    assert there.counts["new"] == back.counts["gone"]
+    assert there.counts["better"] == back.counts["worse"]
+
+
+def test_the_order_of_the_tests_is_of_no_account() -> None:
+    """The same rows in another order make the same comparison."""
+    old = run(**{f"test_{n}": scored(0.5) for n in range(9)})
+    new = run(**{f"test_{n}": scored(n / 10) for n in range(4, 13)})
+    shuffled = {**new, "tests": random.Random(7).sample(new["tests"], 9)}  # noqa: S311 - no secret
+    assert compare_documents(Document(**shuffled), old) == compare_documents(new, old)  # type: ignore[typeddict-item]
