@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_ragmetrics.report import records as shapes
-from tests.documents import HANDBOOK, document, evidence, nearest, record, row, usage, verdict
+from tests.documents import HANDBOOK, document, evidence, exchange, gate, nearest, record, row, usage, verdict
 
 MODEL = "openai:gpt-5-mini"
 GERMAN = "Die Sitzbank vor dem Gemeindehaus wurde 1931 von den Schülern der Gewerbeschule gebaut und zweimal erneuert."
@@ -15,7 +15,82 @@ HEBREW = "הספרייה פתוחה בכל יום משמונה עד שבע, וב
 
 def showcase() -> shapes.Document:
     """Return the document of a run with passing, failing and unscored tests, and all the rest."""
-    return document(*_quotations(), *_judged(), *_others(), *_languages(), *_golden())
+    return document(
+        *_quotations(),
+        *_judged(),
+        *_others(),
+        *_languages(),
+        *_golden(),
+        *_gates(),
+        settings={
+            "rag_judge": MODEL,
+            "rag_embedder": "openai:text-embedding-3-small",
+            "rag_cache": "auto",
+            "rag_votes": 3,
+            "rag_concurrency": 32,
+            "rag_max_cost": 0.5,
+            "rag_dry_run": False,
+            "rag_cassette": None,
+        },
+        notes=["budget: $0.0098 of $0.50 spent", "cassette: none in use, 3 answers came from the cache"],
+    )
+
+
+def baseline() -> shapes.Document:
+    """Return the document of the run before: some scores were better then, some worse, one is gone, some are new."""
+    tests = [_earlier(test) for test in showcase()["tests"] if test["id"].rpartition("-")[2] not in ("13]", "14]")]
+    gone = record("faithfulness", 0.91, at_least=0.8, judge=MODEL, sample=_sample("Ponds?", "Not deeper than a spade."))
+    return document(*tests, row("test_ponds", gone), exit_status=0)
+
+
+def _earlier(test: shapes.TestRow) -> shapes.TestRow:
+    then = {
+        ("test_shed_size", "faithfulness"): 0.9,
+        ("test_bees", "faithfulness"): 0.85,
+        ("test_golden[row-0]", "answer_relevancy"): 0.84,
+        ("test_golden[row-4]", "answer_relevancy"): 0.71,
+        ("test_golden[row-5]", "answer_relevancy"): 0.85,
+    }
+    name = test["id"].partition("::")[2]
+    records = [
+        shapes.Record(**{**scored, "score": then.get((name, scored["metric"]), scored["score"])})
+        for scored in test["records"]
+    ]
+    return shapes.TestRow(**{**test, "records": records})
+
+
+def _gates() -> Iterator[shapes.TestRow]:
+    found = (
+        ("answer_relevancy", gate("answer_relevancy", 0.891, bound=0.85, between=(0.853, 0.929), n=16)),
+        (
+            "share of relevant answers",
+            gate(
+                "answer_relevancy",
+                0.625,
+                statistic="rate",
+                min_score=0.8,
+                bound=0.9,
+                between=(0.386, 0.815),
+                outcome="failed",
+                n=16,
+            ),
+        ),
+        (
+            "faithfulness",
+            gate("faithfulness", 0.75, bound=0.7, between=(0.48, 0.94), outcome="inconclusive", n=4),
+        ),
+    )
+    for name, told in found:
+        failed = told["outcome"] in ("failed", "inconclusive")
+        yield row(
+            f"test_gate[{name}]",
+            outcome="failed" if failed else "passed",
+            file="tests/test_golden.py",
+            line=30,
+            gate=told,
+            duration=0.002,
+            message=f"E       AssertionError: gate on {name}: {told['outcome']}" if failed else None,
+        )
 
 
 def _quotations() -> Iterator[shapes.TestRow]:
@@ -116,7 +191,12 @@ def _judged() -> Iterator[shapes.TestRow]:
             ok=True,
             evidence=[evidence("Sheds need the committee's consent.", HANDBOOK, 2)],
         ),
-        verdict("A shed may measure two metres by one and a half.", ok=True, evidence=[evidence(shed, HANDBOOK, 2)]),
+        verdict(
+            "A shed may measure two metres by one and a half, as the Allotment Act of 1908 has it.",
+            ok=True,
+            suspicious=True,
+            evidence=[evidence(shed, HANDBOOK, 2)],
+        ),
         verdict(
             "Most members choose cedar for their shed.",
             ok=False,
@@ -143,6 +223,17 @@ def _judged() -> Iterator[shapes.TestRow]:
             votes=[0.25, 0.9, 0.35],
             sample=sample,
             verdicts=claims,
+            exchanges=[
+                exchange(
+                    "Which of these claims do the numbered sentences support?\n\n"
+                    "1. A shed needs the committee's consent.\n2. A shed may measure two metres by one and a half.\n\n"
+                    "[9.1] Sheds need the committee's consent.\n[9.2] A shed may be at most two metres by one and a "
+                    "half, and no higher than two metres at the ridge.",
+                    '{"verdicts": [{"number": 1, "supported": true, "sentences": ["9.1"]}, '
+                    '{"number": 2, "supported": true, "sentences": ["9.2"]}]}',
+                ),
+                exchange("The same claims, asked again.", None, vote=1),
+            ],
         ),
         record(
             "answer_relevancy",

@@ -1,4 +1,4 @@
-"""The report of a run as one HTML file: a pure function of its document."""
+"""The report of a run as one HTML file: a pure function of its document and the baseline's."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import hashlib
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
+from pytest_ragmetrics.report.comparison import compare_documents
 from pytest_ragmetrics.report.page import distribution
-from pytest_ragmetrics.report.page.entries import STATUSES, list_entries
-from pytest_ragmetrics.report.page.overview import WORDS, look_over
-from pytest_ragmetrics.report.page.segments import Segment, cut, fold
+from pytest_ragmetrics.report.page.entries import FLAGS, STATUSES, list_entries
+from pytest_ragmetrics.report.page.entry_view import WORDS
+from pytest_ragmetrics.report.page.listing import list_tests
+from pytest_ragmetrics.report.page.overview import look_over
 from pytest_ragmetrics.report.page.visible import visible
 from pytest_ragmetrics.report.records import Document
 
@@ -23,15 +25,15 @@ _PACKAGE = "pytest_ragmetrics.report"
 _TEMPLATES = "templates"
 
 
-def render_html(document: Document) -> str:
-    """Return the report as a self-contained page: same document, same text.
+def render_html(document: Document, *, baseline: Document | None = None) -> str:
+    """Return the report as a self-contained page, compared with a baseline if there is one: same documents, same text.
 
     The page asks for nothing from the network, runs no script but its own, and shows whatever stands in the
     document as text. It can be encoded as UTF-8 even if the document cannot.
     """
     style, script = (_asset(name) for name in ("report.css", "report.js"))
-    entries = list_entries(document["tests"])
-    overview = look_over(document, entries)
+    comparison = compare_documents(document, baseline) if baseline is not None else None
+    entries = list_entries(document["tests"], comparison.by_record() if comparison else None)
     return (
         _environment()
         .get_template("report.html.jinja")
@@ -39,11 +41,13 @@ def render_html(document: Document) -> str:
             policy=_policy(style=style, script=script),
             style=style,
             script=script,
-            overview=overview,
+            overview=look_over(document, entries, comparison),
             entries=entries,
+            listing=list_tests(entries),
             statuses=[status for status in STATUSES if any(entry.status == status for entry in entries)],
+            flags=[flag for flag in FLAGS if any(flag in entry.flags for entry in entries)],
+            files=sorted({entry.file for entry in entries}),
             words=WORDS,
-            metric_numbers={line.name: number for number, line in enumerate(overview.metrics)},
             drawing=distribution,
         )
     )
@@ -67,18 +71,18 @@ def _environment() -> Environment:
     # Our own files, the only text that is not escaped.
     environment.filters["verbatim"] = Markup
     environment.filters["query"] = _query
-    environment.filters["pieces"] = _pieces
+    environment.filters["fragment"] = _fragment
     return environment
-
-
-def _pieces(text: str, head: int = 2000) -> tuple[Segment, ...]:
-    """Return a text without marks in pieces, so that a very long one can be folded."""
-    return fold(cut(text), head=head)
 
 
 def _query(values: Mapping[str, str]) -> str:
     """Return what the script reads a filter from; its values are compared with texts as they are shown."""
     return urlencode({name: visible(value) for name, value in values.items()})
+
+
+def _fragment(anchor: str) -> str:
+    """Return a test's deep link: its id, percent-encoded where an address needs it."""
+    return "#" + quote(anchor, safe="/:")
 
 
 def _asset(name: str) -> str:

@@ -67,7 +67,16 @@ class Report:
         found = self.test(name)
         if found.get_attribute("open") is None:
             found.locator("summary").first.click()
+        found.locator(".body").wait_for()
         return found
+
+    def open_all(self) -> None:
+        """Open every test of the list, and everything in them."""
+        from playwright.sync_api import expect
+
+        self.page.evaluate("document.querySelectorAll('.test:not([open]) > summary').forEach((e) => e.click())")
+        expect(self.page.locator(".test:not([open])")).to_have_count(0)
+        self.page.evaluate("document.querySelectorAll('details').forEach((element) => { element.open = true; })")
 
 
 OpenReport = Callable[..., Report]
@@ -94,14 +103,16 @@ def open_report(browser: Browser, tmp_path: Path) -> Iterator[OpenReport]:
     """Write a document's report to a file and open it; a page that complained about anything fails the test."""
     reports = []
 
-    def opened(document: Document, fragment: str = "", **settings: Any) -> Report:
+    def opened(document: Document, fragment: str = "", *, baseline: Document | None = None, **settings: Any) -> Report:
         file = tmp_path / "rag-report.html"
-        file.write_text(render_html(document), encoding="utf-8")
+        file.write_text(render_html(document, baseline=baseline), encoding="utf-8")
         settings.setdefault("viewport", {"width": 1440, "height": 900})
         report = Report(page=browser.new_context(**settings).new_page())
         report.watch()
         reports.append(report)
         report.page.goto(f"{file.as_uri()}{fragment}")
+        if settings.get("java_script_enabled", True):
+            report.page.locator("#list[data-ready]").wait_for(state="attached")
         return report
 
     yield opened

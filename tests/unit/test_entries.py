@@ -6,7 +6,7 @@ import pytest
 
 from pytest_ragmetrics.report.page.entries import list_entries, status_of
 from pytest_ragmetrics.report.records import TestOutcome as Outcome
-from tests.documents import FILE, document, record, row, verdict
+from tests.documents import FILE, document, gate, record, row, usage, verdict
 
 FAILED = record(score=0.4, outcome="failed", reason="Matched 2/5 quoted spans")
 UNSCORED = record(score=None, outcome="unscored", reason="no claims")
@@ -45,15 +45,36 @@ def test_the_worst_comes_first() -> None:
     ]  # fmt: skip
 
 
-def test_links_are_stable_readable_and_distinct() -> None:
-    """A link holds the test's name and does not depend on what else ran; the same id twice is two links."""
+def test_links_are_the_ids_of_the_tests() -> None:
+    """A link does not depend on what else ran; the same id twice is two links; half a character is no obstacle."""
     alone = list_entries([row("test_refund[annual plan]")])[0]
     among = list_entries([row("test_b"), row("test_refund[annual plan]"), row("test_refund[annual plan]")])
-    anchors = [entry.anchor for entry in among]
-    assert alone.anchor in anchors
-    assert alone.anchor.startswith("test_refund-annual-plan-")
-    assert len(set(anchors)) == 3
-    assert list_entries([row("test_é[\ud83d]")])[0].anchor.isascii()
+    assert alone.anchor == f"{FILE}::test_refund[annual plan]"
+    assert [entry.anchor for entry in among] == [f"{FILE}::test_b", alone.anchor, f"{alone.anchor} (2)"]
+    assert len({entry.key for entry in among}) == 3
+    assert list_entries([row("test_é[\ud83d]")])[0].anchor == f"{FILE}::test_é[\\ud83d]"
+
+
+def test_a_test_is_marked_with_what_its_scores_are() -> None:
+    """Votes on both sides of the threshold, verdicts that want a second look, nothing to check."""
+    flaky = record(score=0.9, votes=[0.5, 0.9, 0.95])
+    odd = record(verdicts=[verdict("a", ok=True, suspicious=True)])
+    (entry,) = list_entries([row("test_a", flaky, odd, record(vacuous=True))])
+    assert entry.flags == ("flaky", "suspicious", "vacuous")
+    assert list_entries([row("test_a", record(votes=[0.9, 0.95]))])[0].flags == ()
+
+
+def test_a_test_costs_what_its_scores_cost() -> None:
+    """An unknown price counts its tokens."""
+    costs = record(usage=usage(tokens=800, cost=0.01)), record(usage=usage(tokens=80, cost=None))
+    (entry,) = list_entries([row("test_a", *costs)])
+    assert (entry.cost, entry.tokens) == (0.01, 990)
+
+
+def test_a_gate_says_its_numbers() -> None:
+    """A gate has no record of its own; its numbers are why it failed."""
+    (entry,) = list_entries([row("test_gate", gate=gate(outcome="failed"), outcome="failed", message="E   no")])
+    assert entry.why == "mean faithfulness 0.830, between 0.780 and 0.880 (95%), needs ≥ 0.80: 40 scores, 0 unscored"
 
 
 def test_the_name_is_what_follows_the_file() -> None:

@@ -55,6 +55,16 @@ def test_places_are_written_as_in_failure_texts() -> None:
     assert exhibit.contexts[1].label == "contexts[1]"
 
 
+def test_what_a_fault_rests_on_counts_against_it() -> None:
+    """A sentence that the response contradicts is no evidence for anything."""
+    contradicted = verdict("Hoses", ok=False, evidence=[evidence("Hoses may be used", HANDBOOK, 1)])
+    exhibit = laid_out(contradicted, FOUND)
+    context = (exhibit.contexts or ())[1]
+    assert (context.evidence, context.against) == ((2,), (1,))
+    assert [mark.kind for segment in context.segments for mark in segment.opens] == ["against", "evidence"]
+    assert exhibit.goals == {1: "e1.0", 2: "e2.0"}
+
+
 def test_contexts_that_matter_are_open() -> None:
     """What nothing points to is closed, unless nothing points anywhere and the score is bad."""
     marked = laid_out(FOUND, MISSING).contexts or ()
@@ -184,7 +194,7 @@ def test_scores_carry_their_labels() -> None:
     assert labels == (
         "vacuous: there was nothing to check",
         "1 suspicious verdict",
-        "the votes disagree",
+        "flaky: the votes lie on both sides of the threshold",
         "scored by a heuristic",
     )
     assert lay_out([record(votes=[0.95, 1.0])])[0].scored[0].labels == ()

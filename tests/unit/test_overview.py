@@ -7,7 +7,7 @@ import pytest
 from pytest_ragmetrics.report import records as shapes
 from pytest_ragmetrics.report.page.entries import Status, list_entries
 from pytest_ragmetrics.report.page.overview import Overview, headline, look_over
-from tests.documents import document, record, row, usage
+from tests.documents import FILE, document, gate, record, row, usage
 
 
 def overview(*tests: shapes.TestRow, exit_status: int = 1) -> Overview:
@@ -47,19 +47,26 @@ def test_tiles_count_tests_and_name_the_metrics_to_blame() -> None:
     view = overview(
         row("test_a", FAILED), row("test_b", FAILED, record("recall", 0.1, outcome="failed"), outcome="failed")
     )
-    failed, unscored, passed, scored = view.tiles
-    assert (failed.count, failed.label, failed.note) == (1, "failed", "quoted_spans_alignment 1, recall 1")
-    assert failed.anchor is not None
-    assert failed.anchor.startswith("test_b-")
-    assert (unscored.count, unscored.anchor) == (0, None)
-    assert passed.count == 1
-    assert (scored.count, scored.note) == (2, "3 scores of 2 metrics")
+    failed, unscored, passed = view.tiles
+    assert (failed.figure, failed.label, failed.notes) == ("1", "failed", ("quoted_spans_alignment 1", "recall 1"))
+    assert failed.anchor == f"{FILE}::test_b"
+    assert (unscored.figure, unscored.anchor) == ("0", None)
+    assert passed.figure == "1"
+    assert dict(view.facts)["Scored"] == "3 scores of 2 metrics in 2 tests"
+
+
+def test_a_harmonic_mean_costs_what_its_parts_cost() -> None:
+    """The parts have records of their own, and nothing is counted twice."""
+    part, mean = (record(name, usage=usage(2, 1, 800, 0.01)) for name in ("faithfulness", "ragas_score"))
+    assert (
+        dict(overview(row("test_a", part, mean)).facts)["Judging"] == "2 calls, 900 tokens, $0.01; 1 saved by the cache"
+    )
 
 
 def test_rare_outcomes_stand_below_the_tiles() -> None:
     """Expected failures and skips are mentioned when there are any."""
     view = overview(row("test_a", FAILED, outcome="xfailed"), row("test_b", outcome="skipped"))
-    assert [(tile.count, tile.label) for tile in view.others] == [(1, "failed as expected"), (1, "skipped")]
+    assert [(tile.figure, tile.label) for tile in view.others] == [("1", "failed as expected"), ("1", "skipped")]
     assert overview(row("test_c", record())).others == ()
 
 
@@ -73,10 +80,8 @@ def test_a_metric_in_a_line() -> None:
     (line,) = view.metrics
     assert (line.number, line.mean, line.lowest, line.failing, line.unscored) == (3, "0.750", "0.50", 1, 1)
     assert line.needs == ("≥ 0.70", "≥ 0.80")
-    assert line.first_failing is not None
-    assert line.first_failing.startswith("test_a-")
-    assert line.first_unscored is not None
-    assert line.first_unscored.startswith("test_c-")
+    assert line.first_failing == f"{FILE}::test_a"
+    assert line.first_unscored == f"{FILE}::test_c"
     assert line.distribution is not None
 
 
@@ -122,3 +127,41 @@ def test_the_facts_of_a_run() -> None:
     assert facts["Exit status"] == "1 (tests failed)"
     assert facts["Judge"] == "openai:m"
     assert facts["Judging"] == "3 calls, 990 tokens, $0.03; 3 saved by the cache, $0.05"
+
+
+def test_flaky_and_suspicious_tests_have_tiles() -> None:
+    """Only where there are any, and they show these tests."""
+    view = overview(row("test_a", record(votes=[0.5, 0.95])), row("test_b", record()))
+    (flaky,) = view.tiles[3:]
+    assert (flaky.figure, flaky.label, dict(flaky.query), flaky.anchor) == (
+        "1",
+        "flaky",
+        {"mark": "flaky"},
+        f"{FILE}::test_a",
+    )
+
+
+def test_the_bill_leads_to_the_dearest_and_the_slowest() -> None:
+    """What a run took is nothing to look at without what took it."""
+    cheap, dear = (record(usage=usage(1, 0, 80, cost)) for cost in (0.01, 0.02))
+    cost, time = overview(row("test_a", cheap, duration=9), row("test_b", dear)).bill
+    assert (cost.figure, cost.anchor) == ("2 calls, 180 tokens, $0.03", f"{FILE}::test_b")
+    assert (time.figure, time.anchor) == ("48.3 s", f"{FILE}::test_a")
+    assert [tile.kind for tile in overview(row("test_a", record())).bill] == ["time"]
+
+
+def test_the_worst_score_of_a_metric_is_the_highest_where_lower_is_better() -> None:
+    """0.9 is the one to look at among shares of hallucination."""
+    low, high = record("h", 0.1, at_most=0.5), record("h", 0.9, at_most=0.5, outcome="failed")
+    assert overview(row("test_a", low), row("test_b", high)).metrics[0].lowest == "0.90"
+
+
+def test_gates_notes_and_settings_stand_on_the_page() -> None:
+    """Settings by name; one that is not set says so."""
+    run = document(
+        row("test_gate", gate=gate()), settings={"b": True, "a": None, "c": 0.5}, notes=["stopped at the budget"]
+    )
+    view = look_over(run, list_entries(run["tests"]))
+    assert [(anchor, told.value) for anchor, told in view.gates] == [(f"{FILE}::test_gate", "0.830")]
+    assert view.settings == (("a", "not set"), ("b", "yes"), ("c", "0.5"))
+    assert view.notes == ("stopped at the budget",)

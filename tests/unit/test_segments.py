@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.report.page.segments import Mark, MarkKind, cut, fits, fold
 
-_KINDS: tuple[MarkKind, ...] = ("missing", "found", "evidence", "nearest")
+_KINDS: tuple[MarkKind, ...] = ("missing", "found", "against", "evidence", "nearest")
 _MARKS = st.lists(
     st.builds(
         Mark,
@@ -65,7 +65,7 @@ def test_what_is_wrong_shows_over_what_is_right() -> None:
 def test_anchors_tell_marks_apart() -> None:
     """A verdict has one mark in the response and any number of pieces of evidence."""
     marks = [mark(0, 1, kind, 4) for kind in _KINDS]
-    assert [m.anchor for m in marks] == ["m4", "m4", "e4.0", "n4"]
+    assert [m.anchor for m in marks] == ["m4", "m4", "e4.0", "e4.0", "n4"]
 
 
 @given(st.integers(0, 12_000), st.integers(0, 9_000), st.integers(1, 4_000))

@@ -5,21 +5,28 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from pytest_ragmetrics.report.comparison import Change
 from pytest_ragmetrics.report.page.exhibits import Exhibit, lay_out
 from pytest_ragmetrics.report.page.figures import duration_text, score_text, threshold_text
-from pytest_ragmetrics.report.records import Record, RecordOutcome, TestRow
+from pytest_ragmetrics.report.page.gates import Gate, tell
+from pytest_ragmetrics.report.page.visible import visible
+from pytest_ragmetrics.report.records import Record, RecordOutcome, TestRow, flips
+from pytest_ragmetrics.report.telling import margin
 from pytest_ragmetrics.text.printable import shortened
 
 #: How a test came out, the worst first; a test that failed for want of a score is unscored.
 Status = Literal["failed", "error", "unscored", "xpassed", "xfailed", "passed", "skipped"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 
+#: What a reader may want to see apart, whatever the outcome.
+Flag = Literal["flaky", "suspicious", "vacuous"]
+FLAGS: tuple[Flag, ...] = get_args(Flag)
+
 _RECORD_ORDER: dict[RecordOutcome, int] = {"failed": 0, "unscored": 1, "passed": 2, "measured": 3}
-_SLUG_LENGTH = 60
 #: How much of the reason the list shows; all of it stands inside.
 _WHY_LENGTH = 300
 
@@ -37,10 +44,10 @@ class Chip:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One test; ``anchor`` is its deep link, ``key`` starts the anchors inside it.
+    """One test; ``anchor`` is its id and its deep link, ``key`` starts the anchors inside it.
 
-    ``chips`` are its scores, the worst first; ``explained`` says that pytest's message is the explanation,
-    because no score is.
+    ``chips`` are its scores, the worst first; ``explained`` says that pytest's message is the explanation, because no
+    score is. ``changes`` are those against the baseline. ``cost`` and ``tokens`` are what judging took.
     """
 
     anchor: str
@@ -49,14 +56,19 @@ class Entry:
     file: str
     line: int | None
     status: Status
+    flags: tuple[Flag, ...]
     why: str
     duration: float
     took: str
     attempts: int
+    cost: float
+    tokens: int
     chips: tuple[Chip, ...]
+    changes: tuple[Change, ...]
     margin: float
     message: str | None
     explained: bool
+    gate: Gate | None
     exhibits: tuple[Exhibit, ...]
 
 
@@ -68,60 +80,63 @@ def status_of(test: TestRow) -> Status:
     return test["outcome"]
 
 
-def list_entries(tests: Sequence[TestRow]) -> list[Entry]:
-    """Return the tests, the worst first: by status, then by how far the worst score is from its threshold."""
+def list_entries(tests: Sequence[TestRow], changes: Mapping[tuple[str, int], Change] | None = None) -> list[Entry]:
+    """Return the tests, the worst first: by status, then by how far the worst score is from its threshold.
+
+    ``changes`` are those against the baseline, by the id of the test and the number of the record in it.
+    """
     seen: dict[str, int] = {}
     entries = []
     for test in tests:
         seen[test["id"]] = seen.get(test["id"], 0) + 1
-        entries.append(_entry(test, seen[test["id"]]))
+        entries.append(_entry(test, seen[test["id"]], changes or {}))
     return sorted(entries, key=lambda entry: (STATUSES.index(entry.status), entry.margin))
 
 
-def _entry(test: TestRow, occurrence: int) -> Entry:
+def _entry(test: TestRow, occurrence: int, changes: Mapping[tuple[str, int], Change]) -> Entry:
     status = status_of(test)
-    records = sorted(test["records"], key=lambda record: (_RECORD_ORDER[record["outcome"]], _margin(record)))
+    gate = tell(test["gate"]) if test["gate"] else None
+    records = sorted(test["records"], key=lambda record: (_RECORD_ORDER[record["outcome"]], margin(record)))
     blamed = status in ("failed", "unscored") and bool(records) and records[0]["outcome"] in ("failed", "unscored")
-    why = _why(records[0]) if blamed else _gist(test["message"]) if status != "passed" else ""
-    name = test["id"].removeprefix(f"{test['file']}::")
-    key = _digest(test["id"], occurrence)
+    numbered = {
+        number: changes[test["id"], number] for number in range(len(records)) if (test["id"], number) in changes
+    }
     return Entry(
-        anchor=f"{_slug(name)}-{key}",
-        key=key,
-        name=name,
+        anchor=visible(test["id"]) + (f" ({occurrence})" if occurrence > 1 else ""),
+        key=_digest(test["id"], occurrence),
+        name=test["id"].removeprefix(f"{test['file']}::"),
         file=test["file"],
         line=test["line"],
         status=status,
-        why=shortened(why, _WHY_LENGTH),
+        flags=_flags(records),
+        why=shortened(_why(test, status, gate, records[0] if blamed else None), _WHY_LENGTH),
         duration=test["duration"],
         took=duration_text(test["duration"]),
         attempts=test["attempts"],
+        cost=sum(record["usage"]["cost"] or 0.0 for record in records),
+        tokens=sum(record["usage"]["prompt_tokens"] + record["usage"]["completion_tokens"] for record in records),
         chips=tuple(map(_chip, records)),
-        margin=min(map(_margin, records), default=math.inf),
+        changes=tuple(numbered.values()),
+        margin=min(map(margin, records), default=math.inf),
         message=test["message"],
         explained=not blamed,
-        exhibits=lay_out(test["records"]),
+        gate=gate,
+        exhibits=lay_out(test["records"], numbered),
     )
 
 
 def _digest(test_id: str, occurrence: int) -> str:
     text = test_id if occurrence == 1 else f"{test_id}\0{occurrence}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    return "t" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
 
-def _slug(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_]+", "-", name[:_SLUG_LENGTH]).strip("-") or "test"
-
-
-def _margin(record: Record) -> float:
-    """Return how far a score is on the good side of its threshold; negative when it fell short."""
-    threshold, score = record["threshold"], record["score"]
-    if threshold is None or score is None:
-        return math.inf
-    above = score - threshold["bound"]
-    if threshold["operator"] == "==":
-        return -abs(above)
-    return above if threshold["operator"] in (">", ">=") else -above
+def _flags(records: Sequence[Record]) -> tuple[Flag, ...]:
+    found: dict[Flag, bool] = {
+        "flaky": any(flips(record["samples"], record["threshold"]) for record in records),
+        "suspicious": any(verdict["suspicious"] for record in records for verdict in record["verdicts"]),
+        "vacuous": any(record["vacuous"] for record in records),
+    }
+    return tuple(flag for flag in FLAGS if found[flag])
 
 
 def _chip(record: Record) -> Chip:
@@ -135,11 +150,16 @@ def _chip(record: Record) -> Chip:
     )
 
 
-def _why(record: Record) -> str:
-    if record["reason"]:
-        return record["reason"]
-    wrong = sum(not verdict["ok"] for verdict in record["verdicts"])
-    return f"{wrong} of {len(record['verdicts'])} not ok" if wrong else ""
+def _why(test: TestRow, status: Status, gate: Gate | None, blamed: Record | None) -> str:
+    """Return why a test came out as it did: the reason of the blamed record, the numbers of a gate, pytest's words."""
+    if gate is not None:
+        return gate.text
+    if blamed is None:
+        return _gist(test["message"]) if status != "passed" else ""
+    if blamed["reason"]:
+        return blamed["reason"]
+    wrong = sum(not verdict["ok"] for verdict in blamed["verdicts"])
+    return f"{wrong} of {len(blamed['verdicts'])} not ok" if wrong else ""
 
 
 def _gist(message: str | None) -> str:

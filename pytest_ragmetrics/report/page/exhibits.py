@@ -7,26 +7,32 @@ response, in the list of verdicts and in the contexts.
 from __future__ import annotations
 
 import json
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from pytest_ragmetrics.report.page.figures import counted, score_text, threshold_text, usage_text
+from pytest_ragmetrics.report.comparison import Change
+from pytest_ragmetrics.report.page.figures import change_text, counted, score_text, threshold_text, usage_text
 from pytest_ragmetrics.report.page.findings import CONTEXT_FIELDS, Finding, find, home_of
 from pytest_ragmetrics.report.page.segments import Mark, MarkKind, Segment, cut, fold
-from pytest_ragmetrics.report.records import EvidenceRow, NearestRow, Record, RecordOutcome, VerdictRow
-from pytest_ragmetrics.result import Operator, Usage
+from pytest_ragmetrics.report.page.votes import Votes, count_votes
+from pytest_ragmetrics.report.records import (
+    EvidenceRow,
+    ExchangeRow,
+    NearestRow,
+    Record,
+    RecordOutcome,
+    UsageRow,
+    VerdictRow,
+    flips,
+)
+from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.printable import shortened
 
 _SHOWN_FIELDS = {"user_input", "response", "reference", *CONTEXT_FIELDS}
-_HOLDS: Mapping[Operator, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-}
+#: A record, and how it compares with the baseline.
+_Compared: TypeAlias = tuple[Record, Change | None]
+
 _PREVIEW = 140
 _SOURCE = 100
 #: A response is there to be read as a whole; only a monster is folded.
@@ -36,7 +42,10 @@ _RESPONSE_HEAD = 6000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scored:
-    """One record: its score against its threshold, and its findings, what is not ok first."""
+    """One record: its score against its threshold, and its findings, what is not ok first.
+
+    ``change`` says how it came out in the baseline, and in one word whether that was better or worse.
+    """
 
     metric: str
     score: str | None
@@ -45,14 +54,16 @@ class Scored:
     reason: str | None
     labels: tuple[str, ...]
     judge: str | None
-    usage: str
-    votes: str
+    asked: str
+    votes: Votes | None
+    change: tuple[str, str] | None
     findings: tuple[Finding, ...]
+    exchanges: tuple[ExchangeRow, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Context:
-    """One context; ``evidence`` and ``nearest`` are the numbers of the findings that lead to it."""
+    """One context; ``evidence``, ``against`` and ``nearest`` are the numbers of the findings that lead to it."""
 
     label: str
     anchor: str
@@ -61,6 +72,7 @@ class Context:
     preview: str
     segments: tuple[Segment, ...]
     evidence: tuple[int, ...]
+    against: tuple[int, ...]
     nearest: tuple[int, ...]
     opened: bool
 
@@ -93,21 +105,25 @@ class Exhibit:
         return frozenset(finding.number for finding in self.findings if finding.marked)
 
 
-def lay_out(records: Sequence[Record]) -> tuple[Exhibit, ...]:
-    """Return the samples of a test with their records; records on the same response share one."""
-    groups: list[tuple[dict[str, Any], list[Record]]] = []
+def lay_out(records: Sequence[Record], changes: Mapping[int, Change] | None = None) -> tuple[Exhibit, ...]:
+    """Return the samples of a test with their records; records on the same response share one.
+
+    ``changes`` are those against the baseline, by the number of the record.
+    """
+    groups: list[tuple[dict[str, Any], list[_Compared]]] = []
     latest: dict[str, int] = {}
-    for record in records:
+    for number, record in enumerate(records):
+        compared = record, (changes or {}).get(number)
         sample = record["sample"]
         response = sample.get("response")
         index = latest.get(response) if isinstance(response, str) else None
         if index is not None and _agree(groups[index][0], sample):
             groups[index][0].update(sample)
-            groups[index][1].append(record)
+            groups[index][1].append(compared)
             continue
         if isinstance(response, str):
             latest[response] = len(groups)
-        groups.append((dict(sample), [record]))
+        groups.append((dict(sample), [compared]))
     return tuple(_exhibit(sample, members) for sample, members in groups)
 
 
@@ -115,9 +131,10 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(one[name] == other[name] for name in one.keys() & other.keys())
 
 
-def _exhibit(sample: Mapping[str, Any], records: Sequence[Record]) -> Exhibit:
+def _exhibit(sample: Mapping[str, Any], compared: Sequence[_Compared]) -> Exhibit:
+    records = [record for record, _ in compared]
     numbered = list(_numbered(records))
-    verdicts = [(number, verdict) for _, rows in numbered for number, verdict in rows]
+    verdicts = [(number, verdict) for rows in numbered for number, verdict in rows]
     marks = _context_marks(sample, verdicts)
     # Where a score is bad and nothing points anywhere, the contexts have to be read.
     wrong = any(record["outcome"] in ("failed", "unscored") for record in records)
@@ -129,14 +146,16 @@ def _exhibit(sample: Mapping[str, Any], records: Sequence[Record]) -> Exhibit:
         contexts=_contexts(sample, "retrieved_contexts", marks, opened=wrong and not marks),
         reference_contexts=_contexts(sample, "reference_contexts", marks, opened=False),
         rest=tuple(_rest(sample)),
-        scored=tuple(_scored(record, rows, sample) for record, rows in numbered),
+        scored=tuple(
+            _scored(record, change, rows, sample) for (record, change), rows in zip(compared, numbered, strict=True)
+        ),
     )
 
 
-def _numbered(records: Sequence[Record]) -> Iterator[tuple[Record, list[tuple[int, VerdictRow]]]]:
+def _numbered(records: Sequence[Record]) -> Iterator[list[tuple[int, VerdictRow]]]:
     number = 1
     for record in records:
-        yield record, list(enumerate(record["verdicts"], start=number))
+        yield list(enumerate(record["verdicts"], start=number))
         number += len(record["verdicts"])
 
 
@@ -172,8 +191,10 @@ def _context_marks(
 ) -> dict[tuple[str, int], list[Mark]]:
     marks: dict[tuple[str, int], list[Mark]] = {}
     for number, verdict in verdicts:
+        # What a verdict that is not ok rests on is what the response contradicts, or took its fault from.
+        kind: MarkKind = "evidence" if verdict["ok"] else "against"
         for piece, row in enumerate(verdict["evidence"]):
-            _add_mark(marks, sample, row, kind="evidence", number=number, piece=piece)
+            _add_mark(marks, sample, row, kind=kind, number=number, piece=piece)
         if verdict["nearest"] is not None:
             _add_mark(marks, sample, verdict["nearest"], kind="nearest", number=number)
     return marks
@@ -218,6 +239,7 @@ def _context(
         preview=" ".join(text[: _PREVIEW * 2].split())[:_PREVIEW],
         segments=fold(cut(text, marks)),
         evidence=_numbers(marks, "evidence"),
+        against=_numbers(marks, "against"),
         nearest=_numbers(marks, "nearest"),
         opened=opened or bool(marks),
     )
@@ -227,23 +249,35 @@ def _numbers(marks: Sequence[Mark], kind: MarkKind) -> tuple[int, ...]:
     return tuple(sorted({mark.number for mark in marks if mark.kind == kind}))
 
 
-def _scored(record: Record, verdicts: Sequence[tuple[int, VerdictRow]], sample: Mapping[str, Any]) -> Scored:
+def _scored(
+    record: Record, change: Change | None, verdicts: Sequence[tuple[int, VerdictRow]], sample: Mapping[str, Any]
+) -> Scored:
     threshold = record["threshold"]
-    bound = threshold["bound"] if threshold else None
     words = ("found", "not found") if _about_texts(record) else ("ok", "not ok")
     findings = [find(number, verdict, sample, words) for number, verdict in verdicts]
     return Scored(
         metric=record["metric"],
-        score=None if record["score"] is None else score_text(record["score"], bound),
+        score=None if record["score"] is None else score_text(record["score"], threshold and threshold["bound"]),
         outcome=record["outcome"],
         needs=threshold_text(threshold) if threshold else None,
         reason=record["reason"],
         labels=tuple(_labels(record)),
         judge=record["judge"],
-        usage=usage_text(Usage(**record["usage"])),
-        votes=", ".join(score_text(vote, bound) for vote in record["samples"]),
+        asked=_asked(record["usage"]),
+        votes=count_votes(record),
+        change=change_text(change) if change and change.kind != "same" else None,
         findings=tuple(sorted(findings, key=lambda finding: (finding.ok, finding.number))),
+        exchanges=tuple(record["exchanges"]),
     )
+
+
+def _asked(usage: UsageRow) -> str:
+    """Return whether the judge was asked just now, and what that took."""
+    text = usage_text(Usage(**usage))
+    if not text:
+        return ""
+    kind = "partly cached" if usage["calls"] and usage["cached_calls"] else "live" if usage["calls"] else "cached"
+    return f"{kind}: {text}"
 
 
 def _about_texts(record: Record) -> bool:
@@ -256,13 +290,7 @@ def _labels(record: Record) -> Iterator[str]:
         yield "vacuous: there was nothing to check"
     if suspicious := sum(verdict["suspicious"] for verdict in record["verdicts"]):
         yield counted(suspicious, "suspicious verdict")
-    if (
-        record["threshold"]
-        and len(
-            {_HOLDS[record["threshold"]["operator"]](vote, record["threshold"]["bound"]) for vote in record["samples"]}
-        )
-        > 1
-    ):
-        yield "the votes disagree"
+    if flips(record["samples"], record["threshold"]):
+        yield "flaky: the votes lie on both sides of the threshold"
     if "heuristic" in (record["judge"] or ""):
         yield "scored by a heuristic"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from pytest_ragmetrics.report.comparison import Change
 from pytest_ragmetrics.report.records import ThresholdRow
 from pytest_ragmetrics.result import Usage
 
@@ -49,6 +50,20 @@ def threshold_text(threshold: ThresholdRow) -> str:
     return f"{_SIGNS[threshold['operator']]} {bound_text(threshold['bound'])}"
 
 
+def change_text(change: Change) -> tuple[str, str]:
+    """Return how a score compares with its counterpart in the baseline, and the one word for it.
+
+    >>> from pytest_ragmetrics.report.comparison import Change
+    >>> change_text(Change(id="a", number=0, metric="m", kind="worse", before=0.9, after=0.5, change=-0.4))
+    ('was 0.90, 0.40 worse', 'worse')
+    """
+    before = "unscored" if change.before is None else score_text(change.before)
+    told = {"new": "not in the baseline", "same": "as in the baseline", "unscored": f"was {before}"}
+    if change.kind in ("better", "worse") and change.change is not None:
+        return f"was {before}, {score_text(abs(change.change))} {change.kind}", change.kind
+    return told.get(change.kind, "was unscored"), change.kind
+
+
 def duration_text(seconds: float) -> str:
     """Return a duration with two significant digits or so.
 
@@ -90,13 +105,18 @@ def usage_text(usage: Usage) -> str:
     made = [counted(usage.calls, "call")]
     if tokens := usage.prompt_tokens + usage.completion_tokens:
         made.append(counted(tokens, "token"))
-    made.append(_cost_text(usage.cost))
+    made.append(cost_text(usage.cost))
     cached = f"{usage.cached_calls:,}" if usage.calls else counted(usage.cached_calls, "call")
-    saved = [f"{cached} saved by the cache", *([_cost_text(usage.saved)] if usage.saved else [])]
+    saved = [f"{cached} saved by the cache", *([cost_text(usage.saved)] if usage.saved else [])]
     return "; ".join([*([", ".join(made)] if usage.calls else []), *([", ".join(saved)] if usage.cached_calls else [])])
 
 
-def _cost_text(cost: float | None) -> str:
+def cost_text(cost: float | None) -> str:
+    """Return an amount of money with two digits that count, or that nobody knows it.
+
+    >>> cost_text(0.00314), cost_text(12.5), cost_text(None)
+    ('$0.0031', '$12.50', 'cost unknown')
+    """
     if cost is None:
         return "cost unknown"
     decimals = 2 if cost >= 1 or round(cost, 2) == cost else 1 - math.floor(math.log10(cost))

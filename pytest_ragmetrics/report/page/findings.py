@@ -15,6 +15,10 @@ CONTEXT_FIELDS = {"retrieved_contexts": "contexts", "reference_contexts": "refer
 
 #: A reason that begins with "found" or "not found" and is no longer than this says it better than the word alone.
 _WORD_LENGTH = 80
+#: How many of the words that evidence lacks are named.
+_MISSING = 5
+#: A claim longer than this is none, and is not taken apart.
+_CLAIM_LENGTH = 2000
 #: How much may stand between two words of a difference.
 _GAP = 50
 
@@ -55,7 +59,7 @@ class Finding:
     ok: bool
     word: str
     reason: str | None
-    suspicious: bool
+    suspicion: str | None
     marked: bool
     evidence: tuple[Place, ...]
     near_miss: NearMiss | None
@@ -93,11 +97,21 @@ def find(number: int, verdict: VerdictRow, sample: Mapping[str, Any], words: tup
         ok=verdict["ok"],
         word=word,
         reason=reason,
-        suspicious=verdict["suspicious"],
+        suspicion=_suspicion(verdict) if verdict["suspicious"] else None,
         marked=isinstance(response, str) and fits(verdict["start"], verdict["end"], response),
         evidence=tuple(_place(row, sample, f"e{number}.{piece}") for piece, row in enumerate(verdict["evidence"])),
         near_miss=nearest and _near_miss(nearest, verdict["text"], sample, f"n{number}"),
     )
+
+
+def _suspicion(verdict: VerdictRow) -> str:
+    """Return what a reader has to look at: what the judge called supported, and the sentences it cites do not say."""
+    from pytest_ragmetrics.metrics.support import missing_from
+
+    cited = [row["text"] for row in verdict["evidence"]] if len(verdict["text"]) <= _CLAIM_LENGTH else []
+    if cited and (missing := list(missing_from(verdict["text"], cited))):
+        return f"suspicious: the evidence lacks {', '.join(missing[:_MISSING])}"
+    return "suspicious: the evidence does not bear it out"
 
 
 def _place(row: EvidenceRow | NearestRow, sample: Mapping[str, Any], anchor: str) -> Place:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
-from pytest_ragmetrics.report.page.distribution import Distribution, distribute, mean_text
-from pytest_ragmetrics.report.page.entries import STATUSES, Entry, Status
-from pytest_ragmetrics.report.page.figures import counted, duration_text, score_text, threshold_text, usage_text
-from pytest_ragmetrics.report.records import Document, Record, RecordOutcome, RunRow
-from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.report.comparison import Comparison
+from pytest_ragmetrics.report.page.changes import Changes, lay_out_changes
+from pytest_ragmetrics.report.page.entries import STATUSES, Entry, Flag, Status
+from pytest_ragmetrics.report.page.entry_view import WORDS
+from pytest_ragmetrics.report.page.figures import counted, duration_text, usage_text
+from pytest_ragmetrics.report.page.gates import Gate
+from pytest_ragmetrics.report.page.metric_lines import MetricLine, metric_lines
+from pytest_ragmetrics.report.records import Document, Record, RunRow
+from pytest_ragmetrics.report.telling import total_usage
 
 #: What the tests of a status did, for one and for several.
 _DID: Mapping[Status, tuple[str, str]] = {
@@ -24,80 +26,70 @@ _DID: Mapping[Status, tuple[str, str]] = {
     "passed": ("passed", "passed"),
     "skipped": ("was skipped", "were skipped"),
 }
-#: The statuses as labels.
-WORDS: Mapping[Status, str] = {
-    "failed": "failed",
-    "error": "error",
-    "unscored": "unscored",
-    "xpassed": "passed unexpectedly",
-    "xfailed": "failed as expected",
-    "passed": "passed",
-    "skipped": "skipped",
-}
 _WRONG: tuple[Status, ...] = ("failed", "error", "unscored")
 _FINE: tuple[Status, ...] = ("passed", "xpassed", "xfailed", "skipped")
 _TILES: tuple[Status, ...] = ("failed", "error", "unscored", "passed")
+_FLAGGED: Mapping[Flag, str] = {
+    "flaky": "votes on both sides of the threshold",
+    "suspicious": "a verdict its evidence does not bear out",
+}
 _EXITS = ("all passed", "tests failed", "interrupted", "internal error", "usage error", "no tests")
 _CUT_SHORT = (2, 3)
 #: How many metrics a tile names.
 _NAMED = 2
-_NONE = "\u2013"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tile:
-    """A number that matters; ``query`` shows the tests it counts, ``anchor`` is the first of them."""
+    """A number that matters; ``query`` shows the tests behind it, ``anchor`` is the first of them."""
 
-    count: int
+    figure: str
     label: str
-    note: str
-    status: Status | None
+    notes: tuple[str, ...]
+    kind: str
     query: Mapping[str, str]
     anchor: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MetricLine:
-    """A metric over all tests; counts come with the anchor of the first test they count."""
-
-    name: str
-    needs: tuple[str, ...]
-    number: int
-    mean: str
-    lowest: str
-    failing: int
-    first_failing: str | None
-    unscored: int
-    first_unscored: str | None
-    distribution: Distribution | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Overview:
-    """What a reader sees first."""
+    """What a reader sees first, and the facts of the run at the end."""
 
     headline: str
+    judges: tuple[str, ...]
     warnings: tuple[str, ...]
-    facts: tuple[tuple[str, str], ...]
     tiles: tuple[Tile, ...]
     others: tuple[Tile, ...]
+    bill: tuple[Tile, ...]
+    gates: tuple[tuple[str, Gate], ...]
+    changes: Changes | None
     metrics: tuple[MetricLine, ...]
+    facts: tuple[tuple[str, str], ...]
+    settings: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
 
 
-def look_over(document: Document, entries: Sequence[Entry]) -> Overview:
+def look_over(document: Document, entries: Sequence[Entry], comparison: Comparison | None = None) -> Overview:
     """Return the overview of a document whose tests are these entries."""
+    run = document["run"]
     records = [record for test in document["tests"] for record in test["records"]]
-    tiles = [_status_tile(status, entries) for status in STATUSES]
+    tiles = {status: _status_tile(status, entries) for status in STATUSES}
     return Overview(
         headline=headline(Counter(entry.status for entry in entries)),
-        warnings=tuple(_warnings(document["run"], records)),
-        facts=tuple(_facts(document["run"], records)),
+        judges=tuple(_judges(records)),
+        warnings=tuple(_warnings(run, records)),
         tiles=(
-            *(tile for tile in tiles if tile.status in _TILES and (tile.count or tile.status != "error")),
-            _scored_tile(entries),
+            *(tiles[status] for status in _TILES if tiles[status].anchor or status != "error"),
+            *_flag_tiles(entries),
         ),
-        others=tuple(tile for tile in tiles if tile.status not in _TILES and tile.count),
-        metrics=tuple(_metric_lines(records, entries)),
+        bill=tuple(_bill(run, records, entries)),
+        others=tuple(tile for status, tile in tiles.items() if status not in _TILES and tile.anchor),
+        gates=tuple((entry.anchor, entry.gate) for entry in entries if entry.gate),
+        changes=lay_out_changes(comparison, entries) if comparison else None,
+        metrics=metric_lines(records, entries, comparison),
+        facts=tuple(_facts(run, records, entries)),
+        settings=tuple((name, _setting(value)) for name, value in sorted(run["settings"].items())),
+        notes=tuple(run["notes"]),
     )
 
 
@@ -130,10 +122,10 @@ def _did(status: Status, number: int) -> str:
 def _status_tile(status: Status, entries: Sequence[Entry]) -> Tile:
     counted_entries = [entry for entry in entries if entry.status == status]
     return Tile(
-        count=len(counted_entries),
+        figure=f"{len(counted_entries):,}",
         label=WORDS[status] if status != "error" or len(counted_entries) == 1 else "errors",
-        note=", ".join(_blame(counted_entries, status)),
-        status=status,
+        notes=tuple(_blame(counted_entries, status)),
+        kind=status,
         query={"outcome": status},
         anchor=_first(counted_entries),
     )
@@ -149,52 +141,27 @@ def _blame(entries: Sequence[Entry], status: Status) -> Iterator[str]:
         yield f"{counted(len(blamed) - _NAMED, 'more metric')}"
 
 
-def _scored_tile(entries: Sequence[Entry]) -> Tile:
-    scored = [entry for entry in entries if any(chip.value is not None for chip in entry.chips)]
-    scores = [chip.metric for entry in scored for chip in entry.chips if chip.value is not None]
-    note = f"{counted(len(scores), 'score')} of {counted(len(set(scores)), 'metric')}" if scores else ""
-    return Tile(
-        count=len(scored),
-        label="with scores",
-        note=note,
-        status=None,
-        query={"outcome": "scored"},
-        anchor=_first(scored),
-    )
+def _flag_tiles(entries: Sequence[Entry]) -> Iterator[Tile]:
+    for flag, note in _FLAGGED.items():
+        flagged = [entry for entry in entries if flag in entry.flags]
+        if flagged:
+            figure, query = f"{len(flagged):,}", {"mark": flag}
+            yield Tile(figure=figure, label=flag, notes=(note,), kind=flag, query=query, anchor=_first(flagged))
+
+
+def _bill(run: RunRow, records: Sequence[Record], entries: Sequence[Entry]) -> Iterator[Tile]:
+    """Yield what the run took; behind it are the dearest and the slowest tests."""
+    if usage := usage_text(total_usage(records)):
+        dearest = sorted(entries, key=lambda entry: (-entry.cost, -entry.tokens))
+        query = {"sort": "dearest"}
+        yield Tile(figure=usage, label="dearest first", notes=(), kind="cost", query=query, anchor=_first(dearest))
+    slowest = sorted(entries, key=lambda entry: -entry.duration)
+    took, query = duration_text(run["duration"]), {"sort": "slowest"}
+    yield Tile(figure=took, label="slowest first", notes=(), kind="time", query=query, anchor=_first(slowest))
 
 
 def _first(entries: Sequence[Entry]) -> str | None:
     return entries[0].anchor if entries else None
-
-
-def _metric_lines(records: Sequence[Record], entries: Sequence[Entry]) -> Iterator[MetricLine]:
-    by_metric: dict[str, list[Record]] = {}
-    for record in records:
-        by_metric.setdefault(record["metric"], []).append(record)
-    lines = [_metric_line(name, group, entries) for name, group in by_metric.items()]
-    yield from sorted(lines, key=lambda line: (-line.failing, -line.unscored, line.name))
-
-
-def _metric_line(name: str, records: Sequence[Record], entries: Sequence[Entry]) -> MetricLine:
-    scores = [(r["score"], r["outcome"] == "failed") for r in records if r["score"] is not None]
-    values = [score for score, _ in scores]
-    thresholds = sorted({(t["bound"], t["operator"]): t for r in records if (t := r["threshold"])}.items())
-    return MetricLine(
-        name=name,
-        needs=tuple(threshold_text(threshold) for _, threshold in thresholds),
-        number=len(records),
-        mean=mean_text(sum(values) / len(values)) if values else _NONE,
-        lowest=score_text(min(values)) if values else _NONE,
-        failing=sum(record["outcome"] == "failed" for record in records),
-        first_failing=_first_with(name, "failed", entries),
-        unscored=sum(record["outcome"] == "unscored" for record in records),
-        first_unscored=_first_with(name, "unscored", entries),
-        distribution=distribute(scores, [bound for (bound, _), _ in thresholds]),
-    )
-
-
-def _first_with(metric: str, outcome: RecordOutcome, entries: Sequence[Entry]) -> str | None:
-    return _first([e for e in entries if any(c.metric == metric and c.outcome == outcome for c in e.chips)])
 
 
 def _warnings(run: RunRow, records: Sequence[Record]) -> Iterator[str]:
@@ -206,15 +173,29 @@ def _warnings(run: RunRow, records: Sequence[Record]) -> Iterator[str]:
             yield f"Scored by {judge}, not by a model: good for trying things out, no measure of real answers."
 
 
-def _facts(run: RunRow, records: Sequence[Record]) -> Iterator[tuple[str, str]]:
-    yield "Started", run["started"].replace("T", " ").replace("+00:00", " UTC")
+def _facts(run: RunRow, records: Sequence[Record], entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    yield "Started", _started(run)
     yield "Took", duration_text(run["duration"])
     yield "Exit status", f"{run['exit_status']} ({_exit_text(run['exit_status'])})"
+    if scores := [record["metric"] for record in records if record["score"] is not None]:
+        tests = sum(any(chip.value is not None for chip in entry.chips) for entry in entries)
+        several = f"{counted(len(scores), 'score')} of {counted(len(set(scores)), 'metric')}"
+        yield "Scored", f"{several} in {counted(tests, 'test')}"
     if judges := _judges(records):
         yield "Judge", ", ".join(judges)
-    if usage := usage_text(reduce(operator.add, (Usage(**record["usage"]) for record in records), Usage())):
+    if usage := usage_text(total_usage(records)):
         yield "Judging", usage
     yield "Made with", f"ragmetrics {run['ragmetrics']}, pytest {run['pytest']}, Python {run['python']}"
+
+
+def _started(run: RunRow) -> str:
+    return run["started"].replace("T", " ").replace("+00:00", " UTC").replace("Z", " UTC")
+
+
+def _setting(value: object) -> str:
+    if value is None:
+        return "not set"
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def _exit_text(status: int) -> str:

@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Literal
 
 #: What a mark says of its text; where several lie over one another, the first of these shows.
-MarkKind = Literal["missing", "found", "evidence", "nearest"]
-_STRENGTH: dict[MarkKind, int] = {"missing": 0, "found": 1, "evidence": 2, "nearest": 3}
+MarkKind = Literal["missing", "found", "against", "evidence", "nearest"]
+_STRENGTH: dict[MarkKind, int] = {"missing": 0, "found": 1, "against": 2, "evidence": 3, "nearest": 4}
 
 #: A stretch without marks is folded when this much of it would be hidden.
 _HIDDEN_MIN = 400
@@ -37,7 +37,7 @@ class Mark:
     @property
     def anchor(self) -> str:
         """Its name among the marks of the same sample."""
-        letter = {"missing": "m", "found": "m", "evidence": "e", "nearest": "n"}[self.kind]
+        letter = {"missing": "m", "found": "m", "against": "e", "evidence": "e", "nearest": "n"}[self.kind]
         return f"{letter}{self.number}" if letter != "e" else f"e{self.number}.{self.piece}"
 
 

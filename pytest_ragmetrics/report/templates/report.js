@@ -1,116 +1,291 @@
-// Everything is on the page already. This adds finding, sorting, and bringing into sight what a mark leads to.
-(() => {
+// The list of tests out of the data packed into this page: finding, sorting, opening, and lighting up what belongs
+// together. Whatever comes from outside becomes text and nothing else.
+(async () => {
   "use strict";
 
+  const PAGE = 100;
   const byId = (id) => document.getElementById(id);
   const list = byId("list");
-  const tests = Array.from(list.querySelectorAll(":scope > .test"));
-  const controls = { q: byId("search"), outcome: byId("outcome"), metric: byId("metric"), sort: byId("sort") };
-  const metricNames = Array.from(controls.metric.options, (option) => option.value).slice(1);
+  const controls = Object.fromEntries(["search", "outcome", "metric", "file", "mark", "sort"].map((id) => [id, byId(id)]));
 
-  // What the list is filtered and sorted by.
-  const rows = tests.map((element, position) => ({
-    element,
-    position,
-    status: element.dataset.o,
-    duration: Number(element.dataset.d),
-    name: element.querySelector(".name").textContent,
-    scores: element.dataset.s.split(" ").filter(Boolean).map((score) => {
-      const [metric, value, outcome] = score.split(":");
-      return { metric: metricNames[metric], value: value === "" ? null : Number(value), outcome };
-    }),
-    text: null,
-  }));
-  const folded = (text) => text.normalize("NFC").toLowerCase();
-  const collator = new Intl.Collator("en", { numeric: true });
+  // --- Unpacking and building -------------------------------------------------------------------------------------
 
-  // What came from outside, without what the page says in between; read when a test is first searched.
-  const foreign = ".name, .why, .metric, .reason, .text, .claim, .near dd, .rest dd, pre";
-  const own = ".n, .sr, .fold > summary, .none";
-  const wordsOf = (root) => {
-    const walker = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT, (node) =>
-      node.nodeType === Node.ELEMENT_NODE && node.matches(own) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
-    const words = [];
-    while (walker.nextNode()) {
-      if (walker.currentNode.nodeType === Node.TEXT_NODE) words.push(walker.currentNode.data);
+  const unpack = async (element) => {
+    const packed = atob(element.textContent);
+    const bytes = new Uint8Array(packed.length);
+    for (let index = 0; index < packed.length; index += 1) bytes[index] = packed.charCodeAt(index);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return JSON.parse(await new Response(stream).text());
+  };
+
+  const TAGS = /^(?:a|b|bdi|dd|del|details|div|dl|dt|h[34]|ins|li|mark|ol|p|pre|section|small|span|summary)$/;
+  const DRAWN = /^(?:svg|path|circle)$/;
+  const ATTRIBUTES = /^(?:class|id|href|dir|open|tabindex|role|viewBox|d|cx|cy|r|data-n|aria-(?:label|hidden))$/;
+
+  // A node is a word of ours, a text from outside in a list of its own, or an element.
+  const build = (node) => {
+    if (typeof node === "string") return node;
+    if (node.length === 1) return node[0];
+    const [tag, attributes, children] = node;
+    if (!TAGS.test(tag) && !DRAWN.test(tag)) throw new Error(`an element that does not belong here: ${tag}`);
+    const element = DRAWN.test(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (!ATTRIBUTES.test(name) || (name === "href" && !value.startsWith("#"))) throw new Error(`not ours: ${name}`);
+      element.setAttribute(name, value);
     }
-    return words.join("");
-  };
-  const searchable = (row) => {
-    row.text ??= folded(Array.from(row.element.querySelectorAll(foreign), wordsOf).join("\n"));
-    return row.text;
+    element.append(...children.map(build));
+    return element;
   };
 
-  const scoresOf = (row, metric) => row.scores.filter((score) => !metric || score.metric === metric);
+  // Only texts from outside are searched; they are read across the marks in them.
+  const wordsOf = (node) => {
+    if (typeof node === "string") return "";
+    if (node.length === 1) return node[0];
+    const words = node[2].map(wordsOf).join("");
+    return words && !/^(?:a|mark|del|ins|details|summary)$/.test(node[0]) ? `\n${words}\n` : words;
+  };
 
-  const outcomeMatches = (row, outcome, metric) => {
-    if (outcome === "scored") return scoresOf(row, metric).some((score) => score.value !== null);
-    if (outcome.startsWith("score-")) return scoresOf(row, metric).some((score) => `score-${score.outcome}` === outcome);
+  const folded = (text) => text.normalize("NFC").toLowerCase();
+  const chunks = Array.from(document.querySelectorAll("script.chunk"));
+  let rows = [];
+  try {
+    rows = await unpack(byId("index"));
+  } catch (error) {
+    list.textContent = `The list of tests could not be unpacked (${error.message}). With scripts switched off the page shows it plainly.`;
+    return;
+  }
+  const rowsById = new Map(rows.map((row) => [row.id, row]));
+  const rowOf = new WeakMap();
+  rows.forEach((row, position) => {
+    row.position = position;
+    row.words = folded(row.row.map(wordsOf).join("\n"));
+    row.opened = false;
+  });
+
+  // --- Which tests are shown, and in which order ------------------------------------------------------------------
+
+  let reading = null;
+  let allRead = chunks.length === 0;
+  const readAll = () => {
+    reading ??= (async () => {
+      const within = chunks.map(() => []);
+      rows.forEach((row) => within[row.body[0]].push(row));
+      for (const [number, chunk] of chunks.entries()) {
+        const bodies = await unpack(chunk);
+        for (const row of within[number]) row.words += `\n${folded(wordsOf(bodies[row.body[1]]))}`;
+      }
+      allRead = true;
+      if (controls.search.value) show();
+    })();
+  };
+
+  const collator = new Intl.Collator("en", { numeric: true });
+  const scoresOf = (row, metric) => row.scores.filter(([name]) => !metric || name === metric);
+  const outcomeMatches = (row, { outcome, metric }) => {
+    if (outcome === "scored") return scoresOf(row, metric).some(([, value]) => value !== null);
+    if (outcome.startsWith("score-")) return scoresOf(row, metric).some((score) => `score-${score[2]}` === outcome);
     return row.status === outcome;
   };
-
   const matches = (row, state, words) =>
     (!state.metric || scoresOf(row, state.metric).length > 0) &&
-    (!state.outcome || outcomeMatches(row, state.outcome, state.metric)) &&
-    words.every((word) => searchable(row).includes(word));
+    (!state.outcome || outcomeMatches(row, state)) &&
+    (!state.file || row.file === state.file) &&
+    (!state.mark || row.marks.includes(state.mark)) &&
+    words.every((word) => row.words.includes(word));
 
   // Tests without a score come last, whichever way the scores run.
   const extreme = (row, metric, pick, without) => {
-    const values = scoresOf(row, metric).map((score) => score.value).filter((value) => value !== null);
+    const values = scoresOf(row, metric).map(([, value]) => value).filter((value) => value !== null);
     return values.length ? pick(...values) : without;
   };
   const orders = {
     lowest: (metric) => (a, b) => extreme(a, metric, Math.min, Infinity) - extreme(b, metric, Math.min, Infinity),
     highest: (metric) => (a, b) => extreme(b, metric, Math.max, -Infinity) - extreme(a, metric, Math.max, -Infinity),
+    change: () => (a, b) => (a.change ?? Infinity) - (b.change ?? Infinity),
     name: () => (a, b) => collator.compare(a.name, b.name),
     slowest: () => (a, b) => b.duration - a.duration,
+    dearest: () => (a, b) => b.cost - a.cost || b.tokens - a.tokens,
   };
 
   const stateOf = () => Object.fromEntries(Object.entries(controls).map(([name, control]) => [name, control.value]));
-
   const setState = (state) => {
     for (const [name, control] of Object.entries(controls)) {
       control.value = state[name] ?? "";
       if (control.selectedIndex === -1) control.value = "";
     }
   };
-
   const queryOf = (state) => new URLSearchParams(Object.entries(state).filter(([, value]) => value)).toString();
 
-  let sorted = "";
-  const show = () => {
+  let page = 0;
+  let current = null;
+  let matching = [];
+  let shown = [];
+  let ordered = { key: "", rows };
+
+  const find = () => {
     const state = stateOf();
-    const words = folded(state.q).split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const row of rows) {
-      const hidden = !matches(row, state, words);
-      if (row.element.hidden !== hidden) row.element.hidden = hidden;
-      if (!hidden) shown += 1;
-    }
-    const order = state.sort && `${state.sort} ${state.metric}`;
-    if (order !== sorted) {
-      const compare = orders[state.sort]?.(state.metric);
+    if (state.search && !allRead) readAll();
+    const key = state.sort && `${state.sort} ${state.metric}`;
+    if (key !== ordered.key) {
       // Infinity minus Infinity is NaN, which is no order: fall back on the first one.
-      const wanted = compare ? [...rows].sort((a, b) => compare(a, b) || a.position - b.position) : rows;
-      list.append(...wanted.map((row) => row.element));
-      sorted = order;
+      const compare = orders[state.sort]?.(state.metric);
+      ordered = { key, rows: compare ? [...rows].sort((a, b) => compare(a, b) || a.position - b.position) : rows };
     }
-    byId("nothing").hidden = shown > 0 || rows.length === 0;
-    byId("count").textContent = shown === rows.length ? `${shown} tests` : `${shown} of ${rows.length} tests`;
-    const query = queryOf(state);
+    const words = folded(state.search).split(/\s+/).filter(Boolean);
+    matching = ordered.rows.filter((row) => matches(row, state, words));
+  };
+
+  const show = () => {
+    find();
+    const pages = Math.max(1, Math.ceil(matching.length / PAGE));
+    page = Math.min(Math.max(page, 0), pages - 1);
+    const before = shown;
+    shown = matching.slice(page * PAGE, (page + 1) * PAGE);
+    const kept = new Set(shown);
+    for (const row of before) if (!kept.has(row)) row.element = null;
+    const focused = list.contains(document.activeElement) ? document.activeElement : null;
+    list.replaceChildren(...shown.map(elementOf));
+    if (focused?.isConnected) focused.focus({ preventScroll: true });
+    for (const row of shown) if (row.opened) setOpen(row, true);
+    rove(shown.includes(current) ? current : shown[0]);
+    list.dataset.sort = controls.sort.value;
+    tell(pages);
+  };
+
+  const tell = (pages) => {
+    const number = (value) => value.toLocaleString("en");
+    const all = `${number(rows.length)} ${rows.length === 1 ? "test" : "tests"}`;
+    const waiting = controls.search.value && !allRead ? ", still reading …" : "";
+    byId("count").textContent = (matching.length === rows.length ? all : `${number(matching.length)} of ${all}`) + waiting;
+    byId("nothing").hidden = matching.length > 0 || rows.length === 0 || Boolean(waiting);
+    byId("pager").hidden = pages === 1;
+    byId("span").textContent = `${number(page * PAGE + 1)} to ${number(page * PAGE + shown.length)} of ${number(matching.length)}`;
+    byId("earlier").disabled = page === 0;
+    byId("later").disabled = page === pages - 1;
+    const query = queryOf(stateOf());
     for (const link of document.querySelectorAll("[data-filter]")) {
       if (link.dataset.filter === query) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
-    return query;
   };
 
-  const remember = (query) => history.replaceState(null, "", query ? `#${query}` : location.pathname + location.search);
+  // --- One test -----------------------------------------------------------------------------------------------------
+
+  const elementOf = (row) => {
+    if (row.element) return row.element;
+    row.element = build(["details", { class: `test ${row.status}` }, [["summary", { class: "row", tabindex: "-1" }, row.row]]]);
+    rowOf.set(row.element, row);
+    return row.element;
+  };
+
+  let latest = [-1, null];
+  const bodyOf = async (row) => {
+    const [number, position] = row.body;
+    if (latest[0] !== number) latest = [number, unpack(chunks[number])];
+    return build((await latest[1])[position]);
+  };
+
+  const setOpen = async (row, open) => {
+    row.opened = open;
+    const element = row.element;
+    if (open && !element.querySelector(":scope > .body")) {
+      const body = await bodyOf(row);
+      // It may have been closed, or opened twice, while its body was unpacked.
+      if (!row.opened || element.querySelector(":scope > .body")) return;
+      element.append(body);
+    }
+    element.open = open;
+  };
+
+  const summaryOf = (row) => row.element.firstChild;
+  const rove = (row) => {
+    for (const each of list.querySelectorAll(".row[tabindex='0']")) each.tabIndex = -1;
+    if (row?.element) summaryOf(row).tabIndex = 0;
+  };
+
+  const goTo = async (row) => {
+    find();
+    if (!matching.includes(row)) {
+      setState({});
+      find();
+    }
+    page = Math.floor(matching.indexOf(row) / PAGE);
+    current = row;
+    show();
+    await setOpen(row, true);
+    if (!row.element) return;
+    row.element.scrollIntoView({ block: "start" });
+    summaryOf(row).focus({ preventScroll: true });
+  };
+
+  // --- The address: an open test's id, then what the list is filtered by ---------------------------------------------
+
+  const remember = (how) => {
+    const id = current ? encodeURIComponent(current.id).replaceAll("%2F", "/").replaceAll("%3A", ":") : "";
+    const query = queryOf({ ...stateOf(), page: page ? String(page + 1) : "" });
+    const hash = id + (query && `?${query}`);
+    const address = hash ? `#${hash}` : location.pathname + location.search;
+    if (address !== location.hash) history[how](null, "", address);
+  };
+
+  const decoded = (text) => {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text;
+    }
+  };
+
+  const follow = async () => {
+    const hash = location.hash.slice(1);
+    const [, id, query] = /^([^?]*)\??(.*)$/s.exec(hash);
+    const whole = rowsById.get(decoded(hash));
+    const state = Object.fromEntries(new URLSearchParams(whole ? "" : query));
+    const row = whole ?? rowsById.get(decoded(id));
+    const left = current;
+    setState(state);
+    page = (Number.parseInt(state.page, 10) || 1) - 1;
+    current = row ?? null;
+    if (row) {
+      await goTo(row);
+      return;
+    }
+    if (left) left.opened = false;
+    show();
+    if (left?.element) {
+      await setOpen(left, false);
+      summaryOf(left).focus();
+    }
+  };
+
+  const refresh = (how) => {
+    page = 0;
+    current = null;
+    show();
+    remember(how);
+  };
+
+  const turn = (step) => {
+    page += step;
+    current = null;
+    show();
+    remember("pushState");
+    byId("tests").scrollIntoView({ block: "start" });
+  };
 
   const filterBy = (query) => {
     setState(Object.fromEntries(new URLSearchParams(query)));
-    remember(show());
+    refresh("pushState");
   };
+
+  const toggle = async (row) => {
+    const open = !row.element.open;
+    current = open ? row : null;
+    await setOpen(row, open);
+    remember("pushState");
+  };
+
+  // --- Inside a test ------------------------------------------------------------------------------------------------
 
   // The contexts stand beside the response where there is room; then their pane scrolls and the page need not.
   const scrollPane = (target) => {
@@ -120,62 +295,20 @@
     if (offset < 0 || offset > pane.clientHeight * 0.8) pane.scrollTop += offset - pane.clientHeight / 3;
   };
 
-  const bring = (target) => {
-    scrollPane(target);
-    const box = target.getBoundingClientRect();
-    const whole = target.matches(".test, section") || box.height > innerHeight / 2;
-    if (whole || box.top < 96 || box.bottom > innerHeight) target.scrollIntoView({ block: whole ? "start" : "center" });
-  };
-
-  const reveal = (id) => {
-    const target = byId(id);
-    if (!target) return false;
-    const test = target.closest(".test");
-    if (test?.hidden) {
-      setState({});
-      show();
-    }
-    for (let element = target; element; element = element.parentElement) {
+  const reveal = (target) => {
+    for (let element = target; element !== list; element = element.parentElement) {
       if (element.tagName === "DETAILS") element.open = true;
     }
-    document.querySelectorAll(".here").forEach((element) => element.classList.remove("here"));
+    list.querySelectorAll(".here").forEach((element) => element.classList.remove("here"));
     target.classList.add("here");
-    bring(target);
-    const stop = target.matches(".test") ? target.querySelector("summary") : target;
-    if (!stop.matches("a, summary")) stop.tabIndex = -1;
-    stop.focus({ preventScroll: true });
-    return true;
+    scrollPane(target);
+    const box = target.getBoundingClientRect();
+    if (box.top < 96 || box.bottom > innerHeight) target.scrollIntoView({ block: box.height > innerHeight / 2 ? "start" : "center" });
+    if (!target.matches("a")) target.tabIndex = -1;
+    target.focus({ preventScroll: true });
   };
 
-  // A hash is the name of a place, or else a filter.
-  const follow = () => {
-    let hash = location.hash.slice(1);
-    try {
-      hash = decodeURIComponent(hash);
-    } catch {
-      return;
-    }
-    if (hash && reveal(hash)) return;
-    setState(Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
-    show();
-  };
-
-  document.addEventListener("click", (event) => {
-    const link = event.target.closest("a[href^='#']");
-    if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
-    event.preventDefault();
-    if (link.dataset.filter !== undefined) {
-      filterBy(link.getAttribute("aria-current") ? "" : link.dataset.filter);
-      byId("tests").scrollIntoView({ block: "start" });
-      list.querySelector(".test:not([hidden]) > summary")?.focus({ preventScroll: true });
-      return;
-    }
-    const hash = link.getAttribute("href");
-    if (hash !== location.hash) history.pushState(null, "", hash);
-    reveal(hash.slice(1));
-  });
-
-  // Whatever shares a number lights up together, and what has the focus brings its evidence along.
+  // Whatever shares a number lights up together, and its evidence comes into sight.
   let lit = [];
   const light = (event) => {
     lit.forEach((element) => element.classList.remove("hot"));
@@ -184,44 +317,101 @@
     lit = exhibit ? numbers.flatMap((number) =>
       Array.from(exhibit.querySelectorAll(`mark[data-n~="${number}"], li[data-n="${number}"]`))) : [];
     lit.forEach((element) => element.classList.add("hot"));
-    if (event.type === "focusin" && !event.target.closest(".sources")) {
-      const evidence = lit.find((element) => element.closest(".sources [open]"));
-      if (evidence) scrollPane(evidence);
-    }
+    if (event.target.closest(".sources")) return;
+    const evidence = lit.find((element) => element.closest(".sources [open]"));
+    if (evidence) scrollPane(evidence);
   };
   list.addEventListener("mouseover", light);
-  list.addEventListener("focusin", light);
+  list.addEventListener("focusin", (event) => {
+    light(event);
+    const row = event.target.matches(".test > summary") && rowOf.get(event.target.parentElement);
+    if (row) rove(row);
+  });
 
-  list.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step || !event.target.matches(".test > summary")) return;
-    const shown = Array.from(list.children).filter((element) => !element.hidden);
-    const next = shown[shown.indexOf(event.target.parentElement) + step];
-    if (next) {
-      event.preventDefault();
-      next.querySelector("summary").focus();
+  // --- Mouse and keys -----------------------------------------------------------------------------------------------
+
+  document.addEventListener("click", async (event) => {
+    const summary = event.target.closest(".test > summary");
+    const link = event.target.closest("a[href^='#']");
+    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || !(summary || link)) return;
+    event.preventDefault();
+    if (summary) {
+      await toggle(rowOf.get(summary.parentElement));
+    } else if (link.dataset.filter !== undefined) {
+      filterBy(link.getAttribute("aria-current") ? "" : link.dataset.filter);
+      byId("tests").scrollIntoView({ block: "start" });
+      if (shown.length) summaryOf(shown[0]).focus({ preventScroll: true });
+    } else if (list.contains(byId(link.hash.slice(1)))) {
+      reveal(byId(link.hash.slice(1)));
+    } else if (rowsById.has(decoded(link.hash.slice(1)))) {
+      await goTo(rowsById.get(decoded(link.hash.slice(1))));
+      remember("pushState");
+    } else {
+      byId("tests").tabIndex = -1;
+      byId("tests").focus();
     }
+  });
+
+  const step = (from, by) => {
+    let index = from ? shown.indexOf(from) + by : 0;
+    if (index >= shown.length && !byId("later").disabled) {
+      turn(1);
+      index = 0;
+    } else if (index < 0 && page > 0) {
+      turn(-1);
+      index = shown.length - 1;
+    }
+    if (shown[index]) summaryOf(shown[index]).focus();
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const test = event.target.closest(".test");
+    const row = test && rowOf.get(test);
+    const typing = event.target.matches("input:not([type='checkbox']), select");
+    const letters = byId("letters").checked && !typing;
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key] ?? (letters ? { j: 1, k: -1 }[event.key] : undefined);
+    if (event.key === "Escape" && event.target === controls.search && shown.length) {
+      summaryOf(shown[0]).focus();
+    } else if (event.key === "Escape" && row?.opened) {
+      toggle(row);
+      summaryOf(row).focus();
+    } else if (event.key === "/" && letters) {
+      controls.search.focus();
+      controls.search.select();
+    } else if (by && (letters && event.key.length === 1 || event.target.matches(".test > summary"))) {
+      step(row, by);
+    } else {
+      return;
+    }
+    event.preventDefault();
   });
 
   let pending = 0;
-  controls.q.addEventListener("input", () => {
+  controls.search.addEventListener("input", () => {
     clearTimeout(pending);
-    pending = setTimeout(() => remember(show()), 120);
+    pending = setTimeout(() => refresh("replaceState"), 120);
   });
-  for (const name of ["outcome", "metric", "sort"]) {
-    controls[name].addEventListener("change", () => remember(show()));
+  controls.search.addEventListener("focus", readAll);
+  for (const name of ["outcome", "metric", "file", "mark", "sort"]) {
+    controls[name].addEventListener("change", () => refresh("pushState"));
   }
   byId("toolbar").addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(pending);
-    remember(show());
+    refresh("replaceState");
   });
   byId("clear").addEventListener("click", () => {
     filterBy("");
-    controls.q.focus();
+    controls.search.focus();
   });
-  addEventListener("hashchange", follow);
+  byId("earlier").addEventListener("click", () => turn(-1));
+  byId("later").addEventListener("click", () => turn(1));
   addEventListener("popstate", follow);
   byId("toolbar").hidden = false;
-  follow();
+  byId("keys").hidden = rows.length === 0;
+  await follow();
+  // Whoever opens the page after a failure reads the worst one without a click.
+  if (!location.hash && /^(?:failed|error|unscored)$/.test(rows[0]?.status)) await setOpen(rows[0], true);
+  list.dataset.ready = "";
 })();
