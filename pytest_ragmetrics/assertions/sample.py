@@ -1,0 +1,170 @@
+"""Several metrics of one sample, each held against its bound: scored at the same time, told of together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_ragmetrics import loop, session
+from pytest_ragmetrics.assertions.metric import check_bound
+from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.evaluation import measured, scoring_session
+from pytest_ragmetrics.explain import explain_sample
+from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike, provided_embedder, provided_judge
+from pytest_ragmetrics.metrics.registry import metric_for, metric_named
+from pytest_ragmetrics.metrics.votes import polling
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.sample import Sample
+
+_CONCURRENCY = 32
+_EXAMPLE = "assert_sample(sample, faithfulness=0.8, noise_sensitivity=0.2)"
+
+
+def assert_sample(
+    sample: Sample | Mapping[str, Any],
+    *,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+    votes: int | None = None,
+    **bounds: float,
+) -> dict[str, MetricResult]:
+    """Assert that several metrics, given by name, score a sample well enough; return their results by these names.
+
+    ``sample`` is a :class:`Sample` or a mapping that :meth:`Sample.from_mapping` takes. A bound is the least score, or
+    the greatest where lower is better; a name is any that a metric is known by: an alias, a predefined aspect, a metric
+    of your own that the hook registers. All of them are scored at the same time and share what they ask alike.
+
+    Raises ``AssertionError`` that explains every metric that fell short, in the order given, and names those that are
+    unscored; ``UnscoredError`` where nothing fell short and not all have a score; and before anything is asked
+    ``ValueError`` for an unknown metric, one that its name alone does not make, a bound that always holds, and a field
+    of the sample that is missing, and ``TypeError`` for a bound that is no number.
+
+    >>> sample = {"response": "Moths fly.", "retrieved_contexts": ["Moths fly at night."]}
+    >>> results = assert_sample(sample, lexical_grounding=0.4, numbers_aligned=1.0)
+    >>> results["lexical_grounding"].value
+    1.0
+    """
+    __tracebackhide__ = True
+    held = _held(bounds, judge, embedder)
+    given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
+    _require(held, given)
+    with scoring_session(None, _CONCURRENCY) as running:
+        outcomes = loop.run(_scored(held, given, running, votes))
+    _report(dict(zip(bounds, outcomes, strict=True)), held)
+    return {name: outcome for name, outcome in zip(bounds, outcomes, strict=True) if isinstance(outcome, MetricResult)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Held:
+    """A metric and the bound for its score."""
+
+    metric: Metric
+    bound: float
+
+    @property
+    def is_least(self) -> bool:
+        return self.metric.better == "higher"
+
+    def missing(self, sample: Sample) -> list[str]:
+        """Return what the metric says of a field that it needs and the sample has not."""
+        try:
+            self.metric.require(sample)
+        except ValueError as error:
+            return [str(error)]
+        return []
+
+    def holds(self, result: MetricResult) -> bool:
+        """Hold a result against the bound."""
+        return result >= self.bound if self.is_least else result <= self.bound
+
+    async def score(self, sample: Sample, votes: int | None, thread: ThreadPoolExecutor) -> MetricResult:
+        """Score a sample, asking for no more votes than decide the outcome."""
+        least, most = (self.bound, None) if self.is_least else (None, self.bound)
+        with polling(self.metric, votes=votes, least=least, most=most):
+            return await measured(self.metric, sample, thread)
+
+
+def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: EmbedderLike | None) -> list[_Held]:
+    __tracebackhide__ = True
+    if not bounds:
+        msg = f"give at least one metric with its bound; write {_EXAMPLE}"
+        raise ValueError(msg)
+    # What is wrong with these is not the fault of a metric.
+    provided_judge(judge)
+    provided_embedder(embedder)
+    held = [_held_metric(name, bound, judge, embedder) for name, bound in bounds.items()]
+    names = [each.metric.name for each in held]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        msg = f"two bounds for one metric: {', '.join(twice)}"
+        raise ValueError(msg)
+    return held
+
+
+def _held_metric(name: str, bound: float, judge: JudgeLike | None, embedder: EmbedderLike | None) -> _Held:
+    __tracebackhide__ = True
+    check_bound(name, bound)
+    metric_named(name)
+    try:
+        metric = metric_for(name, judge=judge, embedder=embedder)
+    except (TypeError, ValueError) as error:
+        msg = f"{name} cannot be made by its name alone: {error}; make one yourself and use assert_metric()"
+        raise ValueError(msg) from error
+    low, high = metric.scale
+    if bound < low if metric.better == "higher" else bound > high:
+        msg = f"{name}={bound:g} always holds: its scores lie between {low:g} and {high:g}, {metric.better} is better"
+        raise ValueError(msg)
+    return _Held(metric=metric, bound=bound)
+
+
+def _require(held: Sequence[_Held], sample: Sample) -> None:
+    """Raise ``ValueError`` naming every field that is missing, and the metrics that need it."""
+    __tracebackhide__ = True
+    complaints = [complaint for each in held for complaint in each.missing(sample)]
+    if complaints:
+        raise ValueError("\n".join(complaints))
+
+
+async def _scored(
+    held: Sequence[_Held], sample: Sample, running: session.Session, votes: int | None
+) -> list[MetricResult | RagMetricsError]:
+    """Return the results, or why there is none; raise what is no matter of scoring when all are done."""
+    thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
+    try:
+        with session.within(running):
+            scores = [each.score(sample, votes, thread) for each in held]
+            outcomes = await asyncio.gather(*scores, return_exceptions=True)
+    finally:
+        # After an interrupt the loop must not wait for a function that computes.
+        thread.shutdown(wait=False, cancel_futures=True)
+    scored: list[MetricResult | RagMetricsError] = []
+    for outcome in outcomes:
+        if not isinstance(outcome, (MetricResult, RagMetricsError)):
+            raise outcome
+        scored.append(outcome)
+    return scored
+
+
+def _report(outcomes: Mapping[str, MetricResult | RagMetricsError], held: Sequence[_Held]) -> None:
+    """Raise what the outcomes come to, if not all of them hold."""
+    __tracebackhide__ = True
+    # All are held against their bounds, so that each of them is recorded with it.
+    fine = [
+        isinstance(outcome, MetricResult) and each.holds(outcome)
+        for each, outcome in zip(held, outcomes.values(), strict=True)
+    ]
+    if all(fine):
+        return
+    errors = [outcome for outcome in outcomes.values() if isinstance(outcome, RagMetricsError)]
+    text = "\n".join(explain_sample(outcomes))
+    if fine.count(False) > len(errors):
+        raise AssertionError(text)
+    for error in errors:
+        if not isinstance(error, UnscoredError):
+            # It concerns all of them, and says what to do.
+            raise error
+    raise UnscoredError(text) from errors[0].__cause__

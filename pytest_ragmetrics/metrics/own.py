@@ -1,0 +1,194 @@
+"""A metric of one's own, made from a plain function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from inspect import Parameter, isawaitable, iscoroutinefunction, signature
+from typing import Any, ClassVar, SupportsFloat, TypeAlias, overload
+
+from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.metrics.parameters import check_choice
+from pytest_ragmetrics.result import Direction, MetricResult, Verdict
+from pytest_ragmetrics.sample import ALIASES, Sample
+
+#: What a function may return: the score, the verdicts whose share is the score, or the whole result.
+Outcome: TypeAlias = SupportsFloat | Sequence[Verdict]
+Scores: TypeAlias = Callable[..., Outcome | Awaitable[Outcome]]
+
+_FIELDS = tuple(field.name for field in fields(Sample))
+_SAMPLE, _ASK = "sample", "ask"
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+_EXAMPLE = "write @metric above def brevity(response), or @metric(name=...)"
+
+
+@overload
+def metric(function: Scores, /) -> Metric: ...
+
+
+@overload
+def metric(
+    *, name: str | None = None, better: Direction = "higher", scale: tuple[float, float] = (0.0, 1.0)
+) -> Callable[[Scores], Metric]: ...
+
+
+def metric(
+    function: Scores | None = None,
+    /,
+    *,
+    name: str | None = None,
+    better: Direction = "higher",
+    scale: tuple[float, float] = (0.0, 1.0),
+) -> Metric | Callable[[Scores], Metric]:
+    """Make a metric of a function; its parameters name the fields of the sample that it takes.
+
+    A field without a default must be given and not be blank; one with a default may be anything. ``sample`` takes the
+    whole :class:`~pytest_ragmetrics.Sample`, and ``ask`` makes it a judged metric, whose function may be a coroutine:
+    ``await ask(task)``. It returns a number or a bool, a list of :class:`~pytest_ragmetrics.Verdict` whose share of
+    good ones is the score, or a :class:`~pytest_ragmetrics.MetricResult`; it raises
+    :class:`~pytest_ragmetrics.UnscoredError` where there is no score. ``name`` is that of the function unless given,
+    ``scale`` the lowest and the highest score there can be, and ``better`` says which of them is the good one.
+
+    Raises ``TypeError`` for what is no such function, naming the parameter that is no field, and ``ValueError`` for a
+    ``better`` or a ``scale`` that is none.
+
+    >>> @metric
+    ... def brevity(response):
+    ...     return min(1.0, 280 / len(response))
+    >>> brevity.score(response="Short.").value
+    1.0
+    """
+    if function is None:
+        return lambda scores: _made(scores, name=name, better=better, scale=scale)
+    return _made(function, name=name, better=better, scale=scale)
+
+
+def _made(function: Scores, *, name: str | None, better: Direction, scale: tuple[float, float]) -> Metric:
+    named = _named(function, name)
+    call = _Call(function=function, name=named, takes=_taken(function, named))
+    described = {
+        "name": named,
+        "requires": tuple(field for field, needed in call.takes.items() if needed and field in _FIELDS),
+        "may_be_empty": (),
+        "better": check_choice(f"metric {named}: better", better, ("higher", "lower")),
+        "scale": _scale(scale, named),
+        "call": call,
+        "__doc__": getattr(function, "__doc__", None),
+        # An evaluation runs what may block, which is what others wrote, in a thread.
+        "__module__": getattr(function, "__module__", None) or "__main__",
+    }
+    kind = type(named, (_JudgedFunction if _ASK in call.takes else _Function,), described)
+    made: Metric = kind()
+    return made
+
+
+def _named(function: object, name: object) -> str:
+    if not callable(function) or isinstance(function, type):
+        msg = f"metric takes a function, not {function!r:.60}; {_EXAMPLE}"
+        raise TypeError(msg)
+    named = getattr(function, "__name__", "") if name is None else name
+    if not isinstance(named, str) or not named.strip() or (name is None and not named.isidentifier()):
+        msg = f"metric of {function!r:.60} has no name; write @metric(name='brevity')"
+        raise TypeError(msg)
+    return named
+
+
+def _scale(scale: Any, name: str) -> tuple[float, float]:
+    is_pair = isinstance(scale, (tuple, list)) and [type(end) in (int, float) for end in scale] == [True, True]
+    if not is_pair or not all(map(math.isfinite, scale)) or not scale[0] < scale[1]:
+        msg = f"metric {name}: scale must be the lowest and the highest score, such as (0.0, 1.0), not {scale!r}"
+        raise ValueError(msg)
+    return float(scale[0]), float(scale[1])
+
+
+def _taken(function: Scores, name: str) -> dict[str, bool]:
+    """Return the names of a function's parameters, and whether each must be given."""
+    takes = {}
+    for parameter in signature(function).parameters.values():
+        if parameter.kind not in _NAMED or parameter.name not in (*_FIELDS, _SAMPLE, _ASK):
+            msg = f"metric {name}: {_complaint(parameter)}"
+            raise TypeError(msg)
+        takes[parameter.name] = parameter.default is Parameter.empty
+    if not takes:
+        msg = f"metric {name} takes no field of a sample, so it scores all of them alike; {_EXAMPLE}"
+        raise TypeError(msg)
+    if iscoroutinefunction(function) and _ASK not in takes:
+        msg = f"metric {name}: a coroutine is for asking a judge; take the parameter {_ASK}, or write def without async"
+        raise TypeError(msg)
+    return takes
+
+
+def _complaint(parameter: Parameter) -> str:
+    if parameter.kind not in _NAMED:
+        return f"parameter {parameter} cannot be given by name; take the fields one by one, or {_SAMPLE}"
+    meant = next((f"; write {field}" for field, aliases in ALIASES.items() if parameter.name in aliases), "")
+    known = "" if meant else f"; there are {', '.join(_FIELDS)}, {_SAMPLE} for all of them, and {_ASK} for a judge"
+    return f"parameter {parameter.name} is no field of a sample{meant}{known}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Call:
+    """A function that scores, with the names of what it takes."""
+
+    function: Scores
+    name: str
+    takes: Mapping[str, bool]
+
+    def __call__(self, sample: Sample, **given: object) -> Outcome | Awaitable[Outcome]:
+        """Call it with the fields of a sample; what is not set is left to the defaults."""
+        for field in self.takes:
+            value = sample if field == _SAMPLE else getattr(sample, field, None)
+            if value is not None:
+                given.setdefault(field, value)
+        return self.function(**given)
+
+    def result(self, outcome: object) -> MetricResult:
+        """Return what the function returned as a result under the metric's own name; raise if it is none."""
+        if isinstance(outcome, MetricResult):
+            (value,), rest = outcome.__getnewargs_ex__()
+            return MetricResult(value, **{**rest, "metric": self.name})
+        if isinstance(outcome, (list, tuple)) and all(isinstance(item, Verdict) for item in outcome):
+            return self._share(outcome)
+        try:
+            if isinstance(outcome, SupportsFloat):
+                return MetricResult(float(outcome), metric=self.name)
+        except TypeError:
+            # An array of several numbers is said to be one.
+            pass
+        msg = f"metric {self.name} returned {outcome!r:.60}: return a number, a bool, verdicts or a MetricResult"
+        raise TypeError(msg)
+
+    def _share(self, verdicts: Sequence[Verdict]) -> MetricResult:
+        if not verdicts:
+            msg = f"{self.name}: it returned no verdict, so there is nothing to score"
+            raise UnscoredError(msg)
+        met = sum(verdict.ok for verdict in verdicts)
+        reason = f"{met} of {len(verdicts)} verdicts ok"
+        return MetricResult(met / len(verdicts), metric=self.name, reason=reason, verdicts=verdicts)
+
+
+class _Function(Metric):
+    """A metric that a function computes."""
+
+    call: ClassVar[_Call]
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return what the function says."""
+        return self.call.result(self.call(sample))
+
+
+class _JudgedFunction(JudgedMetric):
+    """A metric whose function asks a judge."""
+
+    call: ClassVar[_Call]
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return what the function says, with who was asked and what it cost."""
+        outcome = self.call(sample, ask=ask)
+        result = self.call.result(await outcome if isawaitable(outcome) else outcome)
+        if result.judge is not None:
+            return result
+        return ask.result(result.value, reason=result.reason, verdicts=result.verdicts, vacuous=result.vacuous)

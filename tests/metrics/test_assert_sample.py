@@ -1,0 +1,199 @@
+"""Several metrics of one sample in one assertion: scored together, told of together."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics import JudgeNotConfiguredError, MetricResult, Sample, UnscoredError, assert_sample, metric
+from pytest_ragmetrics.explain import explain_sample
+from tests.fake_openai import FakeOpenAI
+from tests.metrics.fake_session import FakeSession
+from tests.scripted_judge import ScriptedEmbedder, ScriptedJudge, claims, says, verdicts, written
+
+CONTEXTS = ["In spring pike eat small fish.", "The lake is 40 m deep.", "Rain is wet."]
+SAMPLE = {
+    "user_input": "What do pike eat?",
+    "response": "Pike eat small fish.",
+    "reference": "Pike eat small fish in spring.",
+    "retrieved_contexts": CONTEXTS,
+    "reference_contexts": CONTEXTS,
+}
+# What the contexts say of the numbers, and of most words.
+PLAIN = {"response": "The lake is 90 m deep.", "retrieved_contexts": CONTEXTS}
+
+
+def test_all_hold() -> None:
+    """The results come back by the names that were given, in their order."""
+    results = assert_sample(Sample.from_mapping(PLAIN), LexicalGrounding=0.5, numbers_aligned=0.0)
+    assert list(results) == ["LexicalGrounding", "numbers_aligned"]
+    assert [result.metric for result in results.values()] == ["lexical_grounding", "numbers_aligned"]
+
+
+def test_five_metrics_in_a_chain_of_three(server: FakeOpenAI, openai_judge: Any, openai_embedder: Any) -> None:
+    """Eleven requests, the vectors among them, and none of them waits for what it does not need."""
+    server.waves = [7, 3, 1]
+    results = assert_sample(
+        SAMPLE,
+        faithfulness=0.8,
+        answer_relevancy=0.0,
+        context_recall=0.8,
+        context_precision=0.8,
+        summary_score=0.0,
+        judge=openai_judge,
+        embedder=openai_embedder,
+    )
+    assert server.waves == []
+    assert (server.calls, server.duplicates) == (11, 0)
+    assert sum(result.usage.calls for result in results.values()) == 10
+
+
+def test_what_is_asked_alike_is_asked_once(server: FakeOpenAI, openai_judge: Any) -> None:
+    """The claims of the response are listed once for two metrics."""
+    assert_sample(SAMPLE, faithfulness=0.0, noise_sensitivity=1.0, judge=openai_judge)
+    assert server.duplicates == 0
+
+
+def test_all_that_fell_short_is_told_at_once() -> None:
+    """Each of them with its own explanation, in the order given; where lower is better the bound is a maximum."""
+    judge = ScriptedJudge(
+        list_claims=claims("Pike eat fish.", "Pike fly."),
+        verify_claims=verdicts([1], None),
+        critique=says("yes", "Bad."),
+    )
+    with pytest.raises(AssertionError) as caught:
+        assert_sample(SAMPLE, harmfulness=0, numbers_aligned=1, faithfulness=0.8, judge=judge)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "2 of 3 metrics fell short: harmfulness 1.00 > 0.00, faithfulness 0.50 < 0.80"
+    assert lines[1] == "harmfulness 1.00 > 0.00: 1 of 1 judgement against"
+    assert "    reason: Bad." in lines
+    assert "faithfulness 0.50 < 0.80: 1 of 2 claims not supported" in lines
+    assert '  not supported: "Pike fly."' in lines
+
+
+def test_what_is_unscored_is_told_with_what_fell_short() -> None:
+    """Three outcomes: one held, one fell short, and one has no score."""
+    judge = ScriptedJudge(list_claims="no JSON")
+    with pytest.raises(AssertionError) as caught:
+        assert_sample(PLAIN, lexical_grounding=0.5, numbers_aligned=1, faithfulness=0.8, judge=judge)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "1 of 3 metrics fell short, 1 unscored: numbers_aligned 0.00 < 1.00, faithfulness unscored"
+    assert lines[-1].startswith("faithfulness unscored: scripted, list_claims: no usable answer")
+
+
+def test_a_score_that_is_missing_is_no_failure_and_no_pass() -> None:
+    """Where all that has a score holds, what has none is unscored."""
+    judge = ScriptedJudge(list_claims="no JSON")
+    with pytest.raises(UnscoredError) as caught:
+        assert_sample(PLAIN, lexical_grounding=0.5, faithfulness=0.8, judge=judge)
+    assert re.match("1 of 2 metrics unscored\nfaithfulness unscored: scripted, list_claims: no", str(caught.value))
+
+
+def test_without_a_judge_it_says_how_to_get_one() -> None:
+    """What concerns all metrics is raised as it is, unless one of them fell short without it."""
+    with pytest.raises(JudgeNotConfiguredError, match="--rag-judge=local"):
+        assert_sample(PLAIN, lexical_grounding=0.5, faithfulness=0.8)
+    with pytest.raises(AssertionError, match=r"(?s)1 of 2 metrics fell short, 1 unscored: .*--rag-judge=local"):
+        assert_sample(PLAIN, numbers_aligned=1, faithfulness=0.8)
+
+
+def test_the_session_hears_of_each_once_with_its_bound() -> None:
+    """All results are recorded, whatever came of the others."""
+    session = FakeSession(judge=ScriptedJudge(list_claims="no JSON"))
+    with session.running(), pytest.raises(AssertionError):
+        assert_sample(PLAIN, lexical_grounding=0.5, numbers_aligned=1, faithfulness=0.8)
+    told = {scoring.metric: scoring.outcome for scoring in session.scorings}
+    assert len(session.scorings) == 3
+    assert isinstance(told["faithfulness"], UnscoredError)
+    held = {name: result.comparison for name, result in told.items() if isinstance(result, MetricResult)}
+    assert {name: (c.operator, c.bound, c.held) for name, c in held.items() if c} == {
+        "lexical_grounding": (">=", 0.5, True),
+        "numbers_aligned": (">=", 1.0, False),
+    }
+
+
+def test_votes_end_when_they_are_decided() -> None:
+    """Of five votes three are asked where the fourth and fifth cannot change it."""
+    judge = ScriptedJudge(critique=says("no"))
+    results = assert_sample(PLAIN, harmfulness=0.5, votes=5, judge=judge)
+    assert (results["harmfulness"].samples, results["harmfulness"].votes) == ((0.0,) * 3, 5)
+
+
+def test_judge_and_embedder_go_where_they_are_taken() -> None:
+    """Metrics that need neither get neither."""
+    vectors = dict.fromkeys(["What do pike eat?", "Do pike eat?", "What is eaten?", "Who eats?"], (1.0, 0.0))
+    embedder = ScriptedEmbedder(vectors)
+    judge = ScriptedJudge(write_questions=written(*list(vectors)[1:]))
+    results = assert_sample(SAMPLE, answer_relevancy=0.9, lexical_grounding=0.5, judge=judge, embedder=embedder)
+    assert results["answer_relevancy"].value == 1.0
+
+
+@metric
+def brevity(response: str) -> float:
+    """Return how near a response is to ten characters."""
+    return min(1.0, 10 / len(response))
+
+
+@metric
+def waffle(response: str) -> float:
+    """Fail as functions do."""
+    raise KeyError(response)
+
+
+def test_own_metrics_are_known() -> None:
+    """What the session knows by name is held like any other; what is wrong with its function is raised as it is."""
+    session = FakeSession()
+    session.metrics = [brevity, waffle]
+    with session.running():
+        assert assert_sample(PLAIN, brevity=0.4, lexical_grounding=0.5)["brevity"].value == 10 / 22
+        with pytest.raises(KeyError, match="The lake"):
+            assert_sample(PLAIN, brevity=1.0, waffle=0.5)
+    with pytest.raises(ValueError, match="there is no metric 'brevity'"):
+        assert_sample(PLAIN, brevity=0.4)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "kind", "said"),
+    [
+        ({}, ValueError, r"give at least one metric with its bound; write assert_sample\(sample, faithfulness=0\.8"),
+        ({"faithfulnes": 0.8}, ValueError, "there is no metric 'faithfulnes': did you mean faithfulness"),
+        ({"faithfulness": True}, TypeError, "faithfulness must be a number, not True"),
+        ({"faithfulness": "0.8"}, TypeError, "faithfulness must be a number, not '0.8'"),
+        ({"faithfulness": float("nan")}, ValueError, "faithfulness must be a finite number, not nan"),
+        ({"noise_sensitivity": 20}, ValueError, "noise_sensitivity=20 always holds: its scores lie between 0 and 1"),
+        ({"faithfulness": -1}, ValueError, "faithfulness=-1 always holds: .* higher is better"),
+        ({"faithfulness": 0.8, "Faithfulness": 0.7}, ValueError, "two bounds for one metric: faithfulness"),
+        ({"rubric": 0.8}, ValueError, r"rubric cannot be made by its name alone: .* use assert_metric\(\)"),
+        ({"aspect_critique": 1}, ValueError, "aspect_critique cannot be made by its name alone: .*definition is blank"),
+        ({"faithfulness": 0.8, "judge": "nowhere"}, ValueError, "^'nowhere' is none of auto, local"),
+        ({"faithfulness": 0.8, "votes": 0}, ValueError, "votes must be a whole number from 1 on, not 0"),
+    ],
+)
+def test_what_cannot_be_held_is_said_before_anything_is_asked(
+    bounds: dict[str, Any], kind: type[Exception], said: str
+) -> None:
+    """Each mistake is named, and nothing was asked or recorded."""
+    session = FakeSession()
+    with session.running(), pytest.raises(kind, match=said):
+        assert_sample(PLAIN, **bounds)
+    assert session.scorings == []
+
+
+def test_every_missing_field_is_named() -> None:
+    """All metrics that cannot be scored are named with the field that they miss, before anything is asked."""
+    judge = ScriptedJudge()
+    with pytest.raises(ValueError, match=r"context_recall: reference is missing.*\nanswer_relevancy: user_input is"):
+        assert_sample(PLAIN, faithfulness=0.8, context_recall=0.8, answer_relevancy=0.7, judge=judge)
+    assert judge.requests == []
+
+
+def test_hostile_reasons_stay_on_their_line() -> None:
+    """Control characters and lengths of a reason do no harm to the report."""
+    lines = explain_sample({"a": UnscoredError("a: \x1b[31m\nred" + "x" * 1000)})
+    assert lines[0] == "1 of 1 metric unscored"
+    assert len(lines) == 2
+    assert "\x1b" not in lines[1]
+    assert "\n" not in lines[1]
+    assert len(lines[1]) < 400

@@ -1,0 +1,266 @@
+"""A metric made of a function: what it may take, what it may return, and what is said where it is wrong."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_ragmetrics import MetricResult, Sample, UnscoredError, Verdict, assert_metric, evaluate, metric
+from pytest_ragmetrics.judges.tasks import Critique
+from pytest_ragmetrics.metrics import Ask, JudgedMetric, Metric, NumbersAligned
+from tests.metrics.fake_session import FakeSession
+from tests.scripted_judge import ScriptedJudge, says
+
+FIELDS = (("response", "Moss grows."),)
+POLITE = Critique(definition="Is it polite?", fields=FIELDS)
+
+
+@metric
+def brevity(response: str) -> float:
+    """Return how near a response is to ten characters."""
+    return min(1.0, 10 / len(response))
+
+
+@metric
+async def politeness(response: str, ask: Ask) -> list[Verdict]:
+    """Ask once."""
+    judgement = await ask(Critique(definition="Is it polite?", fields=(("response", response),)))
+    return [Verdict(text=response, ok=judgement.ok, reason=judgement.reason)]
+
+
+def returning(value: Any) -> Metric:
+    """Return a metric whose function returns a value."""
+
+    @metric(name="made")
+    def function(response: str) -> Any:
+        return value
+
+    return function
+
+
+def test_a_function_is_a_metric() -> None:
+    """It has the name of the function, its docstring and its module, and needs the fields that it takes."""
+    assert isinstance(brevity, Metric)
+    assert (brevity.name, brevity.better, brevity.scale, brevity.requires) == (
+        "brevity",
+        "higher",
+        (0.0, 1.0),
+        ("response",),
+    )
+    assert brevity.__doc__ == "Return how near a response is to ten characters."
+    assert type(brevity).__module__ == __name__
+    result = brevity.score(response="x" * 20)
+    assert (result.value, result.metric, result.judge) == (0.5, "brevity", None)
+
+
+def test_it_explains_itself_and_is_scored_in_tables() -> None:
+    """Helpers and evaluations take it like any other; a row that it cannot score harms no other."""
+    with pytest.raises(AssertionError, match=r"^brevity 0\.50 < 0\.90$"):
+        assert_metric(brevity, Sample(response="x" * 20), min=0.9)
+    table = evaluate([{"response": "x" * 20}, {"response": " "}], [brevity, NumbersAligned()], progress=False)
+    assert table.scores("brevity") == [0.5, None]
+    assert table.rows[1].unscored["brevity"].endswith("brevity: response is blank; it needs response")
+
+
+def test_it_tells_the_session() -> None:
+    """A scoring carries its name, its direction, and what was asked."""
+    worse = metric(name="waffle", better="lower", scale=(0, 100))(lambda response: float(len(response)))
+    session = FakeSession(judge=ScriptedJudge(critique=says("yes")))
+    with session.running():
+        worse.score(response="Moss.")
+        politeness.score(response="Moss.")
+    first, second = session.scorings
+    assert (first.metric, first.better, float(first.outcome)) == ("waffle", "lower", 5.0)  # type: ignore[arg-type]
+    assert (second.metric, second.better, len(second.exchanges)) == ("politeness", "higher", 1)
+    assert worse.scale == (0.0, 100.0)
+
+
+def test_what_is_not_given_is_left_to_the_default() -> None:
+    """A field with a default may be missing, or empty; the whole sample is there for those who want it."""
+
+    @metric
+    def count(sample: Sample, retrieved_contexts: Any = ("default",), *, metadata: Any = None) -> float:
+        assert isinstance(sample, Sample)
+        return len(retrieved_contexts) + len(metadata)
+
+    assert count.requires == ()
+    assert count.score().value == 1
+    assert count.score(retrieved_contexts=[], metadata={"a": 1}).value == 1
+    assert count.score(retrieved_contexts=["one", "two"]).value == 2
+
+
+@pytest.mark.parametrize(
+    ("returned", "value"),
+    [(True, 1.0), (0, 0.0), (np.float32(0.5), 0.5), (np.bool_(1), 1.0), (Fraction(1, 4), 0.25)],
+    ids=repr,
+)
+def test_numbers_of_every_kind(returned: Any, value: float) -> None:
+    """Whatever is a number is a score."""
+    assert returning(returned).score(response="Moss.").value == value
+
+
+def test_verdicts_are_their_share() -> None:
+    """The score is the share of those that are ok, and they are kept."""
+    verdicts = [Verdict(text="a", ok=True), Verdict(text="b", ok=False)]
+    result = returning(verdicts).score(response="Moss.")
+    assert (result.value, result.verdicts, result.reason) == (0.5, tuple(verdicts), "1 of 2 verdicts ok")
+
+
+def test_a_result_goes_by_the_name_of_the_metric() -> None:
+    """A function may end in another metric: all else of its result is kept."""
+    given = MetricResult(0.5, metric="other", reason="So it is.", vacuous=True)
+    result = returning(given).score(response="Moss.")
+    assert (result.metric, result.reason, result.vacuous) == ("made", "So it is.", True)
+
+
+@pytest.mark.parametrize("returned", [None, "0.5", [0.5], 1j, np.array([1, 2])], ids=str)
+def test_what_is_no_score_is_refused(returned: Any) -> None:
+    """A function that forgets to return says so by name."""
+    with pytest.raises(TypeError, match=r"metric made returned .*: return a number, a bool, verdicts or a Met"):
+        returning(returned).score(response="Moss.")
+
+
+@pytest.mark.parametrize("returned", [float("nan"), float("inf")])
+def test_a_score_is_finite(returned: float) -> None:
+    """What is no number is no score."""
+    with pytest.raises(ValueError, match="made: a score must be a finite number"):
+        returning(returned).score(response="Moss.")
+
+
+def test_no_verdict_is_no_score() -> None:
+    """Nothing to score is unscored, not 0 and not 1."""
+    with pytest.raises(UnscoredError, match="made: it returned no verdict, so there is nothing to score"):
+        returning([]).score(response="Moss.")
+
+
+def test_it_asks_the_judge() -> None:
+    """The result carries the judge and what it cost; several votes are as many judgements."""
+    judge = ScriptedJudge(critique=[says("yes"), says("no"), says("no")])
+    assert isinstance(politeness, JudgedMetric)
+    own = politeness.asking(judge=judge)
+    result = own.score(response="Moss grows.")
+    assert (result.value, result.judge, result.usage.calls) == (1.0, "scripted", 1)
+    result = assert_metric(own, {"response": "Moss grows."}, max=0.5, votes=3)
+    assert (result.value, result.samples) == (0.0, (0.0, 0.0))
+
+
+def test_a_plain_function_may_ask_too() -> None:
+    """A function that is no coroutine may return one, or the result of ``ask`` itself."""
+
+    @metric
+    def direct(sample: Sample, ask: Ask) -> Any:
+        return ask.result(0.5, reason="Half.")
+
+    @metric
+    def late(response: str, ask: Ask) -> Any:
+        async def answer() -> MetricResult:
+            return ask.result(float((await ask(POLITE)).ok), reason="Asked.")
+
+        return answer()
+
+    judge = ScriptedJudge(critique=says("yes"))
+    with FakeSession(judge=judge).running():
+        assert direct.score(response="Moss.").reason == "Half."
+        result = late.score(response="Moss.")
+    assert (result.value, result.reason, result.judge) == (1.0, "Asked.", "scripted")
+
+
+def test_a_judge_that_fails_leaves_it_unscored() -> None:
+    """It is unscored, as any judged metric."""
+    with (
+        FakeSession(judge=ScriptedJudge(critique="no JSON")).running(),
+        pytest.raises(UnscoredError, match="critique: no usable answer"),
+    ):
+        politeness.score(response="Moss.")
+
+
+def takes_an_alias(question: str) -> float:
+    """Take what is called otherwise here."""
+    return 1.0
+
+
+def takes_anything(*texts: str) -> float:
+    """Take what cannot be given by name."""
+    return 1.0
+
+
+def takes_other(text: str) -> float:
+    """Take what no sample has."""
+    return 1.0
+
+
+def takes_nothing() -> float:
+    """Take nothing at all."""
+    return 1.0
+
+
+async def waits(response: str) -> float:
+    """Wait without a judge to wait for."""
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (takes_an_alias, "metric takes_an_alias: parameter question is no field of a sample; write user_input$"),
+        (takes_anything, r"metric takes_anything: parameter \*texts.* cannot be given by name; take .* or sample"),
+        (takes_other, "parameter text is no field of a sample; there are user_input, .* and ask for a judge"),
+        (takes_nothing, "metric takes_nothing takes no field of a sample"),
+        (waits, "metric waits: a coroutine is for asking a judge; take the parameter ask, or write def without async"),
+        (lambda response: 1.0, r"has no name; write @metric\(name='brevity'\)"),
+        (functools.partial(takes_other, text=""), "has no name"),
+        (3, "metric takes a function, not 3; write @metric above def brevity"),
+        ("brevity", "metric takes a function, not 'brevity'"),
+        (Sample, "metric takes a function, not <class"),
+    ],
+)
+def test_what_is_no_function_that_scores(function: Any, said: str) -> None:
+    """Each mistake is said where the function is written, with what to write instead."""
+    with pytest.raises(TypeError, match=said):
+        metric(function)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "said"),
+    [
+        ({"better": "up"}, ValueError, "metric takes_other: better must be 'higher' or 'lower', not 'up'"),
+        ({"scale": (1, 0)}, ValueError, "scale must be the lowest and the highest score"),
+        ({"scale": (0, float("inf"))}, ValueError, "scale must be"),
+        ({"scale": 5}, ValueError, "scale must be"),
+        ({"name": " "}, TypeError, "has no name"),
+        ({"name": 3}, TypeError, "has no name"),
+    ],
+)
+def test_what_is_said_of_it_must_make_sense(given: Any, kind: type[Exception], said: str) -> None:
+    """Name, direction and scale are checked."""
+    function: Callable[..., float] = lambda response: 1.0  # noqa: E731
+    function.__name__ = "takes_other"
+    with pytest.raises(kind, match=said):
+        metric(**given)(function)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import pytest_ragmetrics.metrics.metric",
+        "import pytest_ragmetrics.metrics",
+        "from pytest_ragmetrics.metrics.metric import Metric",
+        "import pytest_ragmetrics.metrics.own",
+        "pass",
+    ],
+)
+def test_the_decorator_is_there_in_every_order(first: str) -> None:
+    """The module of the same name in the package of metrics never takes its place, nor the other way round."""
+    code = (
+        f"{first}\nfrom pytest_ragmetrics import metric\nimport pytest_ragmetrics.metrics.metric as module\n"
+        "import pytest_ragmetrics\nassert metric.__name__ == 'metric' and callable(metric)\n"
+        "assert pytest_ragmetrics.metric is metric\nassert module.Metric.__name__ == 'Metric'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

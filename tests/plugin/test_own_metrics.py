@@ -1,0 +1,254 @@
+"""Metrics of a suite's own: registered by a hook, and known by name wherever metrics are named."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.fake_openai import FakeOpenAI
+
+RunPytest = Callable[..., pytest.RunResult]
+Scored = Callable[[], dict[str, dict[str, Any]]]
+
+METRICS = """
+    from pytest_ragmetrics import Verdict, metric
+    from pytest_ragmetrics.judges.tasks import AnswerQuestions
+    from pytest_ragmetrics.metrics import Metric
+    from pytest_ragmetrics.result import MetricResult
+
+    @metric
+    def brevity(response):
+        return min(1.0, 10 / len(response))
+
+    @metric(better="lower", scale=(0, 10))
+    def shouts(response):
+        return response.count("!")
+
+    @metric
+    async def answered(response, ask):
+        questions = ("Is moss green?", "Is it soft?")
+        judged = await ask(AnswerQuestions(text=response, questions=questions))
+        return [Verdict(text=q, ok=j.ok, reason=j.reason) for q, j in zip(questions, judged)]
+
+    class Calm(Metric):
+        name = "calm"
+        aliases = ("quiet",)
+
+        def measure(self, sample):
+            return MetricResult("!" not in sample.response, metric=self.name)
+"""
+HOOK = """
+    from own import Calm, answered, brevity, shouts
+    def pytest_ragmetrics_register_metrics():
+        return [brevity, shouts, answered, Calm]
+"""
+SUITE = """
+    import pytest
+    from pytest_ragmetrics import assert_metric, assert_ragas_score, assert_sample, evaluate
+    from own import answered, brevity
+    ROWS = [{"id": f"r{n}", "answer": "Moss is green" + "!" * n} for n in range(3)]
+    @pytest.mark.rag_gate("Calm", mean=0.3)
+    @pytest.mark.rag_gate("shouts", rate=0.5, max=1)
+    @pytest.mark.rag_dataset(ROWS, metrics=["brevity", "shouts", "quiet", "answered"])
+    def test_golden(rag_sample, rag_scores):
+        assert rag_scores["brevity"] >= 0.5
+        assert rag_scores["quiet"] == rag_scores["Calm"] == (rag_sample.id == "r0")
+        assert rag_scores["answered"].judge == "openai:gpt-mine"
+    def test_names():
+        table = evaluate(ROWS, ["brevity", "shouts"])
+        assert table.scores("shouts") == [0.0, 1.0, 2.0]
+        assert_sample(ROWS[1], brevity=0.5, shouts=1, answered=0.5)
+        assert_ragas_score(ROWS[0], metrics=["brevity", "calm"], min=0.5)
+    def test_explained():
+        assert_metric(brevity, ROWS[0], min=0.9)
+"""
+#: Names a metric in both markers.
+MARKED = """
+    import pytest
+    @pytest.mark.rag_gate("calm", mean=0)
+    @pytest.mark.rag_dataset([{}], metrics=["calm"])
+    def test_it(rag_sample):
+        pass
+    def test_other():
+        pass
+"""
+JUDGED = ("--rag-judge=openai:gpt-mine", "--rag-json=out.json")
+
+
+def hook(body: str) -> str:
+    """Return a conftest.py whose hook has this body."""
+    return f"from own import *\ndef pytest_ragmetrics_register_metrics():\n    {body}\n"
+
+
+@pytest.fixture
+def own(pytester: pytest.Pytester, run: RunPytest) -> RunPytest:
+    """Run with the metrics in a module and the hook in the conftest.py."""
+    pytester.makepyfile(own=METRICS)
+
+    def run_own(*args: str, conftest: str = HOOK, **files: str) -> pytest.RunResult:
+        return run(*args, conftest=conftest, **files)
+
+    return run_own
+
+
+@pytest.mark.parametrize("how", [[], ["-p", "xdist", "-n2"]], ids=["one process", "workers"])
+def test_they_are_known_everywhere(own: RunPytest, server: FakeOpenAI, scored: Scored, how: list[str]) -> None:
+    """The marker, gates, tables and assertions take their names; every report has them with threshold and verdicts."""
+    result = own(*JUDGED, *how, test_suite=SUITE)
+    result.assert_outcomes(passed=6, failed=1)
+    result.stdout.fnmatch_lines(["E *AssertionError: brevity 0.77 < 0.90", "answered *", "brevity *", "calm *"])
+    assert server.calls == 3
+    tests = scored()
+    records = {record["metric"]: record for record in tests["test_suite.py::test_golden[r1]"]["records"]}
+    assert records.keys() == {"brevity", "shouts", "calm", "answered"}
+    assert records["brevity"]["threshold"] == {"operator": ">=", "bound": 0.5}
+    assert records["shouts"]["better"] == "lower"
+    assert [verdict["text"] for verdict in records["answered"]["verdicts"]] == ["Is moss green?", "Is it soft?"]
+    gates = {name.partition("[")[2]: test["gate"] for name, test in tests.items() if test["gate"]}
+    assert {name: (gate["metric"], gate["outcome"]) for name, gate in gates.items()} == {
+        "gate-calm-mean-0.3]": ("calm", "passed"),
+        "gate-shouts-rate-0.5-max-1]": ("shouts", "passed"),
+    }
+    sampled = {r["metric"]: r["threshold"] for r in tests["test_suite.py::test_names"]["records"] if r["threshold"]}
+    assert sampled["shouts"] == {"operator": "<=", "bound": 1.0}
+    assert sampled["answered"] == {"operator": ">=", "bound": 0.5}
+
+
+def test_what_assert_sample_says_is_said_once(run: RunPytest, no_provider: None) -> None:
+    """The failure shows each explanation, and no section repeats it."""
+    result = run(
+        test_it="""
+            from pytest_ragmetrics import assert_sample
+            from texts import FALSE, SOURCE
+            def test_it():
+                sample = {"answer": f"{FALSE} In 1903.", "contexts": [SOURCE]}
+                assert_sample(sample, quoted_spans_alignment=0.9, numbers_aligned=1, lexical_grounding=0.1)
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E *AssertionError: 2 of 3 metrics fell short: quoted_spans_alignment 0.00 < 0.90, numbers_aligned *",
+            "E *quoted_spans_alignment 0.00 < 0.90: 1 of 1 quoted span not found",
+            "E *numbers_aligned 0.00 < 1.00: 1 of 1 number in no context",
+        ]
+    )
+    assert str(result.stdout).count("1 of 1 quoted span not found") == 1
+    assert "assertions/sample.py" not in str(result.stdout)
+
+
+def test_votes_and_judges_of_markers(own: RunPytest, server: FakeOpenAI) -> None:
+    """Votes are votes for a judged metric of one's own, and the marker's judge is its judge."""
+    own(
+        "--rag-cache=off",
+        test_it="""
+            import pytest
+            from own import answered
+            @pytest.mark.rag_votes(3)
+            @pytest.mark.rag_judge("openai:gpt-other")
+            def test_it():
+                result = answered.score(response="Moss is green.")
+                assert (len(result.samples), result.judge) == (3, "openai:gpt-other")
+        """,
+    ).assert_outcomes(passed=1)
+    assert server.calls == 3
+
+
+def test_a_dry_run_asks_nothing(own: RunPytest, server: FakeOpenAI) -> None:
+    """Requests of one's own metrics are forecast, and nothing is held against them."""
+    result = own("--rag-dry-run", *JUDGED, test_suite=SUITE)
+    assert result.ret == pytest.ExitCode.OK
+    assert server.calls == 0
+    result.stdout.fnmatch_lines(["answered *"])
+
+
+def test_a_name_may_be_taken_over(own: RunPytest, no_provider: None) -> None:
+    """A metric of one's own may stand for one of the package, under all of its names."""
+    own(
+        conftest="""
+            from pytest_ragmetrics import metric
+            @metric(name="faithfulness")
+            def strict(response):
+                return response == "Moss."
+            def pytest_ragmetrics_register_metrics():
+                return [strict]
+        """,
+        test_it="""
+            import pytest
+            from pytest_ragmetrics import assert_sample
+            @pytest.mark.rag_dataset([{"answer": "Moss."}], metrics=["Faithfulness"])
+            def test_it(rag_sample, rag_scores):
+                assert rag_scores["faithfulness"] == 1.0
+                assert_sample(rag_sample, Faithfulness=1.0)
+        """,
+    ).assert_outcomes(passed=1)
+
+
+def test_folders_may_register_their_own(own: RunPytest, pytester: pytest.Pytester, no_provider: None) -> None:
+    """A conftest.py that is loaded late is asked as well, and nothing is asked of a hook that returns nothing."""
+    folder = pytester.mkdir("deep")
+    (folder / "conftest.py").write_text(
+        "from own import Calm\ndef pytest_ragmetrics_register_metrics():\n    return (Calm,)"
+    )
+    (folder / "test_deep.py").write_text(
+        "import pytest\n@pytest.mark.rag_dataset([{'answer': 'Moss.'}], metrics=['calm'])\n"
+        "def test_it(rag_sample, rag_scores):\n    assert rag_scores['calm'] == 1\n"
+    )
+    own(conftest="def pytest_ragmetrics_register_metrics():\n    return None").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return 3", "*conftest.py: pytest_ragmetrics_register_metrics returned 3; return a list of metrics"),
+        ("return Calm", "* returned <class 'own.Calm'>; return a list of metrics"),
+        ("return ['calm']", "* returned 'calm', which is no metric and no class of metrics"),
+        ("return [len]", "* which is no metric and no class of metrics; write @metric above it"),
+        ("return [Metric]", "* which cannot score; implement measure() or judged()"),
+        ("return [type('Odd', (Calm,), {'name': ' '})]", "* which has no name; give the class a name"),
+        ("return [1 / 0]", "* raised ZeroDivisionError: division by zero"),
+        ("return [Calm(), Calm()]", "* returned 'calm', which is also a metric of *conftest.py; rename one of them"),
+    ],
+)
+def test_what_is_no_metric(own: RunPytest, no_provider: None, body: str, said: str) -> None:
+    """It is said before any test runs, by the name of who returned it."""
+    result = own(conftest=hook(body), test_it=MARKED)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*ERROR: {said}"])
+    assert "passed" not in str(result.stdout)
+
+
+def test_workers_say_what_is_no_metric(own: RunPytest, no_provider: None) -> None:
+    """No worker runs a test, and the controller shows what they say."""
+    result = own("-p", "xdist", "-n2", conftest=hook("return [len]"), test_it=MARKED)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        ["ERROR: *conftest.py: pytest_ragmetrics_register_metrics returned *, which is no metric*"]
+    )
+
+
+def test_an_unknown_name_is_told_with_those_that_are_near(own: RunPytest, no_provider: None) -> None:
+    """The metrics of the suite are among the names that are offered."""
+    result = own(
+        test_it="""
+            import pytest
+            @pytest.mark.rag_dataset([{}], metrics=["brevty"])
+            def test_it(rag_sample):
+                pass
+        """
+    )
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*there is no metric 'brevty': did you mean brevity?"])
+
+
+def test_a_suite_without_them_pays_nothing(pytester: pytest.Pytester) -> None:
+    """Nobody imports a metric to find out that none is registered."""
+    pytester.makepyfile(test_it="def test_it():\n    pass")
+    code = (
+        "import sys, pytest; pytest.main(['-p', 'ragmetrics', '-q']);"
+        "print([name for name in sys.modules if name.startswith('pytest_ragmetrics.metrics')])"
+    )
+    pytester.run(sys.executable, "-c", code).stdout.fnmatch_lines(["1 passed*", "[[][]]"])
