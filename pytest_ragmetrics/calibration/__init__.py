@@ -1,0 +1,1 @@
+"""How far a judge can be trusted: its scores held against the labels of people."""

@@ -1,0 +1,230 @@
+"""The wording of a calibration: in the terminal, in a failure, and on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pytest_ragmetrics.calibration.calibration import Calibration, LabelledRow
+from pytest_ragmetrics.explain import SHOWN, explain
+from pytest_ragmetrics.result import Comparison, Verdict
+from pytest_ragmetrics.stats.calibration import Bin
+from pytest_ragmetrics.stats.intervals import Interval
+from pytest_ragmetrics.text.printable import printable, shortened
+
+_NAME_LIMIT = 80
+_TEXT_LIMIT = 200
+_REASON_LIMIT = 300
+# Lines of evidence for one disagreement, and the verdicts among them that the judge found good.
+_EVIDENCE = 6
+_SUPPORTED = 3
+_BAR = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FigureLine:
+    """One figure of a calibration: what it is called, what it says in plain words, and its interval."""
+
+    name: str
+    meaning: str
+    interval: Interval
+
+
+def calibration_lines(calibration: Calibration, *, worst: int = SHOWN) -> list[str]:
+    """Return the whole calibration as lines: the figures, the suggestion, the curve, and the worst disagreements."""
+    return [
+        headline(calibration),
+        *(f"  {line}" for line in left_out(calibration)),
+        f"{threshold_line(calibration)}:",
+        *_figures(calibration),
+        *_confusion(calibration),
+        *suggestion_lines(calibration),
+        *_reliability(calibration),
+        *disagreement_lines(calibration, worst=worst),
+    ]
+
+
+def headline(calibration: Calibration) -> str:
+    """Return one line: the metric, who judged, and how many labels of how many groups."""
+    good = sum(row.good for row in calibration.rows)
+    grouped = f" in {_counted(calibration.groups, 'group')}" if calibration.grouped else ""
+    return (
+        f"{printable(calibration.metric)} by {printable(judge_name(calibration))} against "
+        f"{_counted(len(calibration.rows), 'human label')}{grouped}: {good} good, {len(calibration.rows) - good} bad"
+    )
+
+
+def judge_name(calibration: Calibration) -> str:
+    """Return who judged; the local judge says of itself that it is a heuristic."""
+    return calibration.judge or "no judge (the metric computes)"
+
+
+def left_out(calibration: Calibration) -> list[str]:
+    """Return the lines that say which rows are in no figure."""
+    lines = []
+    if calibration.unlabelled:
+        lines.append(f"without a label, not scored: {_counted(calibration.unlabelled, 'row')}")
+    if calibration.unscored:
+        lines.append(f"unscored, in no figure: {_counted(len(calibration.unscored), 'row')}")
+        lines += [
+            f"  {_name(name)}: {shortened(printable(reason), _REASON_LIMIT)}"
+            for name, reason in calibration.unscored[:SHOWN]
+        ]
+        if len(calibration.unscored) > SHOWN:
+            lines.append(f"  ... and {len(calibration.unscored) - SHOWN} more")
+    return lines
+
+
+def threshold_line(calibration: Calibration) -> str:
+    """Return the line that says what the answers were held against."""
+    figures = calibration.figures
+    sign = "<=" if calibration.better == "lower" else ">="
+    if figures.is_given or figures.suggestion is None:
+        return f"an answer passes at a score {sign} {figures.threshold:g}, as given"
+    unit = "groups" if calibration.grouped else "rows"
+    return (
+        f"an answer passes at a score {sign} about {figures.threshold:g}; cross-validated, each threshold chosen on "
+        f"{figures.suggestion.folds - 1} of {figures.suggestion.folds} parts of the {unit} and tried on the other"
+    )
+
+
+def figure_lines(calibration: Calibration) -> tuple[FigureLine, ...]:
+    """Return the figures in the order in which they are read."""
+    found = calibration.figures.agreement
+    return (
+        FigureLine(name="kappa", meaning="agreement beyond chance", interval=found.kappa),
+        FigureLine(name="balanced accuracy", meaning="0.5 is a coin flip", interval=found.balanced_accuracy),
+        FigureLine(name="TPR", meaning="of the good answers, passed", interval=found.tpr),
+        FigureLine(name="TNR", meaning="of the bad answers, caught", interval=found.tnr),
+        FigureLine(name="F1 of the bad", meaning="precision and recall in finding bad answers", interval=found.f1_bad),
+        FigureLine(
+            name="AUROC", meaning="a good answer scores better than a bad one", interval=calibration.figures.auroc
+        ),
+    )
+
+
+def suggestion_lines(calibration: Calibration) -> list[str]:
+    """Return the lines that suggest a threshold, or say why none is suggested."""
+    found = calibration.figures.suggestion
+    if found is None:
+        return [f"no threshold suggested: {calibration.figures.no_suggestion}"]
+    aim = "balanced accuracy" if found.aim == "balanced_accuracy" else "kappa"
+    spread = f"{found.confidence * 100:g} % of resampled sets suggest {found.low:g}..{found.high:g}"
+    lines = [f"suggested threshold: {found.threshold:g}, the highest {aim}; {spread}"]
+    if calibration.figures.is_given:
+        tried = found.agreement
+        lines.append(
+            f"  cross-validated: kappa {_told(tried.kappa)}, balanced accuracy {_told(tried.balanced_accuracy)}"
+        )
+    return lines
+
+
+def floor_line(calibration: Calibration, min_kappa: float) -> str:
+    """Return the line that holds kappa against a floor.
+
+    The point estimate decides; the interval says how sure that is.
+    """
+    kappa = calibration.figures.agreement.kappa
+    operator = ">=" if kappa.estimate >= min_kappa else "<"
+    decimals = next((d for d in range(2, 16) if round(kappa.estimate, d) != round(min_kappa, d)), 2)
+    ends = f"{kappa.confidence * 100:g} % interval {kappa.low:.2f}..{kappa.high:.2f}"
+    return f"kappa {kappa.estimate:.{decimals}f} {operator} {min_kappa:.{decimals}f} ({ends}, n={kappa.n})"
+
+
+def fault_lines(calibration: Calibration, min_kappa: float | None, *, skip_unscored: bool = False) -> list[str]:
+    """Return the lines that say why a calibration is not good enough; none if it is."""
+    lines = []
+    if calibration.unscored and not skip_unscored:
+        total = len(calibration.unscored) + len(calibration.rows)
+        lines.append(f"{len(calibration.unscored)} of {_counted(total, 'labelled row')} unscored")
+    if min_kappa is not None and calibration.figures.agreement.kappa.estimate < min_kappa:
+        lines.append(floor_line(calibration, min_kappa))
+    return lines
+
+
+def disagreement_lines(calibration: Calibration, *, worst: int) -> list[str]:
+    """Return the lines that show the worst disagreements with the judge's evidence."""
+    found = calibration.disagreements()
+    if not found:
+        return ["no disagreement"]
+    of_all = f"{len(found)} of {_counted(len(calibration.rows), 'row')} at {calibration.figures.threshold:g}"
+    lines = [f"disagreements: {of_all}, the widest apart first"]
+    for row in found[:worst]:
+        lines.append(f"  {disagreement_line(calibration, row)}")
+        lines += [f"    {line}" for line in evidence_lines(calibration, row)]
+    if len(found) > worst:
+        lines.append(f"  ... and {len(found) - worst} more")
+    return lines
+
+
+def disagreement_line(calibration: Calibration, row: LabelledRow) -> str:
+    """Return the line that names a row, what people said, and what the judge did."""
+    said = "good" if row.good else "bad"
+    judged = "passed" if calibration.passes(row) else "failed"
+    return f"{_name(row.name)}: people say {said} (label {row.label:g}), the judge {judged} it"
+
+
+def evidence_lines(calibration: Calibration, row: LabelledRow) -> list[str]:
+    """Return the lines that say what the judge's score rests on."""
+    held = calibration.passes(row)
+    bound = Comparison(
+        operator="<=" if calibration.better == "lower" else ">=", bound=calibration.figures.threshold, held=held
+    )
+    lines = explain(row.result, bound)
+    if held:
+        lines = lines[:1] + [line for v in row.result.verdicts[:_SUPPORTED] if v.ok for line in _supported(v)]
+    if len(lines) > _EVIDENCE:
+        lines = [*lines[:_EVIDENCE], f"  ... and {_counted(len(lines) - _EVIDENCE, 'more line')}"]
+    response = row.sample.response
+    return [*([f'response: "{shortened(printable(response), _TEXT_LIMIT)}"'] if response else []), *lines]
+
+
+def _supported(verdict: Verdict) -> Iterator[str]:
+    yield f'  held to be right: "{shortened(printable(verdict.text), _TEXT_LIMIT)}"'
+    for evidence in verdict.evidence[:1]:
+        place = f"contexts[{evidence.context}][{evidence.start}:{evidence.end}]"
+        yield f'    by: "{shortened(printable(evidence.text), _TEXT_LIMIT)}" ({place})'
+
+
+def _figures(calibration: Calibration) -> Iterator[str]:
+    lines = figure_lines(calibration)
+    width = max(len(line.name) for line in lines)
+    yield f"  {'':{width}}         {lines[0].interval.confidence * 100:g} % interval"
+    for line in lines:
+        ends = f"{line.interval.low:.2f}..{line.interval.high:.2f}"
+        yield f"  {line.name:{width}}  {line.interval.estimate:5.2f}  {ends:<12}  {line.meaning}"
+
+
+def _confusion(calibration: Calibration) -> list[str]:
+    found = calibration.figures.agreement
+    counts = (found.passed_good, found.failed_good, found.passed_bad, found.failed_bad)
+    width = max(len("passed"), *(len(f"{count:,}") for count in counts))
+    passed_good, failed_good, passed_bad, failed_bad = (f"{count:>{width},}" for count in counts)
+    return [
+        f"  the judge:   {'passed':>{width}}  {'failed':>{width}}",
+        f"  people: good {passed_good}  {failed_good}",
+        f"          bad  {passed_bad}  {failed_bad}",
+    ]
+
+
+def _reliability(calibration: Calibration) -> list[str]:
+    bins = calibration.figures.reliability
+    return ["score, answers, and how many of them people found good:", *map(_bin_line, bins)]
+
+
+def _bin_line(found: Bin) -> str:
+    bar = "#" * round(found.good.estimate * _BAR)
+    rate = f"{found.good.estimate:4.0%} ({found.good.low:.0%}..{found.good.high:.0%})"
+    return f"  {found.low:4.2f}..{found.high:4.2f}  {found.n:5}  {rate:<18} {bar}".rstrip()
+
+
+def _told(interval: Interval) -> str:
+    return f"{interval.estimate:.2f} ({interval.low:.2f}..{interval.high:.2f})"
+
+
+def _name(name: str) -> str:
+    return shortened(printable(name), _NAME_LIMIT)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,245 @@
+"""`ragmetrics calibrate`: how far the scores of a judge agree with the labels of people."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics.commands.command import Command, Finding
+from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.writing import write_atomically
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.calibration.calibration import Calibration
+
+_WORST = 10
+_MODE = "RAGMETRICS_CACHE"
+
+
+class NotCalibratedError(RagMetricsError):
+    """Nothing can be said about the judge."""
+
+
+def _calibrate(arguments: argparse.Namespace) -> Finding:
+    from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, floor_line
+
+    found = _measured(arguments)
+    lines = calibration_lines(found, worst=arguments.worst)
+    lines += _written(arguments, found)
+    faults = []
+    if arguments.min_kappa is not None:
+        faults = fault_lines(found, arguments.min_kappa, skip_unscored=arguments.skip_unscored)
+        lines += [f"FAILED: {fault}" for fault in faults] or [f"passed: {floor_line(found, arguments.min_kappa)}"]
+    return Finding(lines=lines, status=int(bool(faults)))
+
+
+def _measured(arguments: argparse.Namespace) -> Calibration:
+    from pytest_ragmetrics.calibration.calibration import calibrate
+    from pytest_ragmetrics.calibration.labels import LabelScale
+
+    low, high = arguments.label_scale
+    try:
+        scale = LabelScale(field=arguments.label_field, low=low, high=high, good_from=arguments.good_from)
+    except ValueError as error:
+        arguments.refuse(str(error))
+    cache_dir = _cache_dir(arguments)
+    try:
+        return calibrate(
+            arguments.metric,
+            arguments.file,
+            judge=arguments.judge,
+            embedder=arguments.embedder,
+            threshold=arguments.threshold,
+            label_scale=scale,
+            group_field=arguments.group_field,
+            aim=arguments.aim.replace("-", "_"),
+            limit=arguments.limit,
+            cache_dir=cache_dir,
+            concurrency=arguments.concurrency,
+            seed=arguments.seed,
+            progress=True,
+        )
+    except (TypeError, ValueError) as error:
+        msg = f"{arguments.file}: {error}"
+        raise NotCalibratedError(msg) from error
+
+
+def _cache_dir(arguments: argparse.Namespace) -> Path | None:
+    """Return where answers are kept, as a run of pytest would with the same environment."""
+    from pytest_ragmetrics.cache.maintenance import default_folder
+
+    mode = os.environ.get(_MODE, "").strip() or "auto"
+    if mode not in ("auto", "off"):
+        msg = f"{_MODE}={mode} is for runs of pytest: calibrate knows auto and off. Use rag_calibrated() in a test"
+        raise NotCalibratedError(msg)
+    return None if mode == "off" else arguments.cache_dir or default_folder()
+
+
+def _written(arguments: argparse.Namespace, found: Calibration) -> list[str]:
+    from pytest_ragmetrics.report.calibration_page import render_calibration
+
+    files: tuple[tuple[Path | None, Callable[[], str]], ...] = (
+        (arguments.json, found.to_json),
+        (arguments.html, lambda: render_calibration(found)),
+    )
+    lines = []
+    for path, render in files:
+        if path is not None:
+            write_atomically(path, render())
+            lines.append(f"{path}: written")
+    return lines
+
+
+def _metric(text: str) -> str:
+    from pytest_ragmetrics.metrics.registry import metric_named
+
+    try:
+        metric_named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def _judge(text: str) -> str:
+    from pytest_ragmetrics.judges.specs import check_spec
+
+    try:
+        return check_spec(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _embedder(text: str) -> str:
+    from pytest_ragmetrics.embedders.specs import check_embedder_spec
+
+    try:
+        return check_embedder_spec(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        msg = f"{text!r} is not a number"
+        raise argparse.ArgumentTypeError(msg)
+    return number
+
+
+def _kappa(text: str) -> float:
+    number = _number(text)
+    if not -1.0 <= number <= 1.0:
+        msg = f"kappa is between -1 and 1, not {text}"
+        raise argparse.ArgumentTypeError(msg)
+    return number
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        msg = f"{text!r} is not a number of at least 1"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _page(text: str) -> Path:
+    if not text.endswith(".html"):
+        msg = f"{text!r} is not a *.html file"
+        raise argparse.ArgumentTypeError(msg)
+    return Path(text)
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    _take_rows(parser)
+    _take_judge(parser)
+    parser.add_argument(
+        "--threshold", type=_number, metavar="T", help="the score at which an answer passes (default: the suggested)"
+    )
+    parser.add_argument(
+        "--aim",
+        choices=("balanced-accuracy", "kappa"),
+        default="balanced-accuracy",
+        help="what a threshold is suggested for (default: balanced-accuracy)",
+    )
+    parser.add_argument(
+        "--min-kappa",
+        type=_kappa,
+        metavar="X",
+        help="exit with status 1 if Cohen's kappa (its estimate, not its interval) is below X, or a row is unscored",
+    )
+    parser.add_argument("--skip-unscored", action="store_true", help="let --min-kappa pass over unscored rows")
+    parser.add_argument("--html", type=_page, metavar="FILE.html", help="write a page")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures, for Evaluation.corrected_mean()")
+    parser.add_argument(
+        "--worst", type=_count, default=_WORST, metavar="N", help=f"disagreements to show (default: {_WORST})"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the folds and resamples (default: 0)")
+    parser.set_defaults(refuse=parser.error)
+
+
+def _take_rows(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="labelled answers: .jsonl, .json or .csv")
+    parser.add_argument("--limit", type=_count, metavar="N", help="take the first N rows")
+    parser.add_argument("--label-field", default="label", metavar="NAME", help="of the human label (default: label)")
+    parser.add_argument(
+        "--label-scale",
+        type=_number,
+        nargs=2,
+        default=(0.0, 1.0),
+        metavar=("LOW", "HIGH"),
+        help="the worst and the best label (default: 0 1)",
+    )
+    parser.add_argument(
+        "--good-from", type=_number, metavar="X", help="the lowest label of a good answer (default: the middle)"
+    )
+    parser.add_argument(
+        "--group-field",
+        metavar="NAME",
+        help="names what rows have in common, such as their source (default: group, else cluster)",
+    )
+
+
+def _take_judge(parser: argparse.ArgumentParser) -> None:
+    environment = os.environ.get
+    parser.add_argument("--metric", type=_metric, required=True, metavar="NAME", help="see ragmetrics metrics")
+    parser.add_argument(
+        "--judge",
+        type=_judge,
+        default=environment("RAGMETRICS_JUDGE", "").strip() or None,
+        metavar="SPEC",
+        help="auto, local, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: $RAGMETRICS_JUDGE, else auto)",
+    )
+    parser.add_argument(
+        "--embedder",
+        type=_embedder,
+        default=environment("RAGMETRICS_EMBEDDER", "").strip() or None,
+        metavar="SPEC",
+        help="(default: $RAGMETRICS_EMBEDDER, else auto)",
+    )
+    parser.add_argument(
+        "--cache-dir",
+        type=Path,
+        metavar="DIR",
+        help="where answers are kept (default: as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none)",
+    )
+    parser.add_argument(
+        "--concurrency",
+        type=_count,
+        default=environment("RAGMETRICS_CONCURRENCY", "").strip() or "32",
+        metavar="N",
+        help="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",
+    )
+
+
+CALIBRATE = Command(
+    name="calibrate",
+    help="Say how far the scores of a judge agree with the labels of people, and which threshold suits them.",
+    configure=_configure,
+    run=_calibrate,
+)

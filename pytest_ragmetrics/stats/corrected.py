@@ -1,0 +1,128 @@
+"""The rate of good answers that a judge's verdicts stand for, corrected for the errors it is known to make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+
+from pytest_ragmetrics.stats.intervals import Interval, check_values, mean_interval
+from pytest_ragmetrics.stats.propagation import propagated
+
+_SHARES = (0.0, 1.0)
+
+
+def corrected_rate(passed: Interval, *, tpr: Interval | float, tnr: Interval | float) -> Interval:
+    """Return the share of good answers where a judge passes the share ``passed`` (Rogan and Gladen 1978).
+
+    It is (passed + tnr - 1) / (tpr + tnr - 1), cut to 0..1: ``tpr`` is the share of the good answers that the judge
+    passes, ``tnr`` the share of the bad ones that it catches. Their intervals widen that of the result; a number is
+    taken as known for certain. Where they do not rule out a judge no better than chance, nothing is known and the
+    interval is 0..1.
+
+    Raises ``ValueError`` for a judge no better than chance, which no formula corrects, and for rates out of 0..1.
+
+    >>> passed = Interval(estimate=0.8, low=0.75, high=0.84, confidence=0.95, n=300)
+    >>> found = corrected_rate(passed, tpr=0.9, tnr=0.7)
+    >>> print(f"{found.estimate:.3f} ({found.low:.3f}..{found.high:.3f})")
+    0.833 (0.750..0.900)
+    """
+    rates = [_as_interval(rate, name, passed) for rate, name in ((tpr, "tpr"), (tnr, "tnr"))]
+    skill = rates[0].estimate + rates[1].estimate - 1.0
+    if skill <= 0.0:
+        msg = (
+            f"a judge with a true positive rate of {rates[0].estimate:g} and a true negative rate of "
+            f"{rates[1].estimate:g} is no better than chance, and nothing can be learned from its verdicts"
+        )
+        raise ValueError(msg)
+    doubt = math.hypot(*(rate.estimate - rate.low for rate in rates))
+    if skill <= doubt:
+        estimate = _clipped(_rogan_gladen(passed.estimate, rates[0].estimate, rates[1].estimate))
+        return Interval(estimate=estimate, low=0.0, high=1.0, confidence=passed.confidence, n=passed.n)
+    return propagated(_rogan_gladen, (passed, *rates), n=passed.n, bounds=_SHARES)
+
+
+def prediction_powered_mean(
+    scores: Sequence[float],
+    labels: Sequence[float | None],
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+) -> Interval:
+    """Return the mean that people would find, of scores for all rows and labels for a random part of them.
+
+    It is mean(scores) less mean(score - label) over the labelled rows (prediction-powered inference, Angelopoulos et
+    al. 2023, with the labelled rows among those of the mean, which weighs the scores by the share of rows without a
+    label as in PPI++, 2023). The labelled rows must have been chosen by chance; scores and labels are between 0 and 1.
+
+    Raises ``ValueError`` for lists of different lengths, no label, or values out of 0..1.
+
+    >>> found = prediction_powered_mean([1.0, 1.0, 0.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, None, None, None])
+    >>> round(found.estimate, 3)
+    0.333
+    """
+    known = [index for index, label in enumerate(labels) if label is not None]
+    rest = [index for index, label in enumerate(labels) if label is None]
+    if len(labels) != len(scores) or not known:
+        msg = (
+            f"{len(labels)} labels for {len(scores)} scores" if known else "there is no label to correct the scores by"
+        )
+        raise ValueError(msg)
+    found = [float(label) for label in labels if label is not None]
+    check_values(scores, clusters, _SHARES)
+    check_values(found, None, _SHARES)
+    share = len(rest) / len(scores)
+    errors = [label - share * scores[index] for label, index in zip(found, known, strict=True)]
+    names = list(range(len(scores))) if clusters is None else list(clusters)
+
+    def of(values: Sequence[float], rows: Sequence[int], bounds: tuple[float, float]) -> Interval:
+        named = None if clusters is None else [names[row] for row in rows]
+        # Without a spread both are the same.
+        return mean_interval(values, confidence=confidence, clusters=named, method="auto", bounds=bounds)
+
+    labelled = of(errors, known, (-share, 1.0))
+    if not rest:
+        return labelled
+    others = [scores[index] for index in rest]
+    return propagated(
+        lambda first, second: first + share * second,
+        (labelled, of(others, rest, _SHARES)),
+        n=len(scores),
+        bounds=_SHARES,
+        correlation=_correlation((errors, [names[row] for row in known]), (others, [names[row] for row in rest])),
+    )
+
+
+def _rogan_gladen(passed: float, tpr: float, tnr: float) -> float:
+    return (passed + tnr - 1.0) / (tpr + tnr - 1.0)
+
+
+def _clipped(value: float) -> float:
+    return min(max(value, 0.0), 1.0)
+
+
+def _as_interval(rate: Interval | float, name: str, like: Interval) -> Interval:
+    value: object = rate.estimate if isinstance(rate, Interval) else rate
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
+        msg = f"{name} must be a rate between 0 and 1, not {value!r}"
+        raise ValueError(msg)
+    if isinstance(rate, Interval):
+        return rate
+    return Interval(estimate=float(value), low=float(value), high=float(value), confidence=like.confidence, n=like.n)
+
+
+def _correlation(
+    first: tuple[Sequence[float], Sequence[Hashable]], second: tuple[Sequence[float], Sequence[Hashable]]
+) -> float:
+    """Return the correlation of two means whose rows have clusters in common."""
+    one, other = _residuals(*first), _residuals(*second)
+    spread = math.sqrt(math.fsum(r * r for r in one.values()) * math.fsum(r * r for r in other.values()))
+    common = math.fsum(residual * other[cluster] for cluster, residual in one.items() if cluster in other)
+    return min(max(common / spread, -1.0), 1.0) if spread else 0.0
+
+
+def _residuals(values: Sequence[float], clusters: Sequence[Hashable]) -> dict[Hashable, float]:
+    mean = math.fsum(values) / len(values)
+    sums: dict[Hashable, float] = {}
+    for value, cluster in zip(values, clusters, strict=True):
+        sums[cluster] = sums.get(cluster, 0.0) + value - mean
+    return sums

@@ -1,0 +1,261 @@
+"""The `ragmetrics calibrate` command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pytest_ragmetrics
+from pytest_ragmetrics.calibration.rates import read_rates
+from pytest_ragmetrics.cli import main
+
+Call = Callable[..., tuple[int, str, str]]
+
+MANUAL = "Open the valve slowly. The pump needs two minutes to fill. Never run the pump dry."
+ANSWERS = (
+    ("Open the valve slowly.", 1),
+    ("The pump needs two minutes to fill.", 1),
+    ("Never run the pump dry.", 1),
+    ("Open the valve slowly, and never run the pump dry.", 1),
+    ("The warranty covers broken hoses for eleven years.", 0),
+    ("Paint the casing with blue enamel every spring.", 0),
+    ("Call the dealer in Rotterdam about spare filters.", 0),
+    ("The pump needs two minutes to fill its second golden tank.", 0),
+)
+
+
+def labelled(folder: Path, name: str = "labels.jsonl", *, times: int = 3, **more: Any) -> Path:
+    """Write answers with labels, from several sources, and return the file."""
+    rows = [
+        {"id": f"q{turn}-{index}", "question": "How?", "response": text, "contexts": [MANUAL], "label": label}
+        | {"group": f"manual {turn}"}
+        | more
+        for turn in range(times)
+        for index, (text, label) in enumerate(ANSWERS)
+    ]
+    file = folder / name
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call the command in a fresh folder with labelled answers; return its status and what it wrote."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("JUDGE", "EMBEDDER", "CACHE", "CACHE_DIR", "CONCURRENCY"):
+        monkeypatch.delenv(f"RAGMETRICS_{variable}", raising=False)
+    labelled(tmp_path)
+
+    def run_command(*args: str) -> tuple[int, str, str]:
+        try:
+            status = main(["calibrate", *args])
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run_command
+
+
+LOCAL = ("labels.jsonl", "--metric", "faithfulness", "--judge", "local")
+
+
+def test_it_says_how_far_a_judge_agrees(call: Call, tmp_path: Path) -> None:
+    """Figures, suggestion and disagreements are printed, the local judge as the heuristic that it is."""
+    status, out, err = call(*LOCAL, "--threshold", "0.9")
+    assert (status, err) == (0, "")
+    assert out.startswith(
+        "faithfulness by local (heuristic) against 24 human labels in 3 groups: 12 good, 12 bad\n"
+        "an answer passes at a score >= 0.9, as given:\n"
+    )
+    for figure in ("kappa", "balanced accuracy", "TPR", "TNR", "F1 of the bad", "AUROC", "suggested threshold"):
+        assert f"{figure} " in out or f"{figure}:" in out
+    # The local judge computes, and what it says is not worth keeping.
+    assert not (tmp_path / ".ragmetrics" / "cache.db").exists()
+
+
+def test_the_same_rows_say_the_same(call: Call) -> None:
+    """A seed repeats the folds; the suggestion is cross-validated unless a threshold is given."""
+    first = call(*LOCAL, "--seed", "7")
+    assert first == call(*LOCAL, "--seed", "7")
+    assert "cross-validated, each threshold chosen on 2 of 3 parts of the groups" in first[1]
+
+
+@pytest.mark.parametrize(("floor", "status", "said"), [("-1", 0, "passed: kappa"), ("1", 1, "FAILED: kappa")])
+def test_a_floor_decides_the_exit_status(call: Call, floor: str, status: int, said: str) -> None:
+    """Kappa below --min-kappa is status 1, with the figures printed all the same."""
+    found, out, err = call(*LOCAL, "--threshold=0.05", f"--min-kappa={floor}")
+    assert (found, err) == (status, "")
+    assert out.splitlines()[-1].startswith(said)
+    assert "AUROC" in out
+
+
+def test_unscored_rows_do_not_pass_a_floor(call: Call) -> None:
+    """Where a row has no score --min-kappa fails, unless told to pass over such rows."""
+    with Path("labels.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"id": "empty", "response": "...", "contexts": [MANUAL], "label": 1}) + "\n")
+    status, out, _ = call(*LOCAL, "--min-kappa=-1")
+    assert status == 1
+    assert "unscored, in no figure: 1 row\n    empty: faithfulness: " in out
+    assert "FAILED: 1 of 25 labelled rows unscored" in out
+    assert call(*LOCAL, "--min-kappa=-1", "--skip-unscored")[0] == 0
+    assert call(*LOCAL)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ((), "required"),
+        (("labels.jsonl",), "--metric"),
+        (("labels.jsonl", "--metric", "faithfullness"), "did you mean faithfulness"),
+        ((*LOCAL, "--judge", "gpt"), "'gpt' is none of auto, local"),
+        ((*LOCAL, "--embedder", "gpt"), "argument --embedder: 'gpt'"),
+        ((*LOCAL, "--threshold", "nan"), "argument --threshold: 'nan' is not a number"),
+        ((*LOCAL, "--threshold", "high"), "argument --threshold: 'high' is not a number"),
+        ((*LOCAL, "--min-kappa", "1.5"), "argument --min-kappa: kappa is between -1 and 1, not 1.5"),
+        ((*LOCAL, "--limit", "0"), "argument --limit: '0' is not a number of at least 1"),
+        ((*LOCAL, "--limit", "-1"), "'-1' is not a number of at least 1"),
+        ((*LOCAL, "--html", "page.txt"), "argument --html: 'page.txt' is not a *.html file"),
+        ((*LOCAL, "--aim", "f1"), "argument --aim"),
+        ((*LOCAL, "--label-scale", "5", "1"), "from a lower to a higher number, not from 5 to 1"),
+        ((*LOCAL, "--good-from", "7"), "good from a label above 0 and up to 1 on, not 7"),
+        ((*LOCAL, "--seed", "x"), "argument --seed"),
+    ],
+)
+def test_wrong_arguments_are_status_2(call: Call, args: tuple[str, ...], said: str) -> None:
+    """What is wrong is said before anything is scored."""
+    status, out, err = call(*args)
+    assert (status, out) == (2, "")
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "labels.jsonl"),
+        ("", "there are no rows"),
+        ("{", "labels.jsonl:1"),
+        ('{"response": "Yes.", "contexts": ["No."]}\n', "none of 1 rows has a label in the field 'label'"),
+        ('{"response": "Yes.", "contexts": [], "label": 7}\n', "labels.jsonl:1: field 'label': a label is a number"),
+        ('{"response": "Open it.", "contexts": ["Open it."], "label": 1}\n', "people found all 1 answers good"),
+        ('{"response": 5, "label": 1}\n', "labels.jsonl:1"),
+    ],
+)
+def test_a_broken_file_is_status_1(call: Call, text: str | None, said: str) -> None:
+    """File, line and field are named, and no figure is printed."""
+    file = Path("labels.jsonl")
+    file.unlink()
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+    status, out, err = call(*LOCAL, "--threshold", "0.5")
+    assert (status, out) == (1, "")
+    assert err.startswith("ragmetrics: ")
+    assert said in err
+
+
+def test_files_are_written_whole(call: Call, tmp_path: Path) -> None:
+    """A page and a file of figures, in folders that are made."""
+    status, out, _ = call(*LOCAL, "--threshold=0.5", "--html", "deep/page.html", "--json", "deep/figures.json")
+    assert status == 0
+    assert out.endswith("deep/figures.json: written\ndeep/page.html: written\n")
+    assert (tmp_path / "deep/page.html").read_text("utf-8").startswith("<!doctype html>")
+    assert read_rates(tmp_path / "deep/figures.json").judge == "local (heuristic)"
+    assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["figures.json", "page.html"]
+
+
+def test_labels_may_be_grades_in_a_table(call: Call, tmp_path: Path) -> None:
+    """CSV with grades from 1 to 5 in a column of any name, grouped by another."""
+    lines = ["response,contexts,grade,source"]
+    lines += [f'"{text}","{MANUAL}",{5 if label else 2},s{index % 4}' for index, (text, label) in enumerate(ANSWERS)]
+    (tmp_path / "grades.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    more = ("--label-field=grade", "--label-scale", "1", "5", "--good-from", "4", "--group-field", "source")
+    status, out, err = call("grades.csv", *LOCAL[1:], *more, "--threshold=0.5")
+    assert (status, err) == (0, "")
+    assert "against 8 human labels in 4 groups: 4 good, 4 bad" in out
+    assert call("grades.csv", *LOCAL[1:], *more[:-1], "page")[0] == 1
+
+
+def test_the_first_rows_may_do(call: Call) -> None:
+    """--limit takes the first rows of the file."""
+    assert "against 8 human labels" in call(*LOCAL, "--limit", "8", "--threshold=0.5")[1]
+
+
+def test_the_environment_is_that_of_the_plugin(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RAGMETRICS_JUDGE names the judge unless --judge does; what the command cannot do it does not pass over."""
+    monkeypatch.setenv("RAGMETRICS_JUDGE", "local")
+    assert "by local (heuristic)" in call(*LOCAL[:3], "--threshold=0.5")[1]
+    monkeypatch.setenv("RAGMETRICS_CACHE", "replay")
+    status, _, err = call(*LOCAL[:3])
+    assert (status, "RAGMETRICS_CACHE=replay is for runs of pytest" in err) == (1, True)
+    monkeypatch.setenv("RAGMETRICS_CACHE", "off")
+    assert call(*LOCAL[:3], "--threshold=0.5")[0] == 0
+    monkeypatch.setenv("RAGMETRICS_CONCURRENCY", "none")
+    status, _, err = call(*LOCAL[:3])
+    assert (status, "argument --concurrency: 'none' is not a number" in err) == (2, True)
+    monkeypatch.setenv("RAGMETRICS_JUDGE", "gpt")
+    assert call(*LOCAL[:3])[0] == 2
+
+
+def test_no_judge_is_status_1(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a key and a judge nothing is made up."""
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    status, out, err = call(*LOCAL[:3])
+    assert (status, out) == (1, "")
+    assert "needs a judge" in err
+
+
+JUDGE = """
+import json
+import os
+
+
+def make():
+    return Counting()
+
+
+class Counting:
+    name = "counting"
+
+    async def complete(self, messages, schema):
+        with open(os.environ["ASKED"], "a") as file:
+            file.write("asked\\n")
+        text = str(messages)
+        wrong = "eleven years" in text or "blue enamel" in text
+        return json.dumps({"verdict": "no" if wrong else "yes", "reason": "so it seems"})
+"""
+
+
+def test_two_at_once_pay_once(tmp_path: Path) -> None:
+    """Two processes share the cache: each answer is asked for once, and both say the same."""
+    labelled(tmp_path)
+    (tmp_path / "house.py").write_text(JUDGE, encoding="utf-8")
+    asked = tmp_path / "asked.txt"
+    root = str(Path(pytest_ragmetrics.__file__).parents[1])
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([root, str(tmp_path)]),
+        "ASKED": str(asked),
+        "RAGMETRICS_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    environment.pop("RAGMETRICS_CACHE", None)
+    command = [sys.executable, "-m", "pytest_ragmetrics.cli", "calibrate", "labels.jsonl", "--metric", "coherence"]
+    command += ["--judge", "house:make", "--threshold", "0.5"]
+    running = [
+        subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    said = [process.communicate() for process in running]
+    assert [process.returncode for process in running] == [0, 0], said
+    assert said[0] == said[1]
+    assert "by house:make against 24 human labels" in said[0][0]
+    assert len(asked.read_text("utf-8").splitlines()) == len(ANSWERS)

@@ -1,0 +1,484 @@
+"""Calibrating a judge: labels, figures, wording, the file and the page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics import Sample, UnscoredError, evaluate, rag_calibrated
+from pytest_ragmetrics.calibration.calibration import Calibration, calibrate
+from pytest_ragmetrics.calibration.labels import LabelScale, group_of
+from pytest_ragmetrics.calibration.rates import CalibrationError, JudgeRates, read_rates
+from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, floor_line
+from pytest_ragmetrics.errors import DatasetError
+from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.report.calibration_page import render_calibration
+from pytest_ragmetrics.result import MetricResult, Verdict
+from pytest_ragmetrics.stats.intervals import Interval
+from pytest_ragmetrics.table import Evaluation, Row
+
+HOSTILE = "<script>alert('x')</script> \u202etxet \x1b[31m \ud83d </style>"
+
+
+class Written(Metric):
+    """A metric whose score stands in the response; there is none where the response is no number."""
+
+    name = "written"
+    scale = (0.0, 1.0)
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the number in the response."""
+        text = sample.response or ""
+        verdict = Verdict(text=text, ok=float(text.split()[0]) >= 0.5, reason=HOSTILE)
+        return MetricResult(float(text.split()[0]), metric=self.name, verdicts=(verdict,), judge=self.judge_name)
+
+    judge_name: str | None = "house judge"
+
+
+class Errors(Written):
+    """The same score, of which the lower ones are better."""
+
+    name = "errors"
+    better = "lower"
+
+
+def rows(*pairs: tuple[object, object], **fields: Any) -> list[dict[str, Any]]:
+    """Return labelled rows, of score and label."""
+    return [
+        {"id": f"r{index}", "response": str(score), "label": label, **fields}
+        for index, (score, label) in enumerate(pairs)
+    ]
+
+
+CLEAR = rows((0.9, 1), (0.8, 1), (0.95, 1), (0.2, 0), (0.1, 0), (0.3, 0), (0.85, 0), (0.15, 1))
+
+
+def many(times: int) -> list[dict[str, Any]]:
+    """Return the clear rows so many times, each with its own id."""
+    return [{**row, "id": f"{row['id']}-{turn}"} for turn in range(times) for row in CLEAR]
+
+
+def test_labels_are_read_in_many_forms() -> None:
+    """Numbers, numbers as text, and the words for good and bad."""
+    scale = LabelScale()
+    for written, label in [(1, 1.0), (0.25, 0.25), ("0.5", 0.5), (True, 1.0), ("No", 0.0), (" pass ", 1.0)]:
+        assert scale.read(Sample(metadata={"label": written})) == label
+    for absent in (None, "", "  "):
+        assert scale.read(Sample(metadata={"label": absent})) is None
+    assert scale.read(Sample()) is None
+
+
+@pytest.mark.parametrize("written", [2, -1, "maybe", [1], math.nan, math.inf, "nan", 10**400, {"a": 1}, "x" * 99])
+def test_what_is_no_label_is_named(written: object) -> None:
+    """The error names file, line and field, and what a label is."""
+    with pytest.raises(DatasetError, match=r"^a\.jsonl:3: field 'grade': a label is a number from 0 to 1") as raised:
+        LabelScale(field="grade").read(Sample(metadata={"grade": written}), file="a.jsonl", line=3)
+    assert len(str(raised.value)) < 200
+
+
+def test_grades_are_labels_on_their_own_scale() -> None:
+    """A grade from 1 to 5 is good from the middle on, unless said otherwise."""
+    grades = LabelScale(low=1, high=5)
+    strict = replace(grades, good_from=4)
+    assert [grades.is_good(label) for label in (0.25, 0.5, 0.75)] == [False, True, True]
+    assert [strict.is_good(label) for label in (0.5, 0.75)] == [False, True]
+    assert strict.read(Sample(metadata={"label": "4"})) == 0.75
+
+
+@pytest.mark.parametrize(
+    ("scale", "said"),
+    [
+        ({"low": 1, "high": 1}, "goes from a lower to a higher number, not from 1 to 1"),
+        ({"high": math.inf}, "not from 0 to inf"),
+        ({"good_from": 0.0}, "good from a label above 0 and up to 1 on, not 0"),
+        ({"good_from": 1.5}, "not 1.5"),
+    ],
+)
+def test_a_scale_that_is_none_is_refused(scale: dict[str, float], said: str) -> None:
+    """A scale has a length, and some answers on it may be bad."""
+    with pytest.raises(ValueError, match=said):
+        LabelScale(**scale)  # type: ignore[arg-type]
+
+
+def test_a_group_is_named_by_the_rows() -> None:
+    """By the field that is named, else by group, else by cluster."""
+    sample = Sample(metadata={"cluster": 1, "group": ["a"], "source": "b"})
+    assert group_of(sample) == "['a']"
+    assert group_of(sample, "source") == "'b'"
+    assert group_of(sample, "page") is None
+    assert group_of(Sample(metadata={"cluster": 1})) == "1"
+
+
+def test_a_calibration_holds_scores_against_labels() -> None:
+    """Counts, figures, judge and the rows that judge and people see differently, the widest apart first."""
+    found = calibrate(Written(), [*CLEAR, {"response": "0.5"}], threshold=0.5)
+    agreement = found.figures.agreement
+    counts = (agreement.passed_good, agreement.failed_good, agreement.failed_bad, agreement.passed_bad)
+    assert counts == (3, 1, 3, 1)
+    assert agreement.kappa.estimate == pytest.approx(0.5)
+    assert (found.metric, found.judge, found.unlabelled, found.unscored) == ("written", "house judge", 1, ())
+    assert [row.name for row in found.disagreements()] == ["r6", "r7"]
+
+
+def test_lower_scores_may_be_the_better_ones() -> None:
+    """A metric of errors passes below the threshold, and the disagreements are measured from its good end."""
+    data = rows((0.1, 1), (0.2, 1), (0.9, 0), (0.8, 0), (0.05, 0), (0.6, 1))
+    found = calibrate(Errors(), data, threshold=0.3)
+    assert found.figures.agreement.kappa.estimate == pytest.approx(1 / 3)
+    assert [row.name for row in found.disagreements()] == ["r4", "r5"]
+    assert "errors 0.05 <= 0.30" in "\n".join(calibration_lines(found))
+    assert found.figures.auroc.estimate == pytest.approx(6 / 9)
+
+
+def test_groups_make_rows_dependent() -> None:
+    """Rows of one source count as less than rows of many."""
+    single = calibrate(Written(), many(4), threshold=0.5)
+    grouped = calibrate(Written(), [{**row, "group": index % 8} for index, row in enumerate(many(4))], threshold=0.5)
+    assert (single.groups, single.grouped) == (32, False)
+    assert (grouped.groups, grouped.grouped) == (8, True)
+    assert grouped.figures.agreement.kappa.half_width > 1.5 * single.figures.agreement.kappa.half_width
+
+
+def test_unscored_rows_are_listed_and_in_no_figure() -> None:
+    """A row without a score keeps its reason; it is a fault unless it is left out on purpose."""
+    found = calibrate(Written(), [*CLEAR, {"id": "odd", "response": "none", "label": 1}], threshold=0.5)
+    assert found.figures.agreement == calibrate(Written(), CLEAR, threshold=0.5).figures.agreement
+    ((name, reason),) = found.unscored
+    assert name == "odd"
+    assert "could not convert string to float" in reason
+    assert "unscored, in no figure: 1 row" in "\n".join(calibration_lines(found))
+    assert fault_lines(found, 0.1) == ["1 of 9 labelled rows unscored"]
+    assert fault_lines(found, 0.1, skip_unscored=True) == []
+    assert json.loads(found.to_json())["unscored"][0]["name"] == "odd"
+
+
+def test_nothing_scored_is_no_calibration() -> None:
+    """Where no labelled row has a score there is nothing to say."""
+    with pytest.raises(UnscoredError, match=r"written: none of 2 labelled rows has a score; the first: .*convert"):
+        calibrate(Written(), rows(("a", 1), ("b", 0)))
+
+
+def test_a_data_set_without_labels_is_named() -> None:
+    """A misspelt field is not taken for rows that nobody labelled."""
+    with pytest.raises(DatasetError, match="none of 8 rows has a label in the field 'Label'; say where"):
+        calibrate(Written(), CLEAR, label_scale=LabelScale(field="Label"))
+    with pytest.raises(DatasetError, match="no labelled row has the field 'source', which is to name its group"):
+        calibrate(Written(), CLEAR, group_field="source")
+
+
+def test_a_broken_row_is_an_error() -> None:
+    """A set with rows that cannot be read is no measure of anything."""
+    with pytest.raises(DatasetError, match="response must be a str"):
+        calibrate(Written(), [*CLEAR, {"response": 5, "label": 1}])
+
+
+def test_labels_of_one_kind_are_refused() -> None:
+    """All good: the judge cannot be told from one that passes everything."""
+    with pytest.raises(ValueError, match="people found all 2 answers good"):
+        calibrate(Written(), rows((0.9, 1), (0.1, 1)), threshold=0.5)
+
+
+def test_the_lines_say_all_of_it() -> None:
+    """Figures with intervals, counts, suggestion, curve, and the evidence of the worst disagreements."""
+    text = "\n".join(calibration_lines(calibrate(Written(), CLEAR, threshold=0.5), worst=1))
+    assert text.startswith("written by house judge against 8 human labels: 4 good, 4 bad\n")
+    assert "an answer passes at a score >= 0.5, as given:" in text
+    assert "kappa               0.50  -0.14..0.79" in text
+    assert "people: good      3       1\n          bad       1       3" in text
+    assert "suggested threshold: " in text
+    assert "disagreements: 2 of 8 rows at 0.5, the widest apart first" in text
+    assert "r6: people say bad (label 0), the judge passed it" in text
+    assert 'held to be right: "0.85"' in text
+    assert text.endswith("  ... and 1 more")
+
+
+def test_the_lines_of_a_judge_without_fault() -> None:
+    """No disagreement is said as such, and no threshold is suggested where none can be tried."""
+    perfect = calibrate(Written(), [row for row in CLEAR if row["id"] not in {"r6", "r7"}], threshold=0.5)
+    assert calibration_lines(perfect)[-1] == "no disagreement"
+    few = calibrate(Written(), rows((0.9, 1), (0.1, 0)), threshold=0.5)
+    assert "no threshold suggested: all good answers are in one group" in "\n".join(calibration_lines(few))
+
+
+def test_long_lists_are_cut() -> None:
+    """Ten unscored rows and six lines of evidence are enough; the rest is counted."""
+    data = [*CLEAR, *({"id": f"odd-{n}", "response": "none", "label": 1} for n in range(12))]
+    text = "\n".join(calibration_lines(calibrate(Written(), data, threshold=0.5)))
+    assert "odd-9:" in text
+    assert "odd-10:" not in text
+    assert "    ... and 2 more" in text
+
+
+class Wordy(Written):
+    """The same score, with many verdicts."""
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the number in the response, and nine times why."""
+        result = super().measure(sample)
+        return MetricResult(result.value, metric=self.name, verdicts=result.verdicts * 9, judge=None)
+
+
+def test_much_evidence_is_cut() -> None:
+    """Of many verdicts the first few are shown."""
+    lines = calibration_lines(calibrate(Wordy(), CLEAR, threshold=0.5))
+    assert "      ... and 13 more lines" in lines
+
+
+def test_the_floor_is_told_apart_from_kappa() -> None:
+    """The estimate decides, with as many decimals as it takes to see why."""
+    found = calibrate(Written(), CLEAR, threshold=0.5)
+    assert floor_line(found, 0.5).startswith("kappa 0.50 >= 0.50 (95 % interval ")
+    assert fault_lines(found, 0.5) == []
+    (fault,) = fault_lines(found, 0.501)
+    assert fault.startswith("kappa 0.500 < 0.501 (95 % interval -0.14..0.79, n=8)")
+
+
+class Page(HTMLParser):
+    """A page taken apart; raises ``AssertionError`` when its tags do not match."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take in an element."""
+        self.tags.append((tag, dict(attrs)))
+        if tag != "meta":
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close the element that is open, which must be this one."""
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Take in a text."""
+        self.text += data
+
+
+def hostile() -> Calibration:
+    """Return a calibration of rows that try to be more than text."""
+    data = [{**row, "id": f"{row['id']} {HOSTILE}", "response": f"{row['response']} {HOSTILE}"} for row in CLEAR]
+    odd = {"id": HOSTILE, "response": HOSTILE, "label": 0}
+    return calibrate(Written(), [*data, odd], threshold=0.5)
+
+
+def test_the_page_is_well_formed_and_runs_nothing() -> None:
+    """Hostile texts are shown as text, there is no script, and the policy allows but the one style."""
+    html = render_calibration(hostile())
+    page = Page(html)
+    tags = [tag for tag, _ in page.tags]
+    assert "script" not in tags
+    assert "<script>alert" in page.text
+    assert not any(name.startswith("on") or name in {"style", "src", "href"} for _, all_ in page.tags for name in all_)
+    (policy,) = (
+        attributes["content"]
+        for tag, attributes in page.tags
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    html.encode("utf-8")
+    assert "\u202e" not in html
+    assert "\x1b" not in html
+    assert html == render_calibration(hostile())
+
+
+def test_the_page_shows_what_the_terminal_shows() -> None:
+    """Headline, figures, counts and disagreements stand on the page, cut where they are many."""
+    page = Page(render_calibration(calibrate(Written(), CLEAR, threshold=0.5), worst=1))
+    for said in ("written by house judge", "-0.14–0.79", "people say good", "Disagreements: 2", "and 1 more"):
+        assert said in page.text
+
+
+def test_hostile_texts_do_not_reach_the_terminal() -> None:
+    """Neither controls nor half characters are printed."""
+    text = "\n".join(calibration_lines(hostile()))
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    text.encode("utf-8")
+
+
+def test_the_file_gives_the_rates_back(tmp_path: Path) -> None:
+    """What was written is read again; it holds names and no texts, and is UTF-8 whatever the names are."""
+    found = hostile()
+    file = tmp_path / "calibration.json"
+    file.write_text(found.to_json(), encoding="utf-8")
+    assert read_rates(file) == found.rates
+    data = json.loads(file.read_text("utf-8"))
+    assert data["rows"] == {"scored": 8, "unscored": 1, "unlabelled": 0, "groups": 8}
+    assert set(data["disagreements"][0]) == {"name", "label", "score"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": "other"}, "not a calibration of version 1"),
+        ({"version": 2}, "not a calibration of version 1"),
+        ({"threshold": "high"}, "field 'threshold' must be a number, not 'high'"),
+        ({"threshold": True}, "field 'threshold' must be a number, not True"),
+        ({"better": "up"}, "field 'better' must be 'higher' or 'lower', not 'up'"),
+        ({"metric": 5}, "field 'metric' and 'judge' must be names"),
+        ({"agreement": []}, "field 'tpr.low' must be a number, not None"),
+        ({"agreement": {"tpr": {"low": 0.5, "estimate": 0.4, "high": 1, "confidence": 0.95, "n": 3}}}, "'tpr' is not"),
+    ],
+)
+def test_a_file_that_is_no_calibration_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    """The error names the file and the field."""
+    file = tmp_path / "c.json"
+    data = json.loads(calibrate(Written(), CLEAR, threshold=0.5).to_json())
+    file.write_text(json.dumps({**data, **change}), encoding="utf-8")
+    with pytest.raises(CalibrationError, match=said) as raised:
+        read_rates(file)
+    assert str(file) in str(raised.value)
+
+
+def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
+    """Missing files, other texts, numbers that are none and deep nesting are said as such."""
+    with pytest.raises(CalibrationError, match=r"gone\.json: No such file"):
+        read_rates(tmp_path / "gone.json")
+    for text in ("{", "[1]", '{"threshold": NaN}', "[" * 100_000, "\u00ff"):
+        file = tmp_path / "odd.json"
+        file.write_bytes(text.encode("latin-1"))
+        with pytest.raises(CalibrationError, match=r"odd\.json: not a"):
+            read_rates(file)
+
+
+def table(scores: Sequence[float | None], *, judge: str | None = "house judge", **metadata: list[Any]) -> Evaluation:
+    """Return a table of scores whose samples have metadata."""
+    made = []
+    for index, score in enumerate(scores):
+        sample = Sample(
+            metadata={name: values[index] for name, values in metadata.items() if values[index] is not None}
+        )
+        results = {} if score is None else {"written": MetricResult(score, metric="written", judge=judge)}
+        made.append(Row(sample=sample, results=results))
+    return Evaluation(metrics=("written",), rows=tuple(made))
+
+
+def test_a_mean_is_corrected_by_a_calibration(tmp_path: Path) -> None:
+    """By the value, by its rates, and by the file, alike."""
+    calibration = calibrate(Written(), many(10), threshold=0.5)
+    run = table([0.9] * 60 + [0.1] * 40)
+    file = tmp_path / "c.json"
+    file.write_text(calibration.to_json(), encoding="utf-8")
+    found = run.corrected_mean("written", calibration=calibration)
+    assert found.estimate == pytest.approx((0.6 + 0.75 - 1) / (0.75 + 0.75 - 1))
+    assert found == run.corrected_mean("written", calibration=file)
+    assert found == run.corrected_mean("written", calibration=calibration.rates, threshold=0.5)
+
+
+def test_a_mean_is_corrected_by_rates() -> None:
+    """By numbers that are known for certain, with clusters in the table."""
+    run = table([0.9] * 80 + [0.1] * 20)
+    found = run.corrected_mean("written", tpr=0.9, tnr=0.7, threshold=0.5)
+    assert found.estimate == pytest.approx(0.5 / 0.6)
+    groups = [index // 10 for index in range(100)]
+    wider = table([0.9] * 80 + [0.1] * 20, cluster=groups).corrected_mean("written", tpr=0.9, tnr=0.7, threshold=0.5)
+    assert wider.half_width > 1.2 * found.half_width
+
+
+def test_a_mean_is_corrected_by_labels_in_the_table() -> None:
+    """A part that people labelled corrects the mean of all: of the scores, or of those that pass."""
+    labels = [1, 0, 1, *[None] * 7]
+    run = table([0.9, 0.8, 0.7, 0.6, 0.9, 0.2, 0.1, 1.0, 0.5, 0.4], label=labels)
+    assert run.corrected_mean("written").estimate == pytest.approx(0.61 - (2.4 - 2) / 3)
+    assert run.corrected_mean("written", threshold=0.5).estimate == pytest.approx(0.7 - (3 - 2) / 3)
+    lower = replace(run, better={"written": "lower"}, scales={"written": (0.0, 1.0)})
+    assert lower.corrected_mean("written").estimate == pytest.approx(0.39 - (0.6 - 2) / 3)
+
+
+RATES = JudgeRates(
+    metric="written",
+    judge="house judge",
+    better="higher",
+    threshold=0.5,
+    tpr=Interval(estimate=0.9, low=0.8, high=0.95, confidence=0.95, n=50),
+    tnr=Interval(estimate=0.9, low=0.8, high=0.95, confidence=0.95, n=50),
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "nothing is known of the judge's errors: give calibration="),
+        ({"tpr": 0.9}, "give tpr=, tnr= and the threshold="),
+        ({"tpr": 0.9, "tnr": 0.9}, "give tpr=, tnr= and the threshold="),
+        ({"calibration": RATES, "tpr": 0.9}, "give calibration=, or tpr= and tnr=, not both"),
+        ({"calibration": RATES, "threshold": 0.6}, "is one at the threshold 0.5, not 0.6"),
+        ({"calibration": replace(RATES, metric="other")}, r"is one of other \(higher is better\), not of written"),
+        ({"calibration": replace(RATES, judge="gpt")}, "is one of gpt, and house judge scored this table"),
+        ({"calibration": RATES, "confidence": 0.9}, "has intervals of 95 %: ask for that confidence"),
+        ({"tpr": 0.9, "tnr": 0.9, "threshold": 0.5, "confidence": 95}, "confidence must be a number between 0 and 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given: dict[str, Any], said: str) -> None:
+    """Nothing known, too much given, or a calibration of something else."""
+    with pytest.raises(ValueError, match=said):
+        table([0.9, 0.1]).corrected_mean("written", **given)
+
+
+def test_a_table_with_unscored_rows_is_corrected_only_on_purpose() -> None:
+    """As for a mean, skip_unscored=True leaves them out."""
+    run = table([0.9, 0.1, None])
+    with pytest.raises(UnscoredError, match=r"1 of 3 rows are unscored; skip_unscored=True leaves them out"):
+        run.corrected_mean("written", calibration=RATES)
+    assert run.corrected_mean("written", calibration=RATES, skip_unscored=True).n == 2
+    with pytest.raises(UnscoredError, match=r"1 of 1 rows are unscored$"):
+        table([None]).corrected_mean("written", calibration=RATES, skip_unscored=True)
+    with pytest.raises(KeyError, match="'other' was not evaluated"):
+        run.corrected_mean("other")
+
+
+def test_a_judge_that_agrees_passes() -> None:
+    """The calibration is returned, for a run to be corrected by."""
+    found = rag_calibrated(Written(), many(5), min_kappa=0.4, threshold=0.5)
+    run = evaluate([{"response": "0.9"}, {"response": "0.2"}] * 20, Written(), progress=False)
+    assert run.corrected_mean("written", calibration=found).estimate == pytest.approx(0.5)
+
+
+def test_a_judge_that_disagrees_fails_with_the_figures() -> None:
+    """The failure holds the floor, the figures, and the worst disagreements."""
+    with pytest.raises(AssertionError) as raised:
+        rag_calibrated(Written(), CLEAR, 0.6, threshold=0.5)
+    text = str(raised.value)
+    assert text.startswith("kappa 0.50 < 0.60 (95 % interval -0.14..0.79, n=8)\nwritten by house judge against 8")
+    assert "r6: people say bad (label 0), the judge passed it" in text
+
+
+def test_unscored_rows_fail_a_judge() -> None:
+    """A judge that does not answer is not calibrated, unless such rows are left out on purpose."""
+    data = [*CLEAR, {"id": "odd", "response": "none", "label": 1}]
+    with pytest.raises(AssertionError, match=r"^1 of 9 labelled rows unscored\n"):
+        rag_calibrated(Written(), data, 0.1, threshold=0.5)
+    assert rag_calibrated(Written(), data, 0.1, threshold=0.5, skip_unscored=True).unscored
+
+
+@pytest.mark.parametrize("floor", [2, -1.5, True, "0.6", None, math.nan])
+def test_a_floor_that_is_none_is_refused(floor: Any) -> None:
+    """Kappa is between -1 and 1."""
+    with pytest.raises(ValueError, match=r"min_kappa must be a number between -1 and 1, such as 0\.6, not"):
+        rag_calibrated(Written(), CLEAR, floor)
+
+
+def test_a_metric_without_a_judge_says_so() -> None:
+    """What only computes can be held against labels as well."""
+    texts = [
+        {"response": "Moss.", "contexts": ["Moss grows."], "label": 1},
+        {"response": "Sand.", "contexts": ["Moss."], "label": 0},
+    ]
+    found = calibrate("lexical_grounding", texts * 2)
+    assert found.judge is None
+    assert calibration_lines(found)[0].startswith("lexical_grounding by no judge (the metric computes) against 4")

@@ -1,0 +1,166 @@
+"""Rates corrected for the errors of the judge, and the promise of their intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
+from pytest_ragmetrics.stats.intervals import Interval, mean_interval, rate_interval
+from pytest_ragmetrics.stats.propagation import propagated
+
+
+def certain(rate: float) -> Interval:
+    """Return a rate without any doubt."""
+    return Interval(estimate=rate, low=rate, high=rate, confidence=0.95, n=100)
+
+
+@given(st.floats(0, 1), st.floats(0.55, 1), st.floats(0.55, 1))
+def test_the_correction_undoes_the_errors_of_the_judge(truth: float, tpr: float, tnr: float) -> None:
+    """A judge with known rates passes a known share of the answers, and the share gives the truth back."""
+    passed = truth * tpr + (1 - truth) * (1 - tnr)
+    found = corrected_rate(certain(passed), tpr=tpr, tnr=tnr)
+    assert found.estimate == pytest.approx(truth, abs=1e-9)
+    assert 0.0 <= found.low <= found.estimate <= found.high <= 1.0
+
+
+def test_a_perfect_judge_needs_no_correction() -> None:
+    """With rates of 1 the interval is that of the share itself."""
+    passed = rate_interval([True] * 30 + [False] * 10)
+    found = corrected_rate(passed, tpr=1.0, tnr=1.0)
+    assert (found.estimate, found.low, found.high) == pytest.approx((passed.estimate, passed.low, passed.high))
+
+
+def test_doubt_about_the_judge_widens_the_interval() -> None:
+    """Rates out of few labels leave more open than rates known for certain."""
+    passed = rate_interval([True] * 300 + [False] * 100)
+    sure = corrected_rate(passed, tpr=0.9, tnr=0.8)
+    unsure = corrected_rate(
+        passed, tpr=rate_interval([True] * 27 + [False] * 3), tnr=rate_interval([True] * 16 + [False] * 4)
+    )
+    assert unsure.estimate == pytest.approx(sure.estimate)
+    assert unsure.half_width > 2 * sure.half_width
+
+
+def test_a_share_beyond_the_rates_is_cut() -> None:
+    """More answers pass than the judge would pass of good ones alone: all are good, as far as one can tell."""
+    assert corrected_rate(rate_interval([True] * 99 + [False]), tpr=0.9, tnr=0.9).estimate == 1.0
+    low = corrected_rate(rate_interval([False] * 99 + [True]), tpr=0.9, tnr=0.9)
+    assert (low.estimate, low.low) == (0.0, 0.0)
+
+
+def test_a_judge_no_better_than_chance_is_refused() -> None:
+    """Nothing can be learned from it, and where it may be such a one nothing is."""
+    passed = rate_interval([True, False] * 20)
+    with pytest.raises(ValueError, match=r"true positive rate of 0\.6 and a true negative rate of 0\.4 is no better"):
+        corrected_rate(passed, tpr=0.6, tnr=0.4)
+    doubtful = rate_interval([True] * 4 + [False] * 3)
+    found = corrected_rate(passed, tpr=doubtful, tnr=doubtful)
+    assert (found.low, found.high) == (0.0, 1.0)
+    assert found.estimate == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("rate", [1.5, -0.1, float("nan"), True, "0.9"])
+def test_what_is_no_rate_is_refused(rate: float) -> None:
+    """A rate is a number between 0 and 1."""
+    with pytest.raises(ValueError, match="tnr must be a rate between 0 and 1, not"):
+        corrected_rate(certain(0.5), tpr=0.9, tnr=rate)
+
+
+@pytest.mark.parametrize(
+    ("truth", "tpr", "tnr", "labels"), [(0.8, 0.9, 0.75, 80), (0.5, 0.85, 0.8, 60), (0.95, 0.95, 0.7, 100)]
+)
+def test_the_corrected_rate_holds_the_truth_as_often_as_it_says(
+    truth: float, tpr: float, tnr: float, labels: int
+) -> None:
+    """Over simulated calibrations and runs the interval of 95 % holds the true rate; the raw one hardly ever does."""
+    random = np.random.default_rng(labels)
+    hits = raw = 0
+    for _ in range(500):
+        right = rate_interval((random.random(labels // 2) < tpr).tolist())
+        caught = rate_interval((random.random(labels // 2) < tnr).tolist())
+        good = random.random(300) < truth
+        passed = rate_interval((random.random(300) < np.where(good, tpr, 1 - tnr)).tolist())
+        found = corrected_rate(passed, tpr=right, tnr=caught)
+        hits += found.low <= truth <= found.high
+        raw += passed.low <= truth <= passed.high
+    # Three standard errors of a simulated 0.95 are 0.029.
+    assert 0.92 <= hits / 500
+    assert raw < hits
+
+
+def test_prediction_powered_inference_by_hand() -> None:
+    """The mean of all scores less the mean of score minus label over the labelled rows."""
+    scores = [0.9, 0.8, 0.4, 0.7, 0.6, 1.0]
+    labels = [1.0, 0.0, 0.0, None, None, None]
+    found = prediction_powered_mean(scores, labels)
+    expected = sum(scores) / 6 - (0.9 - 1 + 0.8 - 0 + 0.4 - 0) / 3
+    assert found.estimate == pytest.approx(expected)
+
+
+def test_labels_for_all_rows_are_the_answer() -> None:
+    """Where people labelled everything the judge does not matter."""
+    labels = [1.0, 0.0, 1.0, 1.0]
+    assert prediction_powered_mean([0.0, 1.0, 0.2, 0.3], labels) == mean_interval(labels, method="auto")
+
+
+def test_a_good_judge_makes_few_labels_go_far() -> None:
+    """A judge that agrees with people narrows the interval that the labels alone would give; noise does not."""
+    random = np.random.default_rng(1)
+    good = (random.random(1000) < 0.7).astype(float)
+    judged = np.where(random.random(1000) < 0.95, good, 1 - good)
+    labels = [float(label) if index < 100 else None for index, label in enumerate(good)]
+    alone = rate_interval([bool(label) for label in labels[:100]])
+    helped = prediction_powered_mean([float(score) for score in judged], labels)
+    assert helped.half_width < 0.7 * alone.half_width
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_prediction_powered_intervals_hold_the_truth_as_often_as_they_say(
+    clustered: bool,  # noqa: FBT001 - of the simulation
+) -> None:
+    """Over simulated sets, with clusters over both parts and without, the interval of 95 % holds the mean."""
+    random = np.random.default_rng(7)
+    hits = 0
+    for _ in range(500):
+        cluster = np.repeat(np.arange(100), 3)
+        shared = random.random(100)[cluster]
+        mixed = np.where(random.random(300) < 0.5, shared, random.random(300)) if clustered else random.random(300)
+        good = mixed < 0.7
+        scores = np.clip(good * 0.6 + 0.4 * random.random(300), 0, 1)
+        chosen = random.permutation(300) < 60
+        labels = [float(label) if taken else None for label, taken in zip(good, chosen, strict=True)]
+        names = cluster.tolist() if clustered else None
+        found = prediction_powered_mean([float(score) for score in scores], labels, clusters=names)
+        hits += found.low <= 0.7 <= found.high
+    assert 0.92 <= hits / 500 <= 0.985
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "said"),
+    [
+        ([0.5, 0.5], [None, None], "there is no label"),
+        ([0.5], [1.0, None], "2 labels for 1 scores"),
+        ([1.5, 0.5], [1.0, None], r"scores\[0\] is 1.5"),
+        ([0.5, 0.5], [2.0, None], r"scores\[0\] is 2.0"),
+    ],
+)
+def test_what_cannot_be_corrected(scores: list[float], labels: list[float | None], said: str) -> None:
+    """Labels and scores are between 0 and 1, and there is at least one label."""
+    with pytest.raises(ValueError, match=said):
+        prediction_powered_mean(scores, labels)
+
+
+def test_a_figure_moves_with_its_parts() -> None:
+    """Of two certain parts the figure is certain; a correlation of 1 adds the doubts themselves."""
+    parts = [Interval(estimate=0.5, low=0.4, high=0.6, confidence=0.95, n=9)] * 2
+
+    def total(one: float, other: float) -> float:
+        return one + other
+
+    assert propagated(total, [certain(0.5)] * 2, n=9, bounds=(0.0, 2.0)).half_width == 0.0
+    assert propagated(total, parts, n=9, bounds=(0.0, 2.0)).half_width == pytest.approx(0.1 * 2**0.5)
+    assert propagated(total, parts, n=9, bounds=(0.0, 2.0), correlation=1.0).half_width == pytest.approx(0.2)
+    assert propagated(total, parts, n=9, bounds=(0.0, 1.05)).high == 1.05

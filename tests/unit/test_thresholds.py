@@ -1,0 +1,206 @@
+"""Suggested thresholds: where they lie, and how honestly they are judged."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from statistics import NormalDist
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.stats.agreement import agreement
+from pytest_ragmetrics.stats.calibration import calibration_figures, reliability
+from pytest_ragmetrics.stats.intervals import rate_interval
+from pytest_ragmetrics.stats.thresholds import roundest, suggest_threshold
+
+SCORES = [0.0, 0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0]
+GOOD = [False, False, False, True, False, True, True, True, True, True]
+
+
+def noise(n: int, seed: int = 1) -> tuple[list[float], list[bool]]:
+    """Return scores that have nothing to do with the labels."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    return [chance.random() for _ in range(n)], [index % 2 == 0 for index in range(n)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 10), st.booleans()), min_size=6, max_size=40), st.sampled_from([1, -1]))
+def test_no_other_threshold_does_better(rows: list[tuple[int, bool]], sign: int) -> None:
+    """On its own rows the suggestion reaches the highest balanced accuracy that any cut reaches."""
+    rows = [*rows, (2, False), (8, True), (2, False), (8, True)]
+    scores, good = [sign * score / 10 for score, _ in rows], [flag for _, flag in rows]
+    found = suggest_threshold(scores, good, better="higher" if sign > 0 else "lower")
+
+    def reached(cut: float) -> float:
+        return agreement([sign * score >= sign * cut for score in scores], good).balanced_accuracy.estimate
+
+    steps = sorted(set(scores))
+    cuts = [(low + high) / 2 for low, high in pairwise(steps)]
+    assert reached(found.threshold) == pytest.approx(max(map(reached, cuts)))
+    assert min(scores) <= found.low <= found.high <= max(scores)
+
+
+def test_it_lies_in_the_middle_of_a_gap() -> None:
+    """Between the last bad and the first good score, with as few decimals as the middle of the gap allows."""
+    assert suggest_threshold([0.1, 0.2, 0.3, 0.8, 0.9, 1.0], [False] * 3 + [True] * 3).threshold == 0.6
+    assert suggest_threshold([0.1, 0.2, 0.71, 0.76, 0.9, 1.0], [False] * 3 + [True] * 3).threshold == 0.73
+    assert suggest_threshold([0.9, 0.8, 0.3, 0.2], [False, False, True, True], better="lower").threshold == 0.6
+
+
+def test_of_equally_good_ones_it_is_that_of_the_widest_gap() -> None:
+    """Two cuts with the same balanced accuracy: the one that scores are furthest from is taken."""
+    scores, good = [0.0, 0.1, 0.3, 0.35, 0.9, 1.0], [False, False, True, False, True, True]
+    assert suggest_threshold(scores, good).threshold == 0.6
+
+
+def test_a_threshold_that_is_no_shorter_number_is_the_upper_score() -> None:
+    """Neighbouring floats have no number between them, and scores at the upper one still pass."""
+    low = 0.1 + 0.2
+    assert roundest(0.3, low) in {0.3, low}
+    assert roundest(0.0, 1.0) in {0.0, 0.5, 1.0}
+    assert 0.5 < roundest(0.5, 0.5000001) < 0.5000001
+
+
+def test_kappa_may_be_the_aim() -> None:
+    """Where good answers are many, kappa and balanced accuracy ask for different thresholds."""
+    scores = [0.2] * 2 + [0.4] * 20 + [0.4] * 2 + [0.8] * 80
+    good = [False] * 2 + [True] * 20 + [False] * 2 + [True] * 80
+    assert suggest_threshold(scores, good, aim="balanced_accuracy").threshold == 0.6
+    assert suggest_threshold(scores, good, aim="kappa").threshold == 0.3
+    with pytest.raises(ValueError, match="aim must be one of balanced_accuracy, kappa, not 'f1'"):
+        suggest_threshold(scores, good, aim="f1")  # type: ignore[arg-type]
+
+
+def test_noise_is_not_praised() -> None:
+    """On scores without any meaning the best cut looks better than chance; cross-validated it does not."""
+    fitted, tried = [], []
+    for seed in range(30):
+        scores, good = noise(40, seed)
+        found = suggest_threshold(scores, good, seed=seed)
+        passed = [score >= found.threshold for score in scores]
+        fitted.append(agreement(passed, good).balanced_accuracy.estimate)
+        tried.append(found.agreement.balanced_accuracy.estimate)
+    assert sum(fitted) / 30 > 0.57
+    assert sum(tried) / 30 < 0.53
+
+
+def test_cross_validated_figures_are_those_of_further_answers() -> None:
+    """Over simulated sets they are neither too high nor too low, and their intervals seldom miss."""
+    told, true, hits, runs = 0.0, 0.0, 0, 100
+    for seed in range(runs):
+        chance = random.Random(seed)  # noqa: S311 - no secret
+        good = [chance.random() < 0.7 for _ in range(80)]
+        found = suggest_threshold([chance.gauss(1.5 * flag, 1.0) for flag in good], good)
+        reached = 1 - (NormalDist(1.5).cdf(found.threshold) + 1 - NormalDist().cdf(found.threshold)) / 2
+        interval = found.agreement.balanced_accuracy
+        told, true = told + interval.estimate / runs, true + reached / runs
+        hits += interval.low <= reached <= interval.high
+    assert told == pytest.approx(true, abs=0.02)
+    assert hits / runs >= 0.83
+
+
+def test_a_seed_repeats_and_order_of_clusters_does_not_leak() -> None:
+    """The same seed gives the same suggestion; rows of one cluster are in one fold."""
+    scores, good = noise(60)
+    clusters = [index // 3 for index in range(60)]
+    assert suggest_threshold(scores, good, clusters=clusters, seed=3) == suggest_threshold(
+        scores, good, clusters=clusters, seed=3
+    )
+    # Copies of an answer teach nothing about that answer: in one cluster they are never on both sides.
+    copies = suggest_threshold(scores * 2, good * 2, clusters=list(range(60)) * 2).agreement
+    assert copies.balanced_accuracy.estimate < 0.6
+
+
+@pytest.mark.parametrize(
+    ("scores", "good", "clusters", "reason"),
+    [
+        ([0.5] * 4, [True, False] * 2, None, "all scores are 0.5, and no threshold parts them"),
+        ([0.1, 0.9] * 2, [False, True] * 2, ["a"] * 4, "all good answers are in one group"),
+        ([0.1, 0.2, 0.9], [False, False, True], None, "all good answers are in one group"),
+        ([0.1, 0.9] * 3, [False, True] * 3, list("abacad"), "all bad answers are in one group"),
+    ],
+)
+def test_what_suggests_nothing(scores: list[float], good: list[bool], clusters: list[str] | None, reason: str) -> None:
+    """Where no threshold can be found or tried the reason is given, and figures need a threshold then."""
+    with pytest.raises(ValueError, match=reason):
+        suggest_threshold(scores, good, clusters=clusters)
+    with pytest.raises(ValueError, match=f"no threshold can be suggested: {reason}.*; give the threshold"):
+        calibration_figures(scores, good, clusters=clusters)
+    figures = calibration_figures(scores, good, clusters=clusters, threshold=0.5)
+    assert figures.suggestion is None
+    assert reason in (figures.no_suggestion or "")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_fold_is_left_without_a_class_to_learn_from(seed: int) -> None:
+    """Two groups that hold bad answers never fall into one fold, whatever else they hold."""
+    groups = [*range(30), 0, 30]
+    good = [True] * 30 + [False, False]
+    scores = [0.9 - index / 1000 for index in range(30)] + [0.1, 0.2]
+    found = suggest_threshold(scores, good, clusters=groups, seed=seed)
+    assert (found.agreement.failed_bad, found.agreement.passed_bad, found.agreement.failed_good) == (2, 0, 0)
+
+
+def test_a_fold_may_leave_equal_scores_to_learn_from() -> None:
+    """Where the others show no gap, their one score is the threshold."""
+    found = suggest_threshold([0.5] * 4 + [0.9, 0.1], [True, True, False, False, True, False], clusters=list("abcdee"))
+    # The group "e" is judged by 0.5, and rightly; the others by what it shows.
+    assert found.threshold == 0.3
+    assert (found.agreement.passed_good, found.agreement.failed_bad) == (1, 1)
+
+
+def test_figures_at_a_given_threshold_are_not_cross_validated() -> None:
+    """A threshold that is given is taken as it is, and the suggestion stands beside it."""
+    figures = calibration_figures(SCORES, GOOD, threshold=0.65)
+    assert figures.is_given
+    assert figures.threshold == 0.65
+    assert figures.agreement == agreement([score >= 0.65 for score in SCORES], GOOD)
+    assert figures.suggestion is not None
+
+
+def test_figures_without_a_threshold_are_the_cross_validated_ones() -> None:
+    """The suggested threshold is judged on answers that it was not chosen on."""
+    figures = calibration_figures(SCORES, GOOD)
+    assert not figures.is_given
+    assert figures.suggestion is not None
+    assert figures.agreement == figures.suggestion.agreement
+    assert figures.threshold == figures.suggestion.threshold
+
+
+def test_figures_of_a_metric_whose_lower_scores_are_better() -> None:
+    """Scores turned around give the same figures, with the threshold turned around as well."""
+    up = calibration_figures(SCORES, GOOD)
+    down = calibration_figures([-score for score in SCORES], GOOD, better="lower", scale=(-1.0, 0.0))
+    assert down.auroc == up.auroc
+    assert down.agreement == up.agreement
+    assert down.threshold == -up.threshold
+    assert calibration_figures([-s for s in SCORES], GOOD, better="lower", threshold=-0.65).agreement == (
+        calibration_figures(SCORES, GOOD, threshold=0.65).agreement
+    )
+
+
+def test_the_reliability_curve() -> None:
+    """Ten bins with counts, mean scores and Wilson's intervals; scores on an edge are in the upper bin."""
+    curve = reliability([0.0, 0.05, 0.3, 0.7, 0.95, 1.0], [False, False, True, False, True, True])
+    assert [(found.low, found.high, found.n) for found in curve] == [
+        (0.0, 0.1, 2),
+        (0.3, 0.4, 1),
+        (0.7, 0.8, 1),
+        (0.9, 1.0, 2),
+    ]
+    assert curve[0].mean == pytest.approx(0.025)
+    assert curve[3].good == rate_interval([True, True])
+
+
+def test_the_reliability_curve_of_another_scale() -> None:
+    """The bins are those of the metric's own scale, and what lies outside is in the outermost."""
+    curve = reliability([-1.0, 0.0, 1.0, 2.0], [False, True, True, True], scale=(-1.0, 1.0), clusters=list("aabb"))
+    assert [(found.low, found.n) for found in curve] == [(-1.0, 1), (0.0, 1), (0.8, 2)]
+
+
+def test_many_rows_take_no_more_memory_than_some() -> None:
+    """Resampling works in batches: 20,000 rows are done in many small steps."""
+    scores, good = noise(20_000)
+    found = suggest_threshold(scores, good)
+    assert 0.45 < found.agreement.balanced_accuracy.estimate < 0.55
