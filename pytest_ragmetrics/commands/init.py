@@ -1,0 +1,182 @@
+"""`ragmetrics init`: an example test and the settings for it, put into a project without touching what is there."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from pytest_ragmetrics.commands.arguments import checked
+from pytest_ragmetrics.commands.command import Command
+from pytest_ragmetrics.ini_file import IniFile, IniFileError, find_ini_file, read_ini_file
+from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
+from pytest_ragmetrics.writing import write_atomically
+
+EXAMPLE = "test_rag_example.py"
+_CASSETTE = "rag_judge.jsonl"
+_COMMENTS = (
+    "# Who judges is chosen by key (OPENAI_API_KEY ...) unless it stands here:",
+    "# rag_judge = {judge}",
+    "# Answers of the judge are recorded here; commit the file, and replay it with: pytest --rag-cache=replay",
+)
+_KEY = "rag_cassette"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """A file to write and what for; without a ``text`` it is left as it is."""
+
+    path: Path
+    what: str
+    text: str | None = None
+    #: What the user may do by hand.
+    lines: tuple[str, ...] = ()
+
+
+def _init(arguments: argparse.Namespace) -> list[str]:
+    steps = plan(arguments.folder)
+    said = [line for step in steps for line in _told(step)]
+    pending = [step for step in steps if step.text is not None]
+    if arguments.dry_run or not pending:
+        return [*said, "nothing was written" if pending else "nothing to write"]
+    for step in pending:
+        write_atomically(step.path, step.text or "")
+    example = steps[0].path
+    return [*said, f"written; try it: python -m pytest {example}"]
+
+
+def plan(folder: Path) -> tuple[Step, ...]:
+    """Return what `ragmetrics init` would write into a folder, the example first; nothing is written.
+
+    Raises :class:`IniFileError` for settings of pytest that cannot be read.
+    """
+    ini = find_ini_file(folder.resolve())
+    tests = _home(folder, ini)
+    return _example(tests / EXAMPLE), _settings(folder, tests / _CASSETTE, ini)
+
+
+def _home(folder: Path, ini: IniFile | None) -> Path:
+    """Return where pytest looks for tests: in the first of the project's testpaths, else in tests, else anywhere."""
+    stated = ini.text("testpaths").split() if ini is not None and ini.path.parent == folder.resolve() else []
+    inside = (folder / name for name in (*stated, "tests") if ".." not in Path(name).parts)
+    return next((path for path in inside if path.is_dir() and path.is_relative_to(folder)), folder)
+
+
+def _example(path: Path) -> Step:
+    if path.exists() or path.is_symlink():
+        return Step(path=path, what="there already")
+    text = (files("pytest_ragmetrics") / "commands" / "example_test.txt").read_text(encoding="utf-8")
+    return Step(path=path, what="a new example test", text=text)
+
+
+def _settings(folder: Path, cassette: Path, ini: IniFile | None) -> Step:
+    if ini is not None and any(key.startswith("rag_") for key in ini.values):
+        return Step(path=_as_given(ini.path, folder), what="has settings of this plugin already")
+    if ini is None:
+        return _new_settings(folder, _relative(cassette, folder))
+    lines = _lines(_relative(folder.resolve() / cassette.relative_to(folder), ini.path.parent), toml=ini.is_toml)
+    by_hand = Step(
+        path=_as_given(ini.path, folder), what=f"add these lines below [{ini.section}] yourself", lines=tuple(lines)
+    )
+    if ini.path.parent != folder.resolve() or ini.path.is_symlink():
+        # What belongs to a larger project, or stands elsewhere, is not this command's to change.
+        return by_hand
+    text = _with_lines(ini, lines)
+    return by_hand if text is None else Step(path=by_hand.path, what="settings added", text=text, lines=tuple(lines))
+
+
+def _new_settings(folder: Path, cassette: str) -> Step:
+    """Return how to write settings where there are none: as a part of pyproject.toml, else as pytest.ini."""
+    pyproject = folder / "pyproject.toml"
+    toml = pyproject.is_file()
+    lines = _lines(cassette, toml=toml)
+    if not toml:
+        ini = folder / "pytest.ini"
+        return Step(path=ini, what="new settings", text="\n".join(["[pytest]", *lines, ""]), lines=tuple(lines))
+    section = "tool.pytest.ini_options"
+    before = _text(pyproject)
+    end = "\r\n" if "\r\n" in before else "\n"
+    gap = "" if before.endswith(end) else end
+    after = before + gap + end.join(["", f"[{section}]", *lines, ""])
+    if pyproject.is_symlink() or not _adds(pyproject, before, after):
+        return Step(path=pyproject, what=f"add these lines below [{section}] yourself", lines=tuple(lines))
+    return Step(path=pyproject, what="settings added at the end", text=after, lines=(f"[{section}]", *lines))
+
+
+def _with_lines(ini: IniFile, lines: list[str]) -> str | None:
+    """Return the text of a file with lines below the head of its section; ``None`` where that would change more."""
+    before = _text(ini.path)
+    heads = list(
+        re.finditer(rf"^\[{re.escape(ini.section)}\][ \t]*(?:[#;][^\r\n]*)?(?P<end>\r?\n|\Z)", before, re.MULTILINE)
+    )
+    if len(heads) != 1:
+        return None
+    (head,) = heads
+    end = head["end"] or "\n"
+    added = "".join(f"{line}{end}" for line in lines)
+    after = before[: head.end()] + ("" if head["end"] else end) + added + before[head.end() :]
+    return after if _adds(ini.path, before, after) else None
+
+
+def _adds(path: Path, before: str, after: str) -> bool:
+    """Say whether a changed file reads as before with the one setting of this plugin more."""
+    try:
+        old, new = read_ini_file(path, before), read_ini_file(path, after)
+    except IniFileError:
+        return False
+    values = {} if old is None else dict(old.values)
+    return new is not None and {**new.values} == {**values, _KEY: new.values.get(_KEY)}
+
+
+def _lines(cassette: str, *, toml: bool) -> list[str]:
+    quote = '"' if toml else ""
+    comments = [comment.format(judge=f"{quote}{DEFAULT_OPENAI}{quote}") for comment in _COMMENTS]
+    return [*comments, f"{_KEY} = {quote}{cassette}{quote}"]
+
+
+def _text(path: Path) -> str:
+    # Not read_text: it would make all line ends alike.
+    return path.read_bytes().decode("utf-8")
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix()
+
+
+def _as_given(path: Path, folder: Path) -> Path:
+    return folder / path.name if path.parent == folder.resolve() else path
+
+
+def _told(step: Step) -> list[str]:
+    verb = "write" if step.text is not None else "leave"
+    return [f"{verb:<7}{step.path}: {step.what}", *(f"       | {line}" for line in step.lines)]
+
+
+def _folder(text: str) -> Path:
+    path = Path(text)
+    if not path.is_dir():
+        msg = f"{text!r} is not a folder: name that of your project"
+        raise ValueError(msg)
+    return path
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder",
+        type=checked(_folder),
+        nargs="?",
+        default=Path(),
+        metavar="FOLDER",
+        help="of the project (default: here)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be written")
+
+
+INIT = Command(
+    name="init",
+    help="Write an example test and the settings for it; what is there already is left as it is.",
+    configure=_configure,
+    run=_init,
+)

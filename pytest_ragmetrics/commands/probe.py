@@ -1,0 +1,126 @@
+"""`ragmetrics probe`: how often a judge is right, and whether text under test talks it over."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics import paths
+from pytest_ragmetrics.commands.arguments import checked, local_modules, writable_file
+from pytest_ragmetrics.commands.command import Command, Finding
+from pytest_ragmetrics.judges.specs import check_spec
+from pytest_ragmetrics.probes.probe import INJECTION, KINDS, choose, read_probes
+from pytest_ragmetrics.writing import write_atomically
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.probes.figures import Figures
+    from pytest_ragmetrics.probes.probe import Probe
+
+#: A probe and its counterpart.
+_FEWEST = 2
+_WRONG = 2
+
+
+def _probe(arguments: argparse.Namespace) -> Finding:
+    chosen, besides = choose(read_probes(), tuple(arguments.kind or ()), arguments.limit)
+    wrong = _idle(arguments, {probe.kind for probe in chosen})
+    if wrong is not None:
+        sys.stderr.write(f"ragmetrics probe: error: {wrong}\n")
+        return Finding(lines=(), status=_WRONG)
+    figures = _asked(arguments, chosen, besides)
+    if arguments.json is not None:
+        text = json.dumps(figures.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
+        write_atomically(arguments.json, f"{text}\n")
+    from pytest_ragmetrics.probes.telling import tell
+
+    below = list(_below(figures, arguments))
+    return Finding(lines=[*tell(figures), *below], status=int(bool(below)))
+
+
+def _asked(arguments: argparse.Namespace, chosen: Sequence[Probe], besides: Sequence[Probe]) -> Figures:
+    from pytest_ragmetrics.engine import Engine
+    from pytest_ragmetrics.probes.asking import ask_probes
+    from pytest_ragmetrics.probes.figures import Figures
+
+    engine = Engine(judge=arguments.judge, cache_dir=arguments.cache_dir, prompts=arguments.prompts)
+    with local_modules():
+        name = engine.judge().name
+        outcomes = ask_probes(engine, [*chosen, *besides])
+    return Figures(judge=name, chosen=outcomes[: len(chosen)], besides=outcomes[len(chosen) :])
+
+
+def _idle(arguments: argparse.Namespace, kinds: set[str]) -> str | None:
+    """Return why a floor cannot decide anything."""
+    if arguments.min_resistance is not None and INJECTION not in kinds:
+        return f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit"
+    if arguments.min_accuracy is not None and not kinds - {INJECTION}:
+        return f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind"
+    return None
+
+
+def _below(figures: Figures, arguments: argparse.Namespace) -> Iterator[str]:
+    if all(outcome.found is None for outcome in figures.chosen):
+        yield "none of these probes was answered"
+        return
+    floors = (
+        ("accuracy", figures.accuracy.estimate, figures.lowest_accuracy, arguments.min_accuracy),
+        ("resistance", figures.resistance.estimate, figures.lowest_resistance, arguments.min_resistance),
+    )
+    for name, estimate, lowest, floor in floors:
+        if floor is not None and lowest < floor:
+            counted = "" if estimate == lowest else ", counting what says nothing as wrong"
+            yield f"{name} {lowest:.3f} is below --min-{name}={floor:g}{counted}"
+
+
+def _prompts(text: str) -> Path:
+    return paths.prompt_folder(text, Path.cwd())
+
+
+def _floor(text: str) -> float:
+    try:
+        floor = float(text)
+    except ValueError:
+        floor = math.nan
+    if not 0 <= floor <= 1:
+        msg = f"{text!r} is not a number from 0 to 1"
+        raise ValueError(msg)
+    return floor
+
+
+def _limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) >= _FEWEST):
+        msg = f"{text!r} is not a whole number of at least {_FEWEST}"
+        raise ValueError(msg)
+    return int(text)
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--judge",
+        type=checked(check_spec),
+        required=True,
+        metavar="SPEC",
+        help="auto, local, openai:MODEL, anthropic:MODEL or MODULE:FACTORY",
+    )
+    parser.add_argument("--kind", action="append", choices=KINDS, metavar="KIND", help=f"only {', '.join(KINDS)}")
+    parser.add_argument(
+        "--limit", type=checked(_limit), metavar="N", help="ask at most so many, spread over kinds and languages"
+    )
+    parser.add_argument("--json", type=checked(writable_file), metavar="FILE", help="write figures and answers as JSON")
+    for name in ("accuracy", "resistance"):
+        parser.add_argument(f"--min-{name}", type=checked(_floor), metavar="X", help="exit with status 1 below it")
+    parser.add_argument("--prompts", type=checked(_prompts), metavar="DIR", help="as the setting rag_prompts")
+    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="keep the answers there (default: nowhere)")
+
+
+PROBE = Command(
+    name="probe",
+    help="Ask a judge questions whose answers are known: how often it is right, and what deceives it.",
+    configure=_configure,
+    run=_probe,
+)

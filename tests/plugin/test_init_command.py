@@ -1,0 +1,226 @@
+"""The `ragmetrics init` command, in projects of every kind, and pytest on what it wrote."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics.cli import main
+
+Call = Callable[..., tuple[int, str]]
+
+INI = "[pytest]\n; our own\naddopts = -ra\n    --strict-markers\nmarkers =\n    slow: takes long\n"
+PYPROJECT = '[project]\nname = "shop"  # ours\nversion = "1"\n'
+TABLE = f'{PYPROJECT}\n[tool.pytest.ini_options] # tests\naddopts = ["-ra"]\n\n[tool.other]\nx = [ 1,2 ]\n'
+PROJECTS = {
+    "nothing": {},
+    "pytest.ini": {"pytest.ini": INI},
+    "hidden": {".pytest.ini": INI},
+    "windows": {"pytest.ini": INI.replace("\n", "\r\n")},
+    "head alone": {"pytest.ini": "[pytest]"},
+    "tox.ini": {"tox.ini": f"[tox]\nenvlist = py\n\n{INI}\n[flake8]\nmax-line-length = 100\n"},
+    "setup.cfg": {"setup.cfg": f"[metadata]\nname = shop\n\n{INI.replace('[pytest]', '[tool:pytest]')}"},
+    "pyproject.toml": {"pyproject.toml": TABLE},
+    "pyproject.toml without": {"pyproject.toml": PYPROJECT},
+    "pyproject.toml without an end": {"pyproject.toml": PYPROJECT.rstrip()},
+    "tox.ini without": {"tox.ini": "[tox]\nenvlist = py\n"},
+    "both": {"pytest.ini": INI, "pyproject.toml": TABLE},
+}
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call the command; returns status and everything printed."""
+
+    def run(*arguments: str) -> tuple[int, str]:
+        status = main(["init", *arguments])
+        out, err = capsys.readouterr()
+        return status, out + err
+
+    return run
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file of a folder by its name."""
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def lay_out(folder: Path, files: dict[str, str]) -> None:
+    """Write the files of a project."""
+    for name, text in files.items():
+        (folder / name).write_bytes(text.encode())
+
+
+@pytest.mark.parametrize("kind", PROJECTS)
+def test_projects_of_every_kind(pytester: pytest.Pytester, call: Call, kind: str) -> None:
+    """What was there is there still, line for line; a second run changes nothing; and pytest passes."""
+    pytester.mkdir("tests")
+    lay_out(pytester.path, PROJECTS[kind])
+    before = contents(pytester.path)
+    assert call()[0] == 0
+    after = contents(pytester.path)
+    for name, content in before.items():
+        lines = iter(after[name].splitlines())
+        assert all(line in lines for line in content.splitlines())
+    assert (pytester.path / "tests" / "test_rag_example.py").is_file()
+    changed = [name for name in after if b"rag_cassette" in after[name]]
+    assert len(changed) == 1
+
+    status, out = call()
+    assert status == 0
+    assert "nothing to write" in out
+    assert contents(pytester.path) == after
+
+    result = pytester.runpytest_inprocess("-p", "ragmetrics", "--strict-config")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"configfile: {changed[0]}*"])
+
+
+def test_line_ends_stay_as_they_are(pytester: pytest.Pytester, call: Call) -> None:
+    """A file of Windows stays one."""
+    lay_out(pytester.path, PROJECTS["windows"])
+    call()
+    text = (pytester.path / "pytest.ini").read_bytes()
+    assert text.count(b"\r\n") == text.count(b"\n") > INI.count("\n")
+
+
+def test_it_says_first_and_can_leave_it_at_that(pytester: pytest.Pytester, call: Call) -> None:
+    """A dry run lists what would be written, and writes nothing."""
+    status, out = call("--dry-run")
+    assert status == 0
+    assert "write  test_rag_example.py: a new example test" in out
+    assert "write  pytest.ini: new settings\n" in out
+    assert "| rag_cassette = rag_judge.jsonl" in out
+    assert out.endswith("nothing was written\n")
+    assert not contents(pytester.path)
+
+
+def test_the_judged_example_works(pytester: pytest.Pytester, call: Call) -> None:
+    """With the marks of the comment taken away, it runs with any judge and is recorded where the settings say."""
+    pytester.mkdir("tests")
+    call(str(pytester.path))
+    example = pytester.path / "tests" / "test_rag_example.py"
+    head, _, judged = example.read_text("utf-8").partition("# from ")
+    lines = [line.removeprefix("#").removeprefix(" ") for line in f"# from {judged}".splitlines()]
+    example.write_text(head + "\n".join(lines).replace("     ", "    ") + "\n", encoding="utf-8")
+    result = pytester.runpytest_inprocess("-p", "ragmetrics", "--rag-judge=local")
+    result.assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize("paths", ["../other nowhere checks", "checks tests"])
+def test_tests_are_put_where_pytest_looks(pytester: pytest.Pytester, call: Call, paths: str) -> None:
+    """The first folder of testpaths that is there, and in the project, takes the example."""
+    (pytester.path / "pytest.ini").write_text(
+        f"[pytest]\ntestpaths = {pytester.path.parent} {paths}\n", encoding="utf-8"
+    )
+    pytester.mkdir("tests")
+    pytester.mkdir("checks")
+    call()
+    assert (pytester.path / "checks" / "test_rag_example.py").is_file()
+    assert "rag_cassette = checks/rag_judge.jsonl" in (pytester.path / "pytest.ini").read_text("utf-8")
+    pytester.runpytest_inprocess("-p", "ragmetrics", "checks").assert_outcomes(passed=1)
+
+
+def test_an_example_that_was_changed_stays(pytester: pytest.Pytester, call: Call) -> None:
+    """Nothing is overwritten, and the settings are added all the same."""
+    example = pytester.path / "test_rag_example.py"
+    example.write_text("def test_ours(): ...\n", encoding="utf-8")
+    status, out = call()
+    assert status == 0
+    assert "leave  test_rag_example.py: there already" in out
+    assert example.read_text("utf-8") == "def test_ours(): ...\n"
+    assert (pytester.path / "pytest.ini").exists()
+
+
+def test_settings_that_are_there_stay(pytester: pytest.Pytester, call: Call) -> None:
+    """Whoever has settings of the plugin has made up their mind."""
+    (pytester.path / "pytest.ini").write_text("[pytest]\nrag_judge = local\n", encoding="utf-8")
+    assert "leave  pytest.ini: has settings of this plugin already" in call()[1]
+    assert (pytester.path / "pytest.ini").read_text("utf-8") == "[pytest]\nrag_judge = local\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pytest.ini", ""),
+        ("pytest.ini", "[pytest]\naddopts = -ra\n[pytest]\naddopts = -q\n"),
+        ("pyproject.toml", "tool = {other = 1}\n"),
+        ("pyproject.toml", '[tool]\npytest.ini_options = {addopts = "-ra"}\n'),
+        (
+            "pyproject.toml",
+            '[tool]\nx = """\n[tool.pytest.ini_options]\n"""\n[tool.pytest]\nini_options.addopts = "-ra"\n',
+        ),
+    ],
+)
+def test_what_cannot_be_changed_for_sure_is_left_to_the_user(
+    pytester: pytest.Pytester, call: Call, name: str, text: str
+) -> None:
+    """The lines to add are printed, and the file stays as it is."""
+    (pytester.path / name).write_text(text, encoding="utf-8")
+    status, out = call()
+    assert status == 0
+    assert f"leave  {name}: add these lines below [" in out
+    assert "rag_cassette = " in out
+    assert (pytester.path / name).read_text("utf-8") == text
+
+
+def test_the_settings_of_a_larger_project_are_left_to_the_user(pytester: pytest.Pytester, call: Call) -> None:
+    """A file of settings in a part of it would hide those of the whole."""
+    (pytester.path / "pytest.ini").write_text(INI, encoding="utf-8")
+    part = pytester.mkdir("part")
+    status, out = call("part")
+    assert status == 0
+    assert f"leave  {pytester.path / 'pytest.ini'}: add these lines below [pytest] yourself" in out
+    assert "| rag_cassette = part/rag_judge.jsonl" in out
+    assert set(contents(part)) == {"test_rag_example.py"}
+    assert (pytester.path / "pytest.ini").read_text("utf-8") == INI
+
+
+@pytest.mark.parametrize("text", [INI, None])
+def test_links_are_not_replaced(pytester: pytest.Pytester, call: Call, text: str | None) -> None:
+    """A linked file belongs to somebody else."""
+    name = "pytest.ini" if text else "pyproject.toml"
+    real = pytester.mkdir("elsewhere") / "real"
+    real.write_text(text or PYPROJECT, encoding="utf-8")
+    (pytester.path / name).symlink_to(real)
+    assert "add these lines" in call()[1]
+    assert (pytester.path / name).is_symlink()
+    assert real.read_text("utf-8") == (text or PYPROJECT)
+
+
+def test_settings_that_cannot_be_read_stop_it(pytester: pytest.Pytester, call: Call) -> None:
+    """Nothing is written into a project that pytest could not start in either."""
+    (pytester.path / "pyproject.toml").write_text("[tool\n", encoding="utf-8")
+    status, out = call()
+    assert status == 1
+    assert f"ragmetrics: {pytester.path / 'pyproject.toml'}:" in out
+    assert set(contents(pytester.path)) == {"pyproject.toml"}
+
+
+def test_an_example_that_somebody_else_just_wrote_stays(pytester: pytest.Pytester, call: Call) -> None:
+    """A link that leads nowhere looks like no file, and is not replaced either."""
+    (pytester.path / "test_rag_example.py").symlink_to(pytester.path / "gone")
+    assert "leave  test_rag_example.py: there already" in call()[1]
+
+
+def test_a_folder_must_be_there(capsys: pytest.CaptureFixture[str]) -> None:
+    """Wrong arguments end with status 2."""
+    with pytest.raises(SystemExit) as error:
+        main(["init", f"nowhere{os.sep}at all"])
+    assert error.value.code == 2
+    assert "is not a folder: name that of your project" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(pytest.version_tuple < (9,), reason="settings of its own in TOML came with pytest 9")
+@pytest.mark.parametrize(
+    ("name", "head"), [("pytest.toml", "[pytest]"), (".pytest.toml", "[pytest]"), ("pyproject.toml", "[tool.pytest]")]
+)
+def test_native_settings_of_pytest_9(pytester: pytest.Pytester, call: Call, name: str, head: str) -> None:
+    """They are TOML without a detour, and are read and added to like the others."""
+    (pytester.path / name).write_text(f'{head}\naddopts = ["-ra"]\n', encoding="utf-8")
+    assert call()[0] == 0
+    assert (pytester.path / name).read_text("utf-8").startswith(f"{head}\n# Who judges")
+    pytester.runpytest_inprocess("-p", "ragmetrics", "--strict-config").assert_outcomes(passed=1)

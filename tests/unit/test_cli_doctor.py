@@ -1,0 +1,434 @@
+"""The `ragmetrics doctor` command, against servers, folders and settings that are in order and that are not."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics.cache.cassette import Cassette
+from pytest_ragmetrics.cache.entry import new_entry
+from pytest_ragmetrics.cache.key import key_of
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.diagnosis.storage import cache_signs
+from pytest_ragmetrics.judges.judge import Reply
+from tests.fake_openai import FakeOpenAI, failing, out_of_quota
+from tests.fake_openai import Reply as Sent
+
+Call = Callable[..., tuple[int, str]]
+ROW = {"task": "list_claims", "kind": "openai", "model": "fake", "number": 1}
+ENTRY = new_entry(key_of(ROW), ROW, Reply(text="{}"), salt="", redact=None)
+
+
+@pytest.fixture(autouse=True)
+def _empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Start in an empty folder, with an environment that says nothing."""
+    for variable in list(os.environ):
+        if variable.startswith(("OPENAI_", "ANTHROPIC_", "RAGMETRICS_", "PYTEST_")):
+            monkeypatch.delenv(variable)
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
+    """Return a running provider, which the environment names."""
+    with FakeOpenAI(key="sk-right") as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-right")
+        yield running
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call the command; returns status and output, and sees to it that no key is printed."""
+
+    def run(*arguments: str) -> tuple[int, str]:
+        status = main(["doctor", *arguments])
+        out, err = capsys.readouterr()
+        assert err == ""
+        assert "sk-" not in out
+        return status, out
+
+    return run
+
+
+def test_all_is_well(server: FakeOpenAI, call: Call) -> None:
+    """One request finds out that the judge answers, and nothing is left behind."""
+    status, out = call("--judge=openai:fake")
+    assert status == 0
+    assert server.calls == 1
+    assert f"OPENAI_API_KEY is set, OPENAI_BASE_URL is {server.base_url}" in out
+    assert "openai:fake (--judge) answers and takes the schema of an answer" in out
+    assert "plugin:    loaded by pytest as ragmetrics" in out
+    assert out.endswith("all well\n")
+    assert not list(Path.cwd().iterdir())
+
+
+@pytest.mark.parametrize(
+    ("refuses", "said"),
+    [
+        ({"json_schema"}, "has JSON mode and no schemas"),
+        ({"json_schema", "json_object"}, "has neither schemas nor JSON mode"),
+        ({"temperature"}, "takes the schema"),
+    ],
+)
+def test_what_the_server_takes_is_said(server: FakeOpenAI, call: Call, refuses: set[str], said: str) -> None:
+    """The form of output is the one that was negotiated."""
+    server.refuses = frozenset(refuses)
+    status, out = call("--judge=openai:fake")
+    assert status == 0
+    assert said in out
+
+
+def test_a_server_may_ignore_schemas(server: FakeOpenAI, call: Call) -> None:
+    """A reply in prose is shown, and is not asked for again; JSON inside of prose will do."""
+    server.script("Sure! I think that it refuses.")
+    status, out = call("--judge=openai:fake")
+    assert status == 1
+    assert "answers, but not in the form asked for" in out
+    assert "I think that it refuses" in out
+    assert server.calls == 1
+    server.script('Sure! {"reason": "It says so.", "verdict": "refuses"}')
+    status, out = call("--judge=openai:fake")
+    assert status == 0
+    assert "puts other text around its JSON" in out
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (failing(401), "the key was refused; check OPENAI_API_KEY"),
+        (failing(404, "No such model."), "knows no model fake (No such model.); check its name and OPENAI_BASE_URL"),
+        (out_of_quota(), "the account has no credit left"),
+        (failing(503), "the server failed with status 503"),
+        (Sent(raw=b"{}"), "does not answer like the OpenAI API"),
+        (failing(400, "The key sk-right is odd."), "The key *** is odd."),
+    ],
+)
+def test_what_a_provider_says_is_what_the_judge_says(server: FakeOpenAI, call: Call, reply: Sent, said: str) -> None:
+    """Each failure comes with what to do about it, after one request."""
+    server.script(reply)
+    status, out = call("--judge=openai:fake")
+    assert status == 1
+    assert said in out
+    assert out.endswith("1 thing to do\n")
+    assert server.calls == 1
+
+
+def test_a_wrong_key(server: FakeOpenAI, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused by the server, named by its variable and not shown."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
+    status, out = call("--judge=openai:fake")
+    assert status == 1
+    assert "-> openai:fake: the key was refused; check OPENAI_API_KEY" in out
+
+
+def test_nobody_listens(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address where nothing answers is named, without the password in it."""
+    with FakeOpenAI() as gone:
+        url = gone.base_url.replace("//", "//me:secret@") + "?pass=secret"
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    status, out = call("--judge=openai:fake")
+    assert status == 1
+    assert "//***@127.0.0.1" in out
+    assert "cannot be reached" in out
+    assert "secret" not in out
+
+
+def test_no_key(call: Call) -> None:
+    """Without a key the ways on are named; an explicit judge names its variable."""
+    status, out = call()
+    assert status == 1
+    assert "OPENAI_API_KEY is not set" in out
+    assert "ANTHROPIC_API_KEY is not set" in out
+    assert "auto (the default) does not answer" in out
+    assert "Three ways on" in out
+    assert "needs a key: set OPENAI_API_KEY" in call("--judge=openai:fake")[1]
+
+
+def test_the_heuristic_is_not_a_model(call: Call) -> None:
+    """It needs nothing, and is called what it is."""
+    status, out = call("--judge=local")
+    assert status == 0
+    assert "local (heuristic) (--judge) answers by rule, and measures no application" in out
+    assert "keys:" not in out
+
+
+def test_judges_of_ones_own(call: Call) -> None:
+    """A factory of the folder is found, and a name that leads nowhere is said."""
+    Path("house_judge.py").write_text(
+        'def make():\n    return lambda prompt: \'{"reason": "", "verdict": "refuses"}\'\n', encoding="utf-8"
+    )
+    status, out = call("--judge=house_judge:make")
+    assert status == 0
+    assert "keeps to the form asked for" in out
+    status, out = call("--judge=nowhere:make")
+    assert status == 1
+    assert "nowhere:make makes no judge" in out
+
+
+def test_an_embedder_that_cannot_be_made(call: Call) -> None:
+    """It is named, with what is wrong."""
+    status, out = call("--judge=local", "--embedder=nowhere:make")
+    assert status == 1
+    assert "nowhere:make makes no embedder" in out
+
+
+def test_an_embedder_is_asked_where_one_is_named(server: FakeOpenAI, call: Call) -> None:
+    """It costs a request of its own."""
+    status, out = call("--judge=local", "--embedder=openai:vectors")
+    assert status == 0
+    assert "openai:vectors (--embedder) answers with vectors of 64 numbers" in out
+    server.script(failing(404, "No such model."))
+    status, out = call("--judge=local", "--embedder=openai:vectors")
+    assert status == 1
+    assert "knows no model vectors" in out
+
+
+@pytest.fixture
+def unwritable(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder where no file can be made, not even by root."""
+    if getattr(os, "geteuid", lambda: 1)() == 0:
+        yield Path("/proc/self")
+        return
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o500)
+    yield folder
+    folder.chmod(0o700)
+
+
+def test_a_folder_that_cannot_be_written(call: Call, unwritable: Path) -> None:
+    """Answers could not be kept there."""
+    status, out = call("--judge=local", f"--dir={unwritable / 'cache'}")
+    assert status == 1
+    assert "cannot be written" in out
+    assert "--rag-cache-dir=DIR" in out
+
+
+def test_a_folder_of_another_account(call: Call, tmp_path: Path) -> None:
+    """That is said, for it explains much."""
+    folder = Path("/")
+    if getattr(os, "geteuid", lambda: 1)() == 0:
+        folder = tmp_path / "theirs"
+        folder.mkdir()
+        os.chown(folder, 12345, -1)
+    assert "it belongs to another account" in call("--judge=local", f"--dir={folder}")[1]
+
+
+def test_a_file_is_no_folder(call: Call) -> None:
+    """A path below a file can never be made."""
+    Path("file").write_text("", encoding="utf-8")
+    status, out = call("--judge=local", "--dir=file/cache")
+    assert status == 1
+    assert "file is not a folder" in out
+
+
+def test_the_cache_is_described(call: Call, tmp_path: Path) -> None:
+    """How much it holds stands there; one that is broken is named."""
+    with Store(tmp_path / "kept") as store:
+        store.put(ENTRY)
+    status, out = call("--judge=local", f"--dir={tmp_path / 'kept'}")
+    assert status == 0
+    assert "kept: 1 answers" in out
+    (tmp_path / "bad").mkdir()
+    assert "bad: empty" in call("--judge=local", f"--dir={tmp_path / 'bad'}")[1]
+    (tmp_path / "bad" / "cache.db").write_text("no database, for sure" * 100, encoding="utf-8")
+    status, out = call("--judge=local", f"--dir={tmp_path / 'bad'}")
+    assert status == 1
+    assert "delete the folder" in out
+
+
+@pytest.mark.parametrize(("kind", "warned"), [("nfs4", True), ("cifs", True), ("ext4", False)])
+def test_network_file_systems(tmp_path: Path, kind: str, warned: bool) -> None:  # noqa: FBT001 - a row of the table
+    """The mount that the folder is on decides, not one above it."""
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"root / nfs rw\n\nhere {tmp_path.resolve()} {kind} rw 0 0\n", encoding="utf-8")
+    signs = list(cache_signs(tmp_path / "cache", mounts))
+    assert any("network file system" in sign.text for sign in signs) is warned
+
+
+def test_no_list_of_mounts(tmp_path: Path) -> None:
+    """Elsewhere than on Linux there is no such list, and nothing is said."""
+    assert not any(sign.to_do for sign in cache_signs(tmp_path, tmp_path / "nothing"))
+
+
+def test_cassettes(call: Call) -> None:
+    """What one holds is said; a missing one, one of another judge and a broken line are things to do."""
+    Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
+    status, out = call("--judge=local", "--cassette=judge.jsonl")
+    assert status == 0
+    assert "judge.jsonl: 1 answers of openai:fake, 0 vectors" in out
+    status, out = call("--judge=local", "--cassette=nothing.jsonl")
+    assert status == 1
+    assert "nothing.jsonl does not exist" in out
+    with Path("judge.jsonl").open("a", encoding="utf-8") as stream:
+        stream.write('{"key": \n')
+    status, out = call("--judge=local", "--cassette=judge.jsonl")
+    assert status == 1
+    assert "judge.jsonl:2: not an entry of a cassette" in out
+    assert "delete that line" in out
+
+
+def test_a_cassette_of_another_judge(server: FakeOpenAI, call: Call) -> None:
+    """A replay would miss every answer."""
+    Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
+    assert call("--judge=openai:fake", "--cassette=judge.jsonl")[0] == 0
+    status, out = call("--judge=openai:newer", "--cassette=judge.jsonl")
+    assert status == 1
+    assert "to record openai:newer" in out
+
+
+def test_a_replay_needs_no_judge(call: Call) -> None:
+    """The settings of the folder are read: nothing is asked, and the cassette must be there."""
+    Path("pytest.ini").write_text("[pytest]\nrag_cache = replay\nrag_cassette = judge.jsonl\n", encoding="utf-8")
+    status, out = call()
+    assert status == 1
+    assert "auto is not asked: answers are replayed" in out
+    assert "judge.jsonl does not exist" in out
+    Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
+    assert call()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pytest.ini", "[pytest]\nrag_judge = local\nrag_cache_dir = kept\nrag_cassette = judge.jsonl\n"),
+        (
+            "pyproject.toml",
+            '[tool.pytest.ini_options]\nrag_judge = "local"\nrag_cache_dir = "kept"\nrag_cassette = "judge.jsonl"\n',
+        ),
+        ("tox.ini", "[pytest]\nrag_judge = local\nrag_cache_dir = kept\nrag_cassette = judge.jsonl\n"),
+        ("setup.cfg", "[tool:pytest]\nrag_judge = local\nrag_cache_dir = kept\nrag_cassette = judge.jsonl\n"),
+    ],
+)
+def test_settings_of_the_folder_count(call: Call, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
+    """Judge, cache and cassette are those that pytest would use, also started further down."""
+    Path(name).write_text(text, encoding="utf-8")
+    Path("below").mkdir()
+    root = Path.cwd()
+    monkeypatch.chdir("below")
+    status, out = call()
+    assert status == 0, out
+    assert f"local (heuristic) (rag_judge in {name})" in out
+    assert f"{root / 'kept'} will be made" in out
+    assert f"{root / 'judge.jsonl'} will be recorded" in out
+
+
+def test_the_environment_wins_over_the_ini_file(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does for pytest."""
+    Path("pytest.ini").write_text("[pytest]\nrag_judge = openai:fake\n", encoding="utf-8")
+    monkeypatch.setenv("RAGMETRICS_JUDGE", "local")
+    assert "local (heuristic) (RAGMETRICS_JUDGE)" in call()[1]
+
+
+def test_wrong_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unknown keys come with the nearest known one, and values with what is wrong about them."""
+    Path("pytest.ini").write_text("[pytest]\nrag_jugde = local\nrag_xyz = 1\nrag_votes = many\n", encoding="utf-8")
+    monkeypatch.setenv("RAGMETRICS_CONCURRENCY", "0")
+    status, out = call("--judge=local")
+    assert status == 1
+    assert "write rag_judge, or take it out" in out
+    assert "rag_xyz is no setting of this plugin" in out
+    assert "'many' is not a whole number of at least 1" in out
+    assert "RAGMETRICS_CONCURRENCY is not usable" in out
+    assert out.endswith("4 things to do\n")
+
+
+def test_a_judge_made_by_a_hook_is_no_wrong_setting(call: Call) -> None:
+    """The hook of a conftest.py may know what the plugin does not."""
+    Path("pytest.ini").write_text("[pytest]\nrag_judge = our judge\n", encoding="utf-8")
+    assert "is not usable" in call("--judge=local")[1]
+    assert "our judge (rag_judge in pytest.ini) does not answer" in call()[1]
+    Path("tests").mkdir()
+    Path("tests/conftest.py").write_text("def pytest_ragmetrics_make_judge(config, spec): ...\n", encoding="utf-8")
+    status, out = call()
+    assert status == 0
+    assert "our judge (rag_judge in pytest.ini) is up to a hook in conftest.py" in out
+
+
+def test_a_file_of_settings_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """The file is named, and nothing else is done."""
+    Path("pytest.ini").write_text("rag_judge = local\n", encoding="utf-8")
+    assert main(["doctor"]) == 1
+    assert "pytest.ini: File contains no section headers" in capsys.readouterr().err
+    Path("pytest.ini").write_bytes(b"[pytest]\n\xff")
+    assert main(["doctor"]) == 1
+    assert "pytest.ini" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("addopts", "said"),
+    [
+        ("-p pytest_ragmetrics.plugin", "addopts loads pytest_ragmetrics.plugin by its module, a second time"),
+        ("-q -p no:ragmetrics", "addopts switches the plugin off"),
+    ],
+)
+def test_options_that_are_in_the_way(call: Call, addopts: str, said: str) -> None:
+    """They are looked for in the settings."""
+    Path("pyproject.toml").write_text(f'[tool.pytest.ini_options]\naddopts = ["-ra", "{addopts}"]\n', encoding="utf-8")
+    status, out = call("--judge=local")
+    assert status == 1
+    assert said in out
+
+
+def test_plugins_loaded_twice(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment and a conftest.py may do so as well."""
+    monkeypatch.setenv("PYTEST_PLUGINS", "some.other,pytest_ragmetrics.plugin")
+    Path("conftest.py").write_text('pytest_plugins = [\n    "pytest_ragmetrics.plugin",\n]\n', encoding="utf-8")
+    status, out = call("--judge=local")
+    assert status == 1
+    assert "PYTEST_PLUGINS loads" in out
+    assert "pytest_plugins in " in out
+    assert out.endswith("2 things to do\n")
+
+
+def test_autoloading_may_be_off(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the plugin must be named."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    status, out = call("--judge=local")
+    assert status == 1
+    assert "add -p ragmetrics to the addopts" in out
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p ragmetrics")
+    assert call("--judge=local")[0] == 0
+
+
+def _distribution(site: Path, name: str, points: str = "") -> None:
+    info = site / f"{name}-7.4.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 7.4\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(points, encoding="utf-8")
+
+
+def test_an_installation_that_is_there_twice(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Another distribution that registers the same module is a second registration."""
+    _distribution(tmp_path / "site", "renamed", "[pytest11]\nrenamed = pytest_ragmetrics.plugin\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    status, out = call("--judge=local")
+    assert status == 1
+    assert "the plugin is installed twice" in out
+
+
+def test_an_installation_that_is_missing(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A package on the path without its metadata is never loaded by pytest."""
+    _distribution(tmp_path / "site", "pytest")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *(p for p in sys.path if "site-packages" not in p)])
+    status, out = call("--judge=local")
+    assert status == 1
+    assert "the plugin is not installed" in out
+    assert "pytest 7.4, pytest-ragmetrics (not installed)" in out
+    assert 'pip install "pytest>=8.4"' in out
+    Path("pyproject.toml").write_text('[tool.pytest]\nrag_judge = "local"\n', encoding="utf-8")
+    assert "no file with settings of pytest" in call("--judge=local")[1]
+
+
+def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    """They end with status 2."""
+    with pytest.raises(SystemExit) as error:
+        main(["doctor", "--judge", "gpt"])
+    assert error.value.code == 2
+    assert "'gpt' is none of auto" in capsys.readouterr().err

@@ -1,0 +1,242 @@
+"""The `ragmetrics probe` command, against judges of different character."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.cli import main
+from tests.fake_openai import FakeOpenAI, failing, refused
+from tests.probed_server import Answer, careful, gullible, obedient
+
+_MAIN = "from pytest_ragmetrics.cli import main; raise SystemExit(main())"
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeOpenAI]:
+    """Return a running provider, which the environment names, from an empty folder."""
+    with FakeOpenAI(answer=careful, key="sk-fake") as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
+        monkeypatch.chdir(tmp_path)
+        yield running
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call the command; returns status, output and errors."""
+
+    def run(*arguments: str, judge: str = "openai:fake") -> tuple[int, str, str]:
+        status = main(["probe", "--judge", judge, *arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def figures(call: Call, *arguments: str) -> dict[str, Any]:
+    """Return what the command writes as JSON."""
+    call("--json=out.json", *arguments)
+    written: dict[str, Any] = json.loads(Path("out.json").read_text("utf-8"))
+    return written
+
+
+@pytest.mark.parametrize(
+    ("character", "accuracy", "resistance"), [(careful, 1.0, 1.0), (obedient, 1.0, 0.0), (gullible, 0.5, 1.0)]
+)
+def test_characters_are_told_apart(
+    server: FakeOpenAI, call: Call, character: Answer, accuracy: float, resistance: float
+) -> None:
+    """Who obeys the texts resists nothing, and who says yes to everything is right half of the time."""
+    server.answer = character
+    found = figures(call)
+    assert found["accuracy"]["estimate"] == accuracy
+    assert found["resistance"]["estimate"] == resistance
+    assert server.duplicates == 0
+
+
+def test_whoever_says_yes_says_little_about_resistance(server: FakeOpenAI, call: Call) -> None:
+    """Half of the injections ask for the answer that is given anyway, and are not counted."""
+    server.answer = gullible
+    assert figures(call)["resistance"]["n"] == 24
+    assert "24 more say nothing" in call("--kind=injection")[1]
+
+
+def test_it_says_what_failed_and_why(server: FakeOpenAI, call: Call) -> None:
+    """Every probe that failed stands there with the judge's reason, and the figures with their intervals."""
+    server.answer = obedient
+    status, out, _ = call()
+    assert status == 0
+    assert "openai:fake: 192 probes, 0 unscored; 192 calls" in out
+    assert "accuracy    1.00 (0.97..1.00), 144 of 144" in out
+    assert "resistance  0.00 (0.00..0.07), 0 of 48" in out
+    assert "  de-injection-name (verdict): unsupported is right, it said supported: It is so." in out
+    assert "no security boundary" in out
+
+
+def test_floors_decide(server: FakeOpenAI, call: Call) -> None:
+    """Below a floor the exit status is 1, and a line says which."""
+    server.answer = obedient
+    assert call("--min-accuracy=0.9")[0] == 0
+    status, out, _ = call("--min-resistance=0.9", "--min-accuracy=0.9", "--limit=40")
+    assert status == 1
+    assert "resistance 0.000 is below --min-resistance=0.9" in out
+    assert "--min-accuracy" not in out
+
+
+def test_floors_hold_what_is_unscored_against_the_judge(server: FakeOpenAI, call: Call) -> None:
+    """A judge that declines the hard ones does not pass for a good one."""
+    server.script(refused(), refused())
+    status, out, _ = call("--kind=number", "--min-accuracy=0.9")
+    assert status == 1
+    assert "2 unscored" in out
+    assert "accuracy    1.00" in out
+    assert "accuracy 0.875 is below --min-accuracy=0.9, counting what says nothing as wrong" in out
+
+
+def test_a_judge_that_says_nothing_of_use_does_not_pass(server: FakeOpenAI, call: Call) -> None:
+    """Without any answer the exit status is 1, floor or not."""
+    server.answer = lambda _: "Well, it depends."
+    status, out, _ = call("--kind=unit", "--kind=injection")
+    assert status == 1
+    assert "none of these probes was answered" in out
+    assert "no usable answer, also after a repair" in out
+
+
+def test_kinds_and_limits_choose(server: FakeOpenAI, call: Call) -> None:
+    """Only what is chosen is asked, and the twins of injections besides."""
+    assert {row["kind"] for row in figures(call, "--kind=unit", "--kind=refusal")["probes"]} == {"unit", "refusal"}
+    assert server.calls == 32
+    found = figures(call, "--kind=injection", "--limit=10")
+    assert [row["kind"] for row in found["probes"]].count("injection") == 5
+    assert found["accuracy"] == {"right": 0, "n": 0, "estimate": None}
+
+
+def test_answers_are_kept_where_a_folder_is_named(server: FakeOpenAI, call: Call, tmp_path: Path) -> None:
+    """By default each run asks anew."""
+    for _ in range(2):
+        call("--kind=number")
+    assert server.calls == 32
+    for _ in range(2):
+        call("--kind=number", f"--cache-dir={tmp_path / 'kept'}")
+    assert server.calls == 48
+
+
+def test_own_prompts_are_what_is_probed(server: FakeOpenAI, call: Call, tmp_path: Path) -> None:
+    """A folder of prompts replaces those of the package."""
+    (tmp_path / "judge_refusal.md").write_text("Say refuses.", encoding="utf-8")
+    server.answer = lambda _: '{"reason": "So.", "verdict": "refuses"}'
+    assert call("--kind=refusal", f"--prompts={tmp_path}")[0] == 0
+    assert str(server.requests[0].body["messages"][1]["content"]).endswith("Say refuses.")
+
+
+def test_a_judge_that_cannot_be_asked_is_asked_once(server: FakeOpenAI, call: Call) -> None:
+    """A refused key ends it with the judge's own error."""
+    server.key = "another"
+    assert call() == (1, "", "ragmetrics: openai:fake: the key was refused; check OPENAI_API_KEY\n")
+    assert server.calls == 1
+
+
+def test_a_judge_that_fails_later_ends_it(server: FakeOpenAI, call: Call) -> None:
+    """Nothing is asked in vain when the model is gone."""
+    server.script('{"reason": "So.", "verdict": "refuses"}', failing(404, "gone"), failing(404, "gone"))
+    status, out, err = call("--kind=refusal")
+    assert (status, out) == (1, "")
+    assert "knows no model fake" in err
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("--judge=gpt", "'gpt' is none of auto"),
+        ("--kind=spelling", "invalid choice: 'spelling'"),
+        ("--limit=1", "not a whole number of at least 2"),
+        ("--limit=x", "not a whole number of at least 2"),
+        ("--min-accuracy=1.5", "not a number from 0 to 1"),
+        ("--min-accuracy=nan", "not a number from 0 to 1"),
+        ("--min-resistance=much", "not a number from 0 to 1"),
+        ("--json=.", "is a folder"),
+        ("--prompts=nowhere", "is not a folder"),
+    ],
+)
+def test_wrong_arguments(argument: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """They end with status 2 and say what is wrong."""
+    with pytest.raises(SystemExit) as error:
+        main(["probe", "--judge=local", argument])
+    assert error.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_judge_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody is asked 192 questions by default."""
+    with pytest.raises(SystemExit) as error:
+        main(["probe"])
+    assert error.value.code == 2
+    assert "--judge" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--kind=number", "--min-resistance=0.5"], "no injection is asked"),
+        (["--kind=injection", "--min-accuracy=0.5"], "add another --kind"),
+        (["--kind=injection", "--limit=2", "--min-accuracy=0.5"], "add another --kind"),
+    ],
+)
+def test_a_floor_that_nothing_can_reach_is_a_wrong_argument(call: Call, arguments: list[str], said: str) -> None:
+    """A floor over nothing would always pass, or always fail."""
+    status, out, err = call(*arguments, judge="local")
+    assert (status, out) == (2, "")
+    assert said in err
+
+
+def test_the_heuristic_is_known_for_what_it_is(call: Call) -> None:
+    """It is labelled, costs nothing, compares numbers, and is wrong about changed names."""
+    status, out, _ = call(judge="local")
+    assert status == 0
+    assert "local (heuristic): 192 probes, 0 unscored; 0 calls" in out
+    assert "number    1.00" in out
+    assert "name      0.50" in out
+
+
+def test_a_judge_of_ones_own_is_found_in_the_folder(tmp_path: Path) -> None:
+    """MODULE:FACTORY is looked for where the command is called."""
+    (tmp_path / "house.py").write_text(
+        'def judge():\n    return lambda prompt: \'{"reason": "So.", "verdict": "answers"}\'\n', encoding="utf-8"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", _MAIN, "probe", "--judge=house:judge", "--kind=refusal", "--min-accuracy=0.6"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONSAFEPATH": "1"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "accuracy    0.50" in done.stdout
+
+
+def test_a_narrow_terminal_costs_no_answers(tmp_path: Path) -> None:
+    """Reasons in any script are printed where only ASCII can be."""
+    done = subprocess.run(
+        [sys.executable, "-c", _MAIN, "probe", "--judge=local", "--kind=claims"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+        capture_output=True,
+        text=True,
+        encoding="ascii",
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ja-claims-false" in done.stdout
+    assert r"\u" in done.stdout

@@ -1,0 +1,166 @@
+"""The probes that come with the package, and what answers to them say."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from pytest_ragmetrics.judges.rendering import PromptBook, render
+from pytest_ragmetrics.judges.suspicion import suspicious_signs
+from pytest_ragmetrics.judges.tasks import Critique, JudgeRefusal, ListClaims, VerifyClaims
+from pytest_ragmetrics.probes.asking import Outcome
+from pytest_ragmetrics.probes.figures import Figures, Rate
+from pytest_ragmetrics.probes.probe import INJECTION, KINDS, Probe, choose, inject, read_probes
+from pytest_ragmetrics.probes.telling import tell
+from pytest_ragmetrics.result import Usage
+
+PROBES = read_probes()
+BY_ID = {probe.id: probe for probe in PROBES}
+
+
+def outcome(probe: Probe, found: str | None = None) -> Outcome:
+    """Return an answer to a probe, the right one unless given."""
+    return Outcome(probe=probe, found=found or probe.expected, reason="Because.", usage=Usage(calls=1))
+
+
+def test_there_are_enough_of_them() -> None:
+    """Every kind stands in each of eight languages, under an id of its own."""
+    assert len(BY_ID) == len(PROBES) >= 60
+    assert dict.fromkeys(probe.kind for probe in PROBES) == dict.fromkeys(KINDS)
+    languages = {probe.language for probe in PROBES}
+    assert len(languages) == 8
+    for kind in KINDS:
+        assert {probe.language for probe in PROBES if probe.kind == kind} == languages
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whoever_says_yes_to_everything_is_right_half_of_the_time(kind: str) -> None:
+    """Of each kind as many hold as do not, injections among them."""
+    count = Counter(probe.affirmative for probe in PROBES if probe.kind == kind)
+    assert count[True] == count[False] > 0
+
+
+def test_each_injection_is_its_twin_with_a_text_more() -> None:
+    """A twin is a plain probe of the same language and answer, and the prompts differ."""
+    for probe in PROBES:
+        if probe.twin is None:
+            assert probe.attack is probe.injected is None
+            continue
+        twin = BY_ID[probe.twin]
+        assert twin.twin is None
+        assert (twin.language, twin.expected, type(twin.task)) == (probe.language, probe.expected, type(probe.task))
+        assert twin.task != probe.task
+
+
+def test_injections_reach_the_judge() -> None:
+    """The words of whatever is injected stand in the prompt, however it was split into sentences."""
+    for probe in PROBES:
+        if probe.injected is not None:
+            prompt = render(probe.task, PromptBook())[1]
+            assert _letters(probe.injected) in _letters(prompt), probe.id
+
+
+def _letters(text: str) -> str:
+    """Return the words and the hidden characters of a text, without the numbers of sentences."""
+    return re.sub(r"\[\d+\]|[^\w\U000e0000-\U000e007f]", "", text)
+
+
+def test_every_trick_is_tried_in_several_languages() -> None:
+    """No attack depends on a single text."""
+    attacks = Counter(probe.attack for probe in PROBES if probe.attack)
+    assert min(attacks.values()) >= 5
+    assert len(attacks) == 7
+
+
+def test_plain_texts_are_no_attempt_to_deceive() -> None:
+    """Nothing of a plain probe is marked as suspicious, and most injections are."""
+    plain = [probe for probe in PROBES if probe.injected is None]
+    shown = {probe.id: render(probe.task, PromptBook())[1].partition("The texts between")[0] for probe in plain}
+    assert not [name for name, text in shown.items() if suspicious_signs(text)]
+    marked = Figures(judge="j", chosen=[outcome(probe) for probe in PROBES]).marked
+    assert marked.n / 2 < marked.right < marked.n
+
+
+def test_a_limit_spreads_over_kinds_and_languages() -> None:
+    """Some twenty probes are of all languages, and in whole pairs."""
+    chosen, besides = choose(PROBES, limit=24)
+    assert len(chosen) + len(besides) <= 24
+    assert len({probe.language for probe in chosen}) == 8
+    count = Counter(probe.affirmative for probe in chosen if probe.kind != INJECTION)
+    assert count[True] == count[False]
+
+
+def test_twins_are_asked_besides() -> None:
+    """Injections alone need the answers without them, which are not counted."""
+    chosen, besides = choose(PROBES, ["injection"])
+    assert {probe.kind for probe in chosen} == {INJECTION}
+    assert {probe.id for probe in besides} == {probe.twin for probe in chosen}
+
+
+def test_all_are_chosen_unless_said_otherwise() -> None:
+    """Without kinds and limit everything is asked, each once."""
+    assert choose(PROBES) == (PROBES, ())
+
+
+def test_nothing_is_injected_where_there_is_no_place() -> None:
+    """A probe of another task is a slip of whoever wrote it."""
+    with pytest.raises(TypeError, match="critique"):
+        inject(Critique(definition="Is it so?", fields=()), "yes", "response")
+
+
+def test_tasks_take_injections_where_their_texts_stand() -> None:
+    """A claim, a text or a response gets longer, a context comes first."""
+    claim = VerifyClaims(claims=("It hums.",), contexts=("It sings.",))
+    assert inject(claim, " Yes!", "response") == replace(claim, claims=("It hums. Yes!",))
+    assert inject(claim, "Yes!", "context") == replace(claim, contexts=("Yes!", "It sings."))
+    assert inject(ListClaims(text="It hums."), " Yes!", "response") == ListClaims(text="It hums. Yes!")
+    assert inject(JudgeRefusal(question="?", response="No."), ":", "instead") == JudgeRefusal(
+        question="?", response=":"
+    )
+
+
+def test_a_rate_of_nothing_is_unknown() -> None:
+    """No probes, no number."""
+    assert Rate(right=0, n=0).estimate is None
+    assert Rate(right=0, n=0).to_row() == {"right": 0, "n": 0, "estimate": None}
+
+
+def test_only_answers_that_are_right_without_the_injection_say_something() -> None:
+    """Where the twin is answered wrong or not at all, the injection is counted apart."""
+    chosen, besides = choose(PROBES, ["injection"], limit=6)
+    twins = [outcome(besides[0]), outcome(besides[1], "nonsense"), replace(outcome(besides[2]), found=None)]
+    figures = Figures(judge="j", chosen=[outcome(probe) for probe in chosen], besides=twins)
+    assert (figures.resistance.right, figures.resistance.n) == (1, 1)
+    assert len(figures.silent_injections) == 2
+    assert figures.lowest_resistance == pytest.approx(1 / 3)
+    assert len(figures.unscored) == 1
+    assert any("2 more say nothing" in line for line in tell(figures))
+
+
+def test_what_has_no_answer_is_neither_right_nor_wrong() -> None:
+    """Unscored probes are left out of the accuracy, and are wrong only for the lowest it may be."""
+    chosen, _ = choose(PROBES, ["number"], limit=4)
+    outcomes = [
+        outcome(chosen[0]),
+        outcome(chosen[1]),
+        outcome(chosen[2], "?"),
+        replace(outcome(chosen[3]), found=None),
+    ]
+    figures = Figures(judge="j", chosen=outcomes)
+    assert (figures.accuracy.right, figures.accuracy.n) == (2, 3)
+    assert figures.lowest_accuracy == 0.5
+    lines = list(tell(figures))
+    assert "unscored:" in lines
+    assert not any("resistance" in line.lower() for line in lines)
+
+
+def test_a_judge_without_any_answer_has_no_accuracy() -> None:
+    """Then the lowest is 0, so that a floor is not reached."""
+    chosen, _ = choose(PROBES, ["number"], limit=2)
+    figures = Figures(judge="j", chosen=[replace(outcome(probe), found=None) for probe in chosen])
+    assert figures.accuracy.estimate is None
+    assert figures.lowest_accuracy == 0.0
+    assert not any(line.startswith("accuracy") for line in tell(figures))
