@@ -16,7 +16,7 @@ DEFAULT_OPENAI = "openai:gpt-5.4-mini"
 DEFAULT_ANTHROPIC = "anthropic:claude-haiku-5-5"
 
 _FACTORY = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-_PROVIDED = re.compile(r"(?:openai|anthropic):\S+")
+_PROVIDED = re.compile(r"(?:openai|anthropic):\S+|nli:\s*\S.*")
 
 
 def check_spec(spec: str) -> str:
@@ -28,9 +28,9 @@ def check_spec(spec: str) -> str:
     spec = spec.strip()
     if spec in ("auto", "local") or _PROVIDED.fullmatch(spec):
         return spec
-    if not spec.startswith(("openai:", "anthropic:")) and _FACTORY.fullmatch(spec):
+    if not spec.startswith(("openai:", "anthropic:", "nli:")) and _FACTORY.fullmatch(spec):
         return spec
-    msg = f"{spec!r} is none of auto, local, openai:MODEL, anthropic:MODEL, MODULE:FACTORY"
+    msg = f"{spec!r} is none of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY"
     raise ValueError(msg)
 
 
@@ -50,6 +50,10 @@ def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: Pro
         from pytest_ragmetrics.judges.anthropic import AnthropicJudge
 
         return AnthropicJudge(model, timeout=timeout, retries=retries, prompts=prompts)
+    if provider == "nli":
+        from pytest_ragmetrics.judges.nli import NliJudge
+
+        return NliJudge(model.strip())
     if provider == "local":
         from pytest_ragmetrics.judges.local import LocalJudge
 

@@ -142,7 +142,10 @@ def test_a_marker_names_the_judge_of_a_test(run: RunPytest, server: FakeOpenAI, 
 @pytest.mark.parametrize(
     ("marker", "said"),
     [
-        ("'gpt-5'", "'gpt-5' is none of auto, local, openai:MODEL, anthropic:MODEL, MODULE:FACTORY"),
+        (
+            "'gpt-5'",
+            "'gpt-5' is none of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY",
+        ),
         ("", "it takes one spec"),
         ("'local', 'auto'", "it takes one spec"),
         ("3", "it takes one spec"),

@@ -1,0 +1,258 @@
+"""A judge by an entailment model that runs on this machine: it verifies claims, and does nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any, TypeAlias, TypeVar, cast
+
+from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.exchanges import Exchange, note
+from pytest_ragmetrics.judges.entailment.bench import Bench, Scorer
+from pytest_ragmetrics.judges.entailment.findings import Finding, find_best
+from pytest_ragmetrics.judges.entailment.labels import Entailment, Labels, read_labels
+from pytest_ragmetrics.judges.entailment.passages import Passage, Passages, plain
+from pytest_ragmetrics.judges.entailment.transformer import TransformerScorer
+from pytest_ragmetrics.judges.entailment.weights import Source, find_source
+from pytest_ragmetrics.judges.judge import Answered, Desk, Judge, Kept, Message, Reply, Request
+from pytest_ragmetrics.judges.rendering import render_data
+from pytest_ragmetrics.judges.replies import parse_json
+from pytest_ragmetrics.judges.rules.claims import list_claims
+from pytest_ragmetrics.judges.rules.words import committed
+from pytest_ragmetrics.judges.tasks import FindContradictions, InvalidAnswer, Judgement, ListClaims, Task, VerifyClaims
+from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.text.printable import shortened
+
+A = TypeVar("A")
+#: What this judge asks its model about.
+Asked: TypeAlias = "VerifyClaims | FindContradictions"
+
+# Changes whenever the same model would come to other answers by the rules here.
+_METHOD = 1
+# Fewer tokens are no passage.
+_LEAST_ROOM = 16
+# How much of a sentence a reason quotes.
+_SHOWN = 80
+
+#: What to ask instead, by the name of a task that this judge cannot answer.
+_INSTEAD = {
+    "rate_groundedness": "Faithfulness",
+    "review_groundedness": "Faithfulness",
+    "judge_usefulness": "NonLLMContextPrecision",
+    "judge_contexts": "NonLLMContextPrecision",
+    "select_sentences": "NonLLMContextPrecision",
+    "rate_contexts": "ContextRecall",
+    "review_contexts": "ContextRecall",
+    "rate_correctness": "FactualCorrectness",
+    "rate_agreement": "FactualCorrectness",
+    "list_key_phrases": "Faithfulness",
+    "list_entities": "NamesAligned",
+}
+
+
+class NliJudge(Judge):
+    """Verifies claims by a cross-encoder for natural language inference: premise a passage, hypothesis the claim.
+
+    ``model`` is a folder that a model and its tokenizer were saved to, or a name that the transformers library knows,
+    as ``NAME@REVISION`` to hold it fast. The claims of a text are its sentences, without those that refuse to answer;
+    their pronouns are not resolved. A claim is held against single sentences, the sentences closest to it, and
+    ``passages`` running passages of as many sentences as the model takes; it is supported when the best of them entails
+    it with a probability of at least ``threshold``. Evidence is the smallest passage inside the best one that does.
+    A context is contradicted when one of its passages contradicts a sentence of the response as clearly.
+
+    ``labels`` names the classes of a model that does not do so itself, in the order of its numbers; ``device`` is that
+    of torch. A ``scorer`` replaces the transformers library: then ``model`` is but its name, under which answers are
+    kept. A model is no request to anybody: it costs nothing, and budgets do not bound it.
+
+    Answers are kept under the digest of the folder's files, or the name with its revision: there the model need not be
+    there to replay them. Raises ``JudgeError`` for a task other than to list and verify claims or to find
+    contradictions, ``JudgeNotConfiguredError`` for a model that cannot be used.
+
+    >>> NliJudge("house/entailment@v2").name
+    'nli:house/entailment@v2'
+    """
+
+    is_varied = False
+    is_paid = False
+    kind = "nli"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        threshold: float = 0.5,
+        passages: int = 16,
+        labels: Sequence[str] | None = None,
+        device: str | None = None,
+        scorer: Scorer | None = None,
+    ) -> None:
+        if not 0 < threshold <= 1:
+            msg = f"threshold must be a probability over 0 and at most 1, not {threshold}"
+            raise ValueError(msg)
+        if passages < 1:
+            msg = f"passages must be at least 1, not {passages}"
+            raise ValueError(msg)
+        source = Source(place=model, identity=model, is_folder=False) if scorer else find_source(model)
+        self.model = source.identity
+        self.name = f"nli:{self.model}"
+        self._threshold = threshold
+        self._most = passages
+        self._given = None if labels is None else tuple(labels)
+        self._bench = Bench(lambda: scorer or TransformerScorer(source, device=device))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    async def ask(self, task: Task[A], *, vote: int = 0, desk: Desk) -> Answered[A]:
+        """Return the answer to a task; the same one whatever the vote."""
+        if isinstance(task, ListClaims):
+            # By rule, and quicker than it could be looked up.
+            return Answered(answer=cast("A", list_claims(task)), usage=Usage())
+        if not isinstance(task, (VerifyClaims, FindContradictions)):
+            raise JudgeError(self._refusal(task))
+        try:
+            kept = await desk.obtain(self._request(task), lambda: self._fetch(task))
+        except RagMetricsError:
+            self._note(task, vote, None)
+            raise
+        self._note(task, vote, kept)
+        return Answered(answer=cast("A", self._read(task, kept)), usage=_usage(kept))
+
+    async def aclose(self) -> None:
+        """Let go of the model and its thread."""
+        self._bench.close()
+
+    def _refusal(self, task: Task[Any]) -> str:
+        instead = _INSTEAD.get(task.prompt)
+        hint = f"; {instead} does not" if instead else ""
+        needed = f"{task.prompt} needs a language model{hint}"
+        return f"{self.name} only tells whether a text follows from another, and {needed}"
+
+    def _request(self, task: Asked) -> Request:
+        """Return all that determines the answer; the texts are all there is to ask, without an instruction."""
+        parameters: dict[str, Any] = {"method": _METHOD, "threshold": self._threshold, "passages": self._most}
+        if self._given is not None:
+            parameters["labels"] = self._given
+        return Request(
+            task=task.prompt,
+            kind=self.kind,
+            model=self.model,
+            messages=(Message(role="user", content=render_data(task)),),
+            schema=task.schema(),
+            parameters=parameters,
+        )
+
+    def _note(self, task: Asked, vote: int, kept: Kept | None) -> None:
+        reply, cached = (None, False) if kept is None else (kept.reply.text, kept.cached)
+        note(Exchange(task=task.prompt, vote=vote, asked=lambda: render_data(task), reply=reply, cached=cached))
+
+    def _read(self, task: Asked, kept: Kept) -> tuple[Judgement, ...]:
+        try:
+            return task.read(parse_json(kept.reply.text))
+        except InvalidAnswer as error:
+            msg = f"{self.name}, {task.prompt}: the recorded reply does not fit: {error}"
+            raise UnscoredError(msg) from error
+
+    async def _fetch(self, task: Asked) -> Reply:
+        try:
+            find = self._verified(task) if isinstance(task, VerifyClaims) else self._contradictions(task)
+            found = await find
+        except RagMetricsError:
+            raise
+        except Exception as error:
+            msg = f"{self.name} failed: {type(error).__name__}: {error}"
+            raise JudgeError(msg) from error
+        verdicts = [{"number": number, **verdict} for number, verdict in enumerate(found, start=1)]
+        return Reply(text=json.dumps({"verdicts": verdicts}, ensure_ascii=False))
+
+    async def _verified(self, task: VerifyClaims) -> list[dict[str, Any]]:
+        claims = [plain(claim) for claim in task.claims]
+        passages, labels = await self._prepared(claims, task.contexts)
+        asked = [(claim, passages.candidates(claim, most=self._most)) for claim in claims]
+        found = await self._found(asked, passages, labels, lambda said: said.entailment)
+        return [_row(finding, "entails it", ("supported", "unsupported")) for finding in found]
+
+    async def _contradictions(self, task: FindContradictions) -> list[dict[str, Any]]:
+        claims = list(dict.fromkeys(plain(sentence) for sentence in committed(task.response)))
+        passages, labels = await self._prepared(claims, task.contexts)
+        if labels.contradiction is None:
+            msg = f"{self.name} knows no contradiction, only whether a text follows; Faithfulness needs no more"
+            raise JudgeError(msg)
+        contexts = range(len(task.contexts))
+        asked = [
+            (claim, passages.candidates(claim, most=self._most, context=context))
+            for context in contexts
+            for claim in claims
+        ]
+        found = await self._found(asked, passages, labels, lambda said: said.contradiction or 0.0)
+        nothing = Finding(claim="")
+        clearest = (
+            max(found[context * len(claims) : (context + 1) * len(claims)], key=_share, default=nothing)
+            for context in contexts
+        )
+        return [
+            _row(finding, f'contradicts "{shortened(finding.claim, _SHOWN)}"', ("contradicted", "compatible"))
+            for finding in clearest
+        ]
+
+    async def _prepared(self, claims: Sequence[str], contexts: tuple[str, ...]) -> tuple[Passages, Labels]:
+        """Return the passages that fit beside the longest claim, and what the model's numbers mean."""
+
+        def prepare(scorer: Scorer) -> tuple[Passages, Labels]:
+            labels = self._labels(scorer)
+            room = scorer.limit - max(scorer.lengths(claims) if claims else (), default=0)
+            if room < _LEAST_ROOM:
+                msg = f"{self.name} takes {scorer.limit} tokens, and a sentence leaves {room} of them for its source"
+                raise JudgeError(msg)
+            return Passages(contexts, lengths=scorer.lengths, room=room), labels
+
+        return await self._bench.run(prepare)
+
+    def _labels(self, scorer: Scorer) -> Labels:
+        names = tuple(scorer.labels)
+        if self._given is not None and len(self._given) != len(names):
+            msg = f"{self.name} has {len(names)} classes ({', '.join(names)}), but labels= names {len(self._given)}"
+            raise JudgeNotConfiguredError(msg)
+        return read_labels(self._given or names, model=self.name)
+
+    async def _found(
+        self,
+        asked: Sequence[tuple[str, Sequence[Passage]]],
+        passages: Passages,
+        labels: Labels,
+        share: Callable[[Entailment], float],
+    ) -> list[Finding]:
+        """Return what the passages say of each claim, asking about all of them at once."""
+        pairs = [(passage.text, claim) for claim, candidates in asked for passage in candidates]
+        shares = iter([share(labels.read(logits)) for logits in await self._bench.score(pairs)])
+        return [
+            find_best(
+                claim,
+                candidates,
+                list(islice(shares, len(candidates))),
+                passages=passages,
+                threshold=self._threshold,
+            )
+            for claim, candidates in asked
+        ]
+
+
+def _row(finding: Finding, saying: str, verdicts: tuple[str, str]) -> dict[str, Any]:
+    """Return a finding as the task wants it answered, its sentences by number."""
+    reason = f"The best of {finding.tried} passages {saying} with {finding.share:.2f}."
+    if not finding.tried:
+        reason = "There is no passage to hold it against."
+    elif not finding.ok:
+        reason = f"None of {finding.tried} passages {saying}: at most {finding.share:.2f}."
+    sentences = [index + 1 for index in finding.sentences]
+    return {"reason": reason, "sentences": sentences, "verdict": verdicts[0 if finding.ok else 1]}
+
+
+def _share(finding: Finding) -> float:
+    return finding.share
+
+
+def _usage(kept: Kept) -> Usage:
+    """Return what an answer took: a call of the model, which nobody is paid for."""
+    return Usage(cached_calls=1) if kept.cached else Usage(calls=kept.reply.calls)

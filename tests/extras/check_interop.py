@@ -1,0 +1,223 @@
+"""Results of other libraries, and other systems that results go to, with the real packages; run by name.
+
+pip install --group interop && python -m pytest tests/extras/check_interop.py
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import uuid
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.interop import sample_from
+from pytest_ragmetrics.metrics import Faithfulness
+
+EXAMPLE = Path(__file__).parents[2] / "conftest_examples" / "observers"
+# Modules that a test imports are forgotten after it, and this one cannot be imported twice.
+MLFLOW: Any = import_module("mlflow")
+CONTEXTS = ("Basil wilts when it is cold.", "Ivy climbs walls.")
+
+
+def langchain_results() -> Iterator[Any]:
+    """Yield what chains and graphs return."""
+    document: Any = import_module("langchain_core.documents").Document
+    messages: Any = import_module("langchain_core.messages")
+    runnables: Any = import_module("langchain_core.runnables")
+    documents = [document(page_content=text, id=f"d{number}") for number, text in enumerate(CONTEXTS)]
+    yield {"query": "What climbs?", "result": "Ivy.", "source_documents": documents}
+    yield {"input": "What climbs?", "context": documents, "answer": messages.AIMessage("Ivy.")}
+    yield {"question": "What climbs?", "documents": documents, "generation": "Ivy."}
+    yield {"retrieve": {"question": "What climbs?", "context": documents}, "generate": {"answer": "Ivy."}}
+    chain = runnables.RunnablePassthrough.assign(context=lambda _: documents).assign(answer=lambda _: "Ivy.")
+    yield chain.invoke({"question": "What climbs?"})
+
+
+def llama_index_results() -> Iterator[Any]:
+    """Yield what query and chat engines return, one of them asked here."""
+    core: Any = import_module("llama_index.core")
+    schema: Any = import_module("llama_index.core.schema")
+    responses: Any = import_module("llama_index.core.base.response.schema")
+    chat: Any = import_module("llama_index.core.chat_engine.types")
+    nodes = [
+        schema.NodeWithScore(node=schema.TextNode(text=text, id_=f"d{number}"), score=0.5)
+        for number, text in enumerate(CONTEXTS)
+    ]
+    yield responses.Response(response="Ivy.", source_nodes=nodes)
+    yield chat.AgentChatResponse(response="Ivy.", source_nodes=nodes)
+    synthesizer = core.get_response_synthesizer(llm=core.llms.MockLLM(max_tokens=4), response_mode="compact")
+    asked = synthesizer.synthesize("What climbs?", nodes=nodes)
+    asked.response = "Ivy."
+    yield asked
+
+
+def haystack_results() -> Iterator[Any]:
+    """Yield what pipelines return, one of them run here."""
+    haystack: Any = import_module("haystack")
+    dataclasses: Any = import_module("haystack.dataclasses")
+    documents = [haystack.Document(content=text, id=f"d{number}") for number, text in enumerate(CONTEXTS)]
+    question = {"prompt_builder": {"query": "What climbs?"}}
+    said = dataclasses.ChatMessage.from_assistant("Ivy.")
+    yield {"retriever": {"documents": documents}, "llm": {"replies": ["Ivy."]}, **question}
+    yield {"retriever": {"documents": documents}, "llm": {"replies": [said]}, **question}
+    builder: Any = import_module("haystack.components.builders").AnswerBuilder()
+    pipeline = haystack.Pipeline()
+    pipeline.add_component("answers", builder)
+    yield pipeline.run({"answers": {"query": "What climbs?", "replies": ["Ivy."], "documents": documents}})
+    yield builder.run(query="What climbs?", replies=["Ivy."], documents=documents)["answers"][0]
+
+
+@pytest.mark.parametrize("results", [langchain_results, llama_index_results, haystack_results])
+def test_what_applications_return_is_a_sample(results: Any) -> None:
+    """Question, answer, contexts and their ids are found in whatever shape the library has for them."""
+    for result in results():
+        sample = sample_from(result, question="What climbs?")
+        assert (sample.user_input, sample.response) == ("What climbs?", "Ivy."), result
+        assert sample.retrieved_contexts == CONTEXTS
+        assert sample.retrieved_context_ids == ("d0", "d1")
+        assert Faithfulness(judge="local").score_sample(sample) >= 0
+
+
+def test_messages_of_chat_models_are_responses() -> None:
+    """A message or a completion is a response without contexts, and a conversation ends with one."""
+    langchain: Any = import_module("langchain_core.messages")
+    llama: Any = import_module("llama_index.core.llms")
+    haystack: Any = import_module("haystack.dataclasses")
+    completions: Any = import_module("openai.types.chat")
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Ivy."}}
+    head = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
+    for result in (
+        langchain.AIMessage("Ivy."),
+        langchain.AIMessage([{"type": "text", "text": "Ivy."}]),
+        llama.ChatResponse(message=llama.ChatMessage(role="assistant", content="Ivy.")),
+        haystack.ChatMessage.from_assistant("Ivy."),
+        completions.ChatCompletion.model_validate({**head, "choices": [choice]}),
+    ):
+        assert sample_from(result).response == "Ivy.", result
+    talk = {"messages": [langchain.HumanMessage("What climbs?"), langchain.AIMessage("Ivy.")]}
+    assert (sample_from(talk).user_input, sample_from(talk).response) == ("What climbs?", "Ivy.")
+
+
+@pytest.fixture
+def example(pytester: pytest.Pytester) -> Path:
+    """Copy the example of the observers."""
+    folder: Path = pytester.path / "observers"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    return folder
+
+
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n2"]], ids=["alone", "xdist"])
+def test_scores_arrive_in_mlflow(
+    pytester: pytest.Pytester, example: Path, monkeypatch: pytest.MonkeyPatch, workers: list[str]
+) -> None:
+    """Every score is a step of its metric, and the rows are an artifact; with workers, of a run each."""
+    store = (pytester.path / "store").as_uri()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store)
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    result = pytester.runpytest_subprocess(str(example), "-p", "ragmetrics", "-p", "no:cacheprovider", *workers)
+    result.assert_outcomes(passed=2)
+    result.stdout.no_fnmatch_line("*mlflow_observer: *")
+    client = MLFLOW.MlflowClient(tracking_uri=store)
+    # A store of files locks nothing: workers that begin together may make two experiments of one name.
+    experiments = [found.experiment_id for found in client.search_experiments() if found.name == "pytest-ragmetrics"]
+    runs = client.search_runs(experiments)
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    assert len(runs) == (2 if workers else 1)
+    steps = [step for run in runs for step in client.get_metric_history(run.info.run_id, "quoted_spans_alignment")]
+    assert [step.value for step in steps] == [1.0, 1.0]
+    assert {run.data.metrics["unscored"] for run in runs} == {0.0}
+    written = [Path(run.info.artifact_uri.removeprefix("file://")) / "records.json" for run in runs]
+    records = [record for file in written for record in json.loads(file.read_text("utf-8"))["records"]]
+    assert sorted(record["test"].partition("[")[2] for record in records) == ["sun]", "water]"]
+
+
+class LangSmith(ThreadingHTTPServer):
+    """A server on 127.0.0.1 that takes what the SDK sends."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.sent: list[tuple[str, dict[str, Any]]] = []
+        self.project = str(uuid.uuid4())
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: LangSmith
+
+    def do_GET(self) -> None:
+        self._answer({})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        path = self.path.partition("?")[0]
+        self.server.sent.append((path, body))
+        now = "2030-01-01T00:00:00+00:00"
+        project = {
+            "id": self.server.project,
+            "start_time": now,
+            "name": body.get("name"),
+            "reference_dataset_id": None,
+            "tenant_id": str(uuid.uuid4()),
+        }
+        self._answer(project if path == "/sessions" else {})
+
+    def _answer(self, row: dict[str, Any]) -> None:
+        text = json.dumps(row).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def langsmith(monkeypatch: pytest.MonkeyPatch) -> Iterator[LangSmith]:
+    """Return a running server that the environment points to."""
+    with LangSmith() as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        monkeypatch.setenv("LANGSMITH_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("LANGSMITH_API_KEY", "made up")
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_scores_arrive_in_langsmith(pytester: pytest.Pytester, example: Path, langsmith: LangSmith) -> None:
+    """A row is a run with its response as output, and each of its scores is feedback on it with its reason."""
+    result = pytester.runpytest_subprocess(str(example), "-p", "ragmetrics", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2)
+    result.stdout.no_fnmatch_line("*warning*")
+    runs = {body["id"]: body for path, body in langsmith.sent if path == "/runs"}
+    feedback = [body for path, body in langsmith.sent if path == "/feedback"]
+    assert sorted(run["name"].partition("[")[2] for run in runs.values()) == ["sun]", "water]"]
+    assert all(
+        "handbook" in run["outputs"]["response"] or "shade" in run["outputs"]["response"] for run in runs.values()
+    )
+    assert [(row["key"], row["score"], row["value"]) for row in feedback] == [
+        ("quoted_spans_alignment", 1.0, "passed")
+    ] * 2
+    assert {row["run_id"] for row in feedback} == set(runs)
+    assert {row["session_id"] for row in feedback} == {langsmith.project}
+
+
+@pytest.mark.parametrize("variable", ["MLFLOW_TRACKING_URI", "LANGSMITH_ENDPOINT"])
+def test_a_server_that_is_gone_fails_no_test(
+    pytester: pytest.Pytester, example: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """The run ends with a warning that names the observer."""
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    monkeypatch.setenv("LANGSMITH_API_KEY" if variable.startswith("LANG") else variable, "made up")
+    monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    result = pytester.runpytest_subprocess(str(example), "-p", "ragmetrics", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2, warnings=1)
+    result.stdout.fnmatch_lines(["*_observer: pytest_ragmetrics_result raised *"])

@@ -1,0 +1,103 @@
+"""Rows and data sets of Ragas and DeepEval, with the real packages; run by name.
+
+In an environment of its own, for the two do not agree about what they need: first
+pip install -e . pytest hypothesis ragas "openai>=2", then pip install deepeval "langchain-community<0.4".
+
+python -m pytest tests/extras/check_ragas_deepeval.py
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.datasets.objects import read_object
+from pytest_ragmetrics.interop import sample_from
+from pytest_ragmetrics.metrics import metric_named
+from pytest_ragmetrics.sample import Sample
+
+# Both report their use over the network unless they are told not to before they are imported.
+os.environ.update(DEEPEVAL_TELEMETRY_OPT_OUT="YES", RAGAS_DO_NOT_TRACK="true")
+
+WHOLE = Sample(user_input="What climbs?", response="Ivy.", retrieved_contexts=["Ivy climbs."], reference="Ivy does.")
+#: What of their retrieval and answer metrics means something else here, or nothing.
+OTHERS = {
+    "DataCompyScore": "tables",
+    "InstanceRubrics": "rubrics by row",
+    "InstanceSpecificRubrics": "rubrics by row",
+    "DomainSpecificRubrics": "Rubric takes its steps by hand",
+    "RubricsScoreWithReference": "Rubric takes its steps by hand",
+    "RubricsScoreWithoutReference": "Rubric takes its steps by hand",
+    "LLMSQLEquivalence": "queries",
+    "SQLSemanticEquivalence": "queries",
+    "FaithfulnesswithHHEM": "Faithfulness with --rag-judge=nli:MODEL",
+    "MultiModalFaithfulness": "pictures",
+    "MultiModalRelevance": "pictures",
+    "ExampleMetric": "an example",
+}
+DEEPEVAL = ("FaithfulnessMetric", "ContextualPrecisionMetric", "ContextualRecallMetric", "HallucinationMetric")
+
+
+def ragas_metrics() -> Iterator[str]:
+    """Yield the names of the classes in ragas.metrics that are metrics, without importing them."""
+    found = find_spec("ragas")
+    folder = Path(str(found and found.origin)).parent / "metrics"
+    for file in sorted(folder.rglob("*.py")):
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and file.name not in {
+                "base.py",
+                "discrete.py",
+                "numeric.py",
+                "ranking.py",
+            }:
+                bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+                if bases & {"SingleTurnMetric", "MultiTurnMetric", "BaseMetric"}:
+                    yield node.name
+
+
+def test_metrics_of_ragas_are_known_by_their_names() -> None:
+    """Each class that means the same as one here is found by its name; the others are listed with what they are."""
+    names = sorted(set(ragas_metrics()))
+    assert len(names) > 30
+    for name in names:
+        if name not in OTHERS:
+            assert metric_named(name).name, name
+
+
+@pytest.mark.parametrize("name", DEEPEVAL)
+def test_metrics_of_deepeval_are_known_by_their_names(name: str) -> None:
+    """Those that count the same are found by the names of their classes, which the package still has."""
+    assert hasattr(import_module("deepeval.metrics"), name)
+    assert metric_named(name).name
+
+
+def test_rows_and_data_sets_of_ragas() -> None:
+    """A sample of theirs is one of ours, alone or in a data set."""
+    ragas: Any = import_module("ragas")
+    fields = ("user_input", "response", "retrieved_contexts", "reference")
+    row = ragas.SingleTurnSample(**{name: WHOLE.to_mapping()[name] for name in fields})
+    assert sample_from(row) == WHOLE
+    (raw,) = read_object(ragas.EvaluationDataset(samples=[row]))
+    assert sample_from(raw.values) == WHOLE
+
+
+def test_rows_and_data_sets_of_deepeval() -> None:
+    """A test case is a sample, alone or in a data set; what else it says is metadata."""
+    cases: Any = import_module("deepeval.test_case")
+    datasets: Any = import_module("deepeval.dataset")
+    case = cases.LLMTestCase(
+        input="What climbs?", actual_output="Ivy.", retrieval_context=["Ivy climbs."], expected_output="Ivy does."
+    )
+    dataset = datasets.EvaluationDataset()
+    dataset.add_test_case(case)
+    (raw,) = read_object(dataset)
+    for sample in (sample_from(case), sample_from(raw.values)):
+        assert sample.to_mapping().items() >= {"user_input": "What climbs?", "response": "Ivy."}.items()
+        assert (sample.retrieved_contexts, sample.reference) == (("Ivy climbs.",), "Ivy does.")

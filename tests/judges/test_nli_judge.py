@@ -1,0 +1,302 @@
+"""The judge by an entailment model, with a scorer that compares words in the place of its weights."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.cache.desk import CachingDesk
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
+from pytest_ragmetrics.exchanges import noted, noting
+from pytest_ragmetrics.judges.entailment.bench import Pair
+from pytest_ragmetrics.judges.judge import Answered, DirectDesk, Kept, Reply, Request
+from pytest_ragmetrics.judges.nli import NliJudge
+from pytest_ragmetrics.judges.specs import make_judge
+from pytest_ragmetrics.judges.tasks import (
+    FindContradictions,
+    Judgement,
+    ListClaims,
+    RateGroundedness,
+    RateRelevance,
+    VerifyClaims,
+)
+from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Hallucination, ResponseGroundedness
+from tests.word_scorer import WordScorer
+
+GARDEN = (
+    "Basil wilts when it is cold. It likes sun and water. Mint spreads fast.",
+    "Ivy climbs walls. Ivy is not edible. Deer eat ivy in winter.",
+)
+
+
+def verified(judge: NliJudge, *claims: str, contexts: tuple[str, ...] = GARDEN) -> tuple[Judgement, ...]:
+    """Return a judge's judgements of claims."""
+    return asyncio.run(judge.ask(VerifyClaims(claims=claims, contexts=contexts), desk=DirectDesk())).answer
+
+
+def contradicted(judge: NliJudge, response: str, contexts: tuple[str, ...] = GARDEN) -> tuple[Judgement, ...]:
+    """Return for each context whether a response contradicts it."""
+    return asyncio.run(judge.ask(FindContradictions(response=response, contexts=contexts), desk=DirectDesk())).answer
+
+
+def judge(scorer: WordScorer | None = None, **parameters: Any) -> NliJudge:
+    """Return a judge by words."""
+    return NliJudge("words", scorer=scorer or WordScorer(), **parameters)
+
+
+def test_a_claim_is_supported_by_the_sentence_that_entails_it() -> None:
+    """Evidence is one sentence, though the passage around it entails the claim as well."""
+    first, second = verified(judge(), "Ivy climbs walls.", "Ivy climbs trees.")
+    assert (first.ok, first.sentences) == (True, (3,))
+    assert (second.ok, second.sentences) == (False, ())
+    assert first.reason == "The best of 5 passages entails it with 0.96."
+    assert second.reason.startswith("None of 5 passages entails it: at most 0.02")
+
+
+def test_sentences_of_several_contexts_carry_a_claim_together() -> None:
+    """What is said in two places is held against both, joined."""
+    (found,) = verified(
+        judge(), "Basil likes walls.", contexts=("Basil likes sun.", "Nothing here.", "Ivy likes walls.")
+    )
+    assert (found.ok, found.sentences) == (True, (0, 2))
+
+
+def test_what_stands_in_a_long_passage_is_narrowed_by_words() -> None:
+    """Of more than three sentences that entail a claim only together, those count that share words with it."""
+    context = "Alpha oaks. The rain. Bravo oaks. The wind. Charlie oaks. The snow. Delta oaks. The hail. Echo oaks."
+    (found,) = verified(judge(), "Alpha Bravo Charlie Delta Echo oaks.", contexts=(context,))
+    assert (found.ok, found.sentences) == (True, (0, 2, 4, 6, 8))
+
+
+def test_a_long_context_is_cut_into_passages_that_overlap() -> None:
+    """No premise has more words than fit beside the claim, and every sentence stands in one."""
+    scorer = WordScorer(limit=40)
+    sentences = [f"Tree {number} stands in the garden of the castle." for number in range(60)]
+    (found,) = verified(judge(scorer, passages=100), "Tree 59 stands in the castle.", contexts=(" ".join(sentences),))
+    premises = [premise for batch in scorer.seen for premise, _ in batch]
+    assert max(scorer.lengths(premises)) <= 40 - 6
+    assert all(any(sentence in premise for premise in premises) for sentence in sentences)
+    assert found.sentences == (59,)
+
+
+def test_of_too_many_passages_the_closest_are_tried() -> None:
+    """The one with the words of the claim is among them, wherever it stands."""
+    scorer = WordScorer(limit=40)
+    context = " ".join([*(f"Tree {number} stands in the garden." for number in range(200)), "Moles dig tunnels there."])
+    assert verified(judge(scorer, passages=2), "Moles dig tunnels.", contexts=(context,))[0].ok
+    assert sum(map(len, scorer.seen)) <= 6
+
+
+def test_a_model_that_is_unsure_is_held_to_its_threshold() -> None:
+    """0.96 is enough for 0.9 and not for 0.99."""
+    assert verified(judge(threshold=0.9), "Mint spreads fast.")[0].ok
+    assert not verified(judge(threshold=0.99), "Mint spreads fast.")[0].ok
+
+
+@pytest.mark.parametrize("contexts", [(), ("",), ("  \n ", "---")])
+def test_without_a_passage_nothing_is_supported_or_contradicted(contexts: tuple[str, ...]) -> None:
+    """Contexts without a sentence leave nothing to hold a claim against."""
+    assert [found.ok for found in verified(judge(), "Mint spreads.", contexts=contexts)] == [False]
+    found = contradicted(judge(), "Mint spreads.", contexts)
+    assert [(each.ok, each.reason) for each in found] == [
+        (False, "There is no passage to hold it against.") for _ in contexts
+    ]
+
+
+def test_a_context_is_contradicted_by_the_sentence_that_says_the_contrary() -> None:
+    """The other context is left alone, and the sentence number is that among all contexts."""
+    first, second = contradicted(judge(), "We grow ivy. Ivy is edible.")
+    assert (first.ok, second.ok, second.sentences) == (False, True, (4,))
+    assert 'contradicts "Ivy is edible."' in second.reason
+
+
+def test_a_response_that_says_nothing_contradicts_nothing() -> None:
+    """A refusal makes no claim."""
+    assert not any(found.ok for found in contradicted(judge(), "I don't know."))
+
+
+def test_a_model_without_contradiction_says_so() -> None:
+    """One that tells consistent from hallucinated verifies claims, and cannot be asked for contradictions."""
+    binary = judge(WordScorer(labels=("hallucinated", "entailment")))
+    assert verified(binary, "Mint spreads fast.")[0].ok
+    with pytest.raises(JudgeError, match=r"^nli:words knows no contradiction"):
+        contradicted(binary, "Mint spreads.")
+
+
+def test_claims_are_sentences() -> None:
+    """They are taken by rule, without refusals, and no model is asked."""
+    scorer = WordScorer()
+    text = "Mint spreads. It likes water. I don't know more."
+    answered = asyncio.run(judge(scorer).ask(ListClaims(text=text), desk=DirectDesk()))
+    assert answered.answer == ("Mint spreads.", "It likes water.")
+    assert (answered.usage.calls, scorer.seen) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (RateGroundedness(response="A.", contexts=("B.",)), "rate_groundedness needs a language model; Faithfulness"),
+        (RateRelevance(question="Q?", response="A."), "rate_relevance needs a language model$"),
+    ],
+)
+def test_what_it_cannot_answer(task: RateGroundedness | RateRelevance, message: str) -> None:
+    """It names a metric that asks only what an entailment model can tell, where there is one."""
+    with pytest.raises(JudgeError, match=message):
+        asyncio.run(judge().ask(task, desk=DirectDesk()))
+
+
+def test_metrics_are_scored_with_evidence() -> None:
+    """Faithfulness, ContextRecall and Hallucination need no other judge, and cost nothing."""
+    words = judge()
+    result = Faithfulness(judge=words).score(response="Mint spreads fast. Ivy climbs trees.", retrieved_contexts=GARDEN)
+    assert (result.value, result.judge, result.usage.calls, result.usage.cost) == (0.5, "nli:words", 1, 0.0)
+    assert [piece.text for piece in result.verdicts[0].evidence] == ["Mint spreads fast."]
+    assert ContextRecall(judge=words).score(reference="Deer eat ivy.", retrieved_contexts=GARDEN) == 1.0
+    assert Hallucination(judge=words).score(response="Ivy is edible.", retrieved_contexts=GARDEN) == 0.5
+    with pytest.raises(UnscoredError, match="Faithfulness does not"):
+        ResponseGroundedness(judge=words).score(response="Mint.", retrieved_contexts=GARDEN)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Return a store that is closed."""
+    opened = Store(tmp_path / "kept")
+    yield opened
+    opened.close()
+
+
+def asked(words: NliJudge, desk: CachingDesk, *claims: str) -> Answered[tuple[Judgement, ...]]:
+    """Return the answer of a judge at a desk."""
+    return asyncio.run(words.ask(VerifyClaims(claims=claims, contexts=GARDEN), vote=3, desk=desk))
+
+
+def test_an_answer_is_kept_by_model_and_threshold(store: Store) -> None:
+    """The same texts are scored once; another model, threshold or claim is asked anew, and replaying asks nobody."""
+    scorer = WordScorer()
+    desk = CachingDesk(store=store)
+    first = asked(judge(scorer), desk, "Mint spreads fast.")
+    scored = len(scorer.seen)
+    again = asked(judge(scorer), desk, "Mint  spreads\nfast.")
+    assert (first.usage.calls, again.usage.calls, again.usage.cached_calls, again.usage.saved) == (1, 0, 1, 0.0)
+    assert (first.answer, len(scorer.seen)) == (again.answer, scored)
+    replay = CachingDesk(store=store, mode="replay")
+    assert asked(judge(scorer), replay, "Mint spreads fast.").answer == first.answer
+    for other in (judge(scorer, threshold=0.6), NliJudge("others", scorer=scorer), judge(scorer, passages=3)):
+        with pytest.raises(CacheMissError):
+            asked(other, replay, "Mint spreads fast.")
+    assert len(scorer.seen) == scored
+
+
+def test_an_exchange_shows_the_texts_and_the_answer(store: Store) -> None:
+    """What is noted for a report is what the model saw and said, and an outage leaves no reply."""
+
+    async def ask_twice() -> None:
+        for mode in ("auto", "replay"):
+            desk = CachingDesk(store=store if mode == "auto" else None, mode=mode)
+            task = VerifyClaims(claims=("Mint spreads fast.",), contexts=GARDEN)
+            await judge().ask(task, desk=desk)
+
+    with noting():
+        with pytest.raises(CacheMissError):
+            asyncio.run(ask_twice())
+        done, missed = noted()
+    assert "Basil wilts" in done.to_row()["prompt"]
+    assert '"verdict": "supported"' in (done.reply or "")
+    assert (missed.reply, missed.cached) == (None, False)
+
+
+class Altered(DirectDesk):
+    """A desk with a reply that somebody edited."""
+
+    async def obtain(self, request: Request, fetch: object) -> Kept:
+        """Return an answer without a verdict."""
+        return Kept(reply=Reply(text='{"verdicts": []}'), cached=True)
+
+
+def test_a_recorded_reply_that_does_not_fit_is_no_score() -> None:
+    """It names the task, as it does for other judges."""
+    task = VerifyClaims(claims=("Mint.",), contexts=GARDEN)
+    with pytest.raises(UnscoredError, match="nli:words, verify_claims: the recorded reply does not fit"):
+        asyncio.run(judge().ask(task, desk=Altered()))
+
+
+class Broken(WordScorer):
+    """A scorer with a model that fails at some words."""
+
+    def logits(self, pairs: Sequence[Pair]) -> Sequence[Sequence[float]]:
+        """Raise where a claim is about bombs, and give too few numbers where it is about holes."""
+        if any("bomb" in hypothesis for _, hypothesis in pairs):
+            msg = "out of memory"
+            raise RuntimeError(msg)
+        numbers = super().logits(pairs)
+        return [
+            [float("nan")] * 3 if "hole" in hypothesis else row
+            for row, (_, hypothesis) in zip(numbers, pairs, strict=True)
+        ]
+
+
+def test_a_failing_model_fails_the_task_at_fault_alone() -> None:
+    """Tasks that were scored in the same batch have their answers."""
+
+    async def both(words: NliJudge) -> list[object]:
+        tasks = [VerifyClaims(claims=(claim,), contexts=GARDEN) for claim in ("A bomb.", "Mint spreads.", "A hole.")]
+        asks = (words.ask(task, desk=DirectDesk()) for task in tasks)
+        return list(await asyncio.gather(*asks, return_exceptions=True))
+
+    bomb, mint, hole = asyncio.run(both(judge(Broken())))
+    assert str(bomb) == "nli:words failed: RuntimeError: out of memory"
+    assert isinstance(mint, Answered)
+    assert mint.answer[0].ok
+    assert "3 finite numbers a pair are wanted" in str(hole)
+
+
+def test_a_claim_that_leaves_no_room_is_refused() -> None:
+    """It is not cut short, for half a claim may be true."""
+    with pytest.raises(JudgeError, match="takes 20 tokens, and a sentence leaves 8 of them for its source"):
+        verified(judge(WordScorer(limit=20)), " ".join(["word"] * 12))
+
+
+def test_labels_can_be_named_where_a_model_does_not() -> None:
+    """They are given in the order of its numbers, as many as it has."""
+    unnamed = WordScorer(labels=("contradiction", "entailment", "neutral"))
+    named = NliJudge("words", scorer=unnamed, labels=("refuted", "supported", "NEI"))
+    assert verified(named, "Mint spreads fast.")[0].ok
+    with pytest.raises(JudgeNotConfiguredError, match=r"has 3 classes \(contradiction, entailment, neutral\)"):
+        verified(NliJudge("words", scorer=unnamed, labels=("yes", "no")), "Mint spreads fast.")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"), [({"threshold": 0}, "threshold must be"), ({"passages": 0}, "passages must be")]
+)
+def test_impossible_parameters(parameters: dict[str, Any], message: str) -> None:
+    """They are refused when the judge is made."""
+    with pytest.raises(ValueError, match=message):
+        judge(**parameters)
+
+
+def test_a_spec_makes_the_judge_without_its_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are missed when the first task is asked, with the command that installs them."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    made = make_judge("nli:house/entailment@v2")
+    assert repr(made) == "<NliJudge nli:house/entailment@v2>"
+    task = VerifyClaims(claims=("Mint.",), contexts=GARDEN)
+    for _ in range(2):
+        with pytest.raises(
+            JudgeNotConfiguredError, match=r'needs its libraries: pip install "pytest-ragmetrics\[nli\]"'
+        ):
+            asyncio.run(made.ask(task, desk=DirectDesk()))
+    asyncio.run(made.aclose())
+
+
+def test_a_judge_that_was_closed_answers_nothing() -> None:
+    """It says that it failed, and does not hang."""
+    words = judge()
+    asyncio.run(words.aclose())
+    with pytest.raises(JudgeError, match="nli:words failed"):
+        verified(words, "Mint spreads.")

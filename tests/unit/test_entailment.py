@@ -1,0 +1,205 @@
+"""The parts of a judge by an entailment model: labels, passages, batches and the identity of weights."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.judges.entailment.bench import Bench, Pair
+from pytest_ragmetrics.judges.entailment.findings import find_best
+from pytest_ragmetrics.judges.entailment.labels import Labels, read_labels
+from pytest_ragmetrics.judges.entailment.passages import Passages
+from pytest_ragmetrics.judges.entailment.weights import find_source
+from tests.word_scorer import WordScorer
+
+
+@pytest.mark.parametrize(
+    ("names", "entailment", "contradiction"),
+    [
+        (["entailment", "neutral", "contradiction"], 0, 2),
+        (["CONTRADICTION", "Neutral", "ENTAILMENT"], 2, 0),
+        (["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"], 0, 1),
+        (["not_entailment", "entailment"], 1, None),
+        (["Non-Entailment", "Entailment"], 1, None),
+        (["consistent", "hallucinated"], 0, None),
+        (["LABEL_0", "LABEL_1"], 1, None),
+        (["anything"], 0, None),
+    ],
+)
+def test_labels_are_read_in_any_order_and_case(names: list[str], entailment: int, contradiction: int | None) -> None:
+    """What a class is called says what it means; two without names are hallucinated and consistent."""
+    labels = read_labels(names, model="tiny")
+    assert (labels.entailment, labels.contradiction, labels.inverted) == (entailment, contradiction, False)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [],
+        ["LABEL_0", "LABEL_1", "LABEL_2"],
+        ["positive", "negative"],
+        ["entailment", "sarcasm"],
+        ["entailment", "consistent"],
+        ["neutral", "contradiction"],
+        ["entailment", "contradiction", "refuted"],
+    ],
+)
+def test_labels_that_say_nothing_are_listed(names: list[str]) -> None:
+    """A guess would turn the verdicts round, so the names are shown and can be given."""
+    with pytest.raises(JudgeNotConfiguredError, match=r"^tiny has the labels .*NliJudge\(model, labels=") as raised:
+        read_labels(names, model="tiny")
+    assert all(repr(name) in str(raised.value) for name in names)
+
+
+def test_one_number_is_a_probability_for_or_against() -> None:
+    """A class called hallucination counts against entailment, any other one for it."""
+    assert read_labels(["LABEL_0"], model="tiny").read([2.0]).entailment == pytest.approx(0.8808, abs=1e-4)
+    assert read_labels(["hallucination"], model="tiny").read([2.0]).entailment == pytest.approx(0.1192, abs=1e-4)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=3))
+def test_numbers_become_probabilities(logits: list[float]) -> None:
+    """However large they are, the shares lie between 0 and 1."""
+    said = Labels(count=len(logits), entailment=0, contradiction=len(logits) - 1 or None).read(logits)
+    assert 0 <= said.entailment <= 1
+    assert said.contradiction is None or 0 <= said.contradiction <= 1
+
+
+@pytest.mark.parametrize("logits", [[], [1.0], [1.0, math.nan], [1.0, math.inf], [1.0, 2.0, 3.0]])
+def test_other_numbers_are_refused(logits: list[float]) -> None:
+    """Too many, too few and those that are none."""
+    with pytest.raises(ValueError, match="2 finite numbers a pair are wanted"):
+        Labels(count=2, entailment=1).read(logits)
+
+
+@given(
+    contexts=st.lists(st.text("ab .\n", max_size=200), max_size=4).map(tuple),
+    claim=st.text("ab .", max_size=30),
+    room=st.integers(1, 40),
+    most=st.integers(1, 5),
+)
+def test_passages_hold_every_sentence_and_fit(contexts: tuple[str, ...], claim: str, room: int, most: int) -> None:
+    """Running passages leave no sentence out; one with several sentences is never longer than the room for it."""
+    scorer = WordScorer()
+    passages = Passages(contexts, lengths=scorer.lengths, room=room)
+    running = {index for passage in passages.running for index in passage.sentences}
+    assert running == set(range(len(running)))
+    tried = passages.candidates(claim, most=most)
+    assert len({passage.sentences for passage in tried}) == len(tried)
+    assert bool(tried) == bool(running)
+    for passage in (*passages.running, *tried):
+        assert len(passage.sentences) == 1 or scorer.lengths([passage.text])[0] <= room
+
+
+def test_evidence_is_the_smallest_passage_inside_the_best() -> None:
+    """A smaller one elsewhere is another finding, and not the best."""
+    context = "Oaks grow. Elms grow. Firs grow slowly and very tall in the north."
+    passages = Passages((context,), lengths=WordScorer().lengths, room=50)
+    tried = passages.candidates("Oaks and elms grow.", most=4)
+    shares = [{(0,): 0.6, (0, 1, 2): 0.9}.get(passage.sentences, 0.1) for passage in tried]
+    found = find_best("Oaks and elms grow.", tried, shares, passages=passages, threshold=0.5)
+    assert (found.share, found.sentences, found.ok) == (0.9, (0,), True)
+
+
+class Slow(WordScorer):
+    """A scorer that begins its first batch when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Event()
+        self.go_on = threading.Event()
+
+    def logits(self, pairs: Sequence[Pair]) -> Sequence[Sequence[float]]:
+        """Wait, once."""
+        self.begun.set()
+        self.go_on.wait()
+        return super().logits(pairs)
+
+
+def test_what_gathers_meanwhile_is_one_batch() -> None:
+    """While the model works for one task, those of others wait together; who gave up is left out."""
+    scorer = Slow()
+    bench = Bench(lambda: scorer, width=8)
+
+    async def many() -> list[Sequence[float]]:
+        first = asyncio.create_task(bench.score([("a b", "a")]))
+        await asyncio.to_thread(scorer.begun.wait)
+        others = [asyncio.create_task(bench.score([("a b", f"{number % 6}"), ("a b", "b")])) for number in range(9)]
+        lost = asyncio.create_task(bench.score([("lost", "lost")]))
+        await asyncio.sleep(0)
+        lost.cancel()
+        await asyncio.gather(lost, return_exceptions=True)
+        scorer.go_on.set()
+        await asyncio.gather(first, *others)
+        return [(await other)[1] for other in others]
+
+    assert asyncio.run(many()) == [[0.0, 4.0, 0.0]] * 9
+    assert [len(pairs) for pairs in scorer.seen] == [1, 7]
+    assert asyncio.run(bench.score([])) == []
+    bench.close()
+
+
+def test_what_waits_when_a_bench_is_closed_is_called_off() -> None:
+    """The batch that is begun is done, the rest is not."""
+    scorer = Slow()
+    bench = Bench(lambda: scorer)
+
+    async def closed() -> list[object]:
+        first = asyncio.create_task(bench.score([("a", "a")]))
+        await asyncio.to_thread(scorer.begun.wait)
+        second = asyncio.create_task(bench.score([("b", "b")]))
+        await asyncio.sleep(0)
+        bench.close()
+        scorer.go_on.set()
+        return list(await asyncio.gather(first, second, return_exceptions=True))
+
+    done, called_off = asyncio.run(closed())
+    assert done == [[0.0, 4.0, 0.0]]
+    assert isinstance(called_off, asyncio.CancelledError)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Return a folder with the files of a model."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(b"weights")
+    return folder
+
+
+def test_a_folder_is_known_by_what_is_in_it(model: Path, tmp_path: Path) -> None:
+    """Another place or a new read-me change nothing; another byte of the weights or another file of the model does."""
+    source = find_source(str(model))
+    assert source.is_folder
+    assert source.identity.startswith("tiny@")
+    moved = model.rename(tmp_path / "moved").rename(tmp_path / "elsewhere").rename(model)
+    (moved / "README.md").write_text("Notes.")
+    (moved / "runs").mkdir()
+    assert find_source(f"{model}/").identity == source.identity
+    (model / "model.safetensors").write_bytes(b"weightz")
+    retrained = find_source(str(model)).identity
+    (model / "vocab.txt").write_text("oak")
+    assert len({source.identity, retrained, find_source(str(model)).identity}) == 3
+
+
+def test_a_name_is_handed_on_with_its_revision() -> None:
+    """What is no folder is a name of the hub; its identity is as it was written, so that it need not be asked."""
+    source = find_source("house/entailment@v2")
+    assert (source.place, source.revision, source.identity) == ("house/entailment", "v2", "house/entailment@v2")
+    assert find_source("house/entailment").revision is None
+
+
+@pytest.mark.parametrize("written", ["./models/tiny", "/models/tiny", "~/tiny", "a/b/c", "models\\tiny"])
+def test_what_is_written_as_a_folder_must_be_one(written: str) -> None:
+    """It is never looked for on a hub."""
+    with pytest.raises(JudgeNotConfiguredError, match="there is no such folder"):
+        find_source(written)

@@ -1,0 +1,142 @@
+"""What applications return, read by its shape; the real libraries are in tests/extras/check_interop.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.interop import sample_from
+from pytest_ragmetrics.sample import Sample
+
+
+@dataclass
+class Document:
+    """A document as LangChain has it."""
+
+    page_content: str
+    id: str | None = None
+
+
+@dataclass
+class Node:
+    """A node as LlamaIndex has it."""
+
+    text: str
+    node_id: str
+
+
+@dataclass
+class Case:
+    """A test case as DeepEval has it."""
+
+    input: str
+    actual_output: str
+    retrieval_context: list[str] = field(default_factory=list)
+
+
+IVY_ALONE = Document("Ivy climbs.")
+IVY = Document("Ivy climbs.", "d1")
+ASKED = Sample(user_input="What climbs?", response="Ivy.", retrieved_contexts=["Ivy climbs."])
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        ASKED,
+        {"query": "What climbs?", "result": "Ivy.", "source_documents": [Document("Ivy climbs.")]},
+        {"input": "What climbs?", "context": [Document("Ivy climbs.")], "answer": SimpleNamespace(text="Ivy.")},
+        {"question": "What climbs?", "documents": "Ivy climbs.", "generation": "Ivy."},
+        {"user_input": "What climbs?", "documents": ["Ivy climbs."], "replies": ["Ivy.", "Moss."]},
+        {"retriever": {"documents": ["Moss."]}, "ranker": {"documents": [IVY_ALONE]}, "llm": {"replies": ["Ivy."]}},
+        {"builder": {"answers": [SimpleNamespace(data="Ivy.", query="What climbs?", documents=["Ivy climbs."])]}},
+        SimpleNamespace(data="Ivy.", query=None, documents=["Ivy climbs."]),
+        SimpleNamespace(response="Ivy.", source_nodes=["Ivy climbs."]),
+        Case("What climbs?", "Ivy.", ["Ivy climbs."]),
+        SimpleNamespace(model_dump=lambda: {"response": "Ivy.", "contexts": "Ivy climbs."}),
+    ],
+)
+def test_the_shapes_of_results(result: Any) -> None:
+    """All of them say the same; what lacks the question is given it."""
+    assert sample_from(result, question="What climbs?") == ASKED
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "Ivy.",
+        SimpleNamespace(role="assistant", content="Ivy."),
+        SimpleNamespace(type="ai", content=[{"type": "text", "text": "Ivy."}]),
+        SimpleNamespace(message=SimpleNamespace(role="assistant", text="Ivy.")),
+        SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(role="assistant", content="Ivy."))]),
+    ],
+)
+def test_a_text_or_a_message_is_a_response(result: Any) -> None:
+    """It has no contexts, and no question but the one that is given."""
+    assert sample_from(result) == Sample(response="Ivy.")
+
+
+def test_a_conversation_ends_with_its_answer() -> None:
+    """The last question and the last answer count, and the conversation is kept for metrics of agents."""
+    messages = [
+        {"role": "user", "content": "Hello?"},
+        {"role": "assistant", "content": "Hi."},
+        {"role": "user", "content": "What climbs?"},
+        {"role": "assistant", "content": "", "tool_calls": [{"name": "look", "args": {}}]},
+        {"role": "assistant", "content": "Ivy."},
+    ]
+    sample = sample_from({"messages": messages})
+    assert (sample.user_input, sample.response) == ("What climbs?", "Ivy.")
+    assert sample.metadata["messages"] == messages
+    assert sample_from({"messages": [], "response": "Moss."}).response == "Moss."
+    assert sample_from({"messages": messages[:1]}).response is None
+
+
+@pytest.mark.parametrize(
+    ("documents", "ids"),
+    [
+        ([IVY, Document("Moss.", "d2")], ("d1", "d2")),
+        ([Node("Ivy.", "n1")], ("n1",)),
+        ([IVY, Document("Moss.")], None),
+        (["Ivy."], None),
+        ("Ivy.", None),
+        ([], None),
+    ],
+)
+def test_ids_of_documents_are_kept_where_all_have_one(documents: Any, ids: tuple[str, ...] | None) -> None:
+    """They are what retrieval metrics compare; ids that are given win."""
+    assert sample_from({"answer": "Ivy.", "contexts": documents}).retrieved_context_ids == ids
+    given = sample_from({"answer": "Ivy.", "contexts": documents, "retrieved_context_ids": [7]})
+    assert given.retrieved_context_ids == (7,)
+
+
+def test_the_names_of_a_sample_win() -> None:
+    """What a library calls result is metadata beside a response."""
+    sample = sample_from({"response": "Ivy.", "result": 3, "id": "q1", "output": None})
+    assert (sample.response, sample.metadata, sample.id) == ("Ivy.", {"result": 3}, "q1")
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (None, "NoneType is no result of an application: give a text"),
+        (b"Ivy.", "bytes is no result"),
+        (["Ivy."], "list is no result"),
+        (Case, "type is no result"),
+        (SimpleNamespace(role="user", content="What climbs?"), "SimpleNamespace is no result"),
+        (SimpleNamespace(choices=[]), "SimpleNamespace is no result"),
+        (SimpleNamespace(model_dump=lambda: [1]), "SimpleNamespace is no result"),
+        ({}, "has no field to score"),
+        ({"a": {"b": 1}}, "has no field to score, only 'b'"),
+        ({"llm": {"answers": []}}, "has no field to score"),
+        ({"answer": 4}, "response must be a text or a message, not int"),
+        ({"replies": []}, "response must be a text or a message, not list"),
+        ({"answer": "Ivy.", "context": [4]}, r"retrieved_contexts\[0\] is of type int"),
+    ],
+)
+def test_what_is_no_result(result: Any, message: str) -> None:
+    """The error says what came, and what could come."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        sample_from(result)
