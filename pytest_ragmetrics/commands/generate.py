@@ -1,0 +1,141 @@
+"""`ragmetrics generate`: a first golden set out of documents."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from pytest_ragmetrics.commands.command import Command, Finding
+from pytest_ragmetrics.errors import RagMetricsError
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.generating.documents import Found
+
+_CONCURRENCY = 32
+# Of a number that anybody means.
+_DIGITS = 9
+_LANGUAGE = re.compile(r"[^\W\d_][\w() -]{0,39}")
+
+
+def _generate(arguments: argparse.Namespace) -> Finding:
+    from pytest_ragmetrics.generating.documents import ArgumentError, find_documents
+
+    try:
+        return _made(arguments, find_documents(arguments.docs, output=arguments.output))
+    except ArgumentError as error:
+        refuse: Callable[[str], NoReturn] = arguments.refuse
+        refuse(str(error))
+
+
+def _made(arguments: argparse.Namespace, found: Found) -> Finding:
+    from pytest_ragmetrics import loop
+    from pytest_ragmetrics.budget import Budget, Limits
+    from pytest_ragmetrics.cache.maintenance import default_folder
+    from pytest_ragmetrics.engine import Engine
+    from pytest_ragmetrics.generating.documents import read_passages
+    from pytest_ragmetrics.generating.golden_file import golden_file
+    from pytest_ragmetrics.generating.golden_set import GoldenSet, spread, writer
+    from pytest_ragmetrics.generating.summary import summary
+
+    documents = [read_passages(document) for document in found.documents]
+    budget = Budget(Limits(calls=arguments.max_calls))
+    cache = arguments.cache_dir or default_folder()
+    engine = Engine(judge=arguments.judge, cache_dir=cache, concurrency=arguments.concurrency, budget=budget)
+    try:
+        judge = writer(engine, arguments.judge)
+        with golden_file(arguments.output) as file:
+            golden = GoldenSet(
+                file,
+                judge,
+                engine.desk,
+                questions=arguments.questions,
+                width=arguments.concurrency,
+                language=arguments.language,
+            )
+            try:
+                loop.run(golden.fill(spread(documents, seed=arguments.seed)))
+            except KeyboardInterrupt:
+                golden.tally.stopped = RagMetricsError("interrupted")
+            rows = len(file.rows)
+    finally:
+        engine.close()
+        budget.close()
+    tally = golden.tally
+    if tally.stopped is not None and not tally.usage.calls + tally.usage.cached_calls:
+        raise tally.stopped
+    lines = summary(tally, file=arguments.output, rows=rows, wanted=arguments.questions, passed_over=found.passed_over)
+    return Finding(lines=lines, status=int(rows < arguments.questions))
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "docs", type=Path, metavar="DOCS", nargs="+", help="text files, folders of them, or a .jsonl file of passages"
+    )
+    parser.add_argument(
+        "-o", "--output", type=_output, required=True, metavar="FILE.jsonl", help="goes on with its rows"
+    )
+    parser.add_argument("--questions", type=_count, required=True, metavar="N", help="how many rows it is to have")
+    parser.add_argument("--judge", type=_spec, default="auto", metavar="SPEC", help="as --rag-judge (default: auto)")
+    parser.add_argument(
+        "--language",
+        type=_language,
+        default=None,
+        metavar="NAME",
+        help="such as German (default: auto, the documents')",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="which passages are asked about (default: 0)")
+    parser.add_argument(
+        "--concurrency",
+        type=_count,
+        default=_CONCURRENCY,
+        metavar="N",
+        help=f"requests at a time (default: {_CONCURRENCY})",
+    )
+    parser.add_argument(
+        "--cache-dir", type=Path, metavar="DIR", help="where answers are kept (default: as for `ragmetrics cache`)"
+    )
+    parser.add_argument("--max-calls", type=_count, metavar="N", help="ask the judge at most so often")
+    parser.set_defaults(refuse=parser.error)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) > 0):
+        msg = f"{text!r} is not a whole number of at least 1"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _output(text: str) -> Path:
+    if not text.endswith(".jsonl"):
+        msg = f"{text!r} is not a *.jsonl file"
+        raise argparse.ArgumentTypeError(msg)
+    return Path(text)
+
+
+def _spec(text: str) -> str:
+    from pytest_ragmetrics.judges.specs import check_spec
+
+    try:
+        return check_spec(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _language(text: str) -> str | None:
+    if text.strip() == "auto":
+        return None
+    if not _LANGUAGE.fullmatch(text.strip()):
+        msg = f"{text!r} is no name of a language, such as German or de"
+        raise argparse.ArgumentTypeError(msg)
+    return text.strip()
+
+
+GENERATE = Command(
+    name="generate",
+    help="Write a first golden set: questions about documents, with answers and the passages that support them.",
+    configure=_configure,
+    run=_generate,
+)

@@ -1,0 +1,191 @@
+"""Making a golden set: passages spread over all documents, each asked about at most once, until there are enough."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pytest_ragmetrics.cache.entry import CacheUnavailableError
+from pytest_ragmetrics.engine import Engine
+from pytest_ragmetrics.errors import (
+    BudgetExceededError,
+    JudgeError,
+    JudgeNotConfiguredError,
+    RagMetricsError,
+    UnscoredError,
+)
+from pytest_ragmetrics.generating.asked import Asked
+from pytest_ragmetrics.generating.documents import Passage, row_id
+from pytest_ragmetrics.generating.drafting import Draft, Skipped, drafted
+from pytest_ragmetrics.generating.golden_file import GoldenFile
+from pytest_ragmetrics.judges.judge import Desk, Judge, JudgeUnavailableError
+from pytest_ragmetrics.judges.local import LocalJudge
+from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.text.printable import printable, shortened
+
+A = TypeVar("A")
+
+_SHOWN = 300
+# How many passages in a row a judge may fail at, if no more are asked about at a time.
+_PATIENCE = 8
+# After these no further request can succeed.
+_FINAL = (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError, JudgeUnavailableError)
+
+
+@dataclass(kw_only=True, slots=True)
+class Tally:
+    """What came of a golden set so far; ``stopped`` says why no more was asked, where it was not done."""
+
+    new: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    stopped: RagMetricsError | None = None
+
+
+def writer(engine: Engine, spec: str) -> Judge:
+    """Return the judge of a spec; raise ``JudgeNotConfiguredError`` for none, ``JudgeError`` for the local one.
+
+    What a test run can do without a model, to replay or to compare words, writes no questions.
+    """
+    try:
+        judge = engine.judge()
+    except JudgeNotConfiguredError:
+        if spec != "auto":
+            raise
+        msg = "no model is configured to write questions: set OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"
+        raise JudgeNotConfiguredError(msg) from None
+    if isinstance(judge, LocalJudge):
+        msg = f"{judge.name} compares words and writes no questions: name a model, such as --judge=openai:MODEL"
+        raise JudgeError(msg)
+    return judge
+
+
+def spread(documents: Iterable[Sequence[Passage]], *, seed: int) -> Iterator[Passage | Skipped]:
+    """Yield all passages in the order to ask about them: one of each document in turn, chosen by ``seed``.
+
+    What a document gains or loses does not change the order of the rest. A text that occurs again is skipped.
+    """
+
+    def rank(passage: Passage) -> bytes:
+        return hashlib.sha256(f"{seed}\0{passage.id}\0{passage.text}".encode()).digest()
+
+    first: dict[str, str] = {}
+    queues = [sorted(passages, key=rank) for passages in documents if passages]
+    queues.sort(key=lambda queue: rank(queue[0]))
+    for turn in range(max(map(len, queues), default=0)):
+        for queue in queues:
+            if turn >= len(queue):
+                continue
+            passage = queue[turn]
+            known = first.setdefault(passage.row_id, passage.id)
+            if known == passage.id:
+                yield passage
+            else:
+                yield Skipped(passage=passage.id, reason="the same text as another", detail=known)
+
+
+class GoldenSet:
+    """Makes the rows of a golden set that are not there yet, several at a time.
+
+    No more passages are asked about than rows are missing, so that nothing is paid for that is not needed. What fails
+    for one passage skips it; after what would fail for all of them nothing more is asked.
+    """
+
+    def __init__(
+        self, file: GoldenFile, judge: Judge, desk: Desk, *, questions: int, width: int, language: str | None = None
+    ) -> None:
+        self.tally = Tally()
+        self._file = file
+        self._judge = judge
+        self._desk = desk
+        self._wanted = questions
+        self._width = width
+        self._language = language
+        self._asked = Asked(row["user_input"] for row in file.rows if isinstance(row.get("user_input"), str))
+        self._failures = 0
+
+    async def fill(self, passages: Iterable[Passage | Skipped]) -> None:
+        """Ask about passages until there are enough rows, no passages, or a reason to stop."""
+        done = _done(self._file)
+        waiting = (passage for passage in passages if isinstance(passage, Skipped) or passage.row_id not in done)
+        under_way: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                self._start(waiting, under_way)
+                if not under_way:
+                    return
+                ready, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.gather(*ready)
+        finally:
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+
+    def _start(self, waiting: Iterator[Passage | Skipped], under_way: set[asyncio.Task[None]]) -> None:
+        """Start on as many passages as there are rows missing and places free."""
+        while self.tally.stopped is None and len(under_way) < min(self._width, self._wanted - len(self._file.rows)):
+            passage = next(waiting, None)
+            if passage is None:
+                return
+            if isinstance(passage, Skipped):
+                self.tally.skipped.append(passage)
+            else:
+                under_way.add(asyncio.ensure_future(self._take(passage)))
+
+    async def _take(self, passage: Passage) -> None:
+        try:
+            made = await drafted(passage, self._ask, language=self._language)
+        except _FINAL as error:
+            self.tally.stopped = self.tally.stopped or error
+            return
+        except JudgeError as error:
+            self._failed(passage, error)
+            return
+        skipped = self._kept(made) if isinstance(made, Draft) else made
+        if skipped is not None:
+            self.tally.skipped.append(skipped)
+
+    def _kept(self, draft: Draft) -> Skipped | None:
+        """Write a row, unless one asks the same."""
+        same = self._asked.same(draft.question)
+        if same is not None:
+            detail = shortened(printable(same), _SHOWN)
+            return Skipped(passage=draft.passage.id, reason="the same question as another", detail=detail)
+        try:
+            self._file.append(draft.row(self._judge.name))
+        except OSError as error:
+            self.tally.stopped = self.tally.stopped or RagMetricsError(f"no row can be written: {error}")
+            return None
+        self._asked.add(draft.question)
+        self.tally.new += 1
+        return None
+
+    def _failed(self, passage: Passage, error: JudgeError) -> None:
+        """Pass over what the judge refused, and give up on one that answers nothing."""
+        detail = shortened(printable(str(error)), _SHOWN)
+        self.tally.skipped.append(Skipped(passage=passage.id, reason="the judge failed", detail=detail))
+        self._failures += 1
+        if self._failures >= max(self._width, _PATIENCE):
+            self.tally.stopped = self.tally.stopped or error
+
+    async def _ask(self, task: Task[A]) -> A:
+        try:
+            answered = await self._judge.ask(task, desk=self._desk)
+        except UnscoredError as error:
+            self.tally.usage += error.usage or Usage()
+            raise
+        self._failures = 0
+        self.tally.usage += answered.usage
+        return answered.answer
+
+
+def _done(file: GoldenFile) -> set[str]:
+    """Return the ids of the passages that have a row, also where somebody gave it another id."""
+    ids = {row["id"] for row in file.rows if isinstance(row.get("id"), str)}
+    contexts = (row.get("reference_contexts") for row in file.rows)
+    texts = (context[0] for context in contexts if isinstance(context, list) and len(context) == 1)
+    return ids | {row_id(text) for text in texts if isinstance(text, str)}

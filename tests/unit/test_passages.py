@@ -1,0 +1,143 @@
+"""Documents are cut into passages that stand in them word for word."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.generating.passages import LONGEST, split_passages
+from tests.growth import is_linear
+
+MARKDOWN = """\
+# Harbour
+
+Ships wait outside until the pilot comes.
+
+## Crane ##
+
+The crane was built in 1887.
+
+```
+# not a heading
+
+# nor this
+```
+
+Museum
+------
+
+It opens at noon.
+"""
+FILLER = "The tide turns twice a day and nobody is asked. " * 8
+
+
+def cut(text: str, suffix: str = ".md") -> list[str]:
+    """Return the texts of the passages."""
+    return [text[span.start : span.end] for span in split_passages(text, suffix)]
+
+
+def test_short_sections_share_a_passage() -> None:
+    """A document of a few lines is one passage, without the white space around it."""
+    assert cut(f"\n\n  {MARKDOWN}\n\n") == [MARKDOWN.strip()]
+
+
+def test_a_heading_begins_a_passage_and_stays_with_its_paragraph() -> None:
+    """Sections with something in them are passages of their own; each knows the headings above it, not its own."""
+    text = f"# Harbour\n\n{FILLER}\n\n## Crane\n\n{FILLER}\n\n### Arm\n\n{FILLER}\n\n## Museum\n\n{FILLER}\n"
+    spans = split_passages(text, ".md")
+    assert [text[span.start : span.end].partition("\n")[0] for span in spans] == [
+        "# Harbour",
+        "## Crane",
+        "### Arm",
+        "## Museum",
+    ]
+    assert [span.heading for span in spans] == ["", "Harbour", "Harbour > Crane", "Harbour"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "headings"),
+    [
+        (".md", f"Top\n===\n\n{FILLER}\n\nSub\n---\n\n{FILLER}\n\n{FILLER * 4}", ["", "Top", "Top > Sub"]),
+        (".md", f"```\n# code\n```\n\n{FILLER}\n\n{FILLER * 4}", ["", ""]),
+        (".md", f"~~~~\n```\n# code\n~~~~\n\n# Top\n{FILLER * 4}", ["", "Top"]),
+        (".md", f"# Top #\n\n{FILLER * 8}", ["", "Top", "Top"]),
+        (".md", f"two lines\nno title\n---\n{FILLER * 4}", ["", ""]),
+        (".rst", f"===\nTop\n===\n\n{FILLER}\n\nSub\n~~~\n\n{FILLER * 4}", ["", "Top", "Top > Sub"]),
+        (".rst", f"# no heading\n\n{FILLER * 8}", ["", "", ""]),
+        (".txt", f"Top\n===\n\n{FILLER * 8}", ["", "", ""]),
+    ],
+)
+def test_headings_are_those_of_the_kind_of_file(suffix: str, text: str, headings: list[str]) -> None:
+    """Markdown has two kinds of headings and code that looks like one, reStructuredText another, plain text none."""
+    assert [span.heading for span in split_passages(text, suffix)] == headings
+
+
+def test_a_long_paragraph_is_cut_between_sentences() -> None:
+    """No passage is longer than allowed, and each is made of whole sentences."""
+    sentences = [f"Ship {number} carried timber from the north to the harbour." for number in range(400)]
+    passages = cut(" ".join(sentences), ".txt")
+    assert len(passages) > 5
+    assert all(len(passage) <= LONGEST for passage in passages)
+    assert " ".join(passages).split(". ") == " ".join(sentences).split(". ")
+    assert all(re.fullmatch(r"Ship .*\.", passage) for passage in passages)
+
+
+def test_line_ends_byte_order_marks_and_rare_characters_keep_their_places() -> None:
+    """Offsets count code points of the file as it is, whatever ends its lines."""
+    text = "\ufeff# Hafen \U0001f6a2\r\n\r\nDer Kran steht seit 1887.\r\nEr hob Holz.\x85\u2028Ende\x0b\r\n"
+    (span,) = split_passages(text, ".md")
+    assert text[span.start : span.end] == text[1:].strip()
+
+
+@pytest.mark.parametrize("text", ["", "\ufeff", " \r\n\t\n", "\u2028\x0b"])
+def test_what_holds_no_text_has_no_passage(text: str) -> None:
+    """An empty file, or one of white space alone, is nothing to ask about."""
+    assert cut(text) == []
+
+
+PARTS = st.sampled_from(
+    [
+        "# A\n",
+        "## B #\r\n",
+        "===\n",
+        "---\n",
+        "~~~\n",
+        "```\n",
+        "\n",
+        "\r\n",
+        "\x0b",
+        "\u2028",
+        "\ufeff",
+        "\U0001f6a2 ",
+        "  ",
+    ]
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(PARTS | st.text(max_size=30) | st.just("One sentence. " * 150)), st.sampled_from([".md", ".rst", ".txt"])
+)
+def test_any_text_is_cut_at_its_own_places(parts: list[str], suffix: str) -> None:
+    """Passages follow one another, are not too long, have no outer white space, and leave out no letter or digit."""
+    text = "".join(parts)
+    spans = split_passages(text, suffix)
+    at = 0
+    for span in spans:
+        passage = text[span.start : span.end]
+        assert at <= span.start < span.end <= len(text)
+        assert len(passage) <= LONGEST
+        assert passage == passage.strip()
+        assert not any(map(str.isalnum, text[at : span.start]))
+        at = span.end
+    assert not any(map(str.isalnum, text[at:]))
+
+
+@pytest.mark.parametrize("part", ["a ", "\n", "# x\n", "# \n", "a\n===\n", "```\n", "A sentence. ", "===\n", "# a   "])
+@pytest.mark.parametrize("suffix", [".md", ".rst"])
+def test_cutting_takes_time_in_proportion_to_the_text(part: str, suffix: str) -> None:
+    """Hostile layout costs no more than prose."""
+    assert is_linear(lambda size: split_passages(part * (size // len(part)), suffix), short=20_000, long=160_000)
