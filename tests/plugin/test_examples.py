@@ -15,7 +15,10 @@ from tests.fake_openai import FakeOpenAI
 EXAMPLES = Path(__file__).parents[2] / "conftest_examples"
 OUTCOMES = {
     "custom_judge": {"passed": 3, "xfailed": 1},
+    "golden_set": {"passed": 63, "xfailed": 2},
+    "observers": {"passed": 2},
     "openai": {"passed": 4, "xfailed": 1},
+    "own_metric": {"passed": 6, "xfailed": 1},
     "quickstart": {"passed": 13, "xfailed": 4},
 }
 
@@ -86,3 +89,57 @@ def test_the_judge_of_the_hook_gives_its_reason(pytester: pytest.Pytester, examp
             "judged by: house",
         ]
     )
+
+
+@pytest.mark.parametrize("example", ["golden_set"], indirect=True)
+def test_the_golden_set_is_as_its_baseline_says(pytester: pytest.Pytester, example: Path, no_provider: None) -> None:
+    """The committed baseline is that of the committed application, and can be written anew in its place."""
+    baseline = example / "baseline.json"
+    for _ in range(2):
+        result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example), f"--rag-json={baseline}")
+        result.assert_outcomes(**OUTCOMES["golden_set"])
+        result.stdout.fnmatch_lines(["against the baseline: 0 better, 0 worse, 238 the same"])
+
+
+@pytest.mark.parametrize("example", ["golden_set"], indirect=True)
+@pytest.mark.parametrize(
+    ("before", "after", "outcomes", "said"),
+    [
+        ("top: int = 3", "top: int = 1", OUTCOMES["golden_set"], ["against the baseline: 0 better, 2 worse, *"]),
+        (
+            "best = next(iter(Index(sentences).ranked(question)), 0)",
+            "best = 0",
+            {"passed": 62, "failed": 1, "xfailed": 2},
+            ["gate: mean token_f1 0.349, needed >= 0.5: failed*", "against the baseline: 0 better, 22 worse, *"],
+        ),
+    ],
+)
+def test_the_golden_set_shows_what_a_change_does(  # noqa: PLR0917 - fixtures, and a row of the table
+    pytester: pytest.Pytester,
+    example: Path,
+    no_provider: None,
+    before: str,
+    after: str,
+    outcomes: dict[str, int],
+    said: list[str],
+) -> None:
+    """The changes that its README invites to have the effects that it promises."""
+    application = (example / "conftest.py").read_text("utf-8")
+    assert before in application
+    (example / "conftest.py").write_text(application.replace(before, after), encoding="utf-8")
+    result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example))
+    result.assert_outcomes(**outcomes)
+    result.stdout.fnmatch_lines(said)
+
+
+@pytest.mark.parametrize("example", ["golden_set"], indirect=True)
+def test_a_broken_row_of_the_golden_set_fails_alone(
+    pytester: pytest.Pytester, example: Path, no_provider: None
+) -> None:
+    """Its own tests fail with its line, gates miss its score, and all others pass."""
+    lines = (example / "questions.jsonl").read_text("utf-8").split("\n")
+    lines[4] = lines[4].replace("]", "")
+    (example / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example))
+    result.assert_outcomes(passed=59, failed=3, errors=2, xfailed=3)
+    result.stdout.fnmatch_lines(["*questions.jsonl:5: row broken-*: no JSON: Expecting ',' delimiter (column *)"])
