@@ -9,23 +9,55 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pytest_ragmetrics.assertions import assert_answer_accurate as assert_answer_accurate
+    from pytest_ragmetrics.assertions import assert_answer_correct as assert_answer_correct
     from pytest_ragmetrics.assertions import assert_answer_relevant as assert_answer_relevant
     from pytest_ragmetrics.assertions import assert_aspect as assert_aspect
+    from pytest_ragmetrics.assertions import assert_bleu as assert_bleu
+    from pytest_ragmetrics.assertions import assert_chrf as assert_chrf
+    from pytest_ragmetrics.assertions import assert_citations_precise as assert_citations_precise
+    from pytest_ragmetrics.assertions import assert_citations_recalled as assert_citations_recalled
+    from pytest_ragmetrics.assertions import assert_citations_valid as assert_citations_valid
+    from pytest_ragmetrics.assertions import assert_context_precision as assert_context_precision
     from pytest_ragmetrics.assertions import assert_context_recalled as assert_context_recalled
+    from pytest_ragmetrics.assertions import assert_context_relevance as assert_context_relevance
     from pytest_ragmetrics.assertions import assert_context_relevant as assert_context_relevant
+    from pytest_ragmetrics.assertions import assert_context_utilization as assert_context_utilization
+    from pytest_ragmetrics.assertions import assert_contexts_alike as assert_contexts_alike
     from pytest_ragmetrics.assertions import assert_contexts_precise as assert_contexts_precise
     from pytest_ragmetrics.assertions import assert_correct as assert_correct
+    from pytest_ragmetrics.assertions import assert_criteria as assert_criteria
+    from pytest_ragmetrics.assertions import assert_entities_recalled as assert_entities_recalled
+    from pytest_ragmetrics.assertions import assert_exact_match as assert_exact_match
+    from pytest_ragmetrics.assertions import assert_factually_correct as assert_factually_correct
     from pytest_ragmetrics.assertions import assert_faithful as assert_faithful
+    from pytest_ragmetrics.assertions import assert_goal_reached as assert_goal_reached
+    from pytest_ragmetrics.assertions import assert_grounded as assert_grounded
     from pytest_ragmetrics.assertions import assert_lexically_grounded as assert_lexically_grounded
     from pytest_ragmetrics.assertions import assert_lexically_recalled as assert_lexically_recalled
+    from pytest_ragmetrics.assertions import assert_mean as assert_mean
     from pytest_ragmetrics.assertions import assert_metric as assert_metric
     from pytest_ragmetrics.assertions import assert_names_aligned as assert_names_aligned
+    from pytest_ragmetrics.assertions import assert_noise_resisted as assert_noise_resisted
+    from pytest_ragmetrics.assertions import assert_not_hallucinated as assert_not_hallucinated
+    from pytest_ragmetrics.assertions import assert_not_worse as assert_not_worse
     from pytest_ragmetrics.assertions import assert_numbers_aligned as assert_numbers_aligned
+    from pytest_ragmetrics.assertions import assert_pass_rate as assert_pass_rate
     from pytest_ragmetrics.assertions import assert_quoted_spans_aligned as assert_quoted_spans_aligned
     from pytest_ragmetrics.assertions import assert_ragas_score as assert_ragas_score
+    from pytest_ragmetrics.assertions import assert_refusal_correct as assert_refusal_correct
     from pytest_ragmetrics.assertions import assert_relevant as assert_relevant
+    from pytest_ragmetrics.assertions import assert_retrieved as assert_retrieved
+    from pytest_ragmetrics.assertions import assert_rouge as assert_rouge
+    from pytest_ragmetrics.assertions import assert_rubric as assert_rubric
+    from pytest_ragmetrics.assertions import assert_sample as assert_sample
     from pytest_ragmetrics.assertions import assert_semantically_similar as assert_semantically_similar
+    from pytest_ragmetrics.assertions import assert_string_present as assert_string_present
     from pytest_ragmetrics.assertions import assert_summarizes as assert_summarizes
+    from pytest_ragmetrics.assertions import assert_text_alike as assert_text_alike
+    from pytest_ragmetrics.assertions import assert_tools_called as assert_tools_called
+    from pytest_ragmetrics.assertions import assert_topics_kept as assert_topics_kept
+    from pytest_ragmetrics.assertions.calibrated import rag_calibrated as rag_calibrated
     from pytest_ragmetrics.errors import BudgetExceededError as BudgetExceededError
     from pytest_ragmetrics.errors import CacheMissError as CacheMissError
     from pytest_ragmetrics.errors import DatasetError as DatasetError
@@ -36,6 +68,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.evaluation import Evaluation as Evaluation
     from pytest_ragmetrics.evaluation import aevaluate as aevaluate
     from pytest_ragmetrics.evaluation import evaluate as evaluate
+    from pytest_ragmetrics.metrics.own import metric as metric
     from pytest_ragmetrics.result import Evidence as Evidence
     from pytest_ragmetrics.result import MetricResult as MetricResult
     from pytest_ragmetrics.result import Nearest as Nearest
@@ -48,24 +81,56 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assertions": (
+        "assert_answer_accurate",
+        "assert_answer_correct",
         "assert_answer_relevant",
         "assert_aspect",
+        "assert_bleu",
+        "assert_chrf",
+        "assert_citations_precise",
+        "assert_citations_recalled",
+        "assert_citations_valid",
+        "assert_context_precision",
         "assert_context_recalled",
+        "assert_context_relevance",
         "assert_context_relevant",
+        "assert_context_utilization",
+        "assert_contexts_alike",
         "assert_contexts_precise",
         "assert_correct",
+        "assert_criteria",
+        "assert_entities_recalled",
+        "assert_exact_match",
+        "assert_factually_correct",
         "assert_faithful",
+        "assert_goal_reached",
+        "assert_grounded",
         "assert_lexically_grounded",
         "assert_lexically_recalled",
+        "assert_mean",
         "assert_metric",
         "assert_names_aligned",
+        "assert_noise_resisted",
+        "assert_not_hallucinated",
+        "assert_not_worse",
         "assert_numbers_aligned",
+        "assert_pass_rate",
         "assert_quoted_spans_aligned",
         "assert_ragas_score",
+        "assert_refusal_correct",
         "assert_relevant",
+        "assert_retrieved",
+        "assert_rouge",
+        "assert_rubric",
+        "assert_sample",
         "assert_semantically_similar",
+        "assert_string_present",
         "assert_summarizes",
+        "assert_text_alike",
+        "assert_tools_called",
+        "assert_topics_kept",
     ),
+    "assertions.calibrated": ("rag_calibrated",),
     "errors": (
         "BudgetExceededError",
         "CacheMissError",
@@ -76,6 +141,7 @@ _HOMES = {
         "UnscoredError",
     ),
     "evaluation": ("Evaluation", "aevaluate", "evaluate"),
+    "metrics.own": ("metric",),
     "result": ("Evidence", "MetricResult", "Nearest", "Usage", "Verdict"),
     "sample": ("Sample",),
     "text.alignment": ("align",),

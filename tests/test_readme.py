@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ragmetrics.cli import main
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
@@ -32,7 +34,9 @@ def test_python_blocks_run(pytester: pytest.Pytester, code: str) -> None:
     module = code if "def test_" in code else f"def test_script():\n{re.sub('^', '    ', code, flags=re.MULTILINE)}"
     pytester.makepyfile(test_block=module)
     result = pytester.runpytest_inprocess("-p", "ragmetrics", "--rag-judge=local", "--rag-embedder=local")
-    result.assert_outcomes(passed=module.count("def test_"))
+    outcomes = result.parseoutcomes()
+    assert set(outcomes) == {"passed"}
+    assert outcomes["passed"] >= module.count("def test_")
 
 
 def test_the_failing_example_fails_as_shown(pytester: pytest.Pytester) -> None:
@@ -71,12 +75,16 @@ def copy_tree(source: Path, target: Path) -> None:
 
 def test_console_and_ini_blocks_work(pytester: pytest.Pytester) -> None:
     """The command after each prompt runs with the options it shows, and the ini block is valid with its values."""
-    pytester.makepyfile(test_block=PYTHON[0])
+    pytester.makepyfile(test_block=next(code for code in PYTHON if "test_a_plain_assert" in code))
     for ini in (code for language, code in BLOCKS if language == "ini"):
         pytester.makeini(ini)
         pytester.runpytest_inprocess("-p", "ragmetrics").assert_outcomes(passed=1)
     for line in "".join(code for language, code in BLOCKS if language == "console").splitlines():
         prompt, program, *args = shlex.split(line)
-        assert (prompt, program) == ("$", "pytest")
-        pytester.runpytest_inprocess("-p", "ragmetrics", *args).assert_outcomes(passed=1)
-    assert (pytester.path / "quality.json").is_file()
+        assert prompt == "$"
+        if program == "pytest":
+            assert pytester.runpytest_inprocess("-p", "ragmetrics", *args).ret == pytest.ExitCode.OK
+        else:
+            assert program == "ragmetrics"
+            assert main(args) == 0
+    assert {"quality.html", "quality.json", "summary.md", "all.html"} <= {path.name for path in Path.cwd().iterdir()}

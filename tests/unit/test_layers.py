@@ -14,16 +14,33 @@ import pytest_ragmetrics
 PACKAGE = Path(pytest_ragmetrics.__file__).parent
 #: From the top down; a module may import those of its own floor and of the floors below.
 FLOORS = (
-    {"plugin", "cli", "settings", "running", "hookspec", ""},
-    {"assertions", "run_ahead", "report", "explain"},
-    {"evaluation", "table", "engine"},
+    {"allowance", "plugin", "cli", "commands", "settings", "running", "reporting", "observers", "rows", "hookspec", ""}
+    | {"diagnosis", "ini_file"},
+    {"assertions", "run_ahead", "gates", "generating", "baseline", "report"},
+    {"evaluation", "calibration", "table", "compared", "explain", "engine", "forecast", "rehearsal", "probes"}
+    | {"patience"},
     {"metrics"},
-    {"judges", "embedders", "cache"},
-    {"stats", "text", "datasets"},
-    {"sample", "result", "errors", "session", "loop", "writing"},
+    {"judges", "embedders", "cache", "budget"},
+    {"stats", "text", "datasets", "interop"},
+    {"sample", "messages", "result", "errors", "session", "loop", "writing", "paths", "exchanges"},
 )
 #: The modules that may know pytest; the rest works without a session.
-KNOW_PYTEST = {"plugin", "settings", "running", "hookspec", "run_ahead", "report.junit", "report.terminal"}
+KNOW_PYTEST = {
+    "plugin",
+    "settings",
+    "running",
+    "reporting",
+    "observers",
+    "hookspec",
+    "rows",
+    "gates.keeper",
+    "run_ahead.marker",
+    "run_ahead.progress",
+    "run_ahead.suite",
+    "run_ahead.wire",
+    "report.junit",
+    "report.terminal",
+}
 
 MODULES = {
     ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").rstrip("."): path
