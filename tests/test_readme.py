@@ -61,7 +61,7 @@ def test_the_shell_commands_run_pytest_as_they_say(pytester: pytest.Pytester) ->
     result = pytester.runpytest_inprocess(*args[2:], "-p", "no:cacheprovider")
     assert result.ret == 0
     assert (pytester.path / "rag-report.html").stat().st_size > 0
-    assert second.endswith("&& python -m pytest")
+    assert second.endswith("&& python -m pytest -p xdist -n 2")
 
 
 def copy_tree(source: Path, target: Path) -> None:

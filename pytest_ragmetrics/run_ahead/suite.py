@@ -19,6 +19,7 @@ from pytest_ragmetrics.run_ahead.errand import Errand, Outcome, Scored
 from pytest_ragmetrics.run_ahead.marker import FIXTURE, Case
 from pytest_ragmetrics.run_ahead.progress import Line
 from pytest_ragmetrics.run_ahead.scores import Scores
+from pytest_ragmetrics.run_ahead.wire import kind_and_message
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.rows import Rows
@@ -155,11 +156,7 @@ def _of_row(failure: BaseException, errand: Errand) -> BaseException:
     """Return what to raise in the test of a row whose application failed: a skip is a skip."""
     if isinstance(failure, pytest.skip.Exception):
         return failure
-    said = (
-        str(failure)
-        if isinstance(failure, UnscoredError)
-        else f"rag_respond raised {type(failure).__name__}: {failure}"
-    )
+    said = str(failure) if isinstance(failure, UnscoredError) else f"rag_respond raised {kind_and_message(failure)}"
     error = UnscoredError(f"{errand.place}: {said}")
     error.__cause__ = failure
     return error

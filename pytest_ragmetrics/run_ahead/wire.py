@@ -69,6 +69,26 @@ def _scored(row: Row, sample: Sample) -> Scored:
     return Scored(outcome=_outcome(row["outcome"]) if own is None else scorings[own].outcome, scorings=scorings)
 
 
+class ElsewhereError(Exception):
+    """What was raised in another worker: its ``kind`` and ``message``, and the traceback as it was there."""
+
+    def __init__(self, kind: str, message: str, trace: str) -> None:
+        super().__init__(trace)
+        self.kind = kind
+        self.message = message
+
+
+def kind_and_message(error: BaseException) -> str:
+    """Return kind and message of what was raised, here or elsewhere.
+
+    >>> kind_and_message(KeyError("q7"))
+    "KeyError: 'q7'"
+    """
+    if isinstance(error, ElsewhereError):
+        return f"{error.kind}: {error.message}"
+    return f"{type(error).__name__}: {error}"
+
+
 def _outcome_row(outcome: MetricResult | Exception) -> Row:
     if not isinstance(outcome, MetricResult):
         return _error_row(outcome)
@@ -88,7 +108,7 @@ def _outcome(row: Row) -> MetricResult | Exception:
 
 
 def _unscored(outcome: MetricResult | Exception) -> MetricResult | UnscoredError:
-    return outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(str(outcome))
+    return outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(kind_and_message(outcome))
 
 
 def _verdict(row: Row) -> Verdict:
@@ -106,7 +126,8 @@ def _error_row(error: BaseException) -> Row:
         return {"error": type(error).__name__, "message": str(error), "usage": usage and asdict(usage)}
     if _is_skip(error):
         return {"error": "skip", "message": str(error), "usage": None}
-    return {"error": "other", "message": "".join(traceback.format_exception(error)).strip(), "usage": None}
+    trace = "".join(traceback.format_exception(error)).strip()
+    return {"error": "other", "kind": type(error).__name__, "message": str(error), "trace": trace, "usage": None}
 
 
 def _error(row: Row) -> BaseException:
@@ -114,6 +135,8 @@ def _error(row: Row) -> BaseException:
         import pytest
 
         return pytest.skip.Exception(row["message"])
+    if row["error"] == "other":
+        return ElsewhereError(row["kind"], row["message"], row["trace"])
     usage = None if row["usage"] is None else Usage(**row["usage"])
     kind = getattr(errors, row["error"], UnscoredError)
     return UnscoredError(row["message"], usage=usage) if kind is UnscoredError else kind(row["message"])
