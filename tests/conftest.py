@@ -11,8 +11,9 @@ from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
 # For runs that are about something else than the properties: HYPOTHESIS_PROFILE=few.
-settings.register_profile("few", max_examples=10)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+settings.register_profile("few", max_examples=10, deadline=None)
+if "HYPOTHESIS_PROFILE" in os.environ:
+    settings.load_profile(os.environ["HYPOTHESIS_PROFILE"])
 
 
 def pytest_configure(config: pytest.Config) -> None:
