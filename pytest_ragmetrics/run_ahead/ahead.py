@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sqlite3
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -74,15 +74,14 @@ class Ahead:
 
     def outcome(self, test: str, waiting: Callable[[float], None]) -> Outcome:
         """Return what came of the errand of a test, and wait for it; ``waiting`` hears now and then for how long."""
-        waited = 0.0
-        for patience in _glances():
+        waited, patience = 0.0, FIRST_GLANCE
+        while True:
             found = loop.run(self._outcome(test, patience))
             if found is not None:
                 return found
             waited += patience
             waiting(waited)
-        msg = "unreachable"  # pragma: no cover
-        raise AssertionError(msg)  # pragma: no cover - there is always another glance
+            patience = _GLANCE
 
     def again(self, test: str) -> None:
         """Forget what came of an errand, so that it is done anew."""
@@ -246,10 +245,3 @@ class Ahead:
             told = outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(str(outcome))
             listener.scored(Scoring(metric=metric.name, sample=sample, outcome=told, better=metric.better))
         return Scored(outcome=outcome, scorings=tuple(listener.scorings))
-
-
-def _glances() -> Iterator[float]:
-    """Yield how long to wait, in seconds, before something is shown, and then before it is shown again."""
-    yield FIRST_GLANCE
-    while True:
-        yield _GLANCE
