@@ -34,3 +34,10 @@ def _no_uninvited_plugins() -> Iterator[None]:
         for variable in ("CI", "BUILD_NUMBER", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
             patch.delenv(variable, raising=False)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test leaves a cache where those of others are found by looking upward: above its own folder."""
+    yield
+    assert not (tmp_path_factory.getbasetemp() / ".ragmetrics").exists()

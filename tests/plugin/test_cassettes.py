@@ -101,7 +101,7 @@ def test_what_is_as_it_should_be_is_left_alone(run: RunPytest, recorded: Path) -
         ("pump lamp", ["--lf"]),
         ("pump lamp", ["--ignore=test_other.py"]),
         ("pump lamp hose", ["--deselect=test_suite.py::test_thing[hose]"]),
-        ("pump lamp", ["--rootdir=.."]),
+        ("pump lamp", ["--rootdir=..", "--rag-cache-dir=."]),
         ("pump lamp hose", ["-p", "xdist", "-n1", "-k", "pump or lamp"]),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else "",
