@@ -20,18 +20,18 @@ from pytest_ragmetrics.cache.desk import CachingDesk
 from pytest_ragmetrics.cache.key import EMBEDDING
 from pytest_ragmetrics.cache.shelves import Mode
 from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.dry_run.forecast import Forecast
 from pytest_ragmetrics.embedders.custom import as_embedder
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.embedders.specs import make_embedder
-from pytest_ragmetrics.forecast import Forecast
 from pytest_ragmetrics.judges.custom import as_judge
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.specs import make_judge
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.rehearsal import Rehearsal
+    from pytest_ragmetrics.dry_run.rehearsal import Rehearsal
 
 # After a provider said "too many requests": how long nothing is widened again.
 _COOL_DOWN = 5.0
@@ -104,7 +104,7 @@ class Limiter:
 
 
 def _rehearsal(desk: CachingDesk, forecast: Forecast) -> Rehearsal:
-    from pytest_ragmetrics.rehearsal import Rehearsal
+    from pytest_ragmetrics.dry_run.rehearsal import Rehearsal
 
     return Rehearsal(desk, forecast)
 

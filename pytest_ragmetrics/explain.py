@@ -11,7 +11,7 @@ from pytest_ragmetrics.result import Change, Comparison, MetricResult, Nearest, 
 from pytest_ragmetrics.text.printable import printable, shortened
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.compared import MetricComparison
+    from pytest_ragmetrics.evaluation.comparison import MetricComparison
     from pytest_ragmetrics.result import Direction
     from pytest_ragmetrics.stats.intervals import Decision, Interval
     from pytest_ragmetrics.stats.standing import ScoredRow, Standing

@@ -11,8 +11,8 @@ import pytest
 from pytest_ragmetrics import hookspec, session
 from pytest_ragmetrics.gates.keeper import Keeper
 from pytest_ragmetrics.report.terminal import header
-from pytest_ragmetrics.reporting import Leavings
-from pytest_ragmetrics.running import Running
+from pytest_ragmetrics.run.leavings import Leavings
+from pytest_ragmetrics.run.running import Running
 from pytest_ragmetrics.settings import add_options, read_settings
 
 if TYPE_CHECKING:
@@ -116,15 +116,15 @@ class Recording:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a test that is skipped."""
-        self._running.ended(report)
+        self._running.cassette.ended(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a module that is skipped."""
-        self._running.ended(report)
+        self._running.cassette.ended(report)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Note that this run leaves tests out."""
-        self._running.left_out += len(items)
+        self._running.cassette.left_out += len(items)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Tell the controller what this worker used."""

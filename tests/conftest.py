@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 
@@ -17,10 +18,13 @@ if "HYPOTHESIS_PROFILE" in os.environ:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep what hypothesis remembers in a temporary folder, so that a run leaves nothing behind."""
+    """Keep what hypothesis remembers in a temporary folder, so that a run leaves nothing behind; heed interrupts."""
     folder = tempfile.TemporaryDirectory(prefix="hypothesis-")
     config.add_cleanup(folder.cleanup)
     set_hypothesis_home_dir(folder.name)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So it is in the background of a shell, and processes that a test interrupts would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

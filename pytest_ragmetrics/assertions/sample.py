@@ -11,7 +11,7 @@ from typing import Any
 from pytest_ragmetrics import loop, session
 from pytest_ragmetrics.assertions.metric import check_bound
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.evaluation import measured, scoring_session
+from pytest_ragmetrics.evaluation.evaluate import measured, scoring_session
 from pytest_ragmetrics.explain import explain_sample
 from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike, provided_embedder, provided_judge

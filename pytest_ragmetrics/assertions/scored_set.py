@@ -6,11 +6,11 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.compared import key_of, whole_clusters
 from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.evaluation.comparison import key_of, whole_clusters
+from pytest_ragmetrics.evaluation.table import Evaluation, Row, cluster_of
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.stats.standing import ScoredRow
-from pytest_ragmetrics.table import Evaluation, Row, cluster_of
 
 #: What the assertions over a set take: a table, its rows, or scores with ``None`` or an error where there is none.
 Results = Evaluation | Iterable[Row] | Iterable[float | UnscoredError | None]

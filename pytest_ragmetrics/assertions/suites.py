@@ -7,9 +7,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pytest_ragmetrics import session
+from pytest_ragmetrics.assertions.baseline import Baseline, read_baseline
 from pytest_ragmetrics.assertions.scored_set import Results, ScoredSet, decide, scored_set
-from pytest_ragmetrics.baseline import Baseline, read_baseline
-from pytest_ragmetrics.compared import (
+from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.evaluation.comparison import (
     Column,
     MetricComparison,
     TableComparison,
@@ -17,13 +18,12 @@ from pytest_ragmetrics.compared import (
     key_of,
     whole_clusters,
 )
-from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.explain import explain_changes, explain_not_worse, explain_standing, explain_unscored
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.intervals import Decision, check_confidence, verdict
 from pytest_ragmetrics.stats.power import samples_to_settle
 from pytest_ragmetrics.stats.standing import Standing, mean_standing, rate_standing, reaches
-from pytest_ragmetrics.table import Evaluation, Row
 
 
 def assert_mean(

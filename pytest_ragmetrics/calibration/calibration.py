@@ -11,10 +11,11 @@ from typing import Any
 
 from pytest_ragmetrics.calibration.labels import GROUP_FIELDS, LabelScale, group_of
 from pytest_ragmetrics.calibration.rates import FORMAT, VERSION, JudgeRates, interval_mapping
-from pytest_ragmetrics.compared import key_of, whole_clusters
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.errors import DatasetError, UnscoredError
-from pytest_ragmetrics.evaluation import evaluate
+from pytest_ragmetrics.evaluation.comparison import key_of, whole_clusters
+from pytest_ragmetrics.evaluation.evaluate import evaluate
+from pytest_ragmetrics.evaluation.table import Row
 from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
@@ -23,7 +24,6 @@ from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.calibration import Figures, calibration_figures
 from pytest_ragmetrics.stats.standing import reaches
 from pytest_ragmetrics.stats.thresholds import Aim
-from pytest_ragmetrics.table import Row
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

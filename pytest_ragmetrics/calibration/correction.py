@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from pytest_ragmetrics.calibration.labels import LabelScale
 from pytest_ragmetrics.calibration.rates import JudgeRates, read_rates
-from pytest_ragmetrics.compared import whole_clusters
 from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.evaluation.comparison import whole_clusters
+from pytest_ragmetrics.evaluation.table import cluster_of
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
 from pytest_ragmetrics.stats.intervals import Interval, check_confidence, rate_interval
 from pytest_ragmetrics.stats.standing import reaches
-from pytest_ragmetrics.table import cluster_of
 
 if TYPE_CHECKING:
+    from pytest_ragmetrics.evaluation.table import Evaluation, Row
     from pytest_ragmetrics.result import Direction
-    from pytest_ragmetrics.table import Evaluation, Row
 
 
 class HasRates(Protocol):

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from pytest_ragmetrics import loop, session
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.evaluation import UNDER_WAY, measured
+from pytest_ragmetrics.evaluation.evaluate import UNDER_WAY, measured
+from pytest_ragmetrics.evaluation.patience import Patience
 from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.patience import Patience
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.run_ahead.application import Application, Asked, Respond
 from pytest_ragmetrics.run_ahead.board import Board

@@ -7,9 +7,9 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from pytest_ragmetrics.datasets.row import DatasetRow
+from pytest_ragmetrics.evaluation.patience import Patience, PatientSession
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.patience import Patience, PatientSession
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.session import Scoring, Session

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import pytest
 
+from pytest_ragmetrics.dry_run.forecast import with_stand_in
 from pytest_ragmetrics.errors import DatasetError, UnscoredError
-from pytest_ragmetrics.forecast import with_stand_in
 from pytest_ragmetrics.run_ahead.ahead import Ahead
 from pytest_ragmetrics.run_ahead.board import Board
 from pytest_ragmetrics.run_ahead.errand import Errand, Outcome, Scored
@@ -22,8 +22,8 @@ from pytest_ragmetrics.run_ahead.scores import Scores
 from pytest_ragmetrics.run_ahead.wire import kind_and_message
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.rows import Rows
-    from pytest_ragmetrics.running import Running
+    from pytest_ragmetrics.run.rows import Rows
+    from pytest_ragmetrics.run.running import Running
     from pytest_ragmetrics.sample import Sample
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ragmetrics.datasets import read_dataset
-from pytest_ragmetrics.evaluation import evaluate
+from pytest_ragmetrics.evaluation.evaluate import evaluate
+from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.table import Evaluation, Row
 
 Source = str | os.PathLike[str] | Iterable[Sample | Mapping[str, Any]]
 

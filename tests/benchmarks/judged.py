@@ -30,7 +30,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from pytest_ragmetrics.evaluation import Evaluation, evaluate
+from pytest_ragmetrics import Evaluation, evaluate
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import VerifyClaims
 from pytest_ragmetrics.sample import Sample

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.baseline import read_baseline
-from pytest_ragmetrics.compared import Entry
+from pytest_ragmetrics.assertions.baseline import read_baseline
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.evaluation.comparison import Entry
+from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.report.documents import DocumentError, render_json
 from pytest_ragmetrics.report.records import Record, record_of
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.session import Scoring
-from pytest_ragmetrics.table import Evaluation, Row
 
 RUN = {"started": "2026-01-02T03:04:05+00:00", "duration": 1.0, "exit_status": 0, "python": "3.12", "pytest": "9"}
 

@@ -18,11 +18,11 @@ from pytest_ragmetrics.calibration.labels import LabelScale, group_of
 from pytest_ragmetrics.calibration.rates import CalibrationError, JudgeRates, read_rates
 from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, floor_line
 from pytest_ragmetrics.errors import DatasetError
+from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.report.calibration_page import render_calibration
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.stats.intervals import Interval
-from pytest_ragmetrics.table import Evaluation, Row
 
 HOSTILE = "<script>alert('x')</script> \u202etxet \x1b[31m \ud83d </style>"
 

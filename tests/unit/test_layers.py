@@ -14,11 +14,9 @@ import pytest_ragmetrics
 PACKAGE = Path(pytest_ragmetrics.__file__).parent
 #: From the top down; a module may import those of its own floor and of the floors below.
 FLOORS = (
-    {"allowance", "plugin", "cli", "commands", "settings", "running", "reporting", "observers", "rows", "hookspec", ""}
-    | {"diagnosis", "ini_file"},
-    {"assertions", "run_ahead", "gates", "generating", "baseline", "report"},
-    {"evaluation", "calibration", "table", "compared", "explain", "engine", "forecast", "rehearsal", "probes"}
-    | {"patience"},
+    {"plugin", "cli", "commands", "settings", "run", "hookspec", "diagnosis", "ini_file", ""},
+    {"assertions", "run_ahead", "gates", "generating", "report"},
+    {"evaluation", "calibration", "explain", "engine", "dry_run", "probes"},
     {"metrics"},
     {"judges", "embedders", "cache", "budget"},
     {"stats", "text", "datasets", "interop"},
@@ -28,11 +26,13 @@ FLOORS = (
 KNOW_PYTEST = {
     "plugin",
     "settings",
-    "running",
-    "reporting",
-    "observers",
+    "run.cassette",
+    "run.markers",
+    "run.running",
+    "run.leavings",
+    "run.observers",
     "hookspec",
-    "rows",
+    "run.rows",
     "gates.keeper",
     "run_ahead.marker",
     "run_ahead.progress",

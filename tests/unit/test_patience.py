@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.evaluation.patience import Patience
 from pytest_ragmetrics.judges.judge import JudgeOutageError, JudgeUnavailableError
-from pytest_ragmetrics.patience import Patience
 
 MINE, OTHER = ("openai", "mine"), ("openai", "other")
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.cache.desk import CachingDesk
+from pytest_ragmetrics.dry_run.forecast import ASSUMPTIONS, Forecast, Line
+from pytest_ragmetrics.dry_run.rehearsal import Rehearsal, RehearsedJudge
 from pytest_ragmetrics.embedders.local import LocalEmbedder
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
-from pytest_ragmetrics.forecast import ASSUMPTIONS, Forecast, Line
 from pytest_ragmetrics.judges.custom import CustomJudge
 from pytest_ragmetrics.judges.judge import DirectDesk, Judge
 from pytest_ragmetrics.judges.local import LocalJudge
@@ -20,7 +21,6 @@ from pytest_ragmetrics.judges.nli import NliJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import ListTopics, MatchTopics, RateRelevance, Task
-from pytest_ragmetrics.rehearsal import Rehearsal, RehearsedJudge
 from pytest_ragmetrics.result import MetricResult, Usage
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.session import Scoring

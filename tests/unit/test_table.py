@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.evaluation import evaluate
+from pytest_ragmetrics.evaluation.evaluate import evaluate
+from pytest_ragmetrics.evaluation.table import Evaluation, Row, Stats
 from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.table import Evaluation, Row, Stats
 
 METRICS = ("faithfulness", "relevance")
 

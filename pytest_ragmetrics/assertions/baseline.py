@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from pytest_ragmetrics.compared import Column, Entry, sample_key
+from pytest_ragmetrics.evaluation.comparison import Column, Entry, sample_key
 from pytest_ragmetrics.report.documents import DocumentError, read_document
 from pytest_ragmetrics.result import Direction
 
@@ -29,10 +29,10 @@ class Baseline:
 def read_baseline(file: str | Path) -> Baseline:
     """Return the scores in a JSON file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote.
 
-    Samples are known by :func:`~pytest_ragmetrics.compared.sample_key`. A sample that several tests scored with one
-    metric stands once where the scores are the same, and is ambiguous where they are not. The file is read once, and
-    again when it has changed. Raises :class:`DocumentError`, a ``RagMetricsError``, naming the file and the place in
-    it.
+    Samples are known by :func:`~pytest_ragmetrics.evaluation.comparison.sample_key`. A sample that several tests scored
+    with one metric stands once where the scores are the same, and is ambiguous where they are not. The file is read
+    once, and again when it has changed. Raises :class:`DocumentError`, a ``RagMetricsError``, naming the file and the
+    place in it.
     """
     path = Path(file)
     try:

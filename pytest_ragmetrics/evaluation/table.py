@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragmetrics.compared import Column, Entry, TableComparison, compare_columns, key_of
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.evaluation.comparison import Column, Entry, TableComparison, compare_columns, key_of
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 

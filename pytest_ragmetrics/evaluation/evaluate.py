@@ -17,20 +17,18 @@ from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, RagMetricsError
+from pytest_ragmetrics.evaluation.patience import Patience, PatientSession
+from pytest_ragmetrics.evaluation.table import Evaluation, Row
 from pytest_ragmetrics.judges.judge import Judge, JudgeUnavailableError
 from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.metrics.votes import polling
-from pytest_ragmetrics.patience import Patience, PatientSession
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.table import Evaluation, Row, Stats
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = ["Evaluation", "Progress", "Row", "Stats", "aevaluate", "evaluate"]
 
 Job = tuple[int, Metric]
 

@@ -14,7 +14,7 @@ from pytest_ragmetrics.report.recording import Collector, Setting
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.report.records import Document
-    from pytest_ragmetrics.running import Running
+    from pytest_ragmetrics.run.running import Running
     from pytest_ragmetrics.settings import Settings
 
 #: Where things are kept on this machine, and what may be secret: none of it has a bearing on a score.

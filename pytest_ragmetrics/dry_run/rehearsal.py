@@ -9,10 +9,10 @@ from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_ragmetrics.cache.desk import CachingDesk
+from pytest_ragmetrics.dry_run.forecast import Forecast
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.embedders.local import LocalEmbedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, UnscoredError
-from pytest_ragmetrics.forecast import Forecast
 from pytest_ragmetrics.judges.custom import CustomJudge
 from pytest_ragmetrics.judges.judge import Answered, Desk, Fetch, Judge, Kept, PromptedJudge, Reply, Request
 from pytest_ragmetrics.judges.local import LocalJudge

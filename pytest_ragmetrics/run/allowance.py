@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_ragmetrics.budget import Budget
-    from pytest_ragmetrics.forecast import Forecast
+    from pytest_ragmetrics.dry_run.forecast import Forecast
     from pytest_ragmetrics.settings import Settings
 
 
@@ -41,7 +41,7 @@ class Allowance:
         """What the run would ask for, if nothing is to be asked."""
         if not self._settings.dry_run:
             return None
-        from pytest_ragmetrics.forecast import Forecast
+        from pytest_ragmetrics.dry_run.forecast import Forecast
 
         return Forecast()
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from pytest_ragmetrics.run.running import Running
     from pytest_ragmetrics.run_ahead.application import Respond
     from pytest_ragmetrics.run_ahead.marker import Datasets
     from pytest_ragmetrics.run_ahead.scores import Scores
     from pytest_ragmetrics.run_ahead.suite import Suite
     from pytest_ragmetrics.run_ahead.table import Evaluate
-    from pytest_ragmetrics.running import Running
     from pytest_ragmetrics.sample import Sample
 
 # What the controller hands to a worker on the same machine: the folder where workers share rows.
