@@ -12,8 +12,8 @@ from pytest_ragmetrics.result import Evidence, Verdict
 from pytest_ragmetrics.sample import as_contexts
 from pytest_ragmetrics.text.matching.comparison import cut_piece
 from pytest_ragmetrics.text.matching.span_search import SpanSearch
-from pytest_ragmetrics.text.matching.tolerances import Tolerance, describe
-from pytest_ragmetrics.text.readable import NOTE, as_readable
+from pytest_ragmetrics.text.readable import as_readable, have_notes
+from pytest_ragmetrics.text.tolerances import Tolerance, describe
 
 Matching = Literal["editorial", "verbatim"]
 
@@ -25,7 +25,7 @@ def align(span: str, contexts: object, *, casefold: bool = True, matching: Match
 
     ``contexts`` is a text, a document, or a list of them. ``verbatim`` matching overlooks case, typography and layout;
     ``editorial`` matching also what honest quoting may change: punctuation at the ends, ellipses, brackets, and a
-    passage that runs over two adjoining chunks. Raises ``ValueError`` for any other ``matching``.
+    passage that runs over adjoining chunks. Raises ``ValueError`` for any other ``matching``.
 
     >>> verdict = align("the tide [\u2026] turned at noon", ["We saw that the tide had, at last, turned at noon."])
     >>> verdict.ok, verdict.reason
@@ -66,7 +66,7 @@ class Sources:
     @cached_property
     def _searches(self) -> list[SpanSearch]:
         """The contexts as they are, and without note marks where they have any."""
-        if not self._editorial or not any("]" in context and NOTE.search(context) for context in self._contexts):
+        if not self._editorial or not have_notes(self._contexts):
             return [self._search]
         return [self._search, SpanSearch(self._contexts, casefold=self._casefold, editorial=True, notes=False)]
 

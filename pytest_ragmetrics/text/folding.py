@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from unicodedata import normalize
 
-from pytest_ragmetrics.text.matching.tolerances import FOLDS, Tolerance
 from pytest_ragmetrics.text.readable import as_readable
 from pytest_ragmetrics.text.scripts import INVISIBLE, UNSPACED, is_word
+from pytest_ragmetrics.text.tolerances import FOLDS, Tolerance
 
 _QUOTES = "'\"`\u00ab\u00bb\u2018-\u201f\u2032-\u2037\u2039\u203a\u275b-\u275e\u300c-\u300f\u301d-\u301f"
 _QUOTES += "\uff02\uff07\uff62\uff63"

@@ -92,8 +92,9 @@ def test_it_is_what_alce_computes(sentences: list[tuple[list[int], list[set[int]
     response = " ".join(f"{text.strip()}." for text in marked)
     fields: dict[str, Any] = {"response": response, "retrieved_contexts": CONTEXTS}
     assert CitationRecall(judge=judging(supports)).score(**fields) == pytest.approx(recalled / len(sentences))
-    metric = CitationPrecision(judge=judging(supports), if_empty=-1)
-    assert metric.score(**fields).value == pytest.approx(precise / cites if cites else -1)
+    result = CitationPrecision(judge=judging(supports), if_empty=1).score(**fields)
+    assert result.value == pytest.approx(precise / cites if cites else 1)
+    assert result.vacuous is not bool(cites)
 
 
 def test_recall_asks_once_for_each_sentence_that_cites() -> None:

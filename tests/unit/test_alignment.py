@@ -174,6 +174,17 @@ FOUND = {
         "ellipsis and bracket",
     ),
     "square brackets of the source": ("the text [sic] was kept", "And the text [sic] was kept.", "exact"),
+    "raised note mark of the source": (
+        "the ferry sank at noon. Nobody was on board",
+        "They say the ferry\u00b3 sank at noon.\u00b9\u00b2 Nobody\u2074 was on board.",
+        "bracket",
+    ),
+    "first note mark behind a counted word": ("of 40 people on board", "All of 40 people\u00b9 on board.", "bracket"),
+    "note mark in a tag": (
+        "the ferry sank at noon. Nobody was",
+        'The ferry<sup>2</sup> sank at noon.<sup class="n"><a href="#n3">[3]</a></sup> Nobody was.',
+        "bracket",
+    ),
     "note mark of the source": ("founded in 1990 by monks", "It was founded in 1990[3] by monks.", "bracket"),
     "link in the source": (
         "the report shows growth",
@@ -286,6 +297,14 @@ NOT_FOUND = {
     "remark beside a changed word": ("they were [sic] all asleep", "He wrote that they was all asleep."),
     "title that is not there": ("The Lighthouse of Skerry", FERRY),
     "nothing in common": ("purple elephants sing quietly", FERRY),
+    "square dropped": ("an area of forty meters by then", "It had an area of forty meters\u00b2 by then."),
+    "square of a number dropped": ("side of 12 feet at least", "It had a side of 12<sup>2</sup> feet\u00b2 at least."),
+    "square of any unit dropped": ("plots of 12 ruten each", "They had plots of 12 ruten\u00b2 each."),
+    "raised digit dropped": ("ten to the 12 of them", "There were ten to the 12\u2079 of them."),
+    "power of a function dropped": ("the sin plus the cos is one", "Here the sin\u00b2 plus the cos\u00b2 is one."),
+    "power of a bracket dropped": ("it is (a plus b) here", "We think it is (a plus b)\u00b2 here."),
+    "inverse dropped": ("the function noon is here", "We say the function noon\u207b\u00b9 is here."),
+    "raised number dropped that begins a word": ("the ferry sank there", "Then the ferry\u00b2sank there."),
     "source in the span": (f"{FERRY} It sank.", FERRY),
 }
 
@@ -386,6 +405,57 @@ def test_pieces_of_unconnected_contexts_are_not_joined(span: str, contexts: tupl
     assert not align(span, contexts).ok
 
 
+PAGES = (
+    "The crew had mapped the eastern shore and were about to",
+    "turn north when the ice closed in behind them, so that",
+    "they wintered on the island,",
+    "with little food and no doctor. Nobody spoke of it.",
+)
+
+
+def test_span_over_many_chunks_is_found_with_a_piece_in_each() -> None:
+    """A span may run through whole chunks, as long as each of them stops in mid-sentence and the next follows it."""
+    span = "were about to turn north when the ice closed in behind them, so that they wintered on the island, with"
+    verdict = align(f"{span} little food", ["The survey.", *PAGES])
+    assert verdict.ok
+    assert verdict.reason == "found across adjoining chunks"
+    assert [(piece.context, piece.text) for piece in verdict.evidence] == [
+        (1, "were about to"),
+        (2, PAGES[1]),
+        (3, "they wintered on the island"),
+        (4, "with little food"),
+    ]
+    assert not align(span, PAGES, matching="verbatim").ok
+
+
+def test_span_over_many_chunks_that_overlap_is_found_verbatim() -> None:
+    """Chunks cut by a sliding window are one text, wherever the window cut it."""
+    text = " ".join(PAGES)
+    chunks = [text[at : at + 80] for at in range(0, len(text) - 30, 50)]
+    span = text[text.index("eastern") : text.index(" with little")]
+    verdict = align(span, chunks, matching="verbatim")
+    assert verdict.ok
+    assert len(verdict.evidence) > len(("one", "two"))
+    assert "".join(piece.text for piece in verdict.evidence).replace(" ", "") == span.rstrip(",").replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("span", "contexts"),
+    [
+        ("were about to turn north when the ice closed in behind them, so that they wintered", (PAGES[0], *PAGES[2:])),
+        ("about to turn north when the ice closed in behind them, so that they", (PAGES[0], PAGES[2], PAGES[1])),
+        ("about to turn north when the ice. they wintered", (PAGES[0], "turn north when the ice.", PAGES[2])),
+        ("about to turn south when the ice closed in behind them, so that they wintered", PAGES),
+        ("bout to turn north when the ice closed in behind them, so that they wintered", PAGES),
+        ("about to turn north when the ice closed in behind them, so that they wint", PAGES),
+        ("the the the the the the the", ("the the",) * 9),
+    ],
+)
+def test_many_chunks_that_do_not_follow_each_other_are_not_joined(span: str, contexts: tuple[str, ...]) -> None:
+    """A chunk left out, in another order, at the end of a sentence or with another word in it breaks the row."""
+    assert not align(span, contexts).ok
+
+
 def test_pieces_from_two_contexts_are_named_as_such() -> None:
     """An ellipsis never joins two contexts, and the reason says that this is what the span does."""
     verdict = align(
@@ -393,6 +463,15 @@ def test_pieces_from_two_contexts_are_named_as_such() -> None:
     )
     assert not verdict.ok
     assert verdict.reason == "not found: its pieces stand in different contexts"
+
+
+def test_span_that_ends_before_a_raised_note_mark_is_found_without_it() -> None:
+    """The mark of a note on the last word is no letter of it, unless the whole text must be as it is written."""
+    context = "They say the ferry sank at noon\u00b9, not later."
+    verdict = align("the ferry sank at noon", [context])
+    assert verdict.ok
+    assert [piece.text for piece in verdict.evidence] == ["the ferry sank at noon"]
+    assert not align("the ferry sank at noon", [context], matching="verbatim").ok
 
 
 def test_forbidden_bracket_is_named() -> None:

@@ -16,8 +16,8 @@ from pytest_ragmetrics.text.matching.gram_index import GRAM, GramIndex
 from pytest_ragmetrics.text.matching.haystack import Haystack
 from pytest_ragmetrics.text.matching.licence import is_licensed
 from pytest_ragmetrics.text.matching.squeezing import Squeezer, squeeze
-from pytest_ragmetrics.text.matching.tolerances import FOLDS, Tolerance, describe
 from pytest_ragmetrics.text.readable import Readable, as_readable
+from pytest_ragmetrics.text.tolerances import FOLDS, Tolerance, describe
 
 ALL = FOLDS | Tolerance.PUNCTUATION
 #: Letters, marks and signs that change their length, or stand for others, when they are folded.

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_ragmetrics.report.comparison import compare_documents
 from pytest_ragmetrics.report.files import STEP_SUMMARY_LIMIT
 from pytest_ragmetrics.report.markdown import escaped, render_markdown
 from pytest_ragmetrics.report.records import Document, GateRow
@@ -120,7 +121,7 @@ def test_what_changed_since_the_baseline_stands_in_it() -> None:
     """With a baseline there is a section on it; scores of other judges are named as not compared."""
     old = document(failing("test_a", 0.9), row("test_b", record("relevancy", 0.5, judge="openai:two")))
     new = document(failing("test_a", 0.2), row("test_b", record("relevancy", 0.5, judge="openai:one")))
-    text = render_markdown(new, baseline=old)
+    text = render_markdown(new, comparison=compare_documents(new, old))
     assert "### Against the baseline\n\n0 better, 1 worse\n" in text
     assert "- worse: tests/test_assistant.py&#58;&#58;test_a: faithfulness 0.900 -&#62; 0.200" in text
     assert "- not compared: 1 of relevancy, by openai&#58;one, in the baseline by openai&#58;two" in text
@@ -138,7 +139,7 @@ def test_it_is_short_whatever_the_size(size: int) -> None:
     old = document(*(failing(f"test_m{n}", 0.9) for n in range(size)))
     for test in old["tests"]:
         test["records"][0]["metric"] = test["id"].replace("tests/test_assistant.py::test_m", "metric_")
-    text = render_markdown(whole, baseline=old)
+    text = render_markdown(whole, comparison=compare_documents(whole, old))
     assert len(text.splitlines()) <= 60
     assert len(text) < 30_000
 
@@ -148,7 +149,7 @@ def test_foreign_text_does_nothing(make: object) -> None:
     """No HTML, no link, no image, no workflow command, no control character, and no line starts with foreign text."""
     whole: Document = make()  # type: ignore[operator]
     whole["run"]["notes"] = ["::error::pwned", "##[error]pwned", "\x1b[31m \u202e"]
-    text = render_markdown(whole, baseline=whole)
+    text = render_markdown(whole, comparison=compare_documents(whole, whole))
     assert len(text.encode()) < STEP_SUMMARY_LIMIT / 10
     outside = re.sub(r"`[^`\n]*`", "", text)
     assert not re.search(r"[<\[\]*@\\$~]|://|www\.|javascript:\S", outside)
@@ -175,3 +176,9 @@ def test_a_plain_text_stays_readable() -> None:
         escaped("Die Kühlung läuft, 2,5 h: snake_case (laut Handbuch)!")
         == "Die Kühlung läuft, 2,5 h: snake_case (laut Handbuch)!"
     )
+
+
+def test_a_run_that_stopped_early_says_so() -> None:
+    """In its first line, which may be all that is read."""
+    text = render_markdown(document(row("test_a", record()), exit_status=2))
+    assert text.startswith("## RAG metrics: The test passed, then the run stopped early\n")

@@ -24,7 +24,12 @@ def masked(text: str) -> str:
         ("`a\nb` and `c\n\nd`", "xxxxx and ·c¶¶d·"),
         (r"\`a` b`", r"\`axxxx"),
         ("``quoted'' and ``more''", "``quoted'' and ``more''"),
-        ("``it's `so''' and ``more\"", "``it's ·so''' and ``more\""),
+        ("``it's `so''' and ``more\"", "``it's `so''' and ``more\""),
+        ("`so it is' and `so,' and `a\nb.'", "`so it is' and `so,' and `a¶b.'"),
+        ("`it's` and (`a', \"`b'\", *`c'*)", "xxxxxx and (`a', \"`b'\", *`c'*)"),
+        ("`f('a')` and `echo 'b' ` and x`y'", "xxxxxxxx and xxxxxxxxxxx and x·y'"),
+        ("one ` z' and so on", "one · z' and so on"),
+        ("`don't go", "·don't go"),
         ("``x = ''`` and ``\"a\"``", "xxxxxxxxxx and xxxxxxx"),
         ("a\n```py\nb\n```\nc", "a" + "¶" * 13 + "c"),
         ("~~~~\nb\n~~~\n~~~~\nc", "¶¶¶¶¶¶¶¶¶¶¶¶¶¶¶¶c"),
@@ -45,6 +50,7 @@ def test_code_is_blanked_out(text: str, expected: str) -> None:
         ('a <b title="x > y">c</b> d', "a ·················c···· d"),
         ("a<br/>b <https://example.org> c", "a·····b ····················· c"),
         ("<p>a</p>", "¶¶¶a¶¶¶¶"),
+        ('<q>a</q> <Q cite="b > c">d</Q> <code><q></code>', "<q>a</q> <Q             >d</Q> xxxxxxxxxxxxxxxx"),
         ("a <!-- b --> c <!-- d", "a ·········· c ···· d"),
         ("<code>a</code> <TT>b</TT>", "xxxxxxxxxxxxxx xxxxxxxxxx"),
         ("<code>a <b>c</b>", "······a ···c····"),
@@ -53,7 +59,7 @@ def test_code_is_blanked_out(text: str, expected: str) -> None:
     ],
 )
 def test_html_is_blanked_out(text: str, expected: str) -> None:
-    """Tags and comments lose their width, code elements become letters, block elements line breaks."""
+    """Tags and comments lose their width, code elements become letters, block elements line breaks; quotations stay."""
     assert masked(text) == expected
 
 

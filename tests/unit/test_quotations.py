@@ -18,6 +18,8 @@ CONVENTIONS = {
     "latex": ("``", "''", "‘", "’"),
     "latex straight": ("``", '"', "‘", "’"),
     "two apostrophes": ("''", "''", "“", "”"),
+    "tag": ("<q>", "</q>", "“", "”"),
+    "tag in tag": ("<q>", "</q>", "<q>", "</q>"),
     "german": ("„", "“", "‚", "‘"),
     "german single": ("‚", "‘", "»", "«"),
     "german typed": ("„", '"', "'", "'"),
@@ -183,6 +185,22 @@ def test_straight_single_marks_quote_where_they_cannot_be_apostrophes(marked: st
 @pytest.mark.parametrize(
     "marked",
     [
+        "The log says `⟦the tide isn't late⟧', and then `⟦it turned⟧'; **`⟦at last⟧'**.",
+        "`⟦Don't go there,⟧' she said, `⟦it's the keepers' boat.⟧'",
+        "``⟦He said `it always turns' to her⟧'' and (`⟦so they say⟧').",
+        "`tis the boys' tea, `'twas the girls' day, and `⟦it never was⟧'.",
+        "the `code` and the `⟦tide⟧' and the `code's` end",
+        "`⟦the tide of 1912⟧' is there and\n`⟦the ebb of 1913⟧'; the log is\n`⟦lost⟧'.",
+    ],
+)
+def test_a_backtick_opens_what_an_apostrophe_closes(marked: str) -> None:
+    """The single marks of LaTeX quote, unless another backtick makes code of them."""
+    assert_found(marked)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
         "‘⟦It’s the sailors’ boat,⟧’ said he, ‘⟦and the sailors’ oars.⟧’",
         "‘⟦The dogs’ dinner?⟧’ ‘⟦Whose?⟧’ ‘⟦The dogs’.⟧’",
         "‘⟦I’m goin’ ’ome,⟧’ said he, ‘⟦to the lads’ place.⟧’",
@@ -332,6 +350,8 @@ def test_title_marks_are_not_quotations(text: str) -> None:
         '![alt](a.png "not this") "⟦but this⟧"\n\n[1]: https://example.org "nor this"',
         '[1]: He wrote "⟦this in a note⟧".',
         '**"⟦This⟧"**, _“⟦this⟧”_, *‘⟦this⟧’* and "⟦**this** _here_⟧"',
+        "Use `cp a b' `, `it's c d` and \"⟦that⟧\"; but `⟦so it is⟧', he said, `⟦now.⟧'",
+        'He wrote <q cite="a > b">⟦the tide\nturned⟧</q>, if p <q> r, "⟦and so⟧".',
         '## "⟦The tide⟧" explained\n* **Time**: "⟦at noon⟧"\n* it\'s late',
     ],
 )

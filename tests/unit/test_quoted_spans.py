@@ -181,7 +181,7 @@ def test_scores_a_sample() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"min_span_words": 0}, "min_span_words must be a whole number of words, at least 1, not 0"),
+        ({"min_span_words": 0}, "min_span_words must be a whole number from 1 on, not 0"),
         ({"min_span_words": 2.5}, "min_span_words .* not 2.5"),
         ({"min_span_words": True}, "min_span_words .* not True"),
         ({"matching": "loose"}, "matching must be 'editorial' or 'verbatim', not 'loose'"),
@@ -235,5 +235,8 @@ def test_function_refuses_lists_that_do_not_match() -> None:
         quoted_spans_alignment(["a", "b"], [[]])
     with pytest.raises(TypeError, match="answers must be a list"):
         quoted_spans_alignment("a", [[]])
+    answers: Any = ["a", None]
+    with pytest.raises(TypeError, match=r"answers\[1\] must be a str, not NoneType"):
+        quoted_spans_alignment(answers, [[], []])
     with pytest.raises(ValueError, match="min_len must be"):
         quoted_spans_alignment([], [], min_len=0)

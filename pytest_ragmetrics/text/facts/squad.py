@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from pytest_ragmetrics.text.scripts import UNSPACED
+
 _ARTICLES = frozenset(("a", "an", "the"))
 # Runs of letters, marks and digits; each character of a script without spaces is a word of its own.
-_UNSPACED = "\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e01-\u0e4e\u1000-\u109f"
+_WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
 
 
 def answer_tokens(text: str) -> list[str]:
@@ -20,5 +22,4 @@ def answer_tokens(text: str) -> list[str]:
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
     kept = "".join(char for char in folded if unicodedata.category(char)[0] not in "PSC" or char.isspace())
-    words = re.findall(f"[{_UNSPACED}]|[^\\s{_UNSPACED}]+", kept)
-    return [word for word in words if word not in _ARTICLES]
+    return [word for word in _WORD.findall(kept) if word not in _ARTICLES]

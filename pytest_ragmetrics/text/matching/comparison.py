@@ -8,8 +8,8 @@ from unicodedata import category
 
 from pytest_ragmetrics.text.folding import agree, fold
 from pytest_ragmetrics.text.matching.squeezing import squeeze, squeezed_length
-from pytest_ragmetrics.text.matching.tolerances import FOLDS, Tolerance
 from pytest_ragmetrics.text.scripts import is_mark
+from pytest_ragmetrics.text.tolerances import FOLDS, Tolerance
 
 _SIGN = re.compile(r"(?<!\w)[-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d]?[.,]?$")
 _DASHES = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
@@ -18,6 +18,8 @@ _MEANINGFUL = frozenset("%&#@\u00a7\u2030\u2031/\\\uff05\uff06\uff03\uff20\u066a
 _ELLIPSIS = re.compile(r"[\u2026\u22ef]|\.[ \u00a0]?\.")
 _SPACES = " \u00a0\u2009\u202f"
 _NEAR = 8
+# Case comes first: folding it also resolves ligatures, which are typography.
+_FLAGS = (Tolerance.CASE, Tolerance.LAYOUT, Tolerance.TYPOGRAPHY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +131,6 @@ class Comparison:
             ):
                 limit = fewer
         return limit
-
-
-# Case comes first: folding it also resolves ligatures, which are typography.
-_FLAGS = (Tolerance.CASE, Tolerance.LAYOUT, Tolerance.TYPOGRAPHY)
 
 
 def _has_sign(piece: Piece, text: str, start: int) -> bool:

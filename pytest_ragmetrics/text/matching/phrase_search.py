@@ -10,7 +10,7 @@ from pytest_ragmetrics.text.matching.comparison import Comparison, Piece
 from pytest_ragmetrics.text.matching.editorial import Edited, Gap, Phrase
 from pytest_ragmetrics.text.matching.haystack import Haystack, Passage
 from pytest_ragmetrics.text.matching.licence import is_licensed, is_negation
-from pytest_ragmetrics.text.matching.tolerances import Tolerance
+from pytest_ragmetrics.text.tolerances import Tolerance
 from pytest_ragmetrics.text.words import count_words
 
 #: How many bytes of the squeezed text may lie in a gap, and what that means in the text itself.

@@ -1,18 +1,19 @@
-"""Finding a quotation that begins in one chunk of a document and ends in the next."""
+"""Finding a quotation that runs over two or more chunks of a document."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
 
 from pytest_ragmetrics.text.matching.boundaries import begins_word, ends_word
 from pytest_ragmetrics.text.matching.comparison import Comparison, Piece
 from pytest_ragmetrics.text.matching.haystack import Haystack
 from pytest_ragmetrics.text.matching.phrase_search import Found
-from pytest_ragmetrics.text.matching.tolerances import Tolerance
+from pytest_ragmetrics.text.matching.squeezing import squeezed_length
+from pytest_ragmetrics.text.tolerances import Tolerance
 
 #: Characters that two chunks must share for one to be the continuation of the other.
 _OVERLAP = 20
@@ -28,11 +29,12 @@ _NEW_BLOCK = re.compile(r"\s*(?:#{1,6}\s|[-*+\u2022\u2013\u2014]\s|\d{1,3}[.)]\s
 _PARAGRAPH_END = re.compile(r"\n[ \t\r]*\n\s*$")
 
 
-class _Head(NamedTuple):
-    """A context that the squeezed quotation goes into at its end, ``taken`` bytes of the quotation deep."""
+class _Share(NamedTuple):
+    """What a context has of a squeezed quotation: ``key[start:end]``, at its end, at its beginning, or as a whole."""
 
     context: int
-    taken: int
+    start: int
+    end: int
 
 
 class Seams:
@@ -45,49 +47,46 @@ class Seams:
         self._beginnings, self._ends = map(_Grams, haystack.edges(_GRAM))
 
     def find(self, piece: Piece) -> Found | None:
-        """Return where a quotation stands in two contexts that overlap, or that adjoin in the middle of a sentence."""
-        for head, tail in self._crossings(piece.key):
-            found = self._join(piece, head, tail)
+        """Return where a quotation stands in contexts that overlap, or that adjoin in the middle of a sentence."""
+        for shares in self._crossings(piece.key):
+            found = self._join(piece, shares)
             if found is not None:
                 return found
         return None
 
-    def _crossings(self, key: bytes) -> Iterator[tuple[_Head, _Head]]:
-        """Yield pairs: a context that ends with ``key[:taken]``, and one that begins with ``key[taken:]``."""
-        heads, tails = self._heads(key), self._tails(key)
+    def _crossings(self, key: bytes) -> Iterator[Sequence[_Share]]:
+        """Yield the rows of contexts that a quotation may run through: the first ends with the beginning of it."""
+        heads, tails, wholes = self._heads(key), *self._later(key)
         for head in heads:
-            yield from ((head, tail) for tail in tails if tail.taken <= head.taken and tail.context != head.context)
+            yield from ((head, tail) for tail in tails if tail.start <= head.end and tail.context != head.context)
         # Where less than a gram of the quotation lies on one side, the neighbour is asked directly.
-        known = set(heads) | set(tails)
         for tail in tails:
-            head = _Head(tail.context - 1, tail.taken)
-            if (
-                tail.taken < _GRAM
-                and head not in known
-                and head.context >= 0
-                and self._ends_with(head.context, key[: tail.taken])
-            ):
-                yield head, tail
+            if tail.start < _GRAM and tail.context > 0 and self._ends_with(tail.context - 1, key[: tail.start]):
+                yield _Share(tail.context - 1, 0, tail.start), tail
         for head in heads:
-            tail = _Head(head.context + 1, head.taken)
-            rest = key[head.taken :]
-            if len(rest) < _GRAM and tail.context < len(self._haystack) and self._begins_with(tail.context, rest):
-                yield head, tail
+            context, rest = head.context + 1, key[head.end :]
+            if len(rest) < _GRAM and context < len(self._haystack) and self._begins_with(context, rest):
+                yield head, _Share(context, head.end, len(key))
+        yield from _rows(heads, wholes, tails)
 
-    def _heads(self, key: bytes) -> list[_Head]:
+    def _heads(self, key: bytes) -> list[_Share]:
         found = []
         for context, position in self._ends.sightings(key):
             taken = position + _GRAM
             if taken < len(key) and self._ends_with(context, key[:taken]):
-                found.append(_Head(context, taken))
+                found.append(_Share(context, 0, taken))
         return found
 
-    def _tails(self, key: bytes) -> list[_Head]:
-        found = []
+    def _later(self, key: bytes) -> tuple[list[_Share], list[_Share]]:
+        """Return the contexts that begin with the end of a quotation, and those that stand in the middle of it."""
+        tails, wholes = [], []
         for context, position in self._beginnings.sightings(key):
-            if position > 0 and self._begins_with(context, key[position:]):
-                found.append(_Head(context, position))
-        return found
+            start, end = self._haystack.bounds(context)
+            if position and self._begins_with(context, key[position:]):
+                tails.append(_Share(context, position, len(key)))
+            elif position and key.startswith(self._haystack.key[start:end], position):
+                wholes.append(_Share(context, position, position + end - start))
+        return tails, wholes
 
     def _ends_with(self, context: int, key: bytes) -> bool:
         return self._haystack.key.endswith(key, *self._haystack.bounds(context))
@@ -95,31 +94,63 @@ class Seams:
     def _begins_with(self, context: int, key: bytes) -> bool:
         return self._haystack.key.startswith(key, *self._haystack.bounds(context))
 
-    def _join(self, piece: Piece, head: _Head, tail: _Head) -> Found | None:
-        shared = head.taken - tail.taken
-        first_end = self._haystack.bounds(head.context)[1]
-        second_start = self._haystack.bounds(tail.context)[0]
-        left = self._haystack.passage(first_end - head.taken, first_end)
-        right = self._haystack.passage(second_start + shared, second_start + len(piece.key) - tail.taken)
-        first, second = self._haystack.text(left.context), self._haystack.text(right.context)
-        if not (begins_word(first, left.start) and ends_word(second, right.end)):
+    def _join(self, piece: Piece, shares: Sequence[_Share]) -> Found | None:
+        haystack = self._haystack
+        end = haystack.bounds(shares[0].context)[1]
+        passages = [haystack.passage(end - shares[0].end, end)]
+        text, start = haystack.text(shares[0].context), passages[0].start
+        lead = text[max(start - _NEAR, 0) : start]
+        parts: list[str] = []
+        if not begins_word(text, start):
             return None
-        if shared:
-            overlap_end = self._haystack.passage(second_start, second_start + shared).end
-            if len(second[:overlap_end].strip()) < _OVERLAP:
+        for last, share in pairwise(shares):
+            text_before, text = text, haystack.text(share.context)
+            low, shared = haystack.bounds(share.context)[0], last.end - share.start
+            if shared:
+                parts.append(text_before[start : passages[-1].end])
+                start = haystack.passage(low, low + shared).end
+                if len(text[:start].strip()) < _OVERLAP:
+                    return None
+            elif self._adjoining and share.context == last.context + 1 and _goes_on(text_before, text):
+                parts += (text_before[start:].rstrip(), " " if _is_parted(piece.core, share.start) else "")
+                start = len(text) - len(text.lstrip())
+            else:
                 return None
-            joins = [first[left.start : left.end] + second[overlap_end : right.end]]
-        elif self._adjoining and tail.context == head.context + 1 and _goes_on(first, second):
-            before, after = first[left.start :].rstrip(), second[: right.end].lstrip()
-            joins = [f"{before} {after}", before + after]
-        else:
+            passages.append(haystack.passage(low + shared, low + share.end - share.start))
+        end = passages[-1].end
+        if not ends_word(text, end):
             return None
-        lead, trail = first[max(left.start - _NEAR, 0) : left.start], second[right.end : right.end + _NEAR]
-        for join in joins:
-            needed = self._comparison.whole(piece, f"{lead}{join}{trail}", len(lead), len(lead) + len(join))
-            if needed is not None:
-                return Found((left, right), needed | Tolerance.CHUNKS)
-        return None
+        join = "".join((*parts, text[start:end]))
+        whole = f"{lead}{join}{text[end : end + _NEAR]}"
+        needed = self._comparison.whole(piece, whole, len(lead), len(lead) + len(join))
+        return None if needed is None else Found(tuple(passages), needed | Tolerance.CHUNKS)
+
+
+def _rows(heads: list[_Share], wholes: list[_Share], tails: list[_Share]) -> Iterator[tuple[_Share, ...]]:
+    """Yield the rows that have whole contexts between the first and the last; each context is reached in one way."""
+    rows: dict[_Share, tuple[_Share, ...]] = {head: (head,) for head in heads} if wholes else {}
+    for whole in sorted(wholes, key=lambda share: share.start):
+        row = next((row for last, row in rows.items() if _follows(whole, last)), None)
+        if row is not None:
+            rows[whole] = (*row, whole)
+    for tail in tails:
+        yield from ((*row, tail) for last, row in rows.items() if len(row) > 1 and _follows(tail, last))
+
+
+def _follows(share: _Share, last: _Share) -> bool:
+    return last.start < share.start <= last.end < share.end and (
+        share.start < last.end or share.context == last.context + 1
+    )
+
+
+def _is_parted(core: str, position: int) -> bool:
+    """Tell whether there is white space in a quotation before the letter at a position of its squeezed form."""
+    offset = 0
+    while position > 0:
+        position -= squeezed_length(core[offset])
+        offset += 1
+    gap = takewhile(lambda char: not squeezed_length(char), core[offset:])
+    return any(map(str.isspace, gap))
 
 
 def _goes_on(first: str, second: str) -> bool:

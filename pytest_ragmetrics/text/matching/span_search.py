@@ -14,7 +14,7 @@ from pytest_ragmetrics.text.matching.haystack import Haystack, Passage
 from pytest_ragmetrics.text.matching.nearest import find_nearest
 from pytest_ragmetrics.text.matching.phrase_search import Found, PhraseSearch
 from pytest_ragmetrics.text.matching.seams import Seams
-from pytest_ragmetrics.text.matching.tolerances import Tolerance
+from pytest_ragmetrics.text.tolerances import Tolerance
 
 # Places tried for one span, and characters compared; only texts made for it have more that look right and are not.
 _MOST_PLACES = 256

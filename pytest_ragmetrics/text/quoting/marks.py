@@ -9,8 +9,10 @@ from enum import IntEnum
 from typing import NamedTuple
 
 STRAIGHT, SINGLE, LATEX_OPENING, LATEX_CLOSING = '"', "'", "``", "''"
+LATEX_SINGLE = "`"
 LEFT_SINGLE, RIGHT_SINGLE, LOW_SINGLE = "\u2018", "\u2019", "\u201a"
 LEFT_ANGLE, RIGHT_ANGLE = "\u2039", "\u203a"
+OPENING_TAG, CLOSING_TAG = "<q>", "</q>"
 
 #: Marks that are written differently and read the same.
 _SAME = {
@@ -29,27 +31,28 @@ _SAME = {
 }
 _SINGLES = "'\uff07\u2018\u2019\u201b\u275b\u275c"
 _OTHERS = '"“”„«»\u2039\u203a「」『』〝〞\u201a' + "".join(same for same in _SAME if same not in (",,", *_SINGLES))
-_GLYPHS = frozenset((*_SINGLES, *_OTHERS, LATEX_OPENING, LATEX_CLOSING))
+_GLYPHS = frozenset((*_SINGLES, *_OTHERS, LATEX_OPENING, LATEX_CLOSING, LATEX_SINGLE, OPENING_TAG, CLOSING_TAG))
 _ANY = re.compile(rf"[&>`\\{_SINGLES}{_OTHERS}]")
 
 #: Letters and digits of the scripts in which a single mark between two of them is an apostrophe.
 _SPACED = r"0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u0dff\u10a0-\u10ff\u1200-\u177f\u1e00-\u1fff"
 # The class in front makes this fast: the engine looks for one of its characters and for nothing else.
 _TOKEN = re.compile(
-    rf"""[\n,&`\\{_SINGLES}{_OTHERS}](?:
+    rf"""[\n,&<`\\{_SINGLES}{_OTHERS}](?:
       (?<=[{_OTHERS}])
     | (?<=[{_SINGLES}]) (?! (?<=[{_SPACED}].)[{_SPACED}] ) (?: (?<=')'* | )
     | (?<=\n) [ \t\r]* (?: \n\s* | (?:[-*+•]|[0-9]{{1,3}}[.)]|\#{{1,6}}) [ \t] | \| )
     | (?<=,) ,
-    | (?<=(?<!`)`) `(?!`)
+    | (?<=(?<!`)`) (?: `(?!`) | (?![`\s]) )
     | (?<=\\) (?: u[0-9a-fA-F]{{4}} | \\{{0,3}}["'] )
+    | (?<=<) /? [qQ] [ ]* >
     | (?<=&) (?: \#[0-9]{{2,7}} | \#[xX][0-9a-fA-F]{{2,6}} | [a-z]{{4,6}} ) ;
     )""",
     re.VERBOSE,
 )
 
 #: What a mark looks past when it looks at its neighbours: emphasis, what has no width, and other marks.
-_THROUGH = _GLYPHS | frozenset("*_~\\\u00ad\u200b\u200c\u200d\u2060\ufeff")
+_THROUGH = _GLYPHS - {LATEX_SINGLE} | frozenset("*_~\\\u00ad\u200b\u200c\u200d\u2060\ufeff")
 _FARTHEST = 32
 _NEAR = 8
 _BLANKS = " \t\u00a0\u3000"
@@ -151,6 +154,8 @@ def _leads(marks: list[Mark], text: str, start: int) -> bool:
 
 def _glyph(written: str) -> str:
     """Return the glyph that a token stands for, or nothing when it stands for something else."""
+    if written[0] == "<":
+        return CLOSING_TAG if written[1] == "/" else OPENING_TAG
     if written[0] == "&":
         written = html.unescape(written)
     elif written[0] == "\\":

@@ -2,7 +2,8 @@
 
 A model's answer is Markdown with HTML, LaTeX and JSON in it. Code is replaced by letters (a quotation mark
 beside it stands beside a word), tags and link targets by a character of no width, and blocks of code and the
-syntax of JSON by line breaks, which end a paragraph. Every pass over the text is linear.
+syntax of JSON by line breaks, which end a paragraph. What quotes stays: the tag ``<q>``, and the backticks of LaTeX.
+Every pass over the text is linear.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _PROMPT = re.compile(r"^[ \t]*>>>(?: [^\n]*|$)", re.MULTILINE)
 _BACKTICKS = re.compile(r"(?<![`\\])`+|\n[ \t\r]*\n")
 #: What closes a quotation that two backticks opened; a straight mark only if it is the first, lest it close a string.
 _LATEX_CLOSING = re.compile(r"""[^"”]*?(?:(?<![(\[{=])(?<!= )''|(?<=[^\s(\[{=])["”])(?![A-Za-z0-9'`])""")
+#: A backtick where a quotation may begin, and the apostrophe that may close it.
+_LATEX_SINGLE = re.compile(r"(?<![^\s*_(\[{\u2013\u2014\"“-])`(?=[^\s`'.,;:!?)\]}])")
+_LATEX_SINGLE_CLOSING = re.compile(r"[^`]*?[^\s(\[{=`]'(?![\w'`])")
 _TAG = re.compile(
     r"""<(?:
         !--                                                        # a comment
@@ -207,12 +211,20 @@ def _code_spans(text: str) -> Iterator[Patch]:
         if latex:
             # The backticks in it are LaTeX too.
             quoted = latex.end()
-        elif closing:
-            yield Patch(start, closing[1], _WORD)
-            index = partner[index]
-        elif not double:
-            yield Patch(start, end, _NOTHING)
+        elif not _opens_single(text, start, closing[0] if closing else len(text)):
+            if closing:
+                yield Patch(start, closing[1], _WORD)
+                index = partner[index]
+            elif not double:
+                yield Patch(start, end, _NOTHING)
         index += 1
+
+
+def _opens_single(text: str, start: int, closing: int) -> bool:
+    """Tell whether a backtick opens a quotation in LaTeX: `so'; what would close it as code must open another."""
+    if not _LATEX_SINGLE.match(text, start) or not (closing == len(text) or _LATEX_SINGLE.match(text, closing)):
+        return False
+    return _LATEX_SINGLE_CLOSING.match(text, start + 1, closing) is not None
 
 
 def _tags(text: str) -> Iterator[Patch]:
@@ -220,6 +232,10 @@ def _tags(text: str) -> Iterator[Patch]:
     missing: set[str] = set()
     while (tag := _TAG.search(text, position)) is not None:
         start, position = tag.span()
+        if tag[1] in ("q", "Q"):
+            # A quotation mark itself.
+            yield Patch(tag.end(1), position - 1, " ")
+            continue
         filler = _BREAK if tag[1] and tag[1].lower() in _BLOCK_TAGS else _NOTHING
         closing = _closing_of(tag[0], tag[1])
         # What was not found once is not looked for again.

@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pytest_ragmetrics.text.quoting.marks import (
+    CLOSING_TAG,
     LATEX_CLOSING,
     LATEX_OPENING,
+    LATEX_SINGLE,
     LEFT_ANGLE,
     LEFT_SINGLE,
     LOW_SINGLE,
+    OPENING_TAG,
     RIGHT_ANGLE,
     RIGHT_SINGLE,
     SINGLE,
@@ -39,15 +42,17 @@ _CLOSED_BY: dict[str, dict[str, int]] = {
     LEFT_ANGLE: {RIGHT_ANGLE: 0},
     RIGHT_ANGLE: {LEFT_ANGLE: 0, RIGHT_ANGLE: 0},
     LEFT_SINGLE: {RIGHT_SINGLE: 0, SINGLE: 20},
+    LATEX_SINGLE: {SINGLE: 0, RIGHT_SINGLE: 10},
     LOW_SINGLE: {LEFT_SINGLE: 0, RIGHT_SINGLE: 0, SINGLE: 10},
     RIGHT_SINGLE: {RIGHT_SINGLE: 0},
     SINGLE: {SINGLE: 0, RIGHT_SINGLE: 20},
     "「": {"」": 0},
     "『": {"』": 0},
     "〝": {"〞": 0},
+    OPENING_TAG: {CLOSING_TAG: 0},
 }
 #: What begins the next paragraph of a quotation; in Spanish and old French it is the closing mark.
-_REOPENED_BY = {opening: {opening} for opening in _CLOSED_BY} | {"“": {"“", "”"}, "«": {"«", "»"}}
+_REOPENED_BY = {opening: {opening} for opening in _CLOSED_BY} | {"“": {"“", "”"}, "«": {"«", "»"}, LATEX_SINGLE: set()}
 _REOPENING = 10
 _REOPENING_SINGLE = 45
 _NESTING = 3

@@ -12,12 +12,15 @@ from enum import Enum
 from typing import NamedTuple
 
 from pytest_ragmetrics.text.quoting.marks import (
+    CLOSING_TAG,
     INNER_SPACES,
     LATEX_CLOSING,
     LATEX_OPENING,
+    LATEX_SINGLE,
     LEFT_ANGLE,
     LEFT_SINGLE,
     LOW_SINGLE,
+    OPENING_TAG,
     RIGHT_ANGLE,
     RIGHT_SINGLE,
     SINGLE,
@@ -101,10 +104,11 @@ _PRICES: dict[str, tuple[Prices, ...]] = {
     "“": (Prices(0, 80), Prices(60, 0), Prices(10, 30), Prices(10, 20), Prices(0, 60), Prices(50, 10)),
     "”": (Prices(10, 60), Prices(NEVER, 0), Prices(60, 10), Prices(60, 10), Prices(40, 30), Prices(NEVER, 0)),
     LOW_SINGLE: (Prices(0, NEVER), *(Prices(30, NEVER, 20),) * 5),
+    LATEX_SINGLE: (Prices(0, NEVER, 80),) * 6,
     **dict.fromkeys(("«", LEFT_ANGLE), _LEFT_GUILLEMET),
     **dict.fromkeys(("»", RIGHT_ANGLE), _RIGHT_GUILLEMET),
-    **dict.fromkeys(("„", LATEX_OPENING, "「", "『", "〝"), _ONLY_OPENS),
-    **dict.fromkeys(("」", "』", "〞"), _ONLY_CLOSES),
+    **dict.fromkeys(("„", LATEX_OPENING, "「", "『", "〝", OPENING_TAG), _ONLY_OPENS),
+    **dict.fromkeys(("」", "』", "〞", CLOSING_TAG), _ONLY_CLOSES),
 }
 _EITHER_WAY = Prices(10, 10)
 #: Inside a text without spaces nothing but counting tells what a mark is.
@@ -122,7 +126,7 @@ def price(mark: Mark, text: str, guillemets: Guillemets) -> Prices:
     if mark.glyph == STRAIGHT and place is Place.TIGHT and _stands_unspaced(mark):
         return _UNSPACED[STRAIGHT]
     prices = _PRICES[mark.glyph][place]
-    if mark.glyph == LEFT_SINGLE and prices.opening == 0 and _ELIDED.match(text, mark.end):
+    if mark.glyph in (LEFT_SINGLE, LATEX_SINGLE) and prices.opening == 0 and _ELIDED.match(text, mark.end):
         # The apostrophe of an elision, turned round by an editor that knows no better.
         return Prices(50, NEVER, 10)
     if mark.before.isdigit() and mark.glyph in (STRAIGHT, LATEX_CLOSING, "”"):
