@@ -20,7 +20,8 @@ def rows_of_mapping(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     length: int | None = None
     for name, column in values.items():
         if not isinstance(column, (list, tuple)):
-            msg = f"must be a list with a value for each row, not {type(column).__name__}"
+            kind = type(column).__name__
+            msg = f"must be a list with a value for each row, not {kind}; or write a list of rows [{{...}}, {{...}}]"
             raise RowError(msg, field=name)
         length = len(column) if length is None else length
         if len(column) != length:

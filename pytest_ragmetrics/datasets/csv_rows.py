@@ -56,8 +56,7 @@ def _rows(reader: Any, header: Sequence[str], file: str, first: int) -> Iterator
 
 def _row(cells: list[str], header: Sequence[str], line: int) -> Raw:
     text = "\n".join(cells)
-    if len(cells) < len(header) or any(cells[len(header) :]):
-        fault = f"has {len(cells)} cells, the header {len(header)}: put cells with the delimiter in them into quotes"
+    if fault := _misfit(cells, header):
         return Raw(line=line, text=text, fault=RowError(fault))
     values: dict[str, Any] = {}
     faults = []
@@ -67,6 +66,16 @@ def _row(cells: list[str], header: Sequence[str], line: int) -> Raw:
     # A column without a name is the index that data frames write.
     values.pop("", None)
     return Raw(values=values, line=line, fault=faults[0] if faults else None, text=text)
+
+
+def _misfit(cells: list[str], header: Sequence[str]) -> str | None:
+    """Return why cells are no row under the header."""
+    counted = f"has {len(cells)} cells, the header {len(header)}"
+    if len(cells) < len(header):
+        return f"{counted}: write one for each field, an empty one for a missing value"
+    if any(cells[len(header) :]):
+        return f"{counted}: put cells with the delimiter in them into quotes"
+    return "has a NUL character in it, which no text has: take it out" if any("\0" in cell for cell in cells) else None
 
 
 def _value(name: str, cell: str) -> tuple[Any, str | None]:
@@ -104,6 +113,9 @@ def _header(text: str, file: str) -> tuple[Sequence[str], str, int]:
     known = {delimiter: len(KNOWN.intersection(names)) for delimiter, (names, _) in lines.items()}
     most = max(known.values())
     if not any(names for names, _ in lines.values()):
+        if text.strip():
+            msg = "the header is no CSV: close its quotation marks, and take out characters that no text has"
+            raise DatasetError(msg, file=file, line=1)
         msg = "there are no rows: write a header with the names of the fields and at least one row"
         raise DatasetError(msg, file=file)
     if not most:

@@ -19,6 +19,7 @@ KINDS: Mapping[str, Callable[[str, str], Sequence[Raw]]] = {
     ".json": read_json,
     ".csv": read_csv,
 }
+_GZIP = b"\x1f\x8b"
 
 
 def read_file(path: Path, file: str) -> Sequence[Raw]:
@@ -53,8 +54,11 @@ def _unpacked(data: bytes, file: str) -> bytes:
 
 
 def _text(data: bytes, file: str) -> str:
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        msg = "is UTF-16: save it as UTF-8"
+    if data.startswith(_GZIP):
+        msg = "is packed by gzip: let its name end in .gz"
+        raise DatasetError(msg, file=file)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data[:4]:
+        msg = "is UTF-16 or UTF-32: save it as UTF-8"
         raise DatasetError(msg, file=file, line=1)
     try:
         return data.decode("utf-8-sig")

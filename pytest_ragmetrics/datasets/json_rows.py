@@ -15,7 +15,8 @@ from pytest_ragmetrics.errors import DatasetError
 _SPACE = re.compile(r"[ \t\r\n]*")
 # No setting of the interpreter lets int() take fewer.
 _DIGITS = 640
-_BLANK = " \t\r\n"
+# Files that were put together have marks of byte order between their lines.
+_BLANK = " \t\r\n\ufeff"
 
 
 def read_jsonl(text: str, file: str) -> Sequence[Raw]:
@@ -23,9 +24,13 @@ def read_jsonl(text: str, file: str) -> Sequence[Raw]:
     # Only \n ends a line: a JSON string may hold the other characters that end one for str.splitlines().
     lines = ((number, line.strip(_BLANK)) for number, line in enumerate(text.split("\n"), 1))
     rows = [_row(line, number) for number, line in lines if line]
-    if text.lstrip(_BLANK).startswith("[") and all(row.fault for row in rows):
-        msg = "holds a JSON list: name it .json, or write one object {...} a line"
-        raise DatasetError(msg, file=file)
+    if all(row.fault for row in rows):
+        if text.lstrip(_BLANK).startswith("["):
+            msg = "holds a JSON list: name it .json, or write one object {...} a line"
+            raise DatasetError(msg, file=file)
+        if rows and rows[0].text == "{":
+            msg = "holds an object over several lines: write one object {...} a line, or a .json file with a list"
+            raise DatasetError(msg, file=file, line=rows[0].line)
     return rows
 
 
@@ -52,7 +57,7 @@ def _refused(line: str, number: int, error: ValueError) -> Raw:
         value = _LENIENT.decode(line)
     except (ValueError, RecursionError):
         value = None
-    return _checked(value, number, line, RowError(str(error)))
+    return _checked(value, number, line, RowError(_said(error)))
 
 
 def _checked(value: Any, line: int, text: str, fault: RowError | None = None) -> Raw:
@@ -81,8 +86,7 @@ class _Reader:
             rows = self._members()
         else:
             self._fail("no list of rows: write [{...}, {...}]" if self._text[self._at :] else "is empty")
-        if self._at < len(self._text):
-            self._fail("there is more behind the end of the list: write one list of rows")
+        self._end("there is more behind the end of the list: write one list of rows")
         return rows
 
     def _elements(self) -> list[Raw]:
@@ -118,6 +122,7 @@ class _Reader:
                 wrapped[name] = self._elements()
             else:
                 values[name] = self._decoded()
+        self._end("there is more behind the first object: name it .jsonl, or write one list of rows [{...}, {...}]")
         return self._chosen(wrapped) if wrapped else self._of_mapping(values)
 
     def _chosen(self, wrapped: dict[str, list[Raw]]) -> list[Raw]:
@@ -151,6 +156,10 @@ class _Reader:
         except (ValueError, RecursionError) as error:
             self._fail(_said(error), error)
 
+    def _end(self, message: str) -> None:
+        if self._at < len(self._text):
+            self._fail(message)
+
     def _takes(self, mark: str) -> bool:
         if not self._text.startswith(mark, self._at):
             return False
@@ -174,7 +183,11 @@ class _Reader:
 
 
 def _said(error: Exception) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    # What else int() says is advice for programmers.
+    too_long = str(error).startswith("Exceeds the limit")
+    return "a whole number is too long: write it as a text" if too_long else str(error)
 
 
 def _kind(value: Any) -> str:
@@ -203,9 +216,9 @@ def _finite(text: str) -> float:
     return number if math.isfinite(number := float(text)) else _no_number(text[:20])
 
 
-def _whole(text: str) -> int:
+def _whole(text: str) -> int | None:
     # int() refuses long ones; no value is kept of these.
-    return int(text) if len(text) < _DIGITS else 0
+    return int(text) if len(text) < _DIGITS else None
 
 
 _STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)

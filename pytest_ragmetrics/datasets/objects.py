@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -110,4 +111,4 @@ def _plain(value: Any) -> Any:
     tolist = getattr(value, "tolist", None)
     if callable(tolist):
         value = tolist()
-    return None if isinstance(value, float) and value != value else value  # noqa: PLR0124 - so says NaN of itself
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -66,6 +66,5 @@ def _read(source: Any, base: Path) -> tuple[str | None, Sequence[Raw]]:
 def _shown(path: Path) -> str:
     """Return how messages name a file: from the current folder where it is inside, else in full."""
     whole = os.path.abspath(path)  # noqa: PTH100 - the folder as the user knows it, links and all
-    inside = whole.startswith(os.path.join(os.getcwd(), ""))  # noqa: PTH109, PTH118
-    name = os.path.relpath(whole) if inside else whole
+    name = os.path.relpath(whole) if Path.cwd() in Path(whole).parents else whole
     return name if name.isprintable() and len(name) < _LONG else f"{name[:_LONG]!r}..."

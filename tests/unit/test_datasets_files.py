@@ -72,6 +72,7 @@ def test_a_mark_of_byte_order_and_windows_line_ends_do_not_matter(read: Read) ->
     """Files of Windows read as others do."""
     for name, text in (
         ("rows.jsonl", '\ufeff{"question": "Why?"}\r\n{"question": "How?"}\r\n'),
+        ("rows.jsonl", '\ufeff{"question": "Why?"}\r\n\ufeff{"question": "How?"}\r\n'),
         ("rows.json", '\ufeff[{"question": "Why?"},\r\n{"question": "How?"}]\r\n'),
         ("rows.csv", "\ufeffquestion,answer\r\nWhy?,\r\nHow?,So.\r\n"),
     ):
@@ -115,7 +116,7 @@ def test_a_broken_line_is_a_broken_row(read: Read, line: str, expected: str) -> 
         ("-Infinity", "-Infinity is no number of JSON: write null or leave the field out"),
         ("1e999", "1e999 is no number of JSON: write null or leave the field out"),
         ('1, "a": 2', "the key 'a' stands twice: keep one"),
-        ("9" * 5000, "Exceeds the limit"),
+        ("9" * 5000, "a whole number is too long: write it as a text"),
     ],
 )
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.json"])
@@ -207,7 +208,22 @@ def test_json_may_be_columns(read: Read) -> None:
         ("rows.jsonl", "\n \n", "jsonl: there are no rows: give at least one"),
         ("rows.jsonl", '[{"question": "a"}]', "jsonl: holds a JSON list: name it .json, or write one object {...} a"),
         ("rows.jsonl", b'{"question": "a"}\n{"question": "\xff"}', "jsonl:2: byte 0xff is not UTF-8: save the file as"),
-        ("rows.jsonl", '{"question": "a"}'.encode("utf-16"), "jsonl:1: is UTF-16: save it as UTF-8"),
+        ("rows.jsonl", '{"question": "a"}'.encode("utf-16"), "jsonl:1: is UTF-16 or UTF-32: save it as UTF-8"),
+        ("rows.jsonl", '{"question": "a"}'.encode("utf-16-le"), "jsonl:1: is UTF-16 or UTF-32: save it as UTF-8"),
+        ("rows.json", '[{"question": "a"}]'.encode("utf-16-be"), "json:1: is UTF-16 or UTF-32: save it as UTF-8"),
+        ("rows.csv", "question\na\n".encode("utf-32"), "csv:1: is UTF-16 or UTF-32: save it as UTF-8"),
+        ("rows.jsonl", gzip.compress(b"{}", mtime=0), "jsonl: is packed by gzip: let its name end in .gz"),
+        ("rows.jsonl", '{\n  "question": "a"\n}\n', "jsonl:1: holds an object over several lines: write one ob"),
+        (
+            "rows.json",
+            '{"question": "a"}\n{"question": "b"}\n',
+            "json:2: there is more behind the first object: name it",
+        ),
+        (
+            "rows.json",
+            '{"question": "a", "contexts": []}',
+            "json: field 'question': must be a list with a value for each",
+        ),
         ("rows.jsonl.gz", b"plain", "jsonl.gz: ends in .gz and cannot be unpacked: Not a gzipped file"),
         ("rows.jsonl.gz", gzip.compress(b"{}", mtime=0)[:-9], "jsonl.gz: ends in .gz and cannot be unpacked: "),
         ("rows.txt", "Why?", "txt: a data set is a file that ends in .jsonl, .ndjson, .json, .csv (or these with .gz)"),
@@ -219,7 +235,8 @@ def test_json_may_be_columns(read: Read) -> None:
         ("rows.csv", "question,question\na,b\n", "csv:1: field 'question': stands twice in the header: keep one"),
         ("rows.csv", "question,x;answer\na,b\n", "csv:1: the cells may be divided by ',' or ';': use one of them"),
         ("rows.csv", 'question,answer\na,b\nc,"d\ne,f\n', "csv:3: a quotation mark is opened here and never closed"),
-        ("rows.csv", '"question\na,b\n', "csv: there are no rows: write a header with the names of the fields"),
+        ("rows.csv", '"question\na,b\n', "csv:1: the header is no CSV: close its quotation marks"),
+        ("rows.csv", "\n\n", "csv: there are no rows: write a header with the names of the fields"),
     ],
 )
 def test_a_file_that_holds_no_rows_says_what_to_write(read: Read, name: str, text: str | bytes, expected: str) -> None:
@@ -302,11 +319,12 @@ def test_what_data_frames_write_is_read(read: Read) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("b,Why?", "row broken-*: has 2 cells, the header 4: put cells with the delimiter in them into quotes"),
+        ("b,Why?", "row broken-*: has 2 cells, the header 4: write one for each field, an empty one for a missing v*"),
         ("b,Why?,a,{},more", "row broken-*: has 5 cells, the header 4: put cells with the delimiter in them into quo*"),
         ('b,"Why"?,a,{}', "row broken-*: no CSV: ',' expected after '\"'; write a quotation mark inside a quoted ce*"),
         ("b,Why?,a,lang=en", 'field \'metadata\': row b: write it as a JSON object: {"name": "value"}'),
         ("b,Why?,[a],{}", 'field \'contexts\': row b: write a list as JSON: ["...", "..."]'),
+        ("b,Why\0?,[],{}", "row *broken-*NUL*"),
         ("b,,,", "row b: has no field to score, only 'id'; give at least one of *"),
     ],
 )
