@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.prices import price
+from pytest_ragmetrics.shared_folder import SharedFolder
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,7 +25,7 @@ _START = "INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0.0, 0, 0)"
 _RESERVE = """UPDATE spent SET calls = calls + 1 WHERE (:calls IS NULL OR calls < :calls)
     AND (:tokens IS NULL OR tokens < :tokens) AND (:cost IS NULL OR cost < :cost)"""
 _REFUSE = "UPDATE spent SET refused = refused + 1"
-_RETURN = "UPDATE spent SET calls = calls - 1"
+_CORRECT = "UPDATE spent SET calls = calls + ?"
 _CHARGE = "UPDATE spent SET tokens = tokens + ?, cost = cost + ?, unpriced = unpriced + ?"
 _READ = "SELECT calls, tokens, cost, unpriced, refused FROM spent"
 
@@ -74,12 +74,13 @@ class Receipt:
     """What a request took, told when its reply is there."""
 
     def __init__(self) -> None:
+        self.calls = 1
         self.prompt_tokens = 0
         self.completion_tokens = 0
 
-    def took(self, prompt_tokens: int, completion_tokens: int = 0) -> None:
-        """Note the tokens of prompt and reply."""
-        self.prompt_tokens, self.completion_tokens = prompt_tokens, completion_tokens
+    def took(self, prompt_tokens: int, completion_tokens: int = 0, *, calls: int = 1) -> None:
+        """Note the tokens of prompt and reply, and the ``calls`` that it was in truth, 0 if it came from a cache."""
+        self.calls, self.prompt_tokens, self.completion_tokens = calls, prompt_tokens, completion_tokens
 
 
 class Budget:
@@ -106,15 +107,15 @@ nothing more is asked, and the answers paid for are kept
     def __init__(self, limits: Limits, file: Path | None = None) -> None:
         self.limits = limits
         self.file = file
-        self._folder: TemporaryDirectory[str] | None = None
+        self._folder: SharedFolder | None = None
         self._turn = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
     @classmethod
     def shared(cls, limits: Limits) -> Self:
         """Return a budget whose file other processes can be told of; it is gone when this one is closed."""
-        folder = TemporaryDirectory(prefix="ragmetrics-")
-        budget = cls(limits, Path(folder.name, "budget.sqlite"))
+        folder = SharedFolder()
+        budget = cls(limits, folder.path / "budget.sqlite")
         budget._folder = folder
         # There before anybody looks for it.
         budget.spent()
@@ -137,7 +138,7 @@ nothing more is asked, and the answers paid for are kept
         try:
             yield receipt
         except JudgeNotConfiguredError:
-            self._do(_RETURN)
+            receipt.calls = 0
             raise
         finally:
             self._charge(receipt, kind, model)
@@ -158,7 +159,7 @@ nothing more is asked, and the answers paid for are kept
             if connection is not None:
                 connection.close()
             if self._folder is not None:
-                self._folder.cleanup()
+                self._folder.close()
                 self._folder = None
 
     def _reserve(self) -> None:
@@ -178,6 +179,8 @@ nothing more is asked, and the answers paid for are kept
         raise BudgetExceededError(msg)
 
     def _charge(self, receipt: Receipt, kind: str, model: str) -> None:
+        if receipt.calls != 1:
+            self._do(_CORRECT, (receipt.calls - 1,))
         tokens = receipt.prompt_tokens + receipt.completion_tokens
         if tokens:
             cost = price(kind, model, receipt.prompt_tokens, receipt.completion_tokens)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragmetrics.embedders.batches import Batches
 from pytest_ragmetrics.embedders.embedder import Embedder, as_vectors
 from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.connection import OPENAI, Connection, refused_parameter
+from pytest_ragmetrics.judges.connection import OPENAI, Connection
+from pytest_ragmetrics.judges.negotiation import Negotiation, refused_parameter
 from pytest_ragmetrics.judges.prices import estimated_tokens
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class OpenAIEmbedder(Embedder):
         self.limit: AbstractAsyncContextManager[object] = nullcontext()
         #: What is asked before each request.
         self.budget: Budget | None = None
-        self._encoding = "base64"
+        self._encoding = Negotiation("base64")
         self._batches = Batches(self._send, max_texts=_MAX_TEXTS, max_bytes=_MAX_BYTES)
         self._connection = Connection(
             OPENAI,
@@ -95,27 +96,27 @@ class OpenAIEmbedder(Embedder):
     async def _paid(self, texts: Sequence[str]) -> Any:
         """Make a request within the budget of the run, if it has one."""
         if self.budget is None:
-            return await self._connection.call(lambda client: self._create(client, texts))
+            return await self._asked(texts)
         with self.budget.request(self.name, kind=self.kind, model=self.model) as receipt:
-            response = await self._connection.call(lambda client: self._create(client, texts))
+            response = await self._asked(texts)
             told = getattr(getattr(response, "usage", None), "prompt_tokens", None)
             receipt.took(told if isinstance(told, int) and told else estimated_tokens(*texts))
         return response
 
-    async def _create(self, client: Any, texts: Sequence[str]) -> Any:
-        import openai
-
+    async def _asked(self, texts: Sequence[str]) -> Any:
         # The API refuses empty texts, and nothing can encode half a surrogate pair.
         sent = [text.encode("utf-8", "replace").decode("utf-8") or " " for text in texts]
         chosen = {} if self.dimensions is None else {"dimensions": self.dimensions}
-        encoding = self._encoding
-        try:
-            return await client.embeddings.create(model=self.model, input=sent, encoding_format=encoding, **chosen)
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            if encoding == "float" or refused_parameter(error, ["encoding_format"]) is None:
-                raise
-            self._encoding = "float"
-            return await self._create(client, texts)
+        return await self._connection.call(
+            lambda client: self._encoding.reach(
+                lambda encoding: client.embeddings.create(
+                    model=self.model, input=sent, encoding_format=encoding, **chosen
+                ),
+                lambda encoding, error: (
+                    "float" if encoding != "float" and refused_parameter(error, ["encoding_format"]) else None
+                ),
+            )
+        )
 
 
 def _decoded(embedding: Any) -> Any:

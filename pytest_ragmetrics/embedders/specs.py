@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from importlib import import_module
-from operator import attrgetter
 
 from pytest_ragmetrics.embedders.embedder import Embedder
-from pytest_ragmetrics.errors import JudgeNotConfiguredError, RagMetricsError
+from pytest_ragmetrics.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.judges.factories import is_factory, made_by
 
 #: What ``auto`` asks where a key or an address of an OpenAI server is set.
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
 
-_FACTORY = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _PROVIDED = re.compile(r"openai:\S+|sentence-transformers:\S.*")
 
 
@@ -27,7 +25,7 @@ def check_embedder_spec(spec: str) -> str:
     provider = spec.partition(":")[0]
     if spec in ("auto", "local") or _PROVIDED.fullmatch(spec):
         return spec
-    if provider not in ("openai", "anthropic") and _FACTORY.fullmatch(spec):
+    if provider not in ("openai", "anthropic") and is_factory(spec):
         return spec
     hint = "; Anthropic has no embeddings" if provider == "anthropic" else ""
     msg = f"{spec!r} is none of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY{hint}"
@@ -54,7 +52,9 @@ def make_embedder(spec: str, *, timeout: float = 60, retries: int = 5) -> Embedd
         from pytest_ragmetrics.embedders.local import LocalEmbedder
 
         return LocalEmbedder()
-    return _made(spec)
+    from pytest_ragmetrics.embedders.custom import as_embedder
+
+    return made_by(spec, lambda made: as_embedder(made, name=spec), noun="embedder")
 
 
 def _chosen() -> str:
@@ -68,17 +68,3 @@ def _chosen() -> str:
         "or use the built-in heuristic (--rag-embedder=local)"
     )
     raise JudgeNotConfiguredError(msg)
-
-
-def _made(spec: str) -> Embedder:
-    """Return what a factory makes, as an embedder."""
-    from pytest_ragmetrics.embedders.custom import as_embedder
-
-    module, _, factory = spec.partition(":")
-    try:
-        return as_embedder(attrgetter(factory)(import_module(module))(), name=spec)
-    except RagMetricsError:
-        raise
-    except Exception as error:
-        msg = f"{spec} makes no embedder: {type(error).__name__}: {error}"
-        raise JudgeNotConfiguredError(msg) from error

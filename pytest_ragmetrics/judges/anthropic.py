@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
-from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.connection import ANTHROPIC, Connection, refused_parameter
-from pytest_ragmetrics.judges.judge import VARIED, PromptedJudge, Reply, Request, asked_for
-from pytest_ragmetrics.judges.rendering import PromptBook
+from pytest_ragmetrics.judges.connection import ANTHROPIC, Vendor
+from pytest_ragmetrics.judges.judge import Reply, Request
+from pytest_ragmetrics.judges.negotiation import refused_parameter
+from pytest_ragmetrics.judges.provided import ProvidedJudge
 
 #: The API wants a limit; no answer to a task of ours comes near it.
 _MAX_TOKENS = 8192
@@ -17,7 +18,7 @@ _MAX_TOKENS = 8192
 _TOOL = "tool_choice"
 
 
-class AnthropicJudge(PromptedJudge):
+class AnthropicJudge(ProvidedJudge[frozenset[str]]):
     """A model behind the Anthropic API, made to answer in the form of the schema by a tool it must call.
 
     ``api_key`` and ``base_url`` default to ``ANTHROPIC_API_KEY`` and ``ANTHROPIC_BASE_URL``; the key is needed when
@@ -28,69 +29,27 @@ class AnthropicJudge(PromptedJudge):
     """
 
     kind: ClassVar[str] = "anthropic"
+    vendor: ClassVar[Vendor] = ANTHROPIC
+    #: What the model refuses.
+    offer: ClassVar[frozenset[str]] = frozenset()
+    needed: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_tokens": _MAX_TOKENS})
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        timeout: float = 60,
-        retries: int = 5,
-        deadline: float | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        prompts: PromptBook | None = None,
-    ) -> None:
-        """Grant ``timeout`` seconds to each of ``retries`` + 1 attempts, ``deadline`` to all together."""
-        asked = {"max_tokens": _MAX_TOKENS, **asked_for(parameters)}
-        super().__init__(name=f"anthropic:{model}", model=model, parameters=asked, prompts=prompts)
-        self.varied = {} if parameters else dict(VARIED)
-        self._refused: frozenset[str] = frozenset()
-        self._connection = Connection(
-            ANTHROPIC,
-            model=model,
-            api_key=api_key,
-            base_url=base_url,
-            timeout=timeout,
-            retries=retries,
-            deadline=deadline,
-            rate_limited=self.rate_limited,
-        )
+    async def _send(self, client: Any, request: Request, terms: frozenset[str]) -> Any:
+        return await client.messages.create(**_wire(request, terms))
 
-    async def complete(self, request: Request) -> Reply:
-        """Return what the model writes; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
-        return self._reply(await self._connection.call(lambda client: self._negotiate(client, request)))
+    def _concede(self, terms: frozenset[str], request: Request, error: Any) -> frozenset[str] | None:
+        droppable = {_TOOL, *request.parameters} - terms - {"max_tokens"}
+        name = refused_parameter(error, sorted(droppable))
+        return None if name is None else terms | {name}
 
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._connection.aclose()
-
-    async def _negotiate(self, client: Any, request: Request) -> Any:
-        """Send a request, giving up what the model refuses, and remember it."""
-        import anthropic
-
-        while True:
-            refused = self._refused
-            try:
-                return await client.messages.create(**_wire(request, refused))
-            except anthropic.BadRequestError as error:
-                # Others may have found out the same while this request was on its way.
-                if self._refused == refused:
-                    droppable = {_TOOL, *request.parameters} - refused - {"max_tokens"}
-                    name = refused_parameter(error, sorted(droppable))
-                    if name is None:
-                        raise
-                    self._refused = refused | {name}
-
-    def _reply(self, message: Any) -> Reply:
-        problem = _problem(message)
+    def _read(self, answer: Any) -> Reply:
+        problem = _problem(answer)
         if problem is not None:
-            msg = f"{self.name} {problem}"
-            raise JudgeError(msg)
-        usage = message.usage
+            raise self._failure(problem)
+        usage = answer.usage
         cached = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
         return Reply(
-            text=_text(message), prompt_tokens=usage.input_tokens + cached, completion_tokens=usage.output_tokens
+            text=_text(answer), prompt_tokens=usage.input_tokens + cached, completion_tokens=usage.output_tokens
         )
 
 

@@ -9,7 +9,7 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from importlib import import_module
@@ -28,11 +28,6 @@ _PAUSE = 8.0
 _NO_KEY = "none"
 # A key with anything else is a slip, and the HTTP library would show it in its error.
 _KEY = re.compile(r"[!-~]+")
-_REFUSING = re.compile(
-    r"support|unknown|unrecogni|unexpected|(?:may|is) not |not (?:allowed|permitted)|cannot be (?:used|specified)"
-    r"|deprecated|extra",
-    re.IGNORECASE,
-)
 _SHOWN = 400
 
 
@@ -41,31 +36,27 @@ class Vendor:
     """A provider: its SDK, and where a user puts key and address."""
 
     label: str
-    module: str
-    client: str
-    key_variable: str
-    url_variable: str
     url: str
     extra: str | None = None
 
+    @property
+    def module(self) -> str:
+        """The name of its SDK."""
+        return self.label.lower()
 
-OPENAI = Vendor(
-    label="OpenAI",
-    module="openai",
-    client="AsyncOpenAI",
-    key_variable="OPENAI_API_KEY",
-    url_variable="OPENAI_BASE_URL",
-    url="https://api.openai.com/v1",
-)
-ANTHROPIC = Vendor(
-    label="Anthropic",
-    module="anthropic",
-    client="AsyncAnthropic",
-    key_variable="ANTHROPIC_API_KEY",
-    url_variable="ANTHROPIC_BASE_URL",
-    url="https://api.anthropic.com",
-    extra="anthropic",
-)
+    @property
+    def key_variable(self) -> str:
+        """The environment variable of the key."""
+        return f"{self.label.upper()}_API_KEY"
+
+    @property
+    def url_variable(self) -> str:
+        """The environment variable of the address."""
+        return f"{self.label.upper()}_BASE_URL"
+
+
+OPENAI = Vendor(label="OpenAI", url="https://api.openai.com/v1")
+ANTHROPIC = Vendor(label="Anthropic", url="https://api.anthropic.com", extra="anthropic")
 
 
 class Connection:
@@ -159,7 +150,7 @@ class Connection:
             event_hooks={"response": [self._look_at]},
             **({} if transport is None else {"transport": transport}),
         )
-        return getattr(sdk, self._vendor.client)(
+        return getattr(sdk, f"Async{self._vendor.label}")(
             api_key=self._key,
             base_url=self._url,
             timeout=self._timeout,
@@ -243,13 +234,3 @@ def out_of_credit(error: Any) -> bool:
     """Say whether an SDK error means that the account has no credit left."""
     marks = {getattr(error, "code", None), getattr(error, "type", None)}
     return "insufficient_quota" in marks or "credit balance is too low" in said_by(error)
-
-
-def refused_parameter(error: Any, names: Iterable[str]) -> str | None:
-    """Return which of these parameters a rejected request was rejected for, or ``None``."""
-    said = said_by(error)
-    refusing = _REFUSING.search(said) is not None
-    for name in names:
-        if getattr(error, "param", None) == name or (refusing and re.search(rf"\b{re.escape(name)}\b", said)):
-            return name
-    return None

@@ -122,15 +122,6 @@ class UnreadableReplyError(UnscoredError):
         self.spent = spent
 
 
-#: What sets the further samples of one request apart from the first, which is as steady as can be.
-VARIED: Mapping[str, Any] = MappingProxyType({"temperature": 1})
-
-
-def asked_for(parameters: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return the sampling parameters to ask for: those given, else the steadiest."""
-    return {"temperature": 0} if parameters is None else parameters
-
-
 class Judge(ABC):
     """Answers tasks. ``name`` stands in every result: ``openai:gpt-5.4-mini``, ``local (heuristic)``."""
 

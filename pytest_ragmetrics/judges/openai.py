@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.connection import OPENAI, Connection, refused_parameter, said_by
-from pytest_ragmetrics.judges.judge import VARIED, PromptedJudge, Reply, Request, asked_for
-from pytest_ragmetrics.judges.rendering import PromptBook
+from pytest_ragmetrics.judges.connection import OPENAI, Vendor, said_by
+from pytest_ragmetrics.judges.judge import Reply, Request
+from pytest_ragmetrics.judges.negotiation import refused_parameter
+from pytest_ragmetrics.judges.provided import ProvidedJudge
 
 Form = Literal["json_schema", "json_object", "text"]
 
@@ -26,7 +26,7 @@ class Terms:
     refused: frozenset[str] = frozenset()
 
 
-class OpenAIJudge(PromptedJudge):
+class OpenAIJudge(ProvidedJudge[Terms]):
     """A model behind the OpenAI API; ``base_url`` names another server that speaks it.
 
     ``api_key`` and ``base_url`` default to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``; the key is needed when the
@@ -39,76 +39,32 @@ class OpenAIJudge(PromptedJudge):
     """
 
     kind: ClassVar[str] = "openai"
+    vendor: ClassVar[Vendor] = OPENAI
+    offer: ClassVar[Terms] = Terms()
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        timeout: float = 60,
-        retries: int = 5,
-        deadline: float | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        prompts: PromptBook | None = None,
-    ) -> None:
-        """Grant ``timeout`` seconds to each of ``retries`` + 1 attempts, ``deadline`` to all together."""
-        super().__init__(name=f"openai:{model}", model=model, parameters=asked_for(parameters), prompts=prompts)
-        self.varied = {} if parameters else dict(VARIED)
-        self._terms = Terms()
-        self._connection = Connection(
-            OPENAI,
-            model=model,
-            api_key=api_key,
-            base_url=base_url,
-            timeout=timeout,
-            retries=retries,
-            deadline=deadline,
-            rate_limited=self.rate_limited,
-        )
+    async def _send(self, client: Any, request: Request, terms: Terms) -> Any:
+        # Without the SDK's types: to convert to and from them takes as long as all the rest of a request.
+        return await client.post("/chat/completions", body=_body(request, terms), cast_to=object)
 
-    @property
-    def terms(self) -> Terms:
-        """What the server was found to accept so far."""
-        return self._terms
+    def _concede(self, terms: Terms, request: Request, error: Any) -> Terms | None:
+        name = refused_parameter(error, [name for name in request.parameters if name not in terms.refused])
+        about_form = error.param == "response_format" or any(word in said_by(error).lower() for word in _FORM_WORDS)
+        if name is not None and not about_form:
+            return replace(terms, refused=terms.refused | {name})
+        following = _NEXT_FORM.get(terms.form)
+        return replace(terms, form=following) if about_form and following is not None else None
 
-    async def complete(self, request: Request) -> Reply:
-        """Return what the model writes; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
-        return self._reply(await self._connection.call(lambda client: self._negotiate(client, request)))
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._connection.aclose()
-
-    async def _negotiate(self, client: Any, request: Request) -> Any:
-        """Send a request, giving up step by step what the server refuses, and remember it."""
-        import openai
-
-        while True:
-            terms = self._terms
-            try:
-                # Without the SDK's types: to convert to and from them takes as long as all the rest of a request.
-                return await client.post("/chat/completions", body=_body(request, terms), cast_to=object)
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                # Others may have found out the same while this request was on its way.
-                if self._terms == terms:
-                    conceded = _concede(terms, request, error)
-                    if conceded is None:
-                        raise
-                    self._terms = conceded
-
-    def _reply(self, completion: object) -> Reply:
-        choices = _field(completion, "choices")
+    def _read(self, answer: object) -> Reply:
+        choices = _field(answer, "choices")
         message = _field(choices[0], "message") if isinstance(choices, list) and choices else None
         if message is None:
-            msg = f"{self.name} does not answer like the OpenAI API; check OPENAI_BASE_URL (it often ends in /v1)"
-            raise JudgeError(msg)
+            problem = "does not answer like the OpenAI API; check OPENAI_BASE_URL (it often ends in /v1)"
+            raise self._failure(problem)
         text = _field(message, "content")
-        problem = _problem(_field(choices[0], "finish_reason"), _field(message, "refusal"), text)
-        if problem is not None:
-            msg = f"{self.name} {problem}"
-            raise JudgeError(msg)
-        usage = _field(completion, "usage")
+        found = _problem(_field(choices[0], "finish_reason"), _field(message, "refusal"), text)
+        if found is not None:
+            raise self._failure(found)
+        usage = _field(answer, "usage")
         return Reply(
             text=text,
             prompt_tokens=_count(_field(usage, "prompt_tokens")),
@@ -134,16 +90,6 @@ def _body(request: Request, terms: Terms) -> dict[str, Any]:
         return body | {"response_format": {"type": "json_schema", "json_schema": schema}}
     body["messages"] = request.spelled_out()
     return body | ({"response_format": {"type": "json_object"}} if terms.form == "json_object" else {})
-
-
-def _concede(terms: Terms, request: Request, error: Any) -> Terms | None:
-    """Return terms without what the server refused, or ``None`` if it is nothing that can be given up."""
-    name = refused_parameter(error, [name for name in request.parameters if name not in terms.refused])
-    about_form = error.param == "response_format" or any(word in said_by(error).lower() for word in _FORM_WORDS)
-    if name is not None and not about_form:
-        return replace(terms, refused=terms.refused | {name})
-    following = _NEXT_FORM.get(terms.form)
-    return replace(terms, form=following) if about_form and following is not None else None
 
 
 def _problem(finish: object, refusal: object, text: object) -> str | None:

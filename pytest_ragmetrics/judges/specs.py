@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from importlib import import_module
-from operator import attrgetter
 
-from pytest_ragmetrics.errors import JudgeNotConfiguredError, RagMetricsError
+from pytest_ragmetrics.errors import JudgeNotConfiguredError
+from pytest_ragmetrics.judges.factories import is_factory, made_by
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.rendering import PromptBook
 
@@ -15,12 +14,11 @@ from pytest_ragmetrics.judges.rendering import PromptBook
 DEFAULT_OPENAI = "openai:gpt-5.4-mini"
 DEFAULT_ANTHROPIC = "anthropic:claude-haiku-5-5"
 
-_FACTORY = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _PROVIDED = re.compile(r"(?:openai|anthropic):\S+|nli:\s*\S.*")
 
 
 def check_spec(spec: str) -> str:
-    """Return the spec of a judge or an embedder without outer white space; raise ``ValueError`` if it is none.
+    """Return the spec of a judge without outer white space; raise ``ValueError`` if it is none.
 
     >>> check_spec("openai:gpt-5.4-mini")
     'openai:gpt-5.4-mini'
@@ -28,7 +26,7 @@ def check_spec(spec: str) -> str:
     spec = spec.strip()
     if spec in ("auto", "local") or _PROVIDED.fullmatch(spec):
         return spec
-    if not spec.startswith(("openai:", "anthropic:", "nli:")) and _FACTORY.fullmatch(spec):
+    if not spec.startswith(("openai:", "anthropic:", "nli:")) and is_factory(spec):
         return spec
     msg = f"{spec!r} is none of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY"
     raise ValueError(msg)
@@ -58,7 +56,9 @@ def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: Pro
         from pytest_ragmetrics.judges.local import LocalJudge
 
         return LocalJudge()
-    return _made(spec, prompts)
+    from pytest_ragmetrics.judges.custom import as_judge
+
+    return made_by(spec, lambda made: as_judge(made, name=spec, prompts=prompts), noun="judge")
 
 
 def _chosen() -> str:
@@ -78,17 +78,3 @@ def _chosen() -> str:
 
 def _is_set(variable: str) -> bool:
     return bool(os.environ.get(variable, "").strip())
-
-
-def _made(spec: str, prompts: PromptBook | None) -> Judge:
-    """Return what a factory makes, as a judge."""
-    from pytest_ragmetrics.judges.custom import as_judge
-
-    module, _, factory = spec.partition(":")
-    try:
-        return as_judge(attrgetter(factory)(import_module(module))(), name=spec, prompts=prompts)
-    except RagMetricsError:
-        raise
-    except Exception as error:
-        msg = f"{spec} makes no judge: {type(error).__name__}: {error}"
-        raise JudgeNotConfiguredError(msg) from error

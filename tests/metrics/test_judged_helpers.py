@@ -146,8 +146,8 @@ def test_citations() -> None:
     """Response, then contexts, counted from 1."""
     judge = ScriptedJudge(verify_claims=verdicts(None))
     assert failure(assert_citations_recalled, "Moths fly [1].", CONTEXTS, judge=judge)[:2] == [
-        "citation_recall 0.00 < 0.80: 1 of 1 sentence not supported by what it cites",
-        '  not supported by what it cites: "Moths fly." (response[0:14])',
+        "citation_recall 0.00 < 0.80: 1 of 1 sentence not supported by the contexts cited",
+        '  not supported by the contexts cited: "Moths fly." (response[0:14])',
     ]
     assert failure(assert_citations_precise, "Moths fly [1].", CONTEXTS, judge=judge)[:2] == [
         "citation_precision 0.00 < 0.80: 1 of 1 citation of no use",

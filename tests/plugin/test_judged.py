@@ -80,6 +80,15 @@ def test_without_a_judge_the_ways_on_are_named(run: RunPytest, no_provider: None
     assert scored()["test_suite.py::test_pump"]["outcome"] == "failed"
 
 
+@pytest.mark.parametrize("what", ["judge", "embedder"])
+def test_who_is_missing_is_told_of_without_the_way_to_it(run: RunPytest, no_provider: None, what: str) -> None:
+    """The fixture is where every suite begins: what is missing stands there alone, not under the code that looked."""
+    result = run(test_fixture=f"def test_it(rag_{what}): ...")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"E *JudgeNotConfiguredError: this metric needs a* {what}, *"])
+    result.stdout.no_fnmatch_line("*specs.py*")
+
+
 def test_an_explicit_provider_names_its_missing_key(run: RunPytest, no_provider: None) -> None:
     """A judge that was asked for by name and has no key fails with the variable to set."""
     result = run("--rag-judge=openai:gpt-mine", test_suite=SUITE)

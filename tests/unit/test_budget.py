@@ -7,7 +7,9 @@ import multiprocessing
 import re
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +18,10 @@ from pytest_ragmetrics.cache.desk import CachingDesk
 from pytest_ragmetrics.embedders.custom import CustomEmbedder
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError
-from pytest_ragmetrics.judges.judge import DirectDesk
-from pytest_ragmetrics.judges.tasks import RateRelevance
+from pytest_ragmetrics.judges.judge import Answered, Desk, DirectDesk, Judge
+from pytest_ragmetrics.judges.local import LocalJudge
+from pytest_ragmetrics.judges.tasks import RateRelevance, Task
+from pytest_ragmetrics.result import Usage
 from tests.scripted_judge import ScriptedJudge, rated
 
 TASK = RateRelevance(question="Does it hum?", response="It hums.")
@@ -190,6 +194,72 @@ def test_a_judge_asks_the_budget_before_each_request(closing: list[Budget]) -> N
     assert len(judge.requests) == 1
     engine.close()
     assert judge.budget is None
+
+
+class OwnJudge(Judge):
+    """Answers by itself, without a request to show."""
+
+    name = "own"
+
+    def __init__(self, usage: Usage = Usage(calls=1, prompt_tokens=7, completion_tokens=3)) -> None:  # noqa: B008 - frozen
+        self.usage = usage
+        self.asked = 0
+        self.closed = False
+
+    async def ask(self, task: Task[Any], *, vote: int = 0, desk: Desk) -> Answered[Any]:
+        """Return the best rating."""
+        self.asked += 1
+        return Answered(answer=task.read({"reason": "It hums.", "rating": 4}), usage=self.usage)
+
+    async def aclose(self) -> None:
+        """Remember it."""
+        self.closed = True
+
+
+@pytest.mark.parametrize(
+    ("usage", "spent"),
+    [
+        (Usage(calls=1, prompt_tokens=7, completion_tokens=3), Spent(calls=2, tokens=20, unpriced=2)),
+        (Usage(), Spent(calls=2, tokens=10, unpriced=2)),
+        (Usage(calls=3, prompt_tokens=30), Spent(calls=3, tokens=30, unpriced=1)),
+    ],
+)
+def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, spent: Spent, closing: list[Budget]) -> None:
+    """A call each time, or as many as it says; tokens that it does not tell are estimated."""
+    judge, budget = OwnJudge(usage), Budget(Limits(calls=2))
+    closing.append(budget)
+    asked = Engine(cache="off", budget=budget).judge(judge)
+    assert (asked.name, asked.is_varied, asked.is_paid) == ("own", True, True)
+    for _ in range(2 // max(usage.calls, 1) or 1):
+        assert asyncio.run(asked.ask(TASK, desk=DirectDesk())).answer.value == 1.0
+    with pytest.raises(BudgetExceededError, match=r"^--rag-max-calls=2 is reached"):
+        asyncio.run(asked.ask(TASK, desk=DirectDesk()))
+    assert budget.spent() == replace(spent, refused=1)
+    assert judge.asked == -(-2 // max(usage.calls, 1))
+
+
+def test_what_such_a_judge_found_in_a_cache_is_free(closing: list[Budget]) -> None:
+    """Its call is given back."""
+    budget = Budget(Limits(calls=1))
+    closing.append(budget)
+    asked = Engine(cache="off", budget=budget).judge(OwnJudge(Usage(cached_calls=1)))
+    for _ in range(3):
+        asyncio.run(asked.ask(TASK, desk=DirectDesk()))
+    assert budget.spent() == Spent()
+
+
+def test_who_costs_nothing_and_who_counts_already_are_asked_as_they_are(closing: list[Budget]) -> None:
+    """A judge by rule, and one that is in a shell; closing the shell closes the judge."""
+    budget = Budget(Limits(calls=0))
+    closing.append(budget)
+    engine = Engine(judge="local", cache="off", budget=budget)
+    assert isinstance(engine.judge(), LocalJudge)
+    own = OwnJudge()
+    shell = engine.judge(own)
+    assert engine.judge(shell) is shell
+    asyncio.run(shell.aclose())
+    assert own.closed
+    engine.close()
 
 
 def test_embedders_ask_the_budget_too(closing: list[Budget]) -> None:

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
 from pytest_ragmetrics.judges.entailment.bench import Bench, Pair
 from pytest_ragmetrics.judges.entailment.findings import find_best
-from pytest_ragmetrics.judges.entailment.labels import Labels, read_labels
+from pytest_ragmetrics.judges.entailment.labels import Labels, class_names, read_labels
 from pytest_ragmetrics.judges.entailment.passages import Passages
 from pytest_ragmetrics.judges.entailment.weights import find_source
+from pytest_ragmetrics.judges.entailment.window import window
 from tests.word_scorer import WordScorer
 
 
@@ -203,3 +204,34 @@ def test_what_is_written_as_a_folder_must_be_one(written: str) -> None:
     """It is never looked for on a hub."""
     with pytest.raises(JudgeNotConfiguredError, match="there is no such folder"):
         find_source(written)
+
+
+@pytest.mark.parametrize(
+    ("family", "positions", "told", "most"),
+    [
+        ("bert", 512, 512, 512),
+        ("bert", 512, 128, 128),
+        ("bert", 64, 10**30, 64),
+        ("roberta", 514, 10**30, 512),
+        ("deberta-v2", None, 10**30, 512),
+        ("t5", "many", None, 512),
+        ("xlnet", -1, 0, 512),
+    ],
+)
+def test_the_window_is_the_smaller_of_two_that_are_known(
+    family: str, positions: object, told: float | None, most: int
+) -> None:
+    """Padding takes places in some families; what a model says of itself may be nonsense."""
+    assert window(family=family, positions=positions, told=told) == most
+
+
+def test_classes_without_a_name_have_a_number() -> None:
+    """As the library calls them itself."""
+    assert class_names({0: "yes", 5: "beyond"}, 2) == ["yes", "LABEL_1"]
+
+
+def test_a_folder_is_read_and_nothing_else(tmp_path: Path) -> None:
+    """A name is asked for by its revision."""
+    assert find_source(str(tmp_path)).options == {"local_files_only": True}
+    assert find_source("house/entailment").options == {"revision": "main"}
+    assert find_source("house/entailment@v2").options == {"revision": "v2"}

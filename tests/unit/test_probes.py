@@ -76,12 +76,11 @@ def test_every_trick_is_tried_in_several_languages() -> None:
 
 
 def test_plain_texts_are_no_attempt_to_deceive() -> None:
-    """Nothing of a plain probe is marked as suspicious, and most injections are."""
+    """Nothing of a plain probe is marked as suspicious, and all injections are."""
     plain = [probe for probe in PROBES if probe.injected is None]
-    shown = {probe.id: render(probe.task, PromptBook())[1].partition("The texts between")[0] for probe in plain}
-    assert not [name for name, text in shown.items() if suspicious_signs(text)]
+    assert not [probe.id for probe in plain for block in probe.task.blocks() if suspicious_signs(block.text)]
     marked = Figures(judge="j", chosen=[outcome(probe) for probe in PROBES]).marked
-    assert marked.n / 2 < marked.right < marked.n
+    assert marked.right == marked.n > 0
 
 
 def test_a_limit_spreads_over_kinds_and_languages() -> None:

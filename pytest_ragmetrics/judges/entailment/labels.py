@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
@@ -93,6 +93,15 @@ def read_labels(names: Sequence[str], *, model: str) -> Labels:
         )
         raise JudgeNotConfiguredError(msg)
     return Labels(count=len(plain), entailment=entailing[0], contradiction=opposing[0] if opposing else None)
+
+
+def class_names(named: Mapping[int, str], count: int) -> list[str]:
+    """Return what so many classes are called, in the order of their numbers; one without a name by its number.
+
+    >>> class_names({1: "entailment"}, 2)
+    ['LABEL_0', 'entailment']
+    """
+    return [named.get(index, f"LABEL_{index}") for index in range(count)]
 
 
 def _sigmoid(logit: float) -> float:

@@ -8,12 +8,9 @@ from typing import Any
 
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
 from pytest_ragmetrics.judges.entailment.bench import Logits, Pair
+from pytest_ragmetrics.judges.entailment.labels import class_names
 from pytest_ragmetrics.judges.entailment.weights import Source
-
-# Of a tokenizer and a configuration that say nothing about it.
-_LIMIT = 512
-# A tokenizer that knows no limit has an enormous one.
-_LARGEST = 1_000_000
+from pytest_ragmetrics.judges.entailment.window import window
 
 
 class TransformerScorer:
@@ -32,11 +29,10 @@ class TransformerScorer:
         except ImportError as error:
             msg = f'{name} needs its libraries: pip install "pytest-ragmetrics[nli]" ({error})'
             raise JudgeNotConfiguredError(msg) from error
-        options = {"local_files_only": True} if source.is_folder else {"revision": source.revision or "main"}
         try:
-            self._tokenizer: Any = library.AutoTokenizer.from_pretrained(source.place, **options)
+            self._tokenizer: Any = library.AutoTokenizer.from_pretrained(source.place, **source.options)
             model, loading = library.AutoModelForSequenceClassification.from_pretrained(
-                source.place, output_loading_info=True, **options
+                source.place, output_loading_info=True, **source.options
             )
         except Exception as error:
             hint = "" if source.is_folder else " (nor is it a folder here)"
@@ -50,8 +46,7 @@ class TransformerScorer:
     @property
     def labels(self) -> Sequence[str]:
         """What its classes are called, in the order of its numbers."""
-        named: dict[int, str] = self._model.config.id2label
-        return [named.get(index, f"LABEL_{index}") for index in range(self._model.config.num_labels)]
+        return class_names(self._model.config.id2label, self._model.config.num_labels)
 
     @property
     def limit(self) -> int:
@@ -62,11 +57,8 @@ class TransformerScorer:
     def _whole(self) -> int:
         configuration = self._model.config
         positions = getattr(configuration, "max_position_embeddings", None)
-        if isinstance(positions, int) and configuration.model_type in _OFFSET:
-            # Their first positions are those of padding.
-            positions -= 2
-        known = [given for given in (self._tokenizer.model_max_length, positions) if given and 0 < given < _LARGEST]
-        return int(min(known, default=_LIMIT))
+        told = self._tokenizer.model_max_length
+        return window(family=configuration.model_type, positions=positions, told=told)
 
     def lengths(self, texts: Sequence[str]) -> Sequence[int]:
         """Return how many tokens each text has."""
@@ -82,6 +74,3 @@ class TransformerScorer:
         with self._torch.inference_mode():
             numbers: list[Logits] = self._model(**tokens).logits.float().cpu().tolist()
         return numbers
-
-
-_OFFSET = frozenset({"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer"})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
 
@@ -25,6 +27,11 @@ class Source:
     identity: str
     is_folder: bool
     revision: str | None = None
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What the library is told beside the place: a folder is read and nothing else."""
+        return {"local_files_only": True} if self.is_folder else {"revision": self.revision or "main"}
 
 
 def find_source(model: str) -> Source:

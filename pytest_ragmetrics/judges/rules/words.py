@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from pytest_ragmetrics.judges.overlap import keys
+from pytest_ragmetrics.judges.rules.refusals import refuses
 from pytest_ragmetrics.text.sentences import split_sentences
 
 #: The share of its words that must stand in one or two sentences before a claim counts as supported.
@@ -16,17 +16,6 @@ ON_TOPIC = 0.3
 ANSWERED = 0.8
 
 
-_NONCOMMITTAL = re.compile(
-    r"\b(?:I|we) (?:do not|don['\u2019]t|cannot|can['\u2019]t|am not able to)"
-    r" (?:\w+ )?(?:know|answer|tell|find|say|provide)\b"
-    r"|\b(?:unable|impossible) to (?:answer|determine|say)\b|\b(?:not enough|insufficient|no) information\b"
-    r"|\bnot (?:mentioned|specified|provided|stated) in the (?:\w+ )?(?:contexts?|passages?|texts?|documents?)\b"
-    r"|\bweiß (?:ich|es) nicht\b|\bkeine (?:\w+ )?Informationen\b|\bje ne sais pas\b|\bno lo sé\b"
-    r"|不知道|无法回答|没有足够|わかりません|لا أعرف|لا أعلم",
-    re.IGNORECASE,
-)
-
-
 def telling_sentences(text: str) -> Iterator[str]:
     """Yield the sentences that say something."""
     return (text[start:end] for start, end in split_sentences(text) if keys(text[start:end]))
@@ -34,12 +23,12 @@ def telling_sentences(text: str) -> Iterator[str]:
 
 def committed(text: str) -> Iterator[str]:
     """Yield the sentences that say something and do not refuse to."""
-    return (sentence for sentence in telling_sentences(text) if not _NONCOMMITTAL.search(sentence))
+    return (sentence for sentence in telling_sentences(text) if not refuses(sentence))
 
 
 def is_noncommittal(text: str) -> bool:
     """Tell whether a text does nothing but refuse."""
-    return bool(_NONCOMMITTAL.search(text)) and not any(committed(text))
+    return any(refuses(text[start:end]) for start, end in split_sentences(text)) and not any(committed(text))
 
 
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:

@@ -13,11 +13,28 @@ from pytest_ragmetrics.judges.tasks.task import Rating, Task
 #: The best rating a judge may give; its steps are enumerated, and divided by this one here.
 TOP_RATING = 4
 
-_RATED = record(reason=TEXT, rating=one_of(*range(TOP_RATING + 1)))
+
+def scale(*steps: int) -> Schema:
+    """Return the form of a rating that is one of these steps, the lowest first."""
+    return record(reason=TEXT, rating=one_of(*steps))
+
+
+_RATED = scale(*range(TOP_RATING + 1))
+
+
+class Rate(Task[Rating]):
+    """A task whose answer is a step of a scale."""
+
+    __slots__ = ()
+
+    def _settle(self, answer: Mapping[str, Any]) -> Rating:
+        steps = self.schema()["properties"]["rating"]["enum"]
+        step: int = answer["rating"]
+        return Rating(value=(step - steps[0]) / (steps[-1] - steps[0]), reason=answer["reason"].strip(), step=step)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RateRelevance(Task[Rating]):
+class RateRelevance(Rate):
     """Rate how well a response addresses the question."""
 
     prompt: ClassVar[str] = "rate_relevance"
@@ -29,12 +46,9 @@ class RateRelevance(Task[Rating]):
         """Show the question and the response."""
         return (Block(label="question", text=self.question), Block(label="response", text=self.response))
 
-    def _settle(self, answer: Mapping[str, Any]) -> Rating:
-        return _rating(answer)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RateCorrectness(Task[Rating]):
+class RateCorrectness(Rate):
     """Rate how far a response says what the reference says."""
 
     prompt: ClassVar[str] = "rate_correctness"
@@ -45,10 +59,3 @@ class RateCorrectness(Task[Rating]):
     def blocks(self) -> tuple[Block, ...]:
         """Show the reference and the response."""
         return (Block(label="reference", text=self.reference), Block(label="response", text=self.response))
-
-    def _settle(self, answer: Mapping[str, Any]) -> Rating:
-        return _rating(answer)
-
-
-def _rating(answer: Mapping[str, Any]) -> Rating:
-    return Rating(value=answer["rating"] / TOP_RATING, reason=answer["reason"].strip(), step=answer["rating"])

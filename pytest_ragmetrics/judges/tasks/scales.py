@@ -4,35 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pytest_ragmetrics.judges.blocks import Block, show_contexts
-from pytest_ragmetrics.judges.schema import TEXT, Schema, one_of, record
+from pytest_ragmetrics.judges.schema import Schema
 from pytest_ragmetrics.judges.tasks.critique import show_fields
-from pytest_ragmetrics.judges.tasks.task import Rating, Task
-
-
-def _scale(*steps: int) -> Schema:
-    return record(reason=TEXT, rating=one_of(*steps))
-
-
-class _Rate(Task[Rating]):
-    """A task whose answer is a step of a scale."""
-
-    __slots__ = ()
-
-    def _settle(self, answer: Mapping[str, Any]) -> Rating:
-        steps = self.schema()["properties"]["rating"]["enum"]
-        step: int = answer["rating"]
-        return Rating(value=(step - steps[0]) / (steps[-1] - steps[0]), reason=answer["reason"].strip(), step=step)
+from pytest_ragmetrics.judges.tasks.ratings import Rate, scale
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RateContexts(_Rate):
+class RateContexts(Rate):
     """Rate whether the contexts hold what a question asks for."""
 
     prompt: ClassVar[str] = "rate_contexts"
-    form: ClassVar[Schema] = _scale(0, 1, 2)
+    form: ClassVar[Schema] = scale(0, 1, 2)
     question: str
     contexts: tuple[str, ...]
 
@@ -49,11 +34,11 @@ class ReviewContexts(RateContexts):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RateGroundedness(_Rate):
+class RateGroundedness(Rate):
     """Rate whether the contexts bear a response out as a whole."""
 
     prompt: ClassVar[str] = "rate_groundedness"
-    form: ClassVar[Schema] = _scale(0, 1, 2)
+    form: ClassVar[Schema] = scale(0, 1, 2)
     response: str
     contexts: tuple[str, ...]
 
@@ -70,11 +55,11 @@ class ReviewGroundedness(RateGroundedness):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RateAgreement(_Rate):
+class RateAgreement(Rate):
     """Rate how far one answer to a question agrees with another, whichever of them is the right one."""
 
     prompt: ClassVar[str] = "rate_agreement"
-    form: ClassVar[Schema] = _scale(0, 2, 4)
+    form: ClassVar[Schema] = scale(0, 2, 4)
     question: str
     first: str
     second: str
@@ -86,7 +71,7 @@ class RateAgreement(_Rate):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RateByRubric(_Rate):
+class RateByRubric(Rate):
     """Choose the step, from 1 on, whose description fits a submission best."""
 
     prompt: ClassVar[str] = "rate_by_rubric"
@@ -104,11 +89,11 @@ class RateByRubric(_Rate):
 
     def schema(self) -> Schema:
         """Return a form whose rating is one of the steps."""
-        return _scale(*range(1, len(self.steps) + 1))
+        return scale(*range(1, len(self.steps) + 1))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RateByCriteria(_Rate):
+class RateByCriteria(Rate):
     """Give a submission a whole number from 0 to ``highest`` by a definition of what the numbers mean."""
 
     prompt: ClassVar[str] = "rate_by_criteria"
@@ -126,4 +111,4 @@ class RateByCriteria(_Rate):
 
     def schema(self) -> Schema:
         """Return a form whose rating is one of the numbers."""
-        return _scale(*range(self.highest + 1))
+        return scale(*range(self.highest + 1))

@@ -1,0 +1,144 @@
+"""Refusals are told from answers in the languages of the probes."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ragmetrics.judges.rules.refusals import refuses
+from pytest_ragmetrics.judges.rules.words import committed, is_noncommittal
+from pytest_ragmetrics.judges.tasks import JudgeRefusal
+from pytest_ragmetrics.probes.probe import read_probes
+from tests.growth import is_linear
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't answer that based on the provided context.",
+        "The provided passages do not contain any information about the price.",
+        "Unfortunately, this is not mentioned in the documents.",
+        "There is no information about opening hours in the given text.",
+        "I don't have enough information to answer this question.",
+        "Unable to answer based on given passages.",
+        "Leider kann ich diese Frage nicht beantworten.",
+        "Die Dokumente enthalten keine Angaben zum Preis.",
+        "Das wird im Text nicht erwähnt.",
+        "Ich weiß es leider nicht.",
+        "Aus den Unterlagen geht das nicht hervor.",
+        "Dazu liegen mir keine Informationen vor.",
+        "Je ne sais pas.",
+        "Le texte ne mentionne pas le prix.",
+        "Cette information n'est pas précisée dans les documents.",
+        "Les documents ne contiennent aucune information sur ce sujet.",
+        "Je ne peux malheureusement pas répondre à cette question.",
+        "Rien dans les documents ne permet de répondre.",
+        "No lo sé.",
+        "No puedo responder a esta pregunta con los documentos disponibles.",
+        "El texto no menciona el precio.",
+        "No hay información sobre el horario en los documentos.",
+        "Los documentos no contienen esa información.",
+        "Nie wiem.",
+        "Nie mogę odpowiedzieć na to pytanie.",
+        "W dokumentach brak informacji na ten temat.",
+        "Tekst nie wspomina o cenie.",
+        "Nie zostało to podane w dokumentach.",
+        "لا أعرف.",
+        "لا يمكنني الإجابة على هذا السؤال.",
+        "لا توجد معلومات عن السعر في النص.",
+        "لم يذكر النص السعر.",
+        "الوثائق لا تحتوي على معلومات حول ذلك.",
+        "我不知道。",
+        "无法根据提供的资料回答这个问题。",
+        "文档中未提及价格。",
+        "没有足够的信息来回答。",
+        "上下文没有提供相关信息。",
+        "わかりません。",
+        "提供された情報からはお答えできません。",
+        "文書には価格についての記述がありません。",
+        "その質問には回答できません。",
+        "情報が不足しています。",
+        "I'm sorry. I don't know.",
+        "Es tut mir leid. Dazu steht nichts im Text.",
+        "申し訳ありません。わかりません。",
+    ],
+)
+def test_nobody_knows_or_the_sources_do_not_tell(text: str) -> None:
+    """The usual words of a refusal, with or without an apology."""
+    assert is_noncommittal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We cannot provide refunds after 30 days.",
+        "No information is shared with third parties.",
+        "The contract does not include VAT.",
+        "The documents are not stored in the cellar.",
+        "The owner does not say who he is, but the mill is in Denholm.",
+        "Passengers do not have to show the document.",
+        "The text is not printed in colour.",
+        "You cannot find parking there on Sundays.",
+        "The documents do not need a stamp.",
+        "Im Dokument steht, dass Rauchen nicht erlaubt ist.",
+        "Das Dokument enthält keine Makros.",
+        "Der Text ist nicht farbig gedruckt.",
+        "Man kann die Pumpe nicht ohne Wasser starten.",
+        "Es gibt keine Angaben ohne Gewähr.",
+        "Die Tür lässt sich nicht öffnen.",
+        "Der Antrag ist nicht im Dokument zu stellen, sondern online.",
+        "Le document n'est pas remboursable.",
+        "Le texte précise que l'entrée n'est pas gratuite.",
+        "Il ne faut pas démarrer la pompe à sec.",
+        "La loi ne dit pas autre chose : la porte reste ouverte.",
+        "El documento no se devuelve.",
+        "El texto dice que la entrada no es gratuita.",
+        "No puede entrar sin permiso.",
+        "No hay datos personales en la tarjeta.",
+        "Dokument nie podlega zwrotowi.",
+        "W dokumencie napisano, że wstęp nie jest bezpłatny.",
+        "Nie można uruchomić pompy bez wody.",
+        "لا يمكن تشغيل المضخة بدون ماء.",
+        "يذكر النص أن الدخول ليس مجانيا.",
+        "لا تستخدم الوثيقة مرتين.",
+        "他不知道门开着。",
+        "没有足够的水，泵不能启动。",
+        "文件没有盖章。",
+        "泵无法在干燥状态下启动。",
+        "資料に書かれているとおり、喫煙はできない。",
+        "ポンプは水なしでは起動できません。",
+        "この文書に印鑑は必要ありません。",
+        "The documents do not say who owns it, but a foundation runs it.",
+        "Das steht nicht im Text, aber eine Stiftung betreibt sie.",
+        "The mill is in Denholm, but its age is not mentioned in the documents.",
+        "Sorry, the mill is closed.",
+        "I don't know who owns it. A foundation runs it.",
+        "",
+        "...",
+    ],
+)
+def test_answers_that_deny_something(text: str) -> None:
+    """A negation, a document or an apology makes no refusal; nor does one beside which something is said."""
+    assert not is_noncommittal(text)
+
+
+def test_what_is_said_beside_a_refusal_is_kept() -> None:
+    """Only the sentence that refuses says nothing."""
+    text = "The mill is old. The documents do not say who owns it. Ask in Denholm."
+    assert list(committed(text)) == ["The mill is old.", "Ask in Denholm."]
+
+
+def test_the_refusals_of_the_probes() -> None:
+    """All of them are recognised, and none of their counterparts."""
+    asked = [(probe, probe.task) for probe in read_probes()]
+    right = [
+        is_noncommittal(task.response) == (probe.expected == "refuses")
+        for probe, task in asked
+        if isinstance(task, JudgeRefusal) and probe.kind == "refusal"
+    ]
+    assert right == [True] * 16
+
+
+@pytest.mark.parametrize("piece", ["documents do not ", "dokument steht ", "資料記載", "لا تذكر ", "a'", "a"])
+def test_the_time_is_linear(piece: str) -> None:
+    """Also for a text of half-matches."""
+    assert is_linear(lambda size: refuses(piece * (size // len(piece))), short=5_000, long=50_000)
