@@ -73,7 +73,11 @@ def _values(result: Any) -> Mapping[str, Any] | None:
 
 
 def _of_mapping(result: Mapping[str, Any]) -> Sample:
-    row = dict(_merged(result))
+    row: dict[Any, Any] = dict(_merged(result))
+    strange = next((key for key in row if not isinstance(key, str)), None)
+    if strange is not None:
+        msg = f"the names in a mapping must be texts, not {strange!r:.60}"
+        raise TypeError(msg)
     for name, others in _NAMES.items():
         if any(row.get(known) is not None for known in (name, *ALIASES[name])):
             continue
@@ -90,7 +94,7 @@ def _of_mapping(result: Mapping[str, Any]) -> Sample:
         )
         row["retrieved_context_ids"] = _ids(contexts)
     given = row.get("id")
-    return sample_of(row, id=given if isinstance(given, str) else None)
+    return sample_of(row, id=str(given) if isinstance(given, (str, int)) else None)
 
 
 def _merged(result: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -140,10 +144,14 @@ def _said(value: Any) -> str | None:
         return None
 
 
-def _ids(documents: Any) -> Sequence[str] | None:
+def _ids(documents: Any) -> Sequence[str | int] | None:
     """Return the ids of documents, ``None`` unless each of them has one."""
     if not isinstance(documents, (list, tuple)):
         return None
-    ids = [next(filter(None, (getattr(each, name, None) for name in ("node_id", "id"))), None) for each in documents]
-    known = [each for each in ids if isinstance(each, str)]
-    return known if known and len(known) == len(ids) else None
+    known = [given for given in map(_id, documents) if given is not None]
+    return known if known and len(known) == len(documents) else None
+
+
+def _id(document: Any) -> str | int | None:
+    found = (getattr(document, name, None) for name in ("node_id", "id"))
+    return next((given for given in found if isinstance(given, (str, int)) and given != ""), None)

@@ -211,6 +211,15 @@ class MetricResult(float):
             self._comparison = Comparison(operator=operator, bound=float(other), held=outcome)
         return outcome
 
+    def replaced(self, **changes: Any) -> MetricResult:
+        """Return a copy with other attributes than these, not held against anything yet.
+
+        >>> MetricResult(0.5, metric="both", reason="1 of 2").replaced(metric="mine")
+        <mine 0.5: 1 of 2>
+        """
+        (value,), given = self.__getnewargs_ex__()
+        return MetricResult(value, **{**given, **changes})
+
     def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
         names = ("metric", "reason", "verdicts", "vacuous", "judge", "usage", "samples", "votes", "unscored_votes")
         return (float(self),), {name: getattr(self, name) for name in names}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from numbers import Integral
 from typing import Any
 
 from pytest_ragmetrics.messages import Message, read_messages
@@ -156,7 +157,8 @@ def _as_ids(value: object, name: str) -> tuple[str | int, ...]:
         raise TypeError(msg)
     ids = tuple(value)
     for index, item in enumerate(ids):
-        if not isinstance(item, (str, int)):
+        if not isinstance(item, (str, Integral)):
             msg = f"{name}[{index}] is {_describe(item)}: give a str or an int"
             raise TypeError(msg)
-    return ids
+    # Those of numpy, which an index of vectors returns, must not reach the records as such.
+    return tuple(str(item) if isinstance(item, str) else int(item) for item in ids)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.exchanges import Exchange
     from pytest_ragmetrics.judges.judge import Desk, Judge
     from pytest_ragmetrics.metrics.metric import Metric
-    from pytest_ragmetrics.result import Direction, MetricResult
+    from pytest_ragmetrics.result import Direction, MetricResult, Usage
     from pytest_ragmetrics.sample import Sample
 
 
@@ -37,6 +37,15 @@ class Scoring:
     outcome: MetricResult | UnscoredError
     better: Direction = "higher"
     exchanges: tuple[Exchange, ...] = ()
+    #: What it spent by itself, where that is known apart from what its outcome says.
+    spent: Usage | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """What it spent; the scorings inside of it tell of theirs."""
+        from pytest_ragmetrics.result import Usage
+
+        return self.spent or self.outcome.usage or Usage()
 
 
 class EmbeddingDesk(Protocol):

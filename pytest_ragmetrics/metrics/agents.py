@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from pytest_ragmetrics.judges.tasks import JudgeGoal, ListTopics, MatchTopics
@@ -13,12 +12,10 @@ from pytest_ragmetrics.messages import Message, read_messages
 from pytest_ragmetrics.metrics.f_scores import f1_of_counts
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
 from pytest_ragmetrics.metrics.metric import is_blank
-from pytest_ragmetrics.metrics.parameters import check_choice
+from pytest_ragmetrics.metrics.parameters import check_choice, check_if_empty
 from pytest_ragmetrics.metrics.provided import JudgeLike
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
-
-_INPUTS = ("messages", "reference_topics")
 
 
 class ConversationMetric(JudgedMetric):
@@ -29,14 +26,7 @@ class ConversationMetric(JudgedMetric):
     """
 
     requires: ClassVar[tuple[str, ...]] = ()
-
-    def sample_of(self, inputs: dict[str, Any]) -> Sample:
-        """Take the conversation beside the fields of a sample, or as ``user_input`` as Ragas does."""
-        given = {name: inputs.pop(name) for name in _INPUTS if name in inputs}
-        if isinstance(inputs.get("user_input"), (list, tuple)):
-            return Sample.from_mapping({**inputs, **given})
-        sample = super().sample_of(inputs)
-        return replace(sample, metadata={**sample.metadata, **given})
+    extra_inputs: ClassVar[tuple[str, ...]] = ("messages", "reference_topics")
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` when there is no conversation, ``TypeError`` for what is no message."""
@@ -117,7 +107,7 @@ class TopicAdherence(ConversationMetric):
     ) -> None:
         super().__init__(judge=judge)
         self.mode = check_choice("mode", mode, ("precision", "recall", "f1"))
-        self.if_empty = if_empty
+        self.if_empty = check_if_empty(if_empty, self.scale)
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` when there is no conversation or no topic, ``TypeError`` for what is neither."""

@@ -10,7 +10,7 @@ from pytest_ragmetrics.metrics.cosine import cosines
 from pytest_ragmetrics.metrics.f_scores import f1_of_counts
 from pytest_ragmetrics.metrics.factual_correctness import verify_against
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.parameters import check_weight
+from pytest_ragmetrics.metrics.parameters import check_if_empty, check_number
 from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.together import both, together
 from pytest_ragmetrics.result import MetricResult
@@ -50,7 +50,7 @@ class AnswerCorrectness(JudgedMetric):
     ) -> None:
         super().__init__(judge=judge, embedder=embedder)
         self.weights = _shares(weights)
-        self.if_empty = if_empty
+        self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the weighted mean of F1 and similarity."""
@@ -96,7 +96,7 @@ def _shares(weights: object) -> tuple[float, float]:
     if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence) or len(weights) != len(_SIDES):
         msg = f"weights must be two numbers, of the statements and of the similarity, not {weights!r}"
         raise ValueError(msg)
-    facts, meaning = (check_weight("weights", weight) for weight in weights)
+    facts, meaning = (check_number("weights", weight) for weight in weights)
     if not facts + meaning:
         msg = "weights must not both be 0"
         raise ValueError(msg)

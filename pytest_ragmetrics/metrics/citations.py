@@ -9,6 +9,7 @@ from typing import ClassVar
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import VerifyClaims
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.parameters import check_if_empty
 from pytest_ragmetrics.metrics.provided import JudgeLike
 from pytest_ragmetrics.metrics.support import missing_from
 from pytest_ragmetrics.metrics.together import together
@@ -28,7 +29,7 @@ class CitationMetric(JudgedMetric):
 
     def __init__(self, *, if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
         super().__init__(judge=judge)
-        self.if_empty = if_empty
+        self.if_empty = check_if_empty(if_empty, self.scale)
 
 
 class CitationRecall(CitationMetric):

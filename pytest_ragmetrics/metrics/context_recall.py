@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pytest_ragmetrics.judges.tasks import ListClaims, VerifyClaims
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.parameters import check_choice
+from pytest_ragmetrics.metrics.parameters import check_choice, check_if_empty
 from pytest_ragmetrics.metrics.provided import JudgeLike
 from pytest_ragmetrics.metrics.support import supported_verdicts, unsupported_verdicts
 from pytest_ragmetrics.result import MetricResult
@@ -42,7 +42,7 @@ class ContextRecall(JudgedMetric):
     ) -> None:
         super().__init__(judge=judge)
         self.unit = check_choice("unit", unit, ("sentences", "claims"))
-        self.if_empty = if_empty
+        self.if_empty = check_if_empty(if_empty, self.scale)
 
     def sample_of(self, inputs: dict[str, Any]) -> Sample:
         """Return the sample, the references joined if there are several."""

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from pytest_ragmetrics.judges.tasks import SelectSentences
 from pytest_ragmetrics.metrics.cosine import cosines
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.parameters import check_choice, check_count
+from pytest_ragmetrics.metrics.parameters import check_choice, check_count, check_if_empty
 from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
@@ -51,7 +51,7 @@ class ContextRelevancy(JudgedMetric):
         super().__init__(judge=judge, embedder=embedder)
         self.strictness = self.draws = check_count("strictness", strictness)
         self.agreement = check_choice("agreement", agreement, ("bert_score", "jaccard", "jaccard_score"))
-        self.if_empty = if_empty
+        self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return agreement * overlap."""

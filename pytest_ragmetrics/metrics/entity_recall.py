@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pytest_ragmetrics.judges.tasks import ListEntities
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.parameters import check_if_empty
 from pytest_ragmetrics.metrics.provided import JudgeLike
 from pytest_ragmetrics.metrics.support import place_in
 from pytest_ragmetrics.metrics.together import together
@@ -34,7 +35,7 @@ class ContextEntityRecall(JudgedMetric):
 
     def __init__(self, *, if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
         super().__init__(judge=judge)
-        self.if_empty = if_empty
+        self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return entities found / entities of the reference."""

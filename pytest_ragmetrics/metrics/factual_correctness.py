@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from pytest_ragmetrics.judges.tasks import ListClaims, VerifyClaims
 from pytest_ragmetrics.metrics.f_scores import f_beta
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.parameters import check_choice, check_weight
+from pytest_ragmetrics.metrics.parameters import check_choice, check_if_empty, check_number
 from pytest_ragmetrics.metrics.provided import JudgeLike
 from pytest_ragmetrics.metrics.support import compared_verdicts, place_in
 from pytest_ragmetrics.metrics.together import together
@@ -50,8 +50,8 @@ class FactualCorrectness(JudgedMetric):
     ) -> None:
         super().__init__(judge=judge)
         self.mode = check_choice("mode", mode, ("precision", "recall", "f1"))
-        self.beta = check_weight("beta", beta)
-        self.if_empty = if_empty
+        self.beta = check_number("beta", beta)
+        self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return precision, recall or the F-beta of both."""

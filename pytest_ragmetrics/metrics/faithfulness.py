@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pytest_ragmetrics.judges.tasks import ListClaims, VerifyClaims
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.parameters import check_choice
+from pytest_ragmetrics.metrics.parameters import check_choice, check_if_empty
 from pytest_ragmetrics.metrics.provided import JudgeLike
 from pytest_ragmetrics.metrics.support import Place, place_in, supported_verdicts, unsupported_verdicts
 from pytest_ragmetrics.result import MetricResult
@@ -45,7 +45,7 @@ class Faithfulness(JudgedMetric):
     ) -> None:
         super().__init__(judge=judge)
         self.unit = check_choice("unit", unit, ("claims", "sentences"))
-        self.if_empty = if_empty
+        self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return supported claims / claims."""

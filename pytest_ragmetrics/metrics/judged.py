@@ -17,6 +17,7 @@ from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike, Provided, provided_embedder, provided_judge
+from pytest_ragmetrics.metrics.spending import spend
 from pytest_ragmetrics.metrics.votes import Ballot, Vote, ballot_for, poll
 from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
@@ -158,7 +159,12 @@ class Ask:
         self.is_varied = self.is_varied or judge.is_varied
         self._asked[judge.name] = None
         running = session.current()
-        answered = await judge.ask(task, vote=vote, desk=running.desk if running is not None else DirectDesk())
+        try:
+            answered = await judge.ask(task, vote=vote, desk=running.desk if running is not None else DirectDesk())
+        except UnscoredError as error:
+            spend(error.usage or Usage())
+            raise
+        spend(answered.usage)
         self.usage += answered.usage
         return answered.answer
 

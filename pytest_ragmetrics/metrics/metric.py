@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from pytest_ragmetrics import session
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.exchanges import noted, noting
+from pytest_ragmetrics.metrics.spending import Spending, spending
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 
@@ -40,6 +42,8 @@ class Metric(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     #: The fields of a sample that must be given; texts and lists among them must not be blank.
     requires: ClassVar[tuple[str, ...]] = ("response",)
+    #: What :meth:`score` takes beside the fields of a sample, which has it in its ``metadata`` under the same names.
+    extra_inputs: ClassVar[tuple[str, ...]] = ()
     #: The lists among them that may be empty, because the metric has a value for that.
     may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_contexts",)
     #: The lowest and the highest score there can be.
@@ -75,29 +79,37 @@ class Metric(ABC):
         """Score a :class:`Sample`; raises as :meth:`score` does."""
         __tracebackhide__ = True
         self.require(sample)
-        with noting():
+        with noting(), spending() as spent:
             try:
                 result = self.measure(sample)
             except RagMetricsError as error:
-                self._tell(sample, error)
+                self._tell(sample, error, spent)
                 raise _without_frames(error) from error.__cause__
-            return self._told(sample, result)
+            return self._told(sample, result, spent)
 
     async def ascore_sample(self, sample: Sample) -> MetricResult:
         """Score like :meth:`score_sample`, awaitable."""
         __tracebackhide__ = True
         self.require(sample)
-        with noting():
+        with noting(), spending() as spent:
             try:
                 result = await self.ameasure(sample)
             except RagMetricsError as error:
-                self._tell(sample, error)
+                self._tell(sample, error, spent)
                 raise _without_frames(error) from error.__cause__
-            return self._told(sample, result)
+            return self._told(sample, result, spent)
 
     def sample_of(self, inputs: dict[str, Any]) -> Sample:
-        """Return the sample that :meth:`score` was given field by field."""
-        return Sample(**inputs)
+        """Return the sample that :meth:`score` was given field by field.
+
+        Where it takes ``messages``, the conversation may be the ``user_input`` as well, as Ragas has it.
+        """
+        extra = {name: inputs[name] for name in self.extra_inputs if name in inputs}
+        given = {name: value for name, value in inputs.items() if name not in extra}
+        if "messages" in self.extra_inputs and isinstance(given.get("user_input"), (list, tuple)):
+            return Sample.from_mapping({**given, **extra})
+        sample = Sample(**given)
+        return replace(sample, metadata={**sample.metadata, **extra}) if extra else sample
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` naming a required field that is missing or blank."""
@@ -108,7 +120,7 @@ class Metric(ABC):
                 msg = f"{self.name}: {field} is {state}; it needs {' and '.join(self.requires)}"
                 raise ValueError(msg)
 
-    def _told(self, sample: Sample, result: MetricResult) -> MetricResult:
+    def _told(self, sample: Sample, result: MetricResult, spent: Spending) -> MetricResult:
         """Return a result that the session was told of; raise ``TypeError`` for what is none."""
         if not isinstance(result, MetricResult):
             msg = f"{self.name}.measure() returned {type(result).__name__}, not a MetricResult"
@@ -116,10 +128,10 @@ class Metric(ABC):
         running = session.current()
         if running is not None and running.dry_run:
             result.decides = False
-        self._tell(sample, result)
+        self._tell(sample, result, spent)
         return result
 
-    def _tell(self, sample: Sample, outcome: MetricResult | RagMetricsError) -> None:
+    def _tell(self, sample: Sample, outcome: MetricResult | RagMetricsError, spent: Spending) -> None:
         """Tell the running session the result, or why there is none."""
         running = session.current()
         if running is None:
@@ -127,7 +139,12 @@ class Metric(ABC):
         if isinstance(outcome, RagMetricsError) and not isinstance(outcome, UnscoredError):
             outcome = UnscoredError(str(outcome))
         scoring = session.Scoring(
-            metric=self.name, sample=sample, outcome=outcome, better=self.better, exchanges=noted()
+            metric=self.name,
+            sample=sample,
+            outcome=outcome,
+            better=self.better,
+            exchanges=noted(),
+            spent=spent.own(outcome.usage),
         )
         running.scored(scoring)
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import Judgement, ListClaims, VerifyClaims
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.parameters import check_choice
+from pytest_ragmetrics.metrics.parameters import check_choice, check_if_empty
 from pytest_ragmetrics.metrics.provided import JudgeLike
 from pytest_ragmetrics.metrics.support import Place, missing_from, place_in
 from pytest_ragmetrics.metrics.together import both, together
@@ -48,7 +48,7 @@ class NoiseSensitivity(JudgedMetric):
     ) -> None:
         super().__init__(judge=judge)
         self.mode = check_choice("mode", mode, ("relevant", "irrelevant"))
-        self.if_empty = if_empty
+        self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return claims wrong by noise / claims."""

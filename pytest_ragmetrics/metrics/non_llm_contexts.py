@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pytest_ragmetrics.metrics.context_precision import average_precision
 from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.metrics.parameters import check_choice, check_share
+from pytest_ragmetrics.metrics.parameters import check_choice, check_number
 from pytest_ragmetrics.result import Evidence, MetricResult, Nearest, Verdict
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.text.likeness import MEASURES, Measure, likeness
@@ -23,7 +23,7 @@ class LikeContexts(Metric):
     requires: ClassVar[tuple[str, ...]] = ("retrieved_contexts", "reference_contexts")
 
     def __init__(self, *, threshold: float = 0.5, measure: Measure = "levenshtein") -> None:
-        self.threshold = check_share("threshold", threshold)
+        self.threshold = check_number("threshold", threshold, most=1)
         self.alike_by: Measure = check_choice("measure", measure, MEASURES)
 
     def _nearest(self, text: str, others: Sequence[str]) -> tuple[int, float]:

@@ -87,7 +87,7 @@ class RougeScore(Metric):
     sequence of words that stand in both in this order. ``mode`` is fmeasure, precision (of the response) or recall (of
     the reference). Words are runs of letters and digits without case, in any script; ``use_stemmer=True`` stems those
     in Latin letters as English ones (Lin, 2004; rouge-score). rougeL takes time in proportion to the product of the
-    lengths. Raises ``UnscoredError`` when neither text has a word.
+    lengths. Raises ``UnscoredError`` when neither text has a run of words so long.
 
     >>> RougeScore().score(response="The pump needs two minutes.", reference="It needs two minutes.").value
     0.6666666666666665
@@ -108,8 +108,10 @@ class RougeScore(Metric):
         """Return the score."""
         library = _library("rouge_score.rouge_scorer", self.name)
         response, reference = sample.response or "", sample.reference or ""
-        if not (word_tokens(response) or word_tokens(reference)):
-            msg = f"{self.name}: neither response nor reference has a word to compare"
+        run = int(self.rouge_type[-1]) if self.rouge_type[-1].isdigit() else 1
+        if max(len(word_tokens(response)), len(word_tokens(reference))) < run:
+            what = "a word" if run == 1 else f"a run of {run} words"
+            msg = f"{self.name}: neither response nor reference has {what} to compare"
             raise UnscoredError(msg)
         scorer = library.RougeScorer([self.rouge_type], tokenizer=_Words(stem=self.use_stemmer))
         score = scorer.score(reference, response)[self.rouge_type]

@@ -148,8 +148,7 @@ class _Call:
     def result(self, outcome: object) -> MetricResult:
         """Return what the function returned as a result under the metric's own name; raise if it is none."""
         if isinstance(outcome, MetricResult):
-            (value,), rest = outcome.__getnewargs_ex__()
-            return MetricResult(value, **{**rest, "metric": self.name})
+            return outcome.replaced(metric=self.name)
         if isinstance(outcome, (list, tuple)) and all(isinstance(item, Verdict) for item in outcome):
             return self._share(outcome)
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
+from numbers import Integral, Real
 from typing import TypeVar
 
 T = TypeVar("T", bound=str)
@@ -26,43 +28,33 @@ def check_count(name: str, value: object) -> int:
     >>> check_count("strictness", 3)
     3
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         msg = f"{name} must be a whole number from 1 on, not {value!r}"
         raise ValueError(msg)
-    return value
+    return int(value)
 
 
-def check_share(name: str, value: object) -> float:
-    """Return a number from 0 to 1; raise ``ValueError`` if it is none.
+def check_number(name: str, value: object, least: float = 0, most: float = inf) -> float:
+    """Return a finite number from ``least`` to ``most``; raise ``ValueError`` if it is none.
 
-    >>> check_share("coeff", 0.5)
-    0.5
+    >>> check_number("beta", 0.5), check_number("coeff", 1, most=1)
+    (0.5, 1)
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        msg = f"{name} must be a number from 0 to 1, not {value!r}"
+    if isinstance(value, bool) or not isinstance(value, Real) or value < least or not value <= most or value == inf:
+        ends = f"from {least:g} on" if most == inf else f"from {least:g} to {most:g}"
+        msg = f"{name} must be a number {ends}, not {value!r}"
         raise ValueError(msg)
-    return value
+    # No float holds every whole number.
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
-def check_weight(name: str, value: object) -> float:
-    """Return a finite number from 0 on; raise ``ValueError`` if it is none.
+def check_if_empty(value: object, scale: tuple[float, float]) -> float | None:
+    """Return the score of what has nothing to judge, or ``None`` for none; raise ``ValueError`` if there is no such.
 
-    >>> check_weight("beta", 0.5)
-    0.5
+    >>> check_if_empty(None, (0.0, 1.0)), check_if_empty(1, (0.0, 1.0))
+    (None, 1)
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        msg = f"{name} must be a number from 0 on, not {value!r}"
-        raise ValueError(msg)
-    return value
-
-
-def check_cutoff(name: str, value: object) -> int | None:
-    """Return a whole number from 1 on, or ``None`` for no cut; raise ``ValueError`` if it is neither.
-
-    >>> check_cutoff("k", None), check_cutoff("k", 5)
-    (None, 5)
-    """
-    return None if value is None else check_count(name, value)
+    return None if value is None else check_number("if_empty", value, *scale)
 
 
 def check_flag(name: str, value: object) -> bool:

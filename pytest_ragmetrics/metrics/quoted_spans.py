@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.metrics.parameters import check_choice, check_count, check_flag
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.text.alignment import Matching, Sources
@@ -40,16 +41,10 @@ class QuotedSpansAlignment(Metric):
         matching: Matching = "editorial",
         require_quotes: bool = False,
     ) -> None:
-        _check_flag("casefold", casefold)
-        _check_flag("require_quotes", require_quotes)
-        _check_words("min_span_words", min_span_words)
-        if matching not in ("editorial", "verbatim"):
-            msg = f"matching must be 'editorial' or 'verbatim', not {matching!r}"
-            raise ValueError(msg)
-        self.casefold = casefold
-        self.min_span_words = min_span_words
-        self.matching: Matching = matching
-        self.require_quotes = require_quotes
+        self.casefold = check_flag("casefold", casefold)
+        self.min_span_words = check_count("min_span_words", min_span_words)
+        self.matching: Matching = check_choice("matching", matching, get_args(Matching))
+        self.require_quotes = check_flag("require_quotes", require_quotes)
 
     def measure(self, sample: Sample) -> MetricResult:
         """Score the quoted spans of ``response`` against ``retrieved_contexts``."""
@@ -98,8 +93,12 @@ def quoted_spans_alignment(
     if len(answers) != len(sources):
         msg = f"answers and sources must be of the same length, not {len(answers)} and {len(sources)}"
         raise ValueError(msg)
-    _check_flag("casefold", casefold)
-    _check_words("min_len", min_len)
+    check_flag("casefold", casefold)
+    check_count("min_len", min_len)
+    for index, answer in enumerate(answers):
+        if not isinstance(answer, str):
+            msg = f"answers[{index}] must be a str, not {type(answer).__name__}"
+            raise TypeError(msg)
     matched = total = 0
     for answer, contexts in zip(answers, sources, strict=True):
         verdicts = _judge_spans(answer, contexts, casefold=casefold, min_words=min_len, matching="editorial")
@@ -120,15 +119,3 @@ def _judge_spans(
         return []
     verdicts = Sources(contexts, casefold=casefold, matching=matching).align(span.text for span in spans)
     return [replace(verdict, start=span.start, end=span.end) for verdict, span in zip(verdicts, spans, strict=True)]
-
-
-def _check_flag(name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        msg = f"{name} must be True or False, not {value!r}"
-        raise ValueError(msg)  # noqa: TRY004 - every wrong parameter value is a ValueError
-
-
-def _check_words(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        msg = f"{name} must be a whole number of words, at least 1, not {value!r}"
-        raise ValueError(msg)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from statistics import fmean, harmonic_mean
 from typing import ClassVar
 
@@ -23,7 +25,8 @@ def ragas_score(results: Scores) -> MetricResult:
 
     ``results`` maps the names of metrics to a score or the scores of several samples, or is a list of results, which
     are told apart by their metric. A mean of 0 or less makes it 0.0. The predefined aspects, which are 0 or 1, are left
-    out. Raises ``ValueError`` when fewer than two metrics are left, or one has no score.
+    out. Raises ``ValueError`` when fewer than two metrics are left, or one has no score, a sample without one, or one
+    that is no finite number.
 
     >>> ragas_score({"faithfulness": [1.0, 0.5], "answer_relevancy": 0.75}).value
     0.75
@@ -34,7 +37,7 @@ def ragas_score(results: Scores) -> MetricResult:
     if empty or len(counted) < 2:  # noqa: PLR2004 - a mean of one is no mean
         msg = f"{NAME}: {empty[0]} has no score" if empty else f"{NAME} needs two metrics or more, not {len(counted)}"
         raise ValueError(msg)
-    means = {name: fmean(values) for name, values in counted.items()}
+    means = {name: _mean(name, values) for name, values in counted.items()}
     value = harmonic_mean(means.values()) if min(means.values()) > 0 else 0.0
     told = ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
     given = [score for values in counted.values() for score in values if isinstance(score, MetricResult)]
@@ -82,9 +85,17 @@ class RagasScore(Metric):
         return ragas_score(await asyncio.gather(*(metric.ascore_sample(sample) for metric in self.metrics)))
 
 
+def _mean(name: str, values: Sequence[float]) -> float:
+    for index, value in enumerate(values):
+        if not isinstance(value, Real) or not math.isfinite(value):
+            msg = f"{NAME}: score {index} of {name} is {value!r}, not a finite number"
+            raise ValueError(msg)
+    return fmean(values)
+
+
 def _by_metric(results: Scores) -> dict[str, list[float]]:
     if isinstance(results, Mapping):
-        return {name: [value] if isinstance(value, (int, float)) else list(value) for name, value in results.items()}
+        return {name: list(value) if isinstance(value, Iterable) else [value] for name, value in results.items()}
     scores: dict[str, list[float]] = {}
     for result in results:
         scores.setdefault(result.metric, []).append(result)

@@ -6,10 +6,10 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.metrics.parameters import check_choice, check_cutoff
+from pytest_ragmetrics.metrics.parameters import check_choice, check_count, check_number
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
 
@@ -30,7 +30,7 @@ class RankingMetric(Metric):
     may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_context_ids",)
 
     def __init__(self, *, k: int | None = None) -> None:
-        self.k = check_cutoff("k", k)
+        self.k = None if k is None else check_count("k", k)
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the score of the ranking."""
@@ -158,16 +158,11 @@ class NDCG(RankingMetric):
 
     name = "ndcg"
     aliases: ClassVar[tuple[str, ...]] = ("ndcg@k", "ndcg_at_k")
+    extra_inputs: ClassVar[tuple[str, ...]] = ("relevance",)
 
     def __init__(self, *, k: int | None = None, gain: Literal["linear", "exponential"] = "linear") -> None:
         super().__init__(k=k)
         self.gain = check_choice("gain", gain, ("linear", "exponential"))
-
-    def sample_of(self, inputs: dict[str, Any]) -> Sample:
-        """Take ``relevance`` beside the fields of a sample."""
-        grades = inputs.pop("relevance", None)
-        sample = super().sample_of(inputs)
-        return sample if grades is None else replace(sample, metadata={**sample.metadata, "relevance": grades})
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` naming what is missing; grades stand in for reference ids."""
@@ -179,19 +174,22 @@ class NDCG(RankingMetric):
 
     def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
         """Return the normalised gain."""
-        grades: Mapping[Id, float] = sample.metadata.get("relevance") or dict.fromkeys(relevant, 1)
-        ids = [found if found in grades else str(found) for found in sample.retrieved_context_ids or ()]
-        top = list(dict.fromkeys(ids))[: self.k]
+        graded: Mapping[Id, float] | None = sample.metadata.get("relevance")
+        grades = graded or dict.fromkeys(relevant, 1)
+        if graded:
+            ids = [found if found in grades else str(found) for found in sample.retrieved_context_ids or ()]
+            sample, top = replace(sample, retrieved_context_ids=ids), list(dict.fromkeys(ids))[: self.k]
         gains = [self._gain(grades.get(found, 0)) for found in top]
         ideal = sorted(map(self._gain, grades.values()), reverse=True)[: self.k]
         wanted = dict.fromkeys(key for key, grade in grades.items() if grade > 0)
-        verdicts = _of_references(top, wanted, replace(sample, retrieved_context_ids=ids))
+        verdicts = _of_references(top, wanted, sample)
         reason = f"{sum(gain > 0 for gain in gains)} of {len(wanted)} relevant ids among {len(top)} retrieved"
         # Grades that are no whole numbers may round to a hair above the ideal.
         return self._result(min(_discounted(gains) / _discounted(ideal), 1.0), top, wanted, verdicts, reason)
 
     def _gain(self, grade: float) -> float:
-        return float(grade) if self.gain == "linear" else 2.0**grade - 1
+        # Of a tiny grade the power leaves nothing, but it is not nothing.
+        return float(grade) if self.gain == "linear" else 2.0**grade - 1 or grade * math.log(2)
 
 
 def _discounted(gains: Sequence[float]) -> float:
@@ -203,9 +201,7 @@ def _check_grades(grades: object) -> None:
         msg = f"relevance must be a mapping of ids to grades, not {type(grades).__name__}"
         raise TypeError(msg)
     for key, grade in grades.items():
-        if isinstance(grade, bool) or not isinstance(grade, (int, float)) or not 0 <= grade <= _MOST:
-            msg = f"relevance[{key!r}] must be a number from 0 to {_MOST}, not {grade!r}"
-            raise ValueError(msg)
+        check_number(f"relevance[{key!r}]", grade, most=_MOST)
     if not any(grades.values()):
         msg = "relevance has no grade above 0: no id is relevant"
         raise ValueError(msg)

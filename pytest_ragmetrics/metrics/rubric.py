@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pytest_ragmetrics.judges.tasks import RateByCriteria, RateByRubric
-from pytest_ragmetrics.metrics.critique import FIELDS, fields_of
-from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.any_fields import AnyFieldsMetric, fields_of
+from pytest_ragmetrics.metrics.judged import Ask
 from pytest_ragmetrics.metrics.parameters import check_count
 from pytest_ragmetrics.metrics.provided import JudgeLike
 from pytest_ragmetrics.result import MetricResult, Verdict
@@ -20,7 +20,7 @@ FEWEST_STEPS, MOST_STEPS = 2, 100
 _PASSABLE = 0.5
 
 
-class Rubric(JudgedMetric):
+class Rubric(AnyFieldsMetric):
     """The step of your own scale that fits a sample best, the lowest as 0.0 and the highest as 1.0.
 
     Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``.
@@ -36,7 +36,6 @@ class Rubric(JudgedMetric):
 
     name = "rubric"
     aliases: ClassVar[tuple[str, ...]] = ("RubricsScore", "rubrics_score")
-    requires: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -45,13 +44,8 @@ class Rubric(JudgedMetric):
         name: str | None = None,
         judge: JudgeLike | None = None,
     ) -> None:
-        super().__init__(judge=judge)
-        vars(self)["name"] = name or type(self).name
+        super().__init__(name=name, judge=judge)
         self.steps = _steps(steps, self.name)
-
-    def require(self, sample: Sample) -> None:
-        """Raise ``ValueError`` when the sample has nothing to judge."""
-        _require_some(self, sample)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the step, brought to [0, 1]."""
@@ -61,7 +55,7 @@ class Rubric(JudgedMetric):
         return ask.result(rating.value, reason=reason, verdicts=[verdict])
 
 
-class SimpleCriteria(JudgedMetric):
+class SimpleCriteria(AnyFieldsMetric):
     """A whole number from 0 to ``highest`` that a judge gives a sample by your ``definition``, divided by ``highest``.
 
     Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``. One
@@ -77,13 +71,11 @@ class SimpleCriteria(JudgedMetric):
 
     name = "simple_criteria"
     aliases: ClassVar[tuple[str, ...]] = ("SimpleCriteriaScore", "simple_criteria_score")
-    requires: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self, *, definition: str = "", highest: int = 5, name: str | None = None, judge: JudgeLike | None = None
     ) -> None:
-        super().__init__(judge=judge)
-        vars(self)["name"] = name or type(self).name
+        super().__init__(name=name, judge=judge)
         self.definition = definition
         self.highest = check_count("highest", highest)
         if not definition.strip():
@@ -93,10 +85,6 @@ class SimpleCriteria(JudgedMetric):
             msg = f"{self.name}: highest must be at most {MOST_STEPS}, not {highest}"
             raise ValueError(msg)
 
-    def require(self, sample: Sample) -> None:
-        """Raise ``ValueError`` when the sample has nothing to judge."""
-        _require_some(self, sample)
-
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the number, divided by the highest."""
         task = RateByCriteria(definition=self.definition, highest=self.highest, fields=fields_of(sample))
@@ -104,12 +92,6 @@ class SimpleCriteria(JudgedMetric):
         verdict = Verdict(text=self.definition, ok=rating.value >= _PASSABLE, reason=rating.reason or None)
         reason = f"{rating.step} of {self.highest}: {rating.reason}"
         return ask.result(rating.value, reason=reason, verdicts=[verdict])
-
-
-def _require_some(metric: JudgedMetric, sample: Sample) -> None:
-    if not fields_of(sample):
-        msg = f"{metric.name}: all fields are missing or blank; it needs one of {', '.join(FIELDS)}"
-        raise ValueError(msg)
 
 
 def _steps(given: object, name: str) -> tuple[str, ...]:

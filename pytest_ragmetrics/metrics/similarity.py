@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pytest_ragmetrics.metrics.cosine import cosines
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.parameters import check_share
+from pytest_ragmetrics.metrics.parameters import check_number
 from pytest_ragmetrics.metrics.provided import EmbedderLike
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
@@ -30,7 +30,7 @@ class SemanticSimilarity(JudgedMetric):
 
     def __init__(self, *, threshold: float | None = None, embedder: EmbedderLike | None = None) -> None:
         super().__init__(embedder=embedder)
-        self.threshold = None if threshold is None else check_share("threshold", threshold)
+        self.threshold = None if threshold is None else check_number("threshold", threshold, most=1)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the cosine similarity, or whether it reaches the threshold."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pytest_ragmetrics.judges.tasks import AnswerQuestions, ListKeyPhrases, WriteClosedQuestions
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.parameters import check_share
+from pytest_ragmetrics.metrics.parameters import check_flag, check_if_empty, check_number
 from pytest_ragmetrics.metrics.provided import JudgeLike
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
@@ -47,9 +47,9 @@ class SummaryScore(JudgedMetric):
         judge: JudgeLike | None = None,
     ) -> None:
         super().__init__(judge=judge)
-        self.length_penalty = length_penalty
-        self.coeff = check_share("coeff", coeff)
-        self.if_empty = if_empty
+        self.length_penalty = check_flag("length_penalty", length_penalty)
+        self.coeff = check_number("coeff", coeff, most=1)
+        self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the share of questions answered, weighed against the length."""

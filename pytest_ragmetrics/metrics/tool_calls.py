@@ -6,8 +6,7 @@ import json
 from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.messages import ToolCall, read_messages, read_tool_calls
@@ -20,7 +19,6 @@ from pytest_ragmetrics.sample import Sample
 #: Where the calls stand in ``metadata``, under our names and those of other tools.
 _MADE = ("tool_calls", "tools_called")
 _WANTED = ("reference_tool_calls", "expected_tools")
-_INPUTS = ("messages", *_MADE, *_WANTED)
 
 
 class ToolCallMetric(Metric):
@@ -32,14 +30,7 @@ class ToolCallMetric(Metric):
     """
 
     requires: ClassVar[tuple[str, ...]] = ()
-
-    def sample_of(self, inputs: dict[str, Any]) -> Sample:
-        """Take the calls beside the fields of a sample, and a conversation given as ``user_input`` as Ragas does."""
-        given = {name: inputs.pop(name) for name in _INPUTS if name in inputs}
-        if isinstance(inputs.get("user_input"), (list, tuple)):
-            return Sample.from_mapping({**inputs, **given})
-        sample = super().sample_of(inputs)
-        return replace(sample, metadata={**sample.metadata, **given})
+    extra_inputs: ClassVar[tuple[str, ...]] = ("messages", *_MADE, *_WANTED)
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` naming what is missing, ``TypeError`` for what is no message or call."""

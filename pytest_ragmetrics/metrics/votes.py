@@ -201,15 +201,8 @@ class _Count:
             raise first
         if first.judge is None:
             return first
-        return MetricResult(
-            first.value,
-            metric=first.metric,
-            reason=f"{first.reason or ''} (1 vote: {first.judge} answers alike every time)".strip(),
-            verdicts=first.verdicts,
-            vacuous=first.vacuous,
-            judge=first.judge,
-            usage=first.usage,
-        )
+        said = f"{first.reason or ''} (1 vote: {first.judge} answers alike every time)".strip()
+        return first.replaced(reason=said)
 
     def result(self) -> MetricResult:
         """Return the mean, explained by the vote that is nearest to it."""

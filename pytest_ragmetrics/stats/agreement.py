@@ -8,7 +8,7 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.stats.clusters import totals_by_cluster
-from pytest_ragmetrics.stats.intervals import Interval, rate_interval, wilson_ends
+from pytest_ragmetrics.stats.intervals import Interval, check_values, rate_interval, wilson_ends
 from pytest_ragmetrics.stats.propagation import propagated
 from pytest_ragmetrics.stats.quantiles import t_quantile
 
@@ -97,6 +97,7 @@ def auroc(
     import numpy as np
 
     check_labels(good, scores, clusters)
+    check_values(scores, None, None)
     values, flags = np.array(scores, dtype=float), np.array(good, dtype=bool)
     wins = np.where(flags, _share_below(values, values[~flags]), 1.0 - _share_below(values, values[flags]))
     area = float(wins[flags].mean())

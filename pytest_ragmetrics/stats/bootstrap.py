@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pytest_ragmetrics.stats.clusters import MeanError
 
 _RESAMPLES = 2000
+# Of fewer clusters all resamples with a spread are nearly the same: simulated, the interval of two never holds the
+# truth, and that of three in 0.82 of the cases.
+_FEWEST = 4
 # How many numbers are drawn at a time, so that a large table needs no more memory than a small one.
 _AT_ONCE = 1_000_000
 
@@ -16,11 +19,13 @@ def bootstrap_ends(
 ) -> tuple[float, float] | None:
     """Return the ends by the studentised bootstrap over clusters (Efron and Tibshirani 1993, chapter 12).
 
-    ``totals`` are the sum and the size of every cluster, ``found`` their mean and error. ``None`` when no resample has
-    a spread.
+    ``totals`` are the sum and the size of every cluster, ``found`` their mean and error. ``None`` when there are too
+    few clusters to resample, or no resample has a spread.
     """
     import numpy as np
 
+    if found.groups < _FEWEST:
+        return None
     random = np.random.default_rng(seed)
     sums, sizes = (np.array(column, dtype=float) for column in zip(*totals, strict=True))
     statistics = []

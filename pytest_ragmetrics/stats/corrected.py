@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 from pytest_ragmetrics.stats.intervals import Interval, check_values, mean_interval
 from pytest_ragmetrics.stats.propagation import propagated
@@ -60,36 +61,47 @@ def prediction_powered_mean(
     >>> round(found.estimate, 3)
     0.333
     """
-    known = [index for index, label in enumerate(labels) if label is not None]
-    rest = [index for index, label in enumerate(labels) if label is None]
-    if len(labels) != len(scores) or not known:
-        msg = (
-            f"{len(labels)} labels for {len(scores)} scores" if known else "there is no label to correct the scores by"
-        )
-        raise ValueError(msg)
-    found = [float(label) for label in labels if label is not None]
+    found = {row: float(label) for row, label in enumerate(labels) if label is not None}
+    if len(labels) != len(scores) or not found:
+        lengths = f"{len(labels)} labels for {len(scores)} scores"
+        raise ValueError(lengths if found else "there is no label to correct the scores by")
     check_values(scores, clusters, _SHARES)
-    check_values(found, None, _SHARES)
+    check_values(list(found.values()), None, _SHARES)
+    names: Sequence[Hashable] = range(len(scores)) if clusters is None else clusters
+    rest = [row for row in range(len(scores)) if row not in found]
     share = len(rest) / len(scores)
-    errors = [label - share * scores[index] for label, index in zip(found, known, strict=True)]
-    names = list(range(len(scores))) if clusters is None else list(clusters)
-
-    def of(values: Sequence[float], rows: Sequence[int], bounds: tuple[float, float]) -> Interval:
-        named = None if clusters is None else [names[row] for row in rows]
-        # Without a spread both are the same.
-        return mean_interval(values, confidence=confidence, clusters=named, method="auto", bounds=bounds)
-
-    labelled = of(errors, known, (-share, 1.0))
+    errors = [label - share * scores[row] for row, label in found.items()]
+    labelled = _Rows(values=errors, clusters=[names[row] for row in found])
+    first = labelled.mean(confidence, (0.0 - share, 1.0))
     if not rest:
-        return labelled
-    others = [scores[index] for index in rest]
+        return first
+    others = _Rows(values=[scores[row] for row in rest], clusters=[names[row] for row in rest])
     return propagated(
-        lambda first, second: first + share * second,
-        (labelled, of(others, rest, _SHARES)),
+        lambda one, other: one + share * other,
+        (first, others.mean(confidence, _SHARES)),
         n=len(scores),
         bounds=_SHARES,
-        correlation=_correlation((errors, [names[row] for row in known]), (others, [names[row] for row in rest])),
+        correlation=_correlation(labelled, others),
     )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Rows:
+    """Some of the rows: what is averaged over them, and the cluster of each."""
+
+    values: Sequence[float]
+    clusters: Sequence[Hashable]
+
+    def mean(self, confidence: float, bounds: tuple[float, float]) -> Interval:
+        return mean_interval(self.values, confidence=confidence, clusters=self.clusters, method="auto", bounds=bounds)
+
+    def residuals(self) -> dict[Hashable, float]:
+        """Return by how much each cluster is above the mean, all its rows together."""
+        mean = math.fsum(self.values) / len(self.values)
+        sums: dict[Hashable, float] = {}
+        for value, cluster in zip(self.values, self.clusters, strict=True):
+            sums[cluster] = sums.get(cluster, 0.0) + value - mean
+        return sums
 
 
 def _rogan_gladen(passed: float, tpr: float, tnr: float) -> float:
@@ -110,19 +122,9 @@ def _as_interval(rate: Interval | float, name: str, like: Interval) -> Interval:
     return Interval(estimate=float(value), low=float(value), high=float(value), confidence=like.confidence, n=like.n)
 
 
-def _correlation(
-    first: tuple[Sequence[float], Sequence[Hashable]], second: tuple[Sequence[float], Sequence[Hashable]]
-) -> float:
+def _correlation(rows: _Rows, others: _Rows) -> float:
     """Return the correlation of two means whose rows have clusters in common."""
-    one, other = _residuals(*first), _residuals(*second)
+    one, other = rows.residuals(), others.residuals()
     spread = math.sqrt(math.fsum(r * r for r in one.values()) * math.fsum(r * r for r in other.values()))
     common = math.fsum(residual * other[cluster] for cluster, residual in one.items() if cluster in other)
     return min(max(common / spread, -1.0), 1.0) if spread else 0.0
-
-
-def _residuals(values: Sequence[float], clusters: Sequence[Hashable]) -> dict[Hashable, float]:
-    mean = math.fsum(values) / len(values)
-    sums: dict[Hashable, float] = {}
-    for value, cluster in zip(values, clusters, strict=True):
-        sums[cluster] = sums.get(cluster, 0.0) + value - mean
-    return sums

@@ -53,8 +53,9 @@ def mean_interval(
 
     ``clusters`` names for each score what it has in common with others; whole clusters are then what is independent
     (CR2 errors with Satterthwaite's degrees of freedom). ``method`` is ``"t"``, Student's; ``"bootstrap"``, studentised
-    and seeded; or ``"auto"``: Wilson's where the scores are all 0 or 1, else Student's corrected for skewness (Hall
-    1992), which keeps its promise for scores that crowd at one end of the scale, where the plain one says too much.
+    and seeded (Student's of fewer than four clusters); or ``"auto"``: Wilson's where the scores are all 0 or 1, else
+    Student's corrected for skewness (Hall 1992), which keeps its promise for scores that crowd at one end of the scale,
+    where the plain one says too much.
 
     ``bounds`` are the lowest and the highest score there can be. Scores that are all equal show no spread, and the
     interval follows from the bounds alone: by Markov's inequality a mean below ``lowest + (score - lowest) * q`` makes
@@ -71,16 +72,14 @@ def mean_interval(
     0.832
     """
     values = [float(score) for score in scores]
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     check_values(values, clusters, bounds)
     if method not in _METHODS:
         msg = f"method must be one of {', '.join(_METHODS)}, not {method!r}"
         raise ValueError(msg)
-    found = mean_error(values, clusters)
-    ends = None
+    found, ends = mean_error(values, clusters), None
     if method == "bootstrap" and found.says_error:
-        totals = totals_by_cluster(values, clusters)
-        ends = bootstrap_ends(totals, found, confidence=confidence, seed=seed)
+        ends = bootstrap_ends(totals_by_cluster(values, clusters), found, confidence=confidence, seed=seed)
     if ends is None:
         ends = mean_ends(found, confidence, shape=shape_of(values, bounds) if method == "auto" else "t", bounds=bounds)
     low, high = _EVERYTHING if bounds is None else bounds
@@ -107,7 +106,7 @@ def rate_interval(
     0.90 (0.699..0.972)
     """
     values = [float(bool(flag)) for flag in flags]
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     check_values(values, clusters, (0.0, 1.0))
     found = mean_error(values, clusters)
     low, high = mean_ends(found, confidence, shape="rate", bounds=(0.0, 1.0))
@@ -165,11 +164,13 @@ def wilson_ends(rate: float, n: float, quantile: float) -> tuple[float, float]:
     return min(low, rate), max(high, rate)
 
 
-def check_confidence(confidence: object) -> None:
-    """Raise ``ValueError`` for a confidence that is none, with what to write instead."""
+def check_confidence(confidence: object) -> float:
+    """Return a confidence; raise ``ValueError`` for what is none, with what to write instead."""
     if not isinstance(confidence, float) or not 0.0 < confidence < 1.0:
         msg = f"confidence must be a number between 0 and 1, such as 0.95, not {confidence!r}"
         raise ValueError(msg)
+    # That of numpy is a float, too, and would make all that is computed with it one of numpy.
+    return float(confidence)
 
 
 def check_values(

@@ -30,7 +30,7 @@ def samples_to_settle(
     >>> samples_to_settle([0.9, 0.8, 1.0, 0.7, 0.85] * 4, 0.83)
     84
     """
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     check_values(values, clusters, bounds)
     found = mean_error(values, clusters)
 

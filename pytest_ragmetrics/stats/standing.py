@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_ragmetrics.result import Direction
-from pytest_ragmetrics.stats.intervals import Decision, Interval, mean_interval, rate_interval, shape_of, verdict
+from pytest_ragmetrics.stats.intervals import (
+    Decision,
+    Interval,
+    check_values,
+    mean_interval,
+    rate_interval,
+    shape_of,
+    verdict,
+)
 from pytest_ragmetrics.stats.power import samples_to_settle
 
 
@@ -64,14 +72,14 @@ def mean_standing(
     >>> mean_standing([0.9, 0.8, 1.0, 0.7], 0.8, confidence=0.95).outcome
     'inconclusive'
     """
-    values = [float(score) for score in scores]
+    values = _finite(scores)
     interval, more = None, None
     if confidence is not None:
         interval = mean_interval(values, confidence=confidence, clusters=clusters, method="auto", bounds=bounds)
         more = samples_to_settle(
             values, bound, confidence=confidence, clusters=clusters, shape=shape_of(values, bounds), bounds=bounds
         )
-    value = _mean(values)
+    value = math.fsum(values) / len(values)
     return Standing(
         metric=metric,
         statistic="mean",
@@ -105,14 +113,14 @@ def rate_standing(
     >>> standing.value, standing.outcome
     (0.75, 'failed')
     """
-    flags = [reaches(float(score), score_bound, score_better) for score in scores]
+    flags = [reaches(score, score_bound, score_better) for score in _finite(scores)]
     interval, more = None, None
     if confidence is not None:
         interval = rate_interval(flags, confidence=confidence, clusters=clusters)
         more = samples_to_settle(
             [float(flag) for flag in flags], bound, confidence=confidence, clusters=clusters, shape="rate"
         )
-    value = _mean([float(flag) for flag in flags])
+    value = sum(flags) / len(flags)
     return Standing(
         metric=metric,
         statistic="rate",
@@ -135,11 +143,14 @@ def reaches(score: float, bound: float, better: Direction) -> bool:
     return score <= bound if better == "lower" else score >= bound
 
 
-def _mean(values: Sequence[float]) -> float:
-    if not values:
+def _finite(scores: Sequence[float]) -> list[float]:
+    """Return scores as floats; raise ``ValueError`` where one is none, or there are none."""
+    if not len(scores):
         msg = "no scores, and a mean needs at least one"
         raise ValueError(msg)
-    return math.fsum(values) / len(values)
+    values = [float(score) for score in scores]
+    check_values(values, None, None)
+    return values
 
 
 def _outcome(value: float, interval: Interval | None, bound: float, better: Direction) -> Decision:

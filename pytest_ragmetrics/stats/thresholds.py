@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.agreement import Agreement, agreement, check_labels
-from pytest_ragmetrics.stats.standing import reaches
+from pytest_ragmetrics.stats.intervals import check_confidence, check_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,6 +72,8 @@ def suggest_threshold(
     import numpy as np
 
     check_labels(good, scores, clusters)
+    check_values(scores, None, None)
+    confidence = check_confidence(confidence)
     if aim not in _AIMS:
         msg = f"aim must be one of {', '.join(_AIMS)}, not {aim!r}"
         raise ValueError(msg)
@@ -82,17 +84,12 @@ def suggest_threshold(
         raise ValueError(msg)
     _, groups = np.unique(_numbers(clusters, len(values)), return_inverse=True)
     folds = _folds(groups, flags, seed)
-    passed = [False] * len(values)
-    for fold in range(int(folds.max()) + 1):
-        cut = _cut(values[folds != fold], flags[folds != fold], aim)
-        for index in np.flatnonzero(folds == fold):
-            passed[index] = reaches(float(values[index]), cut, "higher")
-    low, high = _spread(values, flags, groups, aim, confidence=confidence, seed=seed)
-    ends = sorted((sign * low, sign * high))
+    passed = _cross_validated(values, flags, folds, aim)
+    low, high = sorted(sign * end for end in _spread(values, flags, groups, aim, confidence=confidence, seed=seed))
     return Suggestion(
         threshold=sign * _cut(values, flags, aim) + 0.0,
-        low=ends[0],
-        high=ends[1],
+        low=low,
+        high=high,
         confidence=confidence,
         aim=aim,
         folds=int(folds.max()) + 1,
@@ -150,6 +147,17 @@ def _by_kind(
     has_good, has_bad = (np.bincount(groups[kind], minlength=len(order)) > 0 for kind in (flags, ~flags))
     kinds = has_good.astype(int) - has_bad
     return order[np.argsort(kinds[order], kind="stable")]
+
+
+def _cross_validated(
+    values: Floats, flags: npt.NDArray[np.bool_], folds: npt.NDArray[np.int64], aim: Aim
+) -> list[bool]:
+    """Return for each row whether it reaches the threshold chosen on the rows of the other folds."""
+    import numpy as np
+
+    cuts = [_cut(values[folds != fold], flags[folds != fold], aim) for fold in range(int(folds.max()) + 1)]
+    reached: list[bool] = (values >= np.array(cuts)[folds]).tolist()
+    return reached
 
 
 def _cut(values: Floats, flags: npt.NDArray[np.bool_], aim: Aim) -> float:

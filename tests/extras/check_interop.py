@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.interop import sample_from
+from pytest_ragmetrics import sample_from
 from pytest_ragmetrics.metrics import Faithfulness
 
 EXAMPLE = Path(__file__).parents[2] / "conftest_examples" / "observers"

@@ -18,10 +18,9 @@ from typing import Any
 
 import pytest
 
+from pytest_ragmetrics import Sample, sample_from
 from pytest_ragmetrics.datasets.objects import read_object
-from pytest_ragmetrics.interop import sample_from
 from pytest_ragmetrics.metrics import metric_named
-from pytest_ragmetrics.sample import Sample
 
 # Both report their use over the network unless they are told not to before they are imported.
 os.environ.update(DEEPEVAL_TELEMETRY_OPT_OUT="YES", RAGAS_DO_NOT_TRACK="true")

@@ -162,7 +162,7 @@ def test_helpers_without_a_judge() -> None:
 
 # What holds a whole set, or several metrics at once, has other bounds.
 OTHERS = {"assert_mean", "assert_pass_rate", "assert_not_worse", "assert_sample"}
-HELPERS = [name for name in pytest_ragmetrics.__all__ if name.startswith("assert_") and name not in OTHERS]
+HELPERS = [name for name in dir(pytest_ragmetrics) if name.startswith("assert_") and name not in OTHERS]
 
 
 @pytest.mark.parametrize("name", HELPERS)

@@ -48,7 +48,12 @@ def test_chrf_is_that_of_sacrebleu(response: str, reference: str) -> None:
 
 
 @settings(deadline=None)  # the libraries load more when they are first used
-@given(WORDS, WORDS, st.sampled_from(["rouge1", "rouge2", "rougeL", "rougeLsum"]), st.booleans())
+@given(
+    WORDS.filter(lambda text: " " in text),
+    WORDS,
+    st.sampled_from(["rouge1", "rouge2", "rougeL", "rougeLsum"]),
+    st.booleans(),
+)
 def test_rouge_is_that_of_rouge_score_for_english(response: str, reference: str, kind: Any, stem: bool) -> None:  # noqa: FBT001 - drawn
     """For letters from a to z the words are the same, stemmed or not."""
     peer = rouge_scorer.RougeScorer([kind], use_stemmer=stem).score(reference, response)[kind]
@@ -136,6 +141,14 @@ def test_rouge_of_texts_without_words_is_no_score() -> None:
     with pytest.raises(UnscoredError, match="rouge_score: neither response nor reference has a word to compare"):
         RougeScore().score(response="?!", reference="🦦")
     assert RougeScore().score(response="?!", reference="Otters.").value == 0.0
+
+
+def test_rouge_of_texts_shorter_than_its_runs_is_no_score() -> None:
+    """Of two equal words there is no run of four to share, and equal texts are never 0.0."""
+    metric = RougeScore(rouge_type="rouge4")
+    with pytest.raises(UnscoredError, match="neither response nor reference has a run of 4 words to compare"):
+        metric.score(response="Otters float.", reference="Otters float.")
+    assert metric.score(response="Otters float.", reference="Sea otters float asleep.").value == 0.0
 
 
 def test_the_helpers() -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_ragmetrics import MetricResult, Sample, UnscoredError, Verdict, assert_metric, evaluate, metric
+from pytest_ragmetrics import MetricResult, Sample, UnscoredError, Usage, Verdict, assert_metric, evaluate, metric
 from pytest_ragmetrics.judges.tasks import Critique
-from pytest_ragmetrics.metrics import Ask, JudgedMetric, Metric, NumbersAligned
+from pytest_ragmetrics.metrics import Ask, Faithfulness, JudgedMetric, Metric, NumbersAligned
 from tests.metrics.fake_session import FakeSession
-from tests.scripted_judge import ScriptedJudge, says
+from tests.scripted_judge import ScriptedJudge, says, verdicts
 
 FIELDS = (("response", "Moss grows."),)
 POLITE = Critique(definition="Is it polite?", fields=FIELDS)
@@ -170,6 +170,74 @@ def test_a_plain_function_may_ask_too() -> None:
         assert direct.score(response="Moss.").reason == "Half."
         result = late.score(response="Moss.")
     assert (result.value, result.reason, result.judge) == (1.0, "Asked.", "scripted")
+
+
+PASSAGES = {"response": "Moss grows.", "retrieved_contexts": ["Moss grows on stones."]}
+
+
+def total(session: FakeSession) -> int:
+    """Return how many calls all scorings together told a session of."""
+    return sum(scoring.usage.calls for scoring in session.scorings)
+
+
+@metric
+def grounded_and_polite(sample: Sample) -> MetricResult:
+    """Score by two other metrics, and say what both cost."""
+    parts = [Faithfulness(unit="sentences").score_sample(sample), politeness.score_sample(sample)]
+    usage = sum((part.usage for part in parts), Usage())
+    return MetricResult(min(parts), metric="grounded_and_polite", usage=usage)
+
+
+@metric
+def renamed(sample: Sample) -> MetricResult:
+    """End in the result of another metric."""
+    return Faithfulness(unit="sentences").score_sample(sample)
+
+
+@metric
+def plain(sample: Sample) -> float:
+    """Say nothing of what the other metric cost."""
+    return Faithfulness(unit="sentences").score_sample(sample)
+
+
+@metric
+async def asking_as_well(sample: Sample, ask: Ask) -> MetricResult:
+    """Ask twice, and score by another metric in between."""
+    await ask(POLITE)
+    grounded = await Faithfulness(unit="sentences").ascore_sample(sample)
+    answer = await ask(Critique(definition="Is it green?", fields=FIELDS))
+    return ask.result(min(float(answer.ok), grounded), reason="Both.")
+
+
+@pytest.mark.parametrize(
+    ("own", "calls", "of_itself"),
+    [(grounded_and_polite, 2, 0), (renamed, 1, 0), (plain, 1, 0), (asking_as_well, 3, 2)],
+    ids=lambda value: getattr(value, "name", str(value)),
+)
+def test_what_it_scores_by_is_counted_once(own: Metric, calls: int, of_itself: int) -> None:
+    """The parts tell the session of what they cost; the whole tells of what it asked besides."""
+    session = FakeSession(judge=ScriptedJudge(critique=says("yes"), verify_claims=verdicts([1])))
+    with session.running():
+        assert own.score(**PASSAGES) == 1.0
+    assert (total(session), session.scorings[-1].usage.calls) == (calls, of_itself)
+
+
+def test_what_it_scores_by_is_counted_once_where_it_fails() -> None:
+    """A part without a score has told what that cost, and asking before it is the whole's own."""
+    session = FakeSession(judge=ScriptedJudge(critique=says("yes"), verify_claims="no JSON"))
+    with session.running(), pytest.raises(UnscoredError, match="verify_claims: no usable answer"):
+        asking_as_well.score(**PASSAGES)
+    part, whole = session.scorings
+    assert (part.metric, part.usage.calls, whole.metric, whole.usage.calls) == ("faithfulness", 2, "asking_as_well", 1)
+
+
+def test_votes_of_parts_are_counted_once() -> None:
+    """Each vote of the whole asks and has its parts; no request is told twice."""
+    judge = ScriptedJudge(critique=says("yes"), verify_claims=verdicts([1]))
+    session = FakeSession(judge=judge, votes=3)
+    with session.running():
+        asking_as_well.score(**PASSAGES)
+    assert total(session) == len(judge.requests)
 
 
 def test_a_judge_that_fails_leaves_it_unscored() -> None:

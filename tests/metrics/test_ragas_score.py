@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,6 +74,20 @@ def test_a_metric_without_a_score_is_an_error() -> None:
         ragas_score(results)
 
 
+@pytest.mark.parametrize("score", [None, float("nan"), float("inf"), "1.0"])
+def test_a_sample_without_a_score_is_an_error(score: Any) -> None:
+    """A table has ``None`` where a row has no score; it is neither left out nor a zero."""
+    given: Any = {"faithfulness": 1.0, "context_recall": [0.5, score]}
+    with pytest.raises(ValueError, match=r"ragas_score: score 1 of context_recall is .*, not a finite number"):
+        ragas_score(given)
+
+
+def test_numbers_of_numpy_are_scores() -> None:
+    """A mean that numpy computed is a score, and an array is several."""
+    given: Any = {"faithfulness": np.float32(0.5), "context_recall": np.array([1.0, 0.0])}
+    assert ragas_score(given).value == 0.5
+
+
 @given(st.dictionaries(st.sampled_from(["one", "two", "three", "four"]), st.floats(0, 1), min_size=2))
 def test_it_lies_between_the_least_and_the_mean(means: dict[str, float]) -> None:
     """A harmonic mean is never above the arithmetic one, and never below the least value."""
@@ -109,6 +124,7 @@ def test_the_helper_scores_its_metrics_together() -> None:
     )
     assert [scoring.metric for scoring in session.scorings][-1] == "ragas_score"
     assert {scoring.metric for scoring in session.scorings[:-1]} == {"faithfulness", "answer_relevancy"}
+    assert [scoring.usage.calls for scoring in session.scorings] == [1, 2, 0]
 
 
 def test_the_helper_fails_with_the_parts() -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import pytrec_eval
 from hypothesis import given
@@ -97,6 +98,24 @@ def test_graded_gains(grades: dict[str, float], gain: Any, k: int | None, value:
     assert result.value == pytest.approx(value)
     assert metric.score_sample(Sample.from_mapping({"retrieved_context_ids": ids, "relevance": grades})) == result.value
     assert [verdict.text for verdict in result.verdicts] == [key for key, grade in grades.items() if grade]
+
+
+def test_tiny_grades_have_a_gain() -> None:
+    """Two to the power of nearly nothing, less one, is nothing in floats, and no share of that can be taken."""
+    assert NDCG(gain="exponential").score(retrieved_context_ids=["a"], relevance={"a": 1e-18}).value == 1.0
+
+
+def test_numbers_of_numpy_are_ids_cuts_and_grades() -> None:
+    """An index of vectors returns its ids as an array."""
+    ids: Any = np.array([7, 8, 9])
+    assert RecallAtK(k=np.int64(2)).score(retrieved_context_ids=ids, reference_context_ids=[8, 9]).value == 0.5
+    assert NDCG().score(retrieved_context_ids=ids, relevance={7: np.float32(2)}).value == 1.0
+
+
+@pytest.mark.parametrize("metric", [PrecisionAtK, RecallAtK, HitRate, MRR, MAP, NDCG])
+def test_a_number_is_no_text(metric: Any) -> None:
+    """Without grades, which may come out of JSON, ids are compared as given by every metric."""
+    assert metric().score(retrieved_context_ids=[7], reference_context_ids=["7"]).value == 0.0
 
 
 def test_grades_out_of_json_find_ids_that_are_numbers() -> None:

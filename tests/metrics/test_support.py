@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.metrics.parameters import check_count, check_share
 from pytest_ragmetrics.metrics.support import missing_from, place_in
 
 
@@ -45,17 +44,3 @@ def test_numbers_and_names_are_looked_for(claim: str, sentences: list[str], miss
 def test_places_are_those_of_whole_words(response: str, text: str, place: tuple[int, int] | None) -> None:
     """A claim taken over word for word is found, signs of patterns in it mean nothing."""
     assert place_in(response, text) == place
-
-
-@pytest.mark.parametrize("value", [0, -1, 2.0, True, None, "2"])
-def test_a_count_is_a_whole_number_from_one(value: object) -> None:
-    """Anything else is refused with its name."""
-    with pytest.raises(ValueError, match="votes must be a whole number from 1 on"):
-        check_count("votes", value)
-
-
-@pytest.mark.parametrize("value", [-0.1, 1.1, True, None, "0.5", float("nan")])
-def test_a_share_is_a_number_from_0_to_1(value: object) -> None:
-    """Anything else is refused with its name."""
-    with pytest.raises(ValueError, match="coeff must be a number from 0 to 1"):
-        check_share("coeff", value)

@@ -161,7 +161,7 @@ def theirs_citations(cited: Sequence[Sequence[int]], supports: Callable[[int, fr
         for number in numbers:
             alone = supports(sentence, frozenset([number]))
             precise += alone or not supports(sentence, frozenset(numbers) - {number})
-    return [recalled / len(cited), precise / citations if citations else -1.0]
+    return [recalled / len(cited), precise / citations if citations else 0.0]
 
 
 @given(
@@ -186,4 +186,4 @@ def test_citations(cited: list[list[int]], data: st.DataObject) -> None:
     fields: dict[str, Any] = {"response": response, "retrieved_contexts": CONTEXTS}
     recall, precision = theirs_citations(cited, supports)
     assert CitationRecall(judge=judge(by_text)).score(**fields).value == recall
-    assert CitationPrecision(if_empty=-1.0, judge=judge(by_text)).score(**fields).value == precision
+    assert CitationPrecision(if_empty=0.0, judge=judge(by_text)).score(**fields).value == precision

@@ -26,7 +26,14 @@ FALSE = 'It says "the pump needs nine minutes to fill".'
 @pytest.fixture(scope="session", autouse=True)
 def _lasting_modules() -> None:
     """Import what a request takes: a run inside a test forgets what it imports, and not all can be imported twice."""
-    for module in ("numpy", "diskcache", "filelock", "genai_prices", "pytest_ragmetrics.engine"):
+    for module in (
+        "numpy",
+        "diskcache",
+        "filelock",
+        "genai_prices",
+        "pytest_ragmetrics.engine",
+        "pytest_ragmetrics.metrics",
+    ):
         import_module(module)
     with FakeOpenAI() as server:
         judge = OpenAIJudge("fake", base_url=server.base_url, api_key="sk-fake")

@@ -252,3 +252,36 @@ def test_a_suite_without_them_pays_nothing(pytester: pytest.Pytester) -> None:
         "print([name for name in sys.modules if name.startswith('pytest_ragmetrics.metrics')])"
     )
     pytester.run(sys.executable, "-c", code).stdout.fnmatch_lines(["1 passed*", "[[][]]"])
+
+
+COMPOSITE = """
+    from pytest_ragmetrics import MetricResult, metric
+    from pytest_ragmetrics.metrics import Relevance, SimpleCriteria
+    @metric
+    def helpful(sample):
+        parts = [Relevance(), SimpleCriteria(definition="Is it calm?", highest=4)]
+        scores = [part.score_sample(sample) for part in parts]
+        usage = scores[0].usage + scores[1].usage
+        return MetricResult(min(scores), metric="helpful", usage=usage)
+    def pytest_ragmetrics_register_metrics():
+        return [helpful]
+"""
+
+
+@pytest.mark.parametrize("how", [(), ("-p", "xdist", "-n2")], ids=["alone", "workers"])
+def test_parts_are_paid_once(run: RunPytest, server: FakeOpenAI, how: tuple[str, ...], scored: Scored) -> None:
+    """The parts have records of what they cost; the whole, which says the sum to whoever asks, adds nothing to it."""
+    suite = """
+        import pytest
+        ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "answer": f"Pool {n} is."} for n in range(4)]
+        @pytest.mark.rag_dataset(ROWS, metrics=["helpful"])
+        def test_row(rag_scores):
+            usage = rag_scores["helpful"].usage
+            assert usage.calls + usage.cached_calls == 2
+    """
+    result = run("--rag-judge=openai:gpt-mine", "--rag-json=out.json", *how, conftest=COMPOSITE, test_suite=suite)
+    result.assert_outcomes(passed=4)
+    assert server.calls == 8
+    result.stdout.fnmatch_lines(["judge calls: 8 made *, 0 saved *"])
+    calls = [(record["metric"], record["usage"]["calls"]) for row in scored().values() for record in row["records"]]
+    assert sorted(calls) == [*[("helpful", 0)] * 4, *[("relevance", 1)] * 4, *[("simple_criteria", 1)] * 4]

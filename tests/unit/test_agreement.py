@@ -204,3 +204,9 @@ def test_the_interval_of_auroc_holds_the_truth_as_often_as_it_says(groups: int, 
 def as_list(values: np.ndarray) -> Sequence[float]:
     """Return an array as a list of floats."""
     return [float(value) for value in values]
+
+
+def test_scores_that_are_no_numbers_have_no_ranks() -> None:
+    """They would be sorted somewhere, and the area be that of nothing."""
+    with pytest.raises(ValueError, match=r"scores\[0\] is nan, not a finite number"):
+        auroc([float("nan"), 0.5, 0.2], [True, False, True])

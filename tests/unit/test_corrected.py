@@ -106,6 +106,12 @@ def test_labels_for_all_rows_are_the_answer() -> None:
     assert prediction_powered_mean([0.0, 1.0, 0.2, 0.3], labels) == mean_interval(labels, method="auto")
 
 
+def test_labels_that_are_all_bad_leave_no_negative_zero() -> None:
+    """The least that there can be is 0.0, also where nothing is left to predict."""
+    found = prediction_powered_mean([1.0, 1.0, 1.0], [0.0, 0.0, 0.0])
+    assert (found.estimate, str(found.low)) == (0.0, "0.0")
+
+
 def test_a_good_judge_makes_few_labels_go_far() -> None:
     """A judge that agrees with people narrows the interval that the labels alone would give; noise does not."""
     random = np.random.default_rng(1)

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.interop import sample_from
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics import Sample, sample_from
 
 
 @dataclass
@@ -17,7 +16,7 @@ class Document:
     """A document as LangChain has it."""
 
     page_content: str
-    id: str | None = None
+    id: str | int | None = None
 
 
 @dataclass
@@ -99,6 +98,8 @@ def test_a_conversation_ends_with_its_answer() -> None:
     [
         ([IVY, Document("Moss.", "d2")], ("d1", "d2")),
         ([Node("Ivy.", "n1")], ("n1",)),
+        ([Document("Ivy.", 0), Document("Moss.", 7)], (0, 7)),
+        ([Document("Ivy.", ""), Document("Moss.", 7)], None),
         ([IVY, Document("Moss.")], None),
         (["Ivy."], None),
         ("Ivy.", None),
@@ -116,12 +117,14 @@ def test_the_names_of_a_sample_win() -> None:
     """What a library calls result is metadata beside a response."""
     sample = sample_from({"response": "Ivy.", "result": 3, "id": "q1", "output": None})
     assert (sample.response, sample.metadata, sample.id) == ("Ivy.", {"result": 3}, "q1")
+    assert sample_from({"response": "Ivy.", "id": 7}).id == "7"
 
 
 @pytest.mark.parametrize(
     ("result", "message"),
     [
         (None, "NoneType is no result of an application: give a text"),
+        ({1: "Ivy."}, "the names in a mapping must be texts, not 1"),
         (b"Ivy.", "bytes is no result"),
         (["Ivy."], "list is no result"),
         (Case, "type is no result"),

@@ -108,6 +108,23 @@ def test_the_bootstrap_resamples_clusters() -> None:
     assert alike == mean_interval([0.5, 1.0, 0.5, 1.0], clusters=["a", "a", "b", "b"])
 
 
+@pytest.mark.parametrize("scores", [[0.2, 0.9], [0.0, 1.0], [0.2, 0.9, 0.4], [0.2, 0.2, 0.9]])
+def test_the_bootstrap_of_a_few_scores_is_student_s(scores: list[float]) -> None:
+    """Resamples of two scores that differ are those two: an interval of no width would say that nothing is in doubt."""
+    assert mean_interval(scores, method="bootstrap") == mean_interval(scores, method="t")
+    pairs = ["a", "a", "b", "b", "c", "c"][: 2 * len(scores)]
+    doubled = [score for score in scores for _ in range(2)]
+    found = mean_interval(doubled, method="bootstrap", clusters=pairs)
+    assert found == mean_interval(doubled, method="t", clusters=pairs)
+
+
+def test_a_confidence_of_numpy_gives_numbers_of_python() -> None:
+    """No number of numpy gets from there into records."""
+    found = mean_interval([0.5, 0.6], confidence=np.float64(0.9))
+    rate = rate_interval([True, False], confidence=np.float64(0.9))
+    assert {type(value) for value in (found.low, found.high, found.confidence, rate.low, rate.confidence)} == {float}
+
+
 def test_binary_scores_have_the_interval_of_a_rate() -> None:
     """Where the method is left to us."""
     flags = [True] * 27 + [False] * 3

@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pytest_ragmetrics import Sample
@@ -78,6 +79,12 @@ def test_texts_must_be_texts(name: str) -> None:
 def test_ids_are_lists_of_ids() -> None:
     """Ids may be strings or integers; a bare string, or anything else in the list, is refused by name."""
     assert Sample(retrieved_context_ids=["a", 2]).retrieved_context_ids == ("a", 2)
+    numbers: Any = np.array([7, 8])
+    texts: Any = np.array(["a"])
+    of_numpy = Sample(retrieved_context_ids=numbers, reference_context_ids=texts)
+    assert (of_numpy.retrieved_context_ids, of_numpy.reference_context_ids) == ((7, 8), ("a",))
+    assert [type(value) for value in of_numpy.to_mapping()["retrieved_context_ids"]] == [int, int]
+    assert type(of_numpy.to_mapping()["reference_context_ids"][0]) is str
     with pytest.raises(TypeError, match="retrieved_context_ids must be a list of ids, not str"):
         Sample(retrieved_context_ids="abc")
     with pytest.raises(TypeError, match=r"reference_context_ids\[0\] is of type float"):

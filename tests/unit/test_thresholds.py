@@ -204,3 +204,17 @@ def test_many_rows_take_no_more_memory_than_some() -> None:
     scores, good = noise(20_000)
     found = suggest_threshold(scores, good)
     assert 0.45 < found.agreement.balanced_accuracy.estimate < 0.55
+
+
+@pytest.mark.parametrize(
+    ("scores", "confidence", "said"),
+    [
+        ([float("nan"), 0.9, 0.2, 0.8], 0.95, r"scores\[0\] is nan, not a finite number"),
+        ([float("inf"), 0.9, 0.2, 0.8], 0.95, r"scores\[0\] is inf, not a finite number"),
+        ([0.1, 0.9, 0.2, 0.8], 95, "confidence must be a number between 0 and 1, such as 0.95, not 95"),
+    ],
+)
+def test_no_threshold_is_suggested_of_what_is_no_number(scores: list[float], confidence: float, said: str) -> None:
+    """A threshold of NaN would fail every answer, one of infinity too."""
+    with pytest.raises(ValueError, match=said):
+        suggest_threshold(scores, [False, True, False, True], confidence=confidence)

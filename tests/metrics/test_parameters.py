@@ -1,0 +1,82 @@
+"""What may be set about a metric, and what is said where it may not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pytest_ragmetrics.metrics import (
+    AnswerCorrectness,
+    CitationPrecision,
+    CitationRecall,
+    ContextEntityRecall,
+    ContextRecall,
+    ContextRelevancy,
+    FactualCorrectness,
+    Faithfulness,
+    Metric,
+    NoiseSensitivity,
+    SummaryScore,
+    TopicAdherence,
+)
+from pytest_ragmetrics.metrics.parameters import check_count, check_flag, check_number
+
+EMPTIABLE: tuple[Callable[..., Metric], ...] = (
+    AnswerCorrectness,
+    CitationPrecision,
+    CitationRecall,
+    ContextEntityRecall,
+    ContextRecall,
+    ContextRelevancy,
+    FactualCorrectness,
+    Faithfulness,
+    NoiseSensitivity,
+    SummaryScore,
+    TopicAdherence,
+)
+
+
+@pytest.mark.parametrize("value", [7, -0.1, float("nan"), True, "0"])
+@pytest.mark.parametrize("made", EMPTIABLE)
+def test_what_stands_for_nothing_is_on_the_scale(made: Callable[..., Metric], value: object) -> None:
+    """A score outside of the scale would only come up in the statistics, or never."""
+    with pytest.raises(ValueError, match="if_empty must be a number from 0 to 1, not "):
+        made(if_empty=value)
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.0, True, None, "2"])
+def test_a_count_is_a_whole_number_from_one(value: object) -> None:
+    """Anything else is refused with its name."""
+    with pytest.raises(ValueError, match="votes must be a whole number from 1 on"):
+        check_count("votes", value)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, True, None, "0.5", float("nan"), 10**400])
+def test_a_number_is_one_in_its_range(value: object) -> None:
+    """Anything else is refused with its name."""
+    with pytest.raises(ValueError, match="coeff must be a number from 0 to 1"):
+        check_number("coeff", value, most=1)
+
+
+@pytest.mark.parametrize("value", [-0.1, float("inf"), float("nan")])
+def test_a_number_is_finite_where_there_is_no_highest(value: float) -> None:
+    """Infinity is no weight."""
+    with pytest.raises(ValueError, match="beta must be a number from 0 on"):
+        check_number("beta", value)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """They become those of Python, so that nothing else reaches records and keys."""
+    found = check_count("k", np.int64(5)), check_number("beta", np.float32(0.5)), check_number("coeff", Fraction(1, 4))
+    assert found == (5, 0.5, 0.25)
+    assert [type(value) for value in found] == [int, float, float]
+
+
+@pytest.mark.parametrize("value", [0, None, "no"])
+def test_a_flag_is_true_or_false(value: object) -> None:
+    """What is only as good as true, such as the text "no", is refused."""
+    with pytest.raises(ValueError, match="length_penalty must be True or False, not"):
+        check_flag("length_penalty", value)
