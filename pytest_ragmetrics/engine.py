@@ -27,6 +27,7 @@ from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.judges.custom import as_judge
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
+from pytest_ragmetrics.judges.metered import MeteredJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.specs import make_judge
 
@@ -177,7 +178,8 @@ class Engine:
         """Return the judge of a spec, or of the run; raise ``JudgeNotConfiguredError`` if there is none.
 
         Replaying a cassette, ``auto`` is the model that it was recorded with, which needs no key. A judge that is given
-        is the one returned; it is asked within the limits of the run, and not closed at its end.
+        is the one returned; it is asked within the limits of the run, and not closed at its end. Only one that would
+        know nothing of a budget comes back in a shell that does.
         """
         if isinstance(given, Judge):
             judge = given if self._rehearsal is None else self._rehearsal.judge(given, given.name)
@@ -190,6 +192,8 @@ class Engine:
         if isinstance(judge, PromptedJudge):
             judge.on_rate_limit = self.limiter.narrow
             self._charge(judge)
+        elif self._budget is not None and self._rehearsal is None and judge.is_paid:
+            return judge if isinstance(judge, MeteredJudge) else MeteredJudge(judge, self._budget)
         return judge
 
     def embedder(self, given: Embedder | str | None = None) -> Embedder:

@@ -28,7 +28,7 @@ def prepare(folder: Path) -> None:
     Raises ``OSError``, and :class:`CacheUnavailableError` for a folder that somebody else could have prepared.
     """
     made_here = _make(folder)
-    _refuse_strangers(folder)
+    refuse_strangers(folder)
     if made_here or (folder / _TAG).exists() or not any(folder.iterdir()):
         _own(folder)
     (folder / LOCKS).mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
@@ -57,14 +57,22 @@ def _own(folder: Path) -> None:
 
 
 def _restrict(path: Path, mode: int) -> None:
-    if stat.S_IMODE(path.stat().st_mode) != mode:
+    """Take away what others may do; what the owner may not do stays so."""
+    now = stat.S_IMODE(path.stat().st_mode)
+    if now & ~mode:
         # On a shared volume a file may be writable by us and belong to another account.
         with contextlib.suppress(PermissionError):
-            path.chmod(mode)
+            path.chmod(now & mode)
 
 
-def _refuse_strangers(folder: Path) -> None:
-    """Refuse a folder of another account where everybody could have put one."""
+def is_read_only(folder: Path) -> bool:
+    """Say whether there is a database in a folder to which nothing can be added."""
+    database = folder / DATABASE
+    return database.exists() and not (os.access(folder, os.W_OK) and os.access(database, os.W_OK))
+
+
+def refuse_strangers(folder: Path) -> None:
+    """Raise :class:`CacheUnavailableError` for a folder of another account where everybody could have put one."""
     if not hasattr(os, "geteuid") or folder.stat().st_uid == os.geteuid():
         return
     if any(place.stat().st_mode & stat.S_IWOTH for place in (folder, folder.resolve().parent)):

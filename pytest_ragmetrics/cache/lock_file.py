@@ -81,8 +81,6 @@ class _Portable:
             self._lock.acquire(timeout=0)
         except Timeout:
             return False
-        except NotImplementedError as error:
-            raise OSError(str(error)) from error
         return True
 
     def release(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
@@ -33,9 +34,7 @@ class Reader:
 
     def __init__(self, database: Path) -> None:
         """Connect to a database, which must exist."""
-        self._connection = sqlite3.connect(
-            f"{database.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE, check_same_thread=False
-        )
+        self._connection = _connected(database)
 
     def read(self, keys: Iterable[str], *, run: str | None = None) -> dict[str, Entry]:
         """Return the entries of those keys that have one; with ``run`` only those that this run has put."""
@@ -57,6 +56,15 @@ class Reader:
         self._connection.close()
 
 
+def _connected(database: Path) -> sqlite3.Connection:
+    """Connect to a database to read it, in whatever thread."""
+    # SQLite makes files beside a database to read it. Where it cannot nobody else writes either, unless they are there.
+    beside = database.with_name(f"{database.name}-wal")
+    immutable = "" if os.access(database.parent, os.W_OK) or beside.exists() else "&immutable=1"
+    uri = f"{database.as_uri()}?mode=ro{immutable}"
+    return sqlite3.connect(uri, uri=True, timeout=_PATIENCE, check_same_thread=False)
+
+
 def entry_of(key: str, mode: object, filename: object, value: object) -> Entry:
     """Return the entry in a row; raise :class:`CacheError` if it is not one as this package writes them."""
     _, text = checked(raw=1, mode=mode, filename=filename, key=key, value=value)
@@ -73,7 +81,7 @@ def entry_of(key: str, mode: object, filename: object, value: object) -> Entry:
 
 def find_faults(database: Path) -> list[Fault]:
     """Check a database and every row of it; raise ``sqlite3.DatabaseError`` if it is broken as a whole."""
-    with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE)) as connection:
+    with closing(_connected(database)) as connection:
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
         answers = [answer for (answer,) in connection.execute("PRAGMA integrity_check")]
         if answers != ["ok"]:

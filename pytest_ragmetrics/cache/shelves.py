@@ -18,8 +18,8 @@ Mode = Literal["auto", "replay", "refresh", "off"]
 class Shelves:
     """The places that hold entries, in one mode of one run.
 
-    A store that cannot be used is given up after one warning, and entries are kept in memory from then on; in
-    replay it is an error instead: :class:`CacheUnavailableError`.
+    A store that cannot be used is given up after one warning, and entries are kept in memory from then on; one that
+    can be read is read on. In replay it is an error instead: :class:`CacheUnavailableError`.
     """
 
     def __init__(
@@ -29,6 +29,7 @@ class Shelves:
         #: What could be put into no store.
         self.loose: dict[str, Entry] = {}
         self._store = store
+        self._is_writable = store is not None
         self._mode = mode
         self._run = run
         self._warn = warn
@@ -51,11 +52,11 @@ class Shelves:
     async def keep(self, entries: Sequence[Entry]) -> None:
         """Keep entries, overwriting those of their keys."""
         store = self._store
-        if store is not None:
+        if store is not None and self._is_writable:
             try:
                 await store.aput_many(entries, run=self._run)
             except CacheUnavailableError as error:
-                self._give_up(store, error)
+                self._stop_writing(error)
             else:
                 return
         self.loose.update({entry.key: entry for entry in entries})
@@ -95,4 +96,11 @@ class Shelves:
             raise error
         if self._store is store:
             self._store = None
-            self._warn(f"{error}; this run goes on without a local cache")
+            # A folder that cannot be used says so when it is first looked into, or once it is written to.
+            self._stop_writing(error)
+
+    def _stop_writing(self, error: CacheUnavailableError) -> None:
+        if self._is_writable:
+            self._is_writable = False
+            kept = "without a local cache" if self._store is None else "and adds nothing to the local cache"
+            self._warn(f"{error}; this run goes on {kept}")

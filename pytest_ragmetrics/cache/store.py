@@ -24,7 +24,7 @@ from weakref import WeakSet
 
 from pytest_ragmetrics.cache.disk import text_cache
 from pytest_ragmetrics.cache.entry import CacheUnavailableError, Entry
-from pytest_ragmetrics.cache.folder import DATABASE, LOCKS, PRIVATE_FILE, prepare
+from pytest_ragmetrics.cache.folder import DATABASE, LOCKS, PRIVATE_FILE, is_read_only, prepare, refuse_strangers
 from pytest_ragmetrics.cache.rows import Fault, Reader, find_faults, remove_faults
 
 if TYPE_CHECKING:
@@ -69,8 +69,9 @@ class _Waiting:
 class Store:
     """Entries in a folder of their own, for any thread of any number of processes.
 
-    Nothing is opened or made before the first use. All methods raise :class:`CacheUnavailableError` where the folder
-    or the database cannot be used, and :class:`CacheError` for a row that was tampered with. Close it after use.
+    Nothing is opened or made before the first use; a folder where nothing can be made is read all the same. All methods
+    raise :class:`CacheUnavailableError` where the folder or the database cannot be used, and :class:`CacheError` for a
+    row that was tampered with. Close it after use.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -119,8 +120,7 @@ class Store:
         waiting = _Waiting(puts=[_put(entry, run) for entry in entries])
         self._waiting.append(waiting)
         self._submit(self._write_waiting)
-        await asyncio.wait((asyncio.wrap_future(waiting.written),))
-        waiting.written.result()
+        await asyncio.shield(asyncio.wrap_future(waiting.written))
 
     def count(self) -> int:
         """Return how many entries there are."""
@@ -205,7 +205,10 @@ class Store:
 
     def _reading(self) -> Reader:
         if self._reader is None:
-            self._submit(self._opened).result()
+            if is_read_only(self.folder):
+                refuse_strangers(self.folder)
+            else:
+                self._submit(self._opened).result()
             self._reader = Reader(self.database)
         return self._reader
 

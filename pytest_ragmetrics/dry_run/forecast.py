@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragmetrics.metrics.ragas_score import NAME as HARMONIC_MEAN
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.sample import Sample
 
@@ -27,17 +26,25 @@ ASSUMPTIONS = (
     "An estimate; no request was made. Tokens are a quarter of the bytes in UTF-8.",
     "The local heuristic stands in for the judge: its answers decide which requests follow, and the cost counts them.",
     "Votes are counted in full, repairs and retries not at all; what several workers ask alike is counted in each.",
-    "Where a row of a data set has no response, its reference or its question stands in for it.",
+    "Where a row of a data set has no response, its reference or its question stands in for it, and for its contexts.",
 )
 
 
 def with_stand_in(sample: Sample) -> Sample:
-    """Return a sample that has a response: its own, or in its place its reference or its question.
+    """Return a sample with what its application would give it: a response, and contexts.
 
-    >>> with_stand_in(Sample(user_input="How long?", reference="Two minutes.")).response
-    'Two minutes.'
+    The response is its own, or else its reference or its question; where that stands in and the sample has no contexts,
+    they are those of its reference, or the text that stands in.
+
+    >>> answered = with_stand_in(Sample(user_input="How long?", reference="Two minutes."))
+    >>> answered.response, answered.retrieved_contexts
+    ('Two minutes.', ('Two minutes.',))
     """
-    return sample if sample.response is not None else replace(sample, response=sample.reference or sample.user_input)
+    text = sample.reference or sample.user_input
+    if sample.response is not None or text is None:
+        return sample
+    contexts = sample.retrieved_contexts or sample.reference_contexts or (text,)
+    return replace(sample, response=text, retrieved_contexts=contexts)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -108,8 +115,7 @@ class Forecast:
     def scored(self, test: str | None, scoring: Scoring) -> None:
         """Count what a scoring would take, and make its result decide nothing."""
         outcome = scoring.outcome
-        # The parts of a mean tell of themselves.
-        usage = Usage() if scoring.metric == HARMONIC_MEAN else outcome.usage or Usage()
+        usage = scoring.usage
         if hasattr(outcome, "decides"):
             outcome.decides = False
         with self._turn:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
@@ -24,6 +22,7 @@ from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.metrics.votes import polling
+from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 
@@ -36,8 +35,6 @@ Job = tuple[int, Metric]
 UNDER_WAY = 2
 # How many of the last scores are started the longest first, for each of those under way.
 _LAST = 2
-# Seconds between two states of a line of progress.
-_BEAT = 0.1
 
 
 def evaluate(
@@ -70,7 +67,7 @@ def evaluate(
     """
     rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
     with scoring_session(cache_dir, concurrency) as running:
-        return loop.run(_evaluated(rows, chosen, running, Progress(len(rows) * len(chosen), wanted=progress), votes))
+        return loop.run(_evaluated(rows, chosen, running, votes=votes, progress=progress))
 
 
 async def aevaluate(
@@ -87,35 +84,7 @@ async def aevaluate(
     """Score like :func:`evaluate`, awaitable from any event loop."""
     rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
     async with _asession(cache_dir, concurrency) as running:
-        return await loop.arun(
-            _evaluated(rows, chosen, running, Progress(len(rows) * len(chosen), wanted=progress), votes)
-        )
-
-
-class Progress:
-    """A line in a terminal that says how far a table is; silent where there is no terminal."""
-
-    def __init__(self, total: int, *, wanted: bool = True) -> None:
-        self._total = total
-        self._done = 0
-        self._shown = wanted and sys.stderr is not None and sys.stderr.isatty()
-        self._next = 0.0
-
-    def advance(self) -> None:
-        """Count one more score."""
-        self._done += 1
-        if self._shown and time.monotonic() >= self._next:
-            self._next = time.monotonic() + _BEAT
-            self._show("")
-
-    def finish(self) -> None:
-        """Show how far it came, and end the line."""
-        if self._shown and self._done:
-            self._show("\n")
-
-    def _show(self, end: str) -> None:
-        sys.stderr.write(f"\rscored {self._done}/{self._total}{end}")
-        sys.stderr.flush()
+        return await loop.arun(_evaluated(rows, chosen, running, votes=votes, progress=progress))
 
 
 def _rows(samples: Iterable[Sample | Mapping[str, Any]]) -> tuple[Sample, ...]:
@@ -150,9 +119,11 @@ async def _evaluated(
     samples: Sequence[Sample],
     metrics: Sequence[Metric],
     running: session.Session,
-    shown: Progress,
+    *,
     votes: int | None,
+    progress: bool,
 ) -> Evaluation:
+    shown = Progress("scored", len(samples) * len(metrics), wanted=progress)
     width, patience = UNDER_WAY * running.concurrency, Patience(running.concurrency)
     with (
         session.within(PatientSession(running, patience)),
@@ -206,7 +177,8 @@ class _Scorer:
         self._patience = patience
         self._results: list[dict[str, MetricResult]] = [{} for _ in samples]
         self._unscored: list[dict[str, str]] = [{} for _ in samples]
-        self._failures: list[JudgeError] = []
+        self._first_failure: JudgeError | None = None
+        self._failures = 0
         self._done = 0
         self._judged = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
@@ -233,8 +205,8 @@ class _Scorer:
 
     def table(self) -> Evaluation:
         """Return the table; raise ``JudgeError`` if no row could be judged because of the judge."""
-        if self._failures and not self._judged:
-            raise self._nothing_judged()
+        if not self._judged:
+            self._raise_failure()
         rows = zip(self._samples, self._results, self._unscored, strict=True)
         return Evaluation(
             metrics=tuple(metric.name for metric in self._metrics),
@@ -250,15 +222,17 @@ class _Scorer:
             msg = f"{failure}; stopped after {self._done} of {total} scores"
             raise JudgeUnavailableError(msg) from failure
         if isinstance(failure, JudgeError):
-            self._failures.append(failure)
-            if self._patience.is_out and len(self._failures) >= self._patience.most and not self._judged:
-                raise self._nothing_judged()
+            # Each holds what it was raised in; one is enough to tell of all.
+            self._first_failure = self._first_failure or failure
+            self._failures += 1
+            if self._patience.is_out and self._failures >= self._patience.most and not self._judged:
+                self._raise_failure()
 
-    def _nothing_judged(self) -> JudgeError:
-        first = self._failures[0]
-        error = JudgeError(f"the judge answered none of {len(self._failures)} scorings; the first failed with: {first}")
-        error.__cause__ = first
-        return error
+    def _raise_failure(self) -> None:
+        first = self._first_failure
+        if first is not None:
+            msg = f"the judge answered none of {self._failures} scorings; the first failed with: {first}"
+            raise JudgeError(msg) from first
 
 
 async def measured(metric: Metric, sample: Sample, thread: Executor) -> MetricResult:

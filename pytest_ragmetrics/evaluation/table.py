@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.calibration.rates import JudgeRates
     from pytest_ragmetrics.stats.intervals import Interval
 
+# Python writes no longer number (bits) unless it is told to.
+_LONGEST = 10_000
+# What holds itself has no end.
+_DEEPEST = 100
 # Spreadsheets run what begins like this, some also in full width.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
@@ -77,7 +81,9 @@ class Evaluation:
         scores = self.scores(metric)
         known = [score for score in scores if score is not None]
         if not known:
-            msg = f"{metric}: none of {len(scores)} rows has a score"
+            reasons = [row.unscored[metric] for row in self.rows if metric in row.unscored]
+            first = f"; the first: {reasons[0]}" if reasons else ""
+            msg = f"{metric}: none of {len(scores)} rows has a score{first}"
             raise UnscoredError(msg)
         if len(known) < len(scores) and not skip_unscored:
             missing = len(scores) - len(known)
@@ -226,7 +232,8 @@ class Evaluation:
     def to_json(self, file: str | Path | None = None) -> str:
         """Return the table as JSON text, and write it to a file if one is named.
 
-        What ``metadata`` holds and JSON does not know becomes text, and a number that is not finite ``null``.
+        What ``metadata`` holds and JSON does not know becomes text, a number that is not finite ``null``, and what is
+        nested in a hundred others ``"..."``.
         """
         rows = [
             {
@@ -307,17 +314,29 @@ def cluster_of(sample: Sample) -> str | None:
     return None if cluster is None else repr(cluster)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, depth: int = 0) -> Any:
     """Return a value of a sample as what JSON knows."""
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
+    if isinstance(value, int) and value.bit_length() > _LONGEST:
+        return hex(value)
     if value is None or isinstance(value, (str, int)):
         return value
+    if depth == _DEEPEST:
+        return "..."
     if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {_text(name): _plain(item, depth + 1) for name, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        return [_plain(item) for item in value]
-    return str(value)
+        return [_plain(item, depth + 1) for item in value]
+    # The numbers and arrays of numpy, which data frames are made of.
+    return _plain(value.tolist(), depth + 1) if hasattr(value, "tolist") else _text(value)
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - one value that cannot be shown must not cost the table
+        return object.__repr__(value)
 
 
 def _cell(text: str | None) -> str:

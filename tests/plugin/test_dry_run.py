@@ -314,6 +314,29 @@ def test_a_data_set_is_forecast_without_its_application(run: RunPytest, server: 
     assert server.calls == 0
 
 
+def test_contexts_that_only_the_application_knows_are_stood_in_for(run: RunPytest, server: FakeOpenAI) -> None:
+    """A row of questions alone costs what asking about its answer costs, not nothing."""
+    result = run(
+        "--rag-dry-run",
+        test_it="""
+            import pytest
+
+            ROWS = [
+                {"question": "Does it hum?"},
+                {"question": "Does it rattle?", "reference": "It rattles."},
+                {"question": "Does it leak?", "reference": "It leaks.", "reference_contexts": ["It leaks at night."]},
+            ]
+
+            @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness"])
+            def test_row(rag_scores):
+                assert rag_scores["faithfulness"] >= 0.8
+        """,
+    )
+    result.assert_outcomes(skipped=3)
+    result.stdout.fnmatch_lines(["faithfulness * 3 * 6 *"])
+    assert server.calls == 0
+
+
 def test_a_suite_that_scores_nothing_has_nothing_to_forecast(run: RunPytest) -> None:
     """And its tests run as ever."""
     result = run("--rag-dry-run", test_it="def test_it(): pass\ndef test_fails(): assert 1 == 2")

@@ -200,6 +200,29 @@ def test_the_folder_is_found_from_below(folder: Path, monkeypatch: pytest.Monkey
     assert default_folder() == folder
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes that break")
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    """As of `ragmetrics metrics | head -1`: no traceback, and the status says that not all was written."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "pytest_ragmetrics.cli", "metrics"]
+    try:
+        ran = subprocess.run(command, cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(write)
+    assert (ran.returncode, ran.stderr) == (1, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is full")
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    """Once, and without a traceback."""
+    command = [sys.executable, "-m", "pytest_ragmetrics.cli", "metrics"]
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr == "ragmetrics: standard output: [Errno 28] No space left on device\n"
+
+
 def test_it_is_a_command_of_its_own(folder: Path) -> None:
     """Started as a process it prints, ends with the status, and imports neither pytest nor a provider."""
     script = """

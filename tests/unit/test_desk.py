@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import sqlite3
@@ -26,6 +27,7 @@ from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.used import Used
 from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError
 from pytest_ragmetrics.judges.judge import Kept, Message, Reply, Request, UnreadableReplyError
+from tests.read_only import read_only
 
 if TYPE_CHECKING:
     import numpy as np
@@ -299,6 +301,28 @@ def test_a_store_that_cannot_be_used_costs_one_warning(tmp_path: Path) -> None:
     assert "without a local cache" in warning
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs modes")
+def test_a_store_that_is_read_only_is_read_on() -> None:
+    """What was paid for is not paid for again, in every mode that reads; what is new costs one warning in all."""
+
+    def fill(folder: Path) -> None:
+        with Store(folder) as store:
+            ask(CachingDesk(store=store), Provider())
+
+    provider = Provider()
+    warned: list[str] = []
+    with read_only(fill) as folder, Store(folder) as store:
+        assert ask(CachingDesk(store=store, mode="replay"), provider).cached
+        desk = CachingDesk(store=store, warn=warned.append)
+        new = [request("Else?"), request("Else?"), request("More?")]
+        assert [ask(desk, provider, asked).cached for asked in new] == [False, True, False]
+        assert ask(desk, provider).cached
+    assert provider.asked == 2
+    (warning,) = warned
+    assert str(folder) in warning
+    assert "adds nothing to the local cache" in warning
+
+
 def test_without_a_listener_the_warning_is_one_of_python(broken: Store) -> None:
     """A script hears of it the usual way."""
     with pytest.warns(UserWarning, match="without a local cache"):
@@ -316,8 +340,10 @@ def test_in_replay_a_broken_store_is_an_error(broken: Store, tmp_path: Path) -> 
     assert ask(CachingDesk(store=broken, cassette=cassette, mode="replay"), Provider()).cached
 
 
-def test_a_store_that_breaks_while_writing_loses_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk costs a warning; the answer that was just paid for is handed out and used again."""
+def test_a_store_that_breaks_while_writing_loses_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A full disk costs a warning and no noise; the answer that was just paid for is handed out and used again."""
 
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -328,7 +354,10 @@ def test_a_store_that_breaks_while_writing_loses_nothing(store: Store, monkeypat
     monkeypatch.setattr(Store, "_write", fail)
     assert not ask(desk, Provider(), request("Else?")).cached
     assert ask(desk, Provider(), request("Else?")).cached
+    assert ask(desk, Provider()).cached
     assert len(warned) == 1
+    gc.collect()
+    assert not caplog.records
 
 
 def test_a_tampered_entry_is_an_error_in_every_mode(store: Store) -> None:

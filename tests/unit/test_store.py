@@ -28,6 +28,7 @@ from pytest_ragmetrics.cache.entry import CacheError, CacheUnavailableError, Ent
 from pytest_ragmetrics.cache.key import key_of
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.judges.judge import Reply
+from tests.read_only import read_only
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pytest_ragmetrics.__file__).parent.parent)}
 
@@ -286,6 +287,23 @@ def test_a_strangers_folder_in_a_public_place_is_refused(tmp_path: Path, monkeyp
     tmp_path.chmod(0o755)
     with Store(tmp_path / "cache") as store:
         assert store.get(entry(1).key) is not None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs modes")
+def test_a_folder_that_is_read_only_is_read(tmp_path: Path) -> None:
+    """What is in it is found and counted as ever, and what cannot be added is an error that names the folder."""
+
+    def fill(folder: Path) -> None:
+        with Store(folder) as store:
+            store.put_many([entry(1), entry(2)])
+
+    with read_only(fill) as folder, Store(folder) as store:
+        assert store.get(entry(1).key) == entry(1)
+        assert (store.count(), store.verify()) == (2, [])
+        assert [kept.key for kept in store] == sorted(entry(number).key for number in (1, 2))
+        with pytest.raises(CacheUnavailableError, match="closed: the cache cannot be used"):
+            store.put(entry(3))
+        assert store.count() == 2
 
 
 @pytest.mark.parametrize("below", ["cache", "a/b/cache"])

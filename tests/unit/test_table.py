@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
@@ -71,11 +72,11 @@ def test_a_mean_leaves_no_row_out_in_silence(table: Evaluation) -> None:
 
 
 def test_without_a_score_there_is_no_mean() -> None:
-    """Neither of an empty table, nor of one that is all unscored."""
+    """Neither of an empty table, nor of one that is all unscored, which says why."""
     with pytest.raises(UnscoredError, match="relevance: none of 0 rows has a score"):
         Evaluation(metrics=METRICS, rows=()).mean("relevance")
     unscored = Evaluation(metrics=METRICS, rows=(row("a", unscored={"relevance": "broken"}),))
-    with pytest.raises(UnscoredError, match="none of 1 rows has a score"):
+    with pytest.raises(UnscoredError, match="none of 1 rows has a score; the first: broken"):
         unscored.mean("relevance", skip_unscored=True)
 
 
@@ -192,6 +193,40 @@ def test_json_takes_whatever_metadata_holds(tmp_path: Path) -> None:
         "score": None,
         "tags": ["x", {"y": None, "3": "\ud800"}],
     }
+
+
+class Unspeakable:
+    """Something that has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def test_json_takes_what_others_break_on() -> None:
+    """The values of data frames are numbers, and what has no end or no text costs nothing but itself."""
+    endless: dict[str, object] = {}
+    endless["self"] = endless
+    metadata = {
+        "count": np.int64(3),
+        "share": np.float32(0.5),
+        "missing": np.float64("nan"),
+        "good": np.bool_(1),
+        "vector": np.array([1, 2]),
+        "huge": 10**5000,
+        "endless": endless,
+        "unspeakable": Unspeakable(),
+        "last": "here",
+    }
+    sample = Sample(response="So.", metadata=metadata)
+    table = Evaluation(metrics=("relevance",), rows=(Row(sample=sample),))
+    read = json.loads(table.to_json())["rows"][0]["sample"]["metadata"]
+    assert (read["count"], read["share"], read["missing"], read["good"]) == (3, 0.5, None, True)
+    assert (read["vector"], read["last"]) == ([1, 2], "here")
+    assert int(read["huge"], 16) == 10**5000
+    assert str(read["endless"]).count("...") == 1
+    assert "Unspeakable object at" in read["unspeakable"]
+    assert table.to_pandas()["metadata"][0] == metadata
+    assert table.to_csv().count("\n") == 2
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"])

@@ -1,0 +1,33 @@
+"""Vectors as text: every one comes back as it was, and what is none is never taken for one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics.cache.entry import CacheError
+from pytest_ragmetrics.cache.vectors import read_vector, vector_text
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))
+def test_a_vector_comes_back_as_it_was(numbers: list[float]) -> None:
+    """To the last bit, in ASCII."""
+    text = vector_text(np.array(numbers, dtype=np.float32))
+    assert text.isascii()
+    assert read_vector(text).tolist() == numbers
+
+
+@pytest.mark.parametrize("text", ["AACAPwAAAL8", "AACA", "AACA PwAA", "äöü", "=", "{}"])
+def test_a_text_that_is_no_vector_is_an_error(text: str) -> None:
+    """Cut short, or never one: a store or a cassette is read that anybody could have edited."""
+    with pytest.raises(CacheError, match="a kept vector cannot be read: "):
+        read_vector(text)
+
+
+@pytest.mark.parametrize("numbers", [[], [np.nan], [1.0, -np.inf]])
+def test_a_vector_that_nothing_can_be_computed_with_is_an_error(numbers: list[float]) -> None:
+    """It would make scores that are no numbers."""
+    with pytest.raises(CacheError, match="a kept vector is empty or not finite"):
+        read_vector(vector_text(np.array(numbers, dtype=np.float32)))
