@@ -178,10 +178,11 @@ class Reporting:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take in what a worker used; one that crashed has nothing to tell."""
-        self._running.add_worker(getattr(node, "workeroutput", {}).get("ragmetrics"))
+        self._running.add_worker(node)
 
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Write the cassette and the files."""
+        """Write the cassette and the files, once xdist has shut down its workers."""
         is_heard = session.config.pluginmanager.hasplugin("terminalreporter")
         session.exitstatus = self._leavings.finish(exitstatus, is_heard=is_heard)
 

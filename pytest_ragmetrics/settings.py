@@ -343,6 +343,6 @@ OPTIONS = (
         flag="--rag-baseline",
         parse=paths.existing_file,
         extra=(("metavar", "FILE"),),
-        help="Show what became better and worse since the run that wrote this file with --rag-json.",
+        help="Show what changed since the run that wrote this file with --rag-json; assert_not_worse takes it as well.",
     ),
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.gates.ruling import Ruling
     from pytest_ragmetrics.report.recording import Collector
 
+_UNSEEN = "marker rag_gate: a method of unittest.TestCase has no gates; write a function, or a class without it"
 _ROW = pytest.StashKey[Mapping[str, Any]]()
 
 
@@ -46,8 +47,11 @@ class Keeper:
         items = [] if gated is None else self._items(gated, tests[0].parent)
         tests += [item for item in items if item.name in asked]
 
-    def check(self) -> None:
-        """Raise ``pytest.UsageError`` for a marker that cannot be used."""
+    def check(self, items: Sequence[pytest.Item]) -> None:
+        """Raise ``pytest.UsageError`` for a marker that cannot be used, also where pytest showed no function of it."""
+        if not self._faults:
+            gated = {_function_of(item) for item in items if item.get_closest_marker("rag_gate") is not None}
+            self._faults = [f"{function}: {_UNSEEN}" for function in sorted(gated - self._sets.keys())]
         if self._faults:
             raise pytest.UsageError("\n".join(self._faults))
 

@@ -13,6 +13,7 @@ from pytest_ragmetrics.paths import portable
 from pytest_ragmetrics.report.recording import Collector, Setting
 
 if TYPE_CHECKING:
+    from pytest_ragmetrics.report.comparison import Comparison
     from pytest_ragmetrics.report.records import Document
     from pytest_ragmetrics.run.running import Running
     from pytest_ragmetrics.settings import Settings
@@ -32,6 +33,7 @@ class Leavings:
         self._root = root
         self._collector = Collector()
         self._baseline = _read_baseline(running.settings.baseline)
+        self._comparison: Comparison | None = None
         self._notes: list[str] = []
         self._lines: tuple[str, ...] = ()
 
@@ -50,13 +52,15 @@ class Leavings:
         A run whose files could not be written has not passed: whoever reads them would read old ones. Where no
         summary ``is_heard``, standard error says so.
         """
+        self._running.add_silent_workers()
         self._notes = [*self._running.save_cassette(exit_status), *self._running.allowance.notes()]
         files = self._running.settings.files()
         if not files or self._running.dry_run:
             return exit_status
         from pytest_ragmetrics.report.files import write_files
 
-        written = write_files(self._document(exit_status), files, baseline=self._baseline)
+        document = self._document(exit_status)
+        written = write_files(document, files, comparison=self._compared(document))
         self._lines = written.lines
         if written.failed and not is_heard:
             sys.stderr.write("".join(f"ragmetrics: {line}\n" for line in written.lines))
@@ -68,7 +72,15 @@ class Leavings:
         from pytest_ragmetrics.report.terminal import write_summary
 
         document = self._document(exit_status)
-        write_summary(reporter, document, [*self._notes, *self._lines], baseline=self._baseline)
+        write_summary(reporter, document, [*self._notes, *self._lines], comparison=self._compared(document))
+
+    def _compared(self, document: Document) -> Comparison | None:
+        """Return what changed since the baseline; once all tests have ended, it stays the same."""
+        if self._comparison is None and self._baseline is not None:
+            from pytest_ragmetrics.report.comparison import compare_documents
+
+            self._comparison = compare_documents(document, self._baseline)
+        return self._comparison
 
     def _document(self, exit_status: int) -> Document:
         settings = self._running.settings

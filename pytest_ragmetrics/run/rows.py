@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 # What the controller hands to a worker on the same machine: the folder where workers share rows.
 _BOARD = "ragmetrics_board"
 _NO_MARKER = '{0} is of a test per row; write @pytest.mark.rag_dataset("golden.jsonl", metrics=[...]) above the test'
+_NO_ROWS = "marker rag_dataset: a method of unittest.TestCase gets no rows; write a function, or a class without it"
 
 
 class Rows:
@@ -41,10 +43,13 @@ class Rows:
         if metafunc.definition.get_closest_marker("rag_dataset") is not None:
             self._datasets.parametrize(metafunc)
 
-    def check(self) -> None:
-        """Raise ``pytest.UsageError`` for a marker that cannot be used."""
-        if "_datasets" in self.__dict__ and self._datasets.faults:
-            raise pytest.UsageError("\n".join(self._datasets.faults))
+    def check(self, items: Sequence[pytest.Item]) -> None:
+        """Raise ``pytest.UsageError`` for a marker that cannot be used, also where no test per row was made of it."""
+        faults = list(self._datasets.faults) if "_datasets" in self.__dict__ else []
+        marked = (item for item in items if item.get_closest_marker("rag_dataset") is not None)
+        faults += [f"{item.nodeid}: {_NO_ROWS}" for item in marked if not hasattr(item, "callspec")]
+        if faults:
+            raise pytest.UsageError("\n".join(faults))
 
     def sample(self, request: pytest.FixtureRequest) -> Sample:
         """Return the row of a test with its response, and tell the session of its scores."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_ragmetrics.errors import JudgeNotConfiguredError
 from pytest_ragmetrics.gates.keeper import Keeper
 from pytest_ragmetrics.report.recording import Recorder
 from pytest_ragmetrics.run.allowance import Allowance
@@ -46,13 +47,15 @@ class Running:
         self.cassette = RunCassette(config, settings)
         self.rows = Rows(self, config)
         self.gates = Keeper(config)
+        #: The workers that have not told yet what they used.
+        self._workers: list[Any] = []
 
     def check(self, items: list[pytest.Item]) -> None:
         """Raise ``pytest.UsageError`` for a test whose marker cannot be used; a worker reports it and runs nothing."""
         try:
             self._check_metrics()
-            self.rows.check()
-            self.gates.check()
+            self.rows.check(items)
+            self.gates.check(items)
             for item in items:
                 marked_judge(item)
                 marked_votes(item)
@@ -98,7 +101,12 @@ class Running:
 
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, else of the running test; one that is given is returned."""
-        return self.engine.judge(given or self._spec)
+        __tracebackhide__ = True
+        try:
+            return self.engine.judge(given or self._spec)
+        except JudgeNotConfiguredError as error:
+            # Where it was noticed says nothing that the message does not.
+            raise error.with_traceback(None) from error.__cause__
 
     def judge_of(self, item: pytest.Item) -> str:
         """Return the spec of a test's judge."""
@@ -110,7 +118,11 @@ class Running:
 
     def embedder(self, given: Embedder | str | None = None) -> Embedder:
         """Return the embedder of a spec, else of the run; one that is given is returned."""
-        return self.engine.embedder(given)
+        __tracebackhide__ = True
+        try:
+            return self.engine.embedder(given)
+        except JudgeNotConfiguredError as error:
+            raise error.with_traceback(None) from error.__cause__
 
     @property
     def concurrency(self) -> int:
@@ -203,16 +215,26 @@ class Running:
 
     def equip(self, node: Any) -> None:
         """Tell a worker which run it belongs to, and what it shares with the others or cannot read where it runs."""
+        self._workers.append(node)
         node.workerinput["ragmetrics"] = self.run
         node.workerinput["ragmetrics_allowance"] = self.allowance.for_worker()
         self.rows.share(node)
         self.cassette.send(node)
 
-    def add_worker(self, row: Mapping[str, Any] | None) -> None:
-        """Take in what a worker told; ``None`` of one that crashed, and nobody knows what it used."""
+    def add_worker(self, node: Any) -> None:
+        """Take in what a worker told at its end, once; of one that crashed nobody knows what it used."""
+        if node not in self._workers:
+            return
+        self._workers.remove(node)
+        row: Mapping[str, Any] | None = getattr(node, "workeroutput", {}).get("ragmetrics")
         self.cassette.add_worker(row and row["cassette"])
         self.allowance.add_worker(row and row["allowance"])
         self.gates.add(row["gates"] if row else ())
+
+    def add_silent_workers(self) -> None:
+        """Take in what the workers told whose end nobody waited for, as after an interrupt."""
+        for node in tuple(self._workers):
+            self.add_worker(node)
 
     def save_cassette(self, exit_status: int) -> list[str]:
         """Write the cassette, if there is one and anything was asked, and return what there is to say about it."""

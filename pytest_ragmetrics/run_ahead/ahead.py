@@ -26,8 +26,8 @@ from pytest_ragmetrics.session import Scoring
 # Between two looks at the board for a row that another worker does.
 _SHORTEST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.05
-#: How long a test waits for its row before anything is said, in seconds.
-FIRST_GLANCE = 0.3
+# How long a test waits for its row before anything is said, and from then on, in seconds.
+_FIRST_GLANCE = 0.3
 _GLANCE = 0.1
 
 
@@ -44,7 +44,8 @@ class Ahead:
         self._running = running
         self._board = board
         self._width = UNDER_WAY * running.concurrency
-        self._under_way = 0
+        # How many scores of a test are yet to come, while its errand is done here.
+        self._under_way: dict[str, int] = {}
         self._errands: dict[str, Errand] = {}
         self._ready: OrderedDict[str, Errand] = OrderedDict()
         self._unanswered: defaultdict[str, OrderedDict[str, Errand]] = defaultdict(OrderedDict)
@@ -66,26 +67,25 @@ class Ahead:
 
         Where there is none they are scored as they are.
         """
-        loop.run(self._employ(group, respond))
+        if not self._is_employed(group, respond):
+            loop.run(self._employ(group, respond))
 
     def dismiss(self, respond: Respond) -> None:
         """Ask an application no more, and wait for what it is answering: its fixture is about to end."""
         loop.run(self._dismiss(respond))
 
-    def outcome(self, test: str, waiting: Callable[[float], None]) -> Outcome:
-        """Return what came of the errand of a test, and wait for it; ``waiting`` hears now and then for how long."""
-        waited, patience = 0.0, FIRST_GLANCE
-        while True:
-            found = loop.run(self._outcome(test, patience))
-            if found is not None:
-                return found
-            waited += patience
-            waiting(waited)
+    def outcome(self, test: str, waiting: Callable[[], None]) -> Outcome:
+        """Hand over what came of the errand of a test; until it is there, ``waiting`` is called now and then."""
+        patience = _FIRST_GLANCE
+        # A row that is done is not waited for: on a busy loop one turn takes longer than most tests.
+        while not (self._has_ended(test) or loop.run(self._wait(test, patience))):
+            waiting()
             patience = _GLANCE
+        return self._tasks.pop(test).result()
 
-    def again(self, test: str) -> None:
-        """Forget what came of an errand, so that it is done anew."""
-        loop.run(self._again(test))
+    def again(self, test: str, before: Outcome) -> None:
+        """Do an errand anew of which not all came that was to come."""
+        loop.run(self._again(test, before))
 
     def stop(self, *, finish: bool) -> None:
         """Begin nothing more; what is under way is called off, or waited for to ``finish`` it for other workers."""
@@ -104,7 +104,7 @@ class Ahead:
         if respond is None:
             self._as_they_are.add(group)
             self._ready.update(self._unanswered.pop(group, {}))
-        elif group not in self._applications or self._applications[group].respond is not respond:
+        else:
             self._applications[group] = Application(
                 respond, threads=self._callers, width=self._threads, concurrency=self._running.concurrency
             )
@@ -116,7 +116,7 @@ class Ahead:
         if answering:
             await asyncio.wait(answering)
 
-    async def _outcome(self, test: str, patience: float) -> Outcome | None:
+    async def _wait(self, test: str, patience: float) -> bool:
         errand = self._errands[test]
         queue = self._queue_of(errand)
         if test in queue:
@@ -125,18 +125,14 @@ class Ahead:
             self._begin(errand)
         if test not in self._tasks:
             self._tasks[test] = asyncio.ensure_future(self._awaited(errand))
-        task = self._tasks[test]
-        await asyncio.wait((task,), timeout=patience)
-        return task.result() if task.done() else None
+        await asyncio.wait((self._tasks[test],), timeout=patience)
+        return self._has_ended(test)
 
-    async def _again(self, test: str) -> None:
-        before = self._tasks.pop(test).result()
-        # What the application answered it need not answer again.
-        answered = (
-            self._errands[test] if before.failure is not None else replace(self._errands[test], sample=before.sample)
-        )
+    async def _again(self, test: str, before: Outcome) -> None:
+        errand = self._errands[test]
         self._patience.relent()
-        self._do(answered)
+        # What the application answered it need not answer again.
+        self._do(errand if before.failure is not None else replace(errand, sample=before.sample))
 
     async def _stop(self, *, finish: bool) -> None:
         self._stopped = True
@@ -150,6 +146,14 @@ class Ahead:
         if self._board is not None:
             with contextlib.suppress(sqlite3.Error, OSError):
                 self._board.close()
+
+    def _has_ended(self, test: str) -> bool:
+        return test in self._tasks and self._tasks[test].done()
+
+    def _is_employed(self, group: str, respond: Respond | None) -> bool:
+        if respond is None:
+            return group in self._as_they_are
+        return group in self._applications and self._applications[group].respond is respond
 
     def _queue_of(self, errand: Errand) -> OrderedDict[str, Errand]:
         waits = errand.is_unanswered and errand.group not in self._as_they_are
@@ -165,19 +169,18 @@ class Ahead:
             self._begin(self._ready.popitem(last=False)[1])
 
     def _has_room(self) -> bool:
-        return not self._stopped and self._under_way < self._width
+        return not self._stopped and sum(self._under_way.values()) < self._width
 
     def _begin(self, errand: Errand) -> None:
         if self._is_ours(errand):
             self._do(errand)
 
     def _do(self, errand: Errand) -> None:
-        weight = max(1, len(errand.metrics))
-        self._under_way += weight
+        self._under_way[errand.test] = max(1, len(errand.metrics))
         task = self._tasks[errand.test] = asyncio.ensure_future(self._performed(errand, self._asked(errand)))
 
         def ended(_: object) -> None:
-            self._under_way -= weight
+            del self._under_way[errand.test]
             self.done += 1
             self._fill()
 
@@ -226,8 +229,16 @@ class Ahead:
         sample, failure = (errand.sample, None) if asked is None else await asked
         if failure is not None:
             return Outcome(sample=sample, failure=failure)
-        scored = await asyncio.gather(*(self._scored(errand, metric, sample) for metric in errand.metrics))
+        scored = await asyncio.gather(*(self._scored_in_turn(errand, metric, sample) for metric in errand.metrics))
         return Outcome(sample=sample, scores={m.name: s for m, s in zip(errand.metrics, scored, strict=True)})
+
+    async def _scored_in_turn(self, errand: Errand, metric: Metric, sample: Sample) -> Scored:
+        scored = await self._scored(errand, metric, sample)
+        if errand.test in self._under_way:
+            # The next row need not wait for the slowest metric of this one.
+            self._under_way[errand.test] -= 1
+            self._fill()
+        return scored
 
     async def _scored(self, errand: Errand, metric: Metric, sample: Sample) -> Scored:
         listener = Listener(self._running, errand, self._patience)

@@ -42,9 +42,7 @@ class Datasets:
             return
         try:
             cases = self._cases(marker, definition.path.parent)
-            if FIXTURE not in metafunc.fixturenames:
-                msg = f"the test takes no row; write def {definition.name}(rag_sample, rag_scores)"
-                raise ValueError(msg)  # noqa: TRY301 - one place words all of them
+            _check_function(metafunc)
         except (ValueError, TypeError, DatasetError) as error:
             self.faults.append(f"{definition.nodeid}: marker rag_dataset: {error}")
             return
@@ -63,6 +61,16 @@ class Datasets:
         if known not in self._read:
             self._read[known] = read_dataset(source, base=base, limit=limit, where=where)
         return self._read[known]
+
+
+def _check_function(metafunc: pytest.Metafunc) -> None:
+    definition = metafunc.definition
+    if [mark.name for mark in definition.own_markers].count("rag_dataset") > 1:
+        msg = "a test is made of one data set; put the rows into one, or write a test for each"
+        raise ValueError(msg)
+    if FIXTURE not in metafunc.fixturenames:
+        msg = f"the test takes no row; write def {definition.name}(rag_sample, rag_scores)"
+        raise ValueError(msg)
 
 
 def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[Metric, ...], int | None, Any]:

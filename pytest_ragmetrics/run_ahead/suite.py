@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -20,6 +20,7 @@ from pytest_ragmetrics.run_ahead.marker import FIXTURE, Case
 from pytest_ragmetrics.run_ahead.progress import Line
 from pytest_ragmetrics.run_ahead.scores import Scores
 from pytest_ragmetrics.run_ahead.wire import kind_and_message
+from pytest_ragmetrics.shared_folder import remove_abandoned
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.run.rows import Rows
@@ -38,7 +39,8 @@ class Suite:
         self._errands = {errand.test: errand for errand in map(self._errand, session.items) if errand is not None}
         self._unanswered = {errand.group for errand in self._errands.values() if errand.is_unanswered}
         self._began: set[str] = set()
-        self._outcomes: dict[str, Outcome] = {}
+        # Of the test that asked last, which asks again where it is run once more; others would only fill memory.
+        self._last: dict[str, Outcome] = {}
         self._handed: dict[str, Scored] = {}
         board = self._board()
         #: Without a place to share them a worker does its own rows only: no other may be done twice.
@@ -96,17 +98,21 @@ class Suite:
 
     def _outcome(self, errand: Errand) -> Outcome:
         __tracebackhide__ = True
-        before = self._outcomes.get(errand.test)
-        if before is not None and not before.is_whole:
-            self._ahead.again(errand.test)
-        show: Callable[[float], None] = lambda _: self._line.show(self._ahead.done, self._ahead.total)  # noqa: E731
-        try:
-            outcome = self._outcomes[errand.test] = self._ahead.outcome(errand.test, show)
-        finally:
-            self._line.end()
+        outcome = self._last.get(errand.test)
+        if outcome is not None and not outcome.is_whole:
+            self._ahead.again(errand.test, outcome)
+            outcome = None
+        outcome = outcome or self._waited_for(errand.test)
+        self._last = {errand.test: outcome}
         if outcome.failure is not None:
             raise _of_row(outcome.failure, errand)
         return outcome
+
+    def _waited_for(self, test: str) -> Outcome:
+        try:
+            return self._ahead.outcome(test, lambda: self._line.show(self._ahead.done, self._ahead.total))
+        finally:
+            self._line.end()
 
     def _begin(self, tests: Sequence[str]) -> None:
         fresh = [test for test in tests if test in self._errands and test not in self._began]
@@ -142,6 +148,7 @@ class Suite:
         if self._worker is None or folder is None:
             return None
         with suppress(OSError, sqlite3.Error):
+            remove_abandoned()
             folder.mkdir(mode=0o700, exist_ok=True)
             return Board(folder, f"{self._worker}-{os.getpid()}")
         return None

@@ -48,6 +48,7 @@ def _scored_row(scored: Scored, sample: Sample) -> Row:
             "sample": None if scoring.sample is sample else scoring.sample.to_mapping(),
             "outcome": _outcome_row(scoring.outcome),
             "exchanges": [exchange.to_row() for exchange in scoring.exchanges],
+            "spent": asdict(scoring.usage),
         }
         for scoring in scored.scorings
     ]
@@ -62,6 +63,7 @@ def _scored(row: Row, sample: Sample) -> Scored:
             sample=sample if told["sample"] is None else Sample.from_mapping(told["sample"]),
             outcome=_unscored(_outcome(told["outcome"])),
             exchanges=tuple(map(Exchange.from_row, told["exchanges"])),
+            spent=Usage(**told["spent"]),
         )
         for told in row["told"]
     )

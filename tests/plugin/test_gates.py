@@ -287,6 +287,44 @@ def test_a_wrong_marker_is_told_before_any_test(run: RunPytest, how: list[str], 
     result.stdout.no_fnmatch_line("*passed*")
 
 
+def test_the_methods_of_a_class_have_gates(run: RunPytest, no_provider: None) -> None:
+    """A marker on a method is of its rows, one on the class of the rows of each method."""
+    result = run(
+        test_it="""
+            import pytest
+            ROWS = [{"id": str(n), "response": "Built in 1932.", "contexts": ["It dates from 1932."]} for n in range(2)]
+            @pytest.mark.rag_gate("numbers_aligned", mean=0.5)
+            @pytest.mark.rag_dataset(ROWS, metrics=["numbers_aligned"])
+            class TestBoth:
+                def test_one(self, rag_scores):
+                    pass
+                @pytest.mark.rag_gate("numbers_aligned", mean=0.9)
+                def test_two(self, rag_scores):
+                    pass
+        """,
+    )
+    result.assert_outcomes(passed=7)
+
+
+@EVERY
+def test_a_method_of_unittest_has_no_gates(run: RunPytest, how: list[str]) -> None:
+    """Pytest does not show what it makes of these: the marker ends the run instead of meaning nothing."""
+    result = run(
+        *how,
+        test_wrong="""
+            import pytest, unittest
+            class TestIt(unittest.TestCase):
+                @pytest.mark.rag_gate("faithfulness", mean=0.5)
+                def test_it(self):
+                    pass
+        """,
+    )
+    said = "ERROR: test_wrong.py::TestIt::test_it: marker rag_gate: a method of unittest.*"
+    (result.stdout if how else result.stderr).fnmatch_lines([said])
+    assert result.ret == (pytest.ExitCode.TESTS_FAILED if how else pytest.ExitCode.USAGE_ERROR)
+    result.stdout.no_fnmatch_line("*passed*")
+
+
 def test_the_same_figures_from_one_process_and_from_many(run: RunPytest, pytester: pytest.Pytester) -> None:
     """What the report says of gates does not depend on who ran the rows."""
     found = []

@@ -179,3 +179,18 @@ def test_an_interrupt_keeps_what_is_on_its_way(run: RunPytest, server: FakeOpenA
     run().assert_outcomes(passed=1)
     assert server.answered == 10
     assert server.duplicates == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends a signal")
+def test_an_interrupt_of_workers_is_recorded(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
+    """What they paid for until they ended stands in the cassette of the run, which replays without them."""
+    server.latency = 0.3
+    pytester.makepyfile(test_rows=ONE_BY_ONE)
+    cassette = ("-o", "rag_cassette=answers.jsonl")
+    with started(pytester, "-p", "xdist", "-n2", *cassette) as process:
+        wait_until(lambda: server.answered >= 2, process)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+    assert f"answers.jsonl: written, {server.answered} answers" in out
+    assert len((pytester.path / "answers.jsonl").read_text("utf-8").splitlines()) == server.answered == server.calls

@@ -228,6 +228,40 @@ def test_a_test_that_takes_no_row(run: RunPytest, no_provider: None, golden: Cal
     result.stderr.fnmatch_lines(["ERROR: *test_it: marker rag_dataset: *; write def test_it(rag_sample, rag_scores)"])
 
 
+def test_two_data_sets_on_one_test(run: RunPytest, no_provider: None, golden: Callable[..., None]) -> None:
+    """A second marker on one function would be lost without a word, so it ends the run; a class may have another."""
+    golden(1)
+    suite = """
+        import pytest
+        {}
+        class TestBoth:
+            @pytest.mark.rag_dataset("golden.jsonl")
+            {}
+            def test_it(self, rag_sample):
+                pass
+    """
+    other = '@pytest.mark.rag_dataset([{"id": "other", "question": "Why?"}])'
+    run(*LOCAL, test_it=suite.format(other, "")).assert_outcomes(passed=1)
+    result = run(*LOCAL, test_it=suite.format("", other))
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *::test_it: marker rag_dataset: a test is made of one data set; *"])
+
+
+def test_a_method_of_unittest_gets_no_rows(run: RunPytest, no_provider: None) -> None:
+    """Pytest makes no tests of parameters there: the marker ends the run instead of meaning nothing."""
+    result = run(
+        test_wrong="""
+            import pytest, unittest
+            class TestIt(unittest.TestCase):
+                @pytest.mark.rag_dataset([{"id": "q1", "question": "Why?"}])
+                def test_it(self):
+                    pass
+        """,
+    )
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: test_wrong.py::TestIt::test_it: marker rag_dataset: a method of unittest.*"])
+
+
 def test_a_row_without_a_marker(run: RunPytest, no_provider: None) -> None:
     """A test that asks for a row and has no marker is told to get one."""
     result = run(test_wrong="def test_it(rag_scores): pass")

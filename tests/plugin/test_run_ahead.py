@@ -160,6 +160,26 @@ def test_sync_applications_are_called_in_threads(run: RunPytest, server: FakeOpe
     run(*JUDGED, "-o", f"rag_respond_threads={threads}", test_it=asking(fixture)).assert_outcomes(passed=6)
 
 
+def test_a_test_waits_for_its_own_row_alone(run: RunPytest, server: FakeOpenAI) -> None:
+    """Tests end while later rows are under way: here the last is answered only when the one before it has ended."""
+    suite = """
+        import threading
+        import pytest
+        ENDED = {name: threading.Event() for name in ("r0", "r1", "r2")}
+        ROWS = [{"id": name, "question": f"Is pool {name} blue?"} for name in ENDED]
+        @pytest.fixture(scope="module")
+        def rag_respond():
+            def respond(sample):
+                assert sample.id != "r2" or ENDED["r1"].wait(60), "the test before it waits too"
+                return f"Pool {sample.id} is blue."
+            return respond
+        @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
+        def test_golden(rag_sample, rag_scores):
+            ENDED[rag_sample.id].set()
+    """
+    run(*JUDGED, test_it=suite).assert_outcomes(passed=3)
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
