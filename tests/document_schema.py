@@ -61,7 +61,7 @@ def _reference_to(kind: Any, shapes: dict[str, Any]) -> dict[str, Any]:
             "type": "object",
             "description": " ".join((kind.__doc__ or "").split()),
             "properties": fields,
-            "required": list(fields),
+            "required": [field for field in fields if field in kind.__required_keys__],
         }
     return {"$ref": f"#/$defs/{name}"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pytest_ragmetrics.report import records as shapes
 
@@ -165,7 +165,7 @@ def record(
         usage=usage
         or shapes.UsageRow(calls=0, cached_calls=0, prompt_tokens=0, completion_tokens=0, cost=0.0, saved=0.0),
         samples=list(votes),
-        sample=sample or {},
+        sample=cast("shapes.SampleRow", sample or {}),
         verdicts=list(verdicts),
         exchanges=list(exchanges),
     )

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.json_file import read_json
 from pytest_ragmetrics.report.records import VERSION, Document
 
 _PACKAGE, _SCHEMA = "pytest_ragmetrics.report", "schema.json"
@@ -60,10 +61,10 @@ def read_document(file: Path) -> Document:
     it that is wrong.
     """
     try:
-        data = json.loads(file.read_bytes().decode("utf-8-sig"), parse_constant=_refuse_constant)
+        data = read_json(file)
     except OSError as error:
         raise DocumentError(error.strerror or str(error), file=file) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         msg = f"not JSON: {error}; give a file that --rag-json wrote"
         raise DocumentError(msg, file=file) from error
     version = data.get("version") if isinstance(data, dict) else None
@@ -78,11 +79,6 @@ def read_document(file: Path) -> Document:
     except _MisfitError as error:
         raise DocumentError(str(error), file=file) from error
     return cast("Document", data)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    msg = f"{name} is no JSON number"
-    raise ValueError(msg)
 
 
 @lru_cache(maxsize=1)

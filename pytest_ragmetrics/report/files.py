@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_ragmetrics.paths import STEP_SUMMARY
+from pytest_ragmetrics.report.comparison import Comparison
 from pytest_ragmetrics.report.documents import render_json
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.markdown import render_markdown
@@ -18,13 +19,13 @@ from pytest_ragmetrics.writing import write_atomically
 #: GitHub Actions drops a step summary that is larger than this.
 STEP_SUMMARY_LIMIT = 1024 * 1024
 
-Render = Callable[[Document, Document | None], str]
+Render = Callable[[Document, Comparison | None], str]
 
-#: How each file is made of a document and the baseline, by the name of the setting that asks for it.
+#: How each file is made of a document and what changed since the baseline, by the name of the setting that asks for it.
 RENDERERS: Mapping[str, Render] = {
-    "report": lambda document, baseline: render_html(document, baseline=baseline),
+    "report": lambda document, comparison: render_html(document, comparison=comparison),
     "json": lambda document, _: render_json(document),
-    "markdown": lambda document, baseline: render_markdown(document, baseline=baseline),
+    "markdown": lambda document, comparison: render_markdown(document, comparison=comparison),
 }
 
 
@@ -36,7 +37,7 @@ class Written:
     failed: bool = False
 
 
-def write_files(document: Document, files: Mapping[str, Path], *, baseline: Document | None = None) -> Written:
+def write_files(document: Document, files: Mapping[str, Path], *, comparison: Comparison | None = None) -> Written:
     """Write the asked-for files; one that cannot be written harms no other.
 
     ``files`` maps the names of :data:`RENDERERS` to paths. Without any score and any decided gate nothing is
@@ -44,7 +45,7 @@ def write_files(document: Document, files: Mapping[str, Path], *, baseline: Docu
     """
     if not any(row["records"] or is_decided(row["gate"]) for row in document["tests"]):
         return Written(lines=tuple(f"{path}: not written, no test scored anything" for path in files.values()))
-    problems = {path: _write(path, name, document, baseline) for name, path in files.items()}
+    problems = {path: _write(path, name, document, comparison) for name, path in files.items()}
     lines = (f"{path}: {'written' if why is None else f'NOT written, {why}'}" for path, why in problems.items())
     return Written(lines=tuple(lines), failed=any(why is not None for why in problems.values()))
 
@@ -54,10 +55,10 @@ def is_decided(gate: GateRow | None) -> bool:
     return gate is not None and gate["outcome"] != "skipped"
 
 
-def _write(path: Path, name: str, document: Document, baseline: Document | None) -> str | None:
+def _write(path: Path, name: str, document: Document, comparison: Comparison | None) -> str | None:
     """Write a file and return ``None``, or what went wrong."""
     try:
-        text = RENDERERS[name](document, baseline)
+        text = RENDERERS[name](document, comparison)
         if name == "markdown" and is_step_summary(path):
             _append(path, text)
         else:

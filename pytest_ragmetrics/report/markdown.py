@@ -6,10 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from pytest_ragmetrics.report.comparison import Comparison, compare_documents
-from pytest_ragmetrics.report.page.entries import STATUSES, status_of
-from pytest_ragmetrics.report.page.figures import score_text, threshold_text, usage_text
-from pytest_ragmetrics.report.page.overview import headline
+from pytest_ragmetrics.report.comparison import Comparison
+from pytest_ragmetrics.report.figures import score_text, threshold_text, usage_text
+from pytest_ragmetrics.report.outcomes import STATUSES, WRONG, gist, headline, is_cut_short, status_of
 from pytest_ragmetrics.report.records import Document, Record, TestRow
 from pytest_ragmetrics.report.telling import (
     change_lines,
@@ -37,12 +36,12 @@ _ACTIVE = re.compile(r"[&<>\[\]\\`*|~$#@]|:(?=\S)|(?<=www)\.|(?<![^\W_])_|_(?![^
 _ORDINARY = re.compile(r"(?:[\w ./:,=()-]|\[(?!\[)|\])+")
 
 
-def render_markdown(document: Document, *, baseline: Document | None = None) -> str:
-    """Return the summary of a run, at most about 60 lines whatever its size, and what changed since the baseline."""
+def render_markdown(document: Document, *, comparison: Comparison | None = None) -> str:
+    """Return the summary of a run, at most about 60 lines whatever its size, and what changed since a baseline."""
     tests = sorted(document["tests"], key=_badness)
-    comparison = None if baseline is None else compare_documents(document, baseline)
+    outcome = headline(Counter(map(status_of, tests)), cut_short=is_cut_short(document["run"]))
     blocks = [
-        [f"## RAG metrics: {headline(Counter(map(status_of, tests)))}"],
+        [f"## RAG metrics: {outcome}"],
         _metric_table([record for test in tests for record in test["records"]]),
         _list("Gates", list(_gates(tests)), _GATES),
         _list("What went wrong", list(_wrong(tests)), _TESTS),
@@ -101,8 +100,7 @@ def _gates(tests: Sequence[TestRow]) -> Iterator[str]:
 def _wrong(tests: Sequence[TestRow]) -> Iterator[str]:
     """Yield the tests that went wrong, with what is worst about each; gates have told it already."""
     for test in tests:
-        status = status_of(test)
-        if status in ("failed", "error", "unscored") and test["gate"] is None:
+        if status_of(test) in WRONG and test["gate"] is None:
             place = test["file"] if test["line"] is None else f"{test['file']}:{test['line']}"
             yield f"{_code(test['id'])} ({_code(place)}): {escaped(_why(test))}"
 
@@ -111,8 +109,7 @@ def _why(test: TestRow) -> str:
     bad = [record for record in test["records"] if record["outcome"] in ("failed", "unscored")]
     if bad:
         return _shortfall(min(bad, key=margin))
-    lines = [line for line in (test["message"] or "").splitlines() if line.strip()]
-    return next((line[1:] for line in lines if re.match(r"E\s", line)), lines[0] if lines else test["outcome"])
+    return gist(test["message"]) or test["outcome"]
 
 
 def _shortfall(record: Record) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pytest_ragmetrics.report.figures import counted
 from pytest_ragmetrics.report.recording import Setting, position
 from pytest_ragmetrics.report.records import VERSION, Document, RunRow, TestRow
 from pytest_ragmetrics.report.telling import named
@@ -109,12 +110,14 @@ def _notes(runs: Sequence[Document]) -> Iterator[str]:
 def _doubled(doubled: dict[str, bool]) -> Iterator[str]:
     if doubled:
         changed = f"; {sum(doubled.values())} of them came out differently before" if any(doubled.values()) else ""
-        yield f"{len(doubled)} tests were run more than once, and the run that started last counts{changed}"
+        ran = f"{counted(len(doubled), 'test')} {'was' if len(doubled) == 1 else 'were'} run more than once"
+        yield f"{ran}, and the run that started last counts{changed}"
 
 
 def _gates(decided: Mapping[str, TestRow]) -> Iterator[str]:
     if decided:
-        yield f"{len(decided)} gates that no single run could decide were decided over all of them"
+        were = "was" if len(decided) == 1 else "were"
+        yield f"{counted(len(decided), 'gate')} that no single run could decide {were} decided over all of them"
 
 
 def _differences(runs: Sequence[Document]) -> Iterator[str]:

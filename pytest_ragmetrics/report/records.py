@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Literal, TypedDict, cast
 
 from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.result import Direction, MetricResult, Operator, Usage
+from pytest_ragmetrics.result import Direction, MetricResult, Operator
 from pytest_ragmetrics.session import Scoring
 
 #: Version of the document's shape; grows when a field changes its meaning or goes away.
@@ -31,6 +31,20 @@ _HOLDS: Mapping[Operator, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "==": operator.eq,
 }
+
+
+class SampleRow(TypedDict, total=False):
+    """What was scored; only the fields that are set."""
+
+    user_input: str | None
+    response: str | None
+    retrieved_contexts: list[str] | None
+    reference: str | None
+    reference_contexts: list[str] | None
+    retrieved_context_ids: list[str | int] | None
+    reference_context_ids: list[str | int] | None
+    id: str | None
+    metadata: dict[str, Any] | None
 
 
 class EvidenceRow(TypedDict):
@@ -122,7 +136,7 @@ class Record(TypedDict):
     judge: str | None
     usage: UsageRow
     samples: list[float]
-    sample: dict[str, Any]
+    sample: SampleRow
     verdicts: list[VerdictRow]
     exchanges: list[ExchangeRow]
 
@@ -188,16 +202,18 @@ class Document(TypedDict):
     tests: list[TestRow]
 
 
+def holds(score: float, threshold: ThresholdRow) -> bool:
+    """Tell whether a score is on the good side of a threshold."""
+    return _HOLDS[threshold["operator"]](score, threshold["bound"])
+
+
 def flips(samples: Sequence[float], threshold: ThresholdRow | None) -> bool:
     """Tell whether the votes of a record lie on both sides of its threshold: the test may fail the next time.
 
     >>> flips([0.5, 0.9, 0.9], {"operator": ">=", "bound": 0.8}), flips([0.8, 0.9], {"operator": ">=", "bound": 0.8})
     (True, False)
     """
-    if threshold is None:
-        return False
-    holds, bound = _HOLDS[threshold["operator"]], threshold["bound"]
-    return len({holds(sample, bound) for sample in samples}) > 1
+    return threshold is not None and len({holds(sample, threshold) for sample in samples}) > 1
 
 
 def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -> Record:
@@ -207,7 +223,7 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
     """
     outcome = scoring.outcome
     explained = _scored(outcome) if isinstance(outcome, MetricResult) else _unscored(outcome)
-    record = {"sample": scoring.sample.to_mapping(), "better": scoring.better, **explained}
+    record = {"sample": scoring.sample.to_mapping(), "better": scoring.better, "usage": scoring.usage, **explained}
     row = cast("dict[str, Any]", as_json({"metric": scoring.metric, **record}))
     row["exchanges"] = as_json(_exchange_rows(scoring)) if _is_to_look_into(row) else []
     if redact is not None:
@@ -225,7 +241,6 @@ def _scored(result: MetricResult) -> dict[str, Any]:
         "reason": result.reason,
         "vacuous": result.vacuous,
         "judge": result.judge,
-        "usage": result.usage,
         "samples": result.samples,
         "verdicts": result.verdicts,
     }
@@ -239,7 +254,6 @@ def _unscored(error: UnscoredError) -> dict[str, Any]:
         "reason": str(error),
         "vacuous": False,
         "judge": None,
-        "usage": error.usage or Usage(),
         "samples": (),
         "verdicts": (),
     }
@@ -284,10 +298,8 @@ def as_json(value: object) -> object:
     """
     if value is None or isinstance(value, bool) or (type(value) is str and value.isascii()):
         return value
-    if isinstance(value, str):
-        return _text(value)
-    if hasattr(value, "item") and not isinstance(value, Iterable):
-        return as_json(value.item())  # a numpy scalar
+    if isinstance(value, (list, tuple)):
+        return [as_json(item) for item in value]
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -296,9 +308,11 @@ def as_json(value: object) -> object:
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
         return {_text(str(key)): as_json(item) for key, item in value.items()}
-    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, bytearray)):
         return [as_json(item) for item in value]
-    return _text(str(value))
+    if hasattr(value, "item"):
+        return as_json(value.item())  # a numpy scalar
+    return _text(value if isinstance(value, str) else str(value))
 
 
 # A lone surrogate cannot be encoded, and one of them would end an xdist worker.
@@ -306,4 +320,4 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _text(text: str) -> str:
-    return str(_SURROGATE.sub("\ufffd", text))
+    return text if type(text) is str and text.isascii() else str(_SURROGATE.sub("\ufffd", text))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from math import fsum
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragmetrics.metrics.ragas_score import NAME
 from pytest_ragmetrics.report.records import flips
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.printable import printable, shortened
@@ -35,18 +34,24 @@ class Tally:
     unscored: int
 
 
+def by_metric(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Return the records of every metric, by name."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record["metric"], []).append(record)
+    return dict(sorted(found.items()))
+
+
 def tallies(records: Iterable[Record]) -> list[Tally]:
     """Return every metric over the records, by name."""
-    by_name: dict[str, list[Record]] = {}
-    for record in records:
-        by_name.setdefault(record["metric"], []).append(record)
-    return [_tally(name, by_name[name]) for name in sorted(by_name)]
+    return [tally(metric, group) for metric, group in by_metric(records).items()]
 
 
-def _tally(name: str, records: Sequence[Record]) -> Tally:
+def tally(metric: str, records: Sequence[Record]) -> Tally:
+    """Return a metric over its records."""
     scores = [record["score"] for record in records if record["score"] is not None]
     return Tally(
-        metric=name,
+        metric=metric,
         n=len(records),
         mean=fsum(scores) / len(scores) if scores else None,
         lowest=min(scores, default=None),
@@ -137,8 +142,7 @@ def flaky_lines(tests: Iterable[TestRow]) -> list[str]:
 def total_usage(records: Iterable[Record]) -> Usage:
     """Return what all scorings cost together; one unknown price makes it unknown."""
     names = [field.name for field in fields(Usage)]
-    # The parts of a harmonic mean have records of their own.
-    rows: list[Any] = [record["usage"] for record in records if record["metric"] != NAME]
+    rows: list[Any] = [record["usage"] for record in records]
     return sum((Usage(**{name: row[name] for name in names}) for row in rows), Usage())
 
 

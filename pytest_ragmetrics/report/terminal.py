@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
+    from pytest_ragmetrics.report.comparison import Comparison
     from pytest_ragmetrics.report.records import Document, Record
     from pytest_ragmetrics.settings import Settings
 
@@ -24,17 +25,17 @@ def header(settings: Settings) -> str:
 
 
 def write_summary(
-    reporter: pytest.TerminalReporter, document: Document, notes: Sequence[str], *, baseline: Document | None = None
+    reporter: pytest.TerminalReporter, document: Document, notes: Sequence[str], *, comparison: Comparison | None = None
 ) -> None:
     """Write the table of metrics, the gates, what changed and the notes; nothing at all when there is none of it."""
-    lines = [*_found(document, baseline), *notes]
+    lines = [*_found(document, comparison), *notes]
     if lines:
         reporter.section("RAG metrics", sep="=")
     for line in lines:
         reporter.write_line(line)
 
 
-def _found(document: Document, baseline: Document | None) -> Iterator[str]:
+def _found(document: Document, comparison: Comparison | None) -> Iterator[str]:
     """Yield what the tests found; what takes importing is imported only where a test found something."""
     records = [record for row in document["tests"] for record in row["records"]]
     if records:
@@ -42,11 +43,10 @@ def _found(document: Document, baseline: Document | None) -> Iterator[str]:
     yield from _gates(document)
     if records:
         yield from (*_costs(records), *_judges(records), *_flaky(document))
-    if records and baseline is not None:
-        from pytest_ragmetrics.report.comparison import compare_documents
+    if records and comparison is not None:
         from pytest_ragmetrics.report.telling import change_lines
 
-        yield from change_lines(compare_documents(document, baseline))
+        yield from change_lines(comparison)
 
 
 def _table(records: Sequence[Record]) -> list[str]:
@@ -78,15 +78,12 @@ def _flaky(document: Document) -> list[str]:
 
 def _costs(records: Sequence[Record]) -> list[str]:
     """Return what judging took and what the cache saved; nothing where nothing was asked."""
-    from pytest_ragmetrics.metrics.ragas_score import NAME
-
-    # The parts of a harmonic mean have records of their own.
-    usages = [record["usage"] for record in records if record["metric"] != NAME]
-    calls, cached = sum(usage["calls"] for usage in usages), sum(usage["cached_calls"] for usage in usages)
+    rows = [record["usage"] for record in records]
+    calls, cached = sum(usage["calls"] for usage in rows), sum(usage["cached_calls"] for usage in rows)
     if not calls + cached:
         return []
-    tokens = sum(usage["prompt_tokens"] + usage["completion_tokens"] for usage in usages)
-    cost, saved = (_money([usage[name] for usage in usages]) for name in ("cost", "saved"))
+    tokens = sum(usage["prompt_tokens"] + usage["completion_tokens"] for usage in rows)
+    cost, saved = (_money([usage[name] for usage in rows]) for name in ("cost", "saved"))
     return [f"judge calls: {calls} made ({tokens} tokens, {cost}), {cached} saved by the cache ({saved})"]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_ragmetrics.report.comparison import compare_documents
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.records import Document
 
@@ -31,6 +32,9 @@ _HOW = (
     "These tests need Chromium and the Python package playwright: install both (apt-get install chromium, or "
     "python -m playwright install chromium; pip install playwright) and have `chromium` on the PATH or its path in "
     "the environment variable CHROMIUM."
+)
+_HOW_AXE = (
+    "These tests need axe-core, which the Python package axe-playwright-python carries: pip install --group browser"
 )
 
 
@@ -105,7 +109,8 @@ def open_report(browser: Browser, tmp_path: Path) -> Iterator[OpenReport]:
 
     def opened(document: Document, fragment: str = "", *, baseline: Document | None = None, **settings: Any) -> Report:
         file = tmp_path / "rag-report.html"
-        file.write_text(render_html(document, baseline=baseline), encoding="utf-8")
+        comparison = None if baseline is None else compare_documents(document, baseline)
+        file.write_text(render_html(document, comparison=comparison), encoding="utf-8")
         settings.setdefault("viewport", {"width": 1440, "height": 900})
         report = Report(page=browser.new_context(**settings).new_page())
         report.watch()
@@ -120,3 +125,23 @@ def open_report(browser: Browser, tmp_path: Path) -> Iterator[OpenReport]:
         report.page.context.close()
         assert report.complaints == []
         assert all(url.startswith("file:") for url in report.requests)
+
+
+@pytest.fixture(scope="session")
+def axe() -> Any:
+    """Return the checker; without it the tests fail and say how to get it."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        pytest.fail(_HOW_AXE)
+    return Axe()
+
+
+def complaints(axe: Any, page: Any) -> list[str]:
+    """Return what violates a rule of WCAG 2.2 A or AA, or a best practice, with the elements that do."""
+    results = axe.run(page)
+    return [
+        f"{violation['id']}: {node['html'][:120]} {node['failureSummary']}"
+        for violation in results.response["violations"]
+        for node in violation["nodes"]
+    ]

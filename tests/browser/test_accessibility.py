@@ -6,31 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import OpenReport
+from tests.browser.conftest import OpenReport, complaints
 from tests.documents import crowd
 from tests.showcase import baseline, showcase
-
-_HOW = "This test needs axe-core, which the Python package axe-playwright-python carries: pip install --group browser"
-
-
-@pytest.fixture(scope="session")
-def axe() -> Any:
-    """Return the checker; without it the tests fail and say how to get it."""
-    try:
-        from axe_playwright_python.sync_playwright import Axe
-    except ImportError:
-        pytest.fail(_HOW)
-    return Axe()
-
-
-def complaints(axe: Any, page: Any) -> list[str]:
-    """Return what violates a rule of WCAG 2.2 A or AA, or a best practice, with the elements that do."""
-    results = axe.run(page)
-    return [
-        f"{violation['id']}: {node['html'][:120]} {node['failureSummary']}"
-        for violation in results.response["violations"]
-        for node in violation["nodes"]
-    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

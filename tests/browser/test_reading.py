@@ -213,7 +213,7 @@ def test_gates_say_value_interval_bound_and_outcome(open_report: OpenReport) -> 
     report = open_report(showcase())
     line = report.page.locator(".gates tbody tr", has_text="mean faithfulness")
     assert " ".join(line.inner_text().split()) == (
-        "mean faithfulness needs ≥ 0.70 0.750 0.480 and 0.940 (95%) 4 0 inconclusive: too few scores to tell"
+        "mean faithfulness needs ≥ 0.70 0 1 0.750 0.480 and 0.940 (95%) 4 0 inconclusive: too few scores to tell"
     )
     name = "mean faithfulness 0.750, between 0.480 and 0.940 (95%), needs ≥ 0.70: 4 scores, 0 unscored"
     assert line.get_by_role("img").get_attribute("aria-label") == name

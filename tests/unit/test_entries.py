@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
-from pytest_ragmetrics.report.page.entries import list_entries, status_of
-from pytest_ragmetrics.report.records import TestOutcome as Outcome
+from pytest_ragmetrics.report.page.entries import list_entries
 from tests.documents import FILE, document, gate, record, row, usage, verdict
 
 FAILED = record(score=0.4, outcome="failed", reason="Matched 2/5 quoted spans")
 UNSCORED = record(score=None, outcome="unscored", reason="no claims")
-
-
-@pytest.mark.parametrize("outcome", ["failed", "error"])
-def test_a_test_that_failed_for_want_of_a_score_is_unscored(outcome: Outcome) -> None:
-    """Neither passed nor failed; but a score that fell short is a failure."""
-    assert status_of(row("test_a", record(), UNSCORED, outcome=outcome)) == "unscored"
-    assert status_of(row("test_a", FAILED, UNSCORED, outcome=outcome)) == outcome
-
-
-@pytest.mark.parametrize("outcome", ["passed", "xfailed", "skipped", "xpassed"])
-def test_other_tests_are_what_pytest_says(outcome: Outcome) -> None:
-    """A test that handled the missing score itself passed."""
-    assert status_of(row("test_a", UNSCORED, outcome=outcome)) == outcome
 
 
 def test_the_worst_comes_first() -> None:

@@ -207,11 +207,12 @@ def test_verdicts_about_no_text_are_not_found_or_missing() -> None:
 
 
 def test_the_small_print() -> None:
-    """Ids and metadata, as text."""
-    exhibit = laid_out(id="s1", retrieved_context_ids=["a", 2], metadata={"round": 2, "tags": ["x"], "who": "Mira"})
+    """Metadata and the ids that stand beside no context, as text."""
+    metadata = {"round": 2, "tags": ["x"], "who": "Mira"}
+    exhibit = laid_out(id="s1", retrieved_context_ids=["a", 2], reference_context_ids=["b", 3], metadata=metadata)
     assert exhibit.rest == (
         ("id", "s1"),
-        ("retrieved_context_ids", "a, 2"),
+        ("reference_context_ids", "b, 3"),
         ("round", "2"),
         ("tags", '["x"]'),
         ("who", "Mira"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.report.page.figures import (
+from pytest_ragmetrics.report.figures import (
     bound_text,
     duration_text,
     score_text,
@@ -71,3 +71,4 @@ def test_what_judging_cost() -> None:
     assert usage_text(Usage(calls=1, cost=0.0000314)) == "1 call, $0.000031"
     assert usage_text(Usage(cached_calls=2, saved=0.2)) == "2 calls saved by the cache, $0.20"
     assert usage_text(Usage(calls=1, cached_calls=1, cost=0.0)) == "1 call, $0.00; 1 saved by the cache"
+    assert usage_text(Usage(calls=1, cost=-0.004)) == "1 call, $-0.0040"

@@ -27,3 +27,11 @@ def test_without_a_threshold_no_vote_falls_short() -> None:
     assert votes is not None
     assert (votes.dots, votes.bound, votes.text) == (((40.0, False), (120.0, False)), None, "2 votes: 1.00, 3.00")
     assert "threshold" not in str(votes_view(votes))
+
+
+def test_votes_as_far_apart_as_can_be_stand_at_the_ends() -> None:
+    """Their distance is no number of its own."""
+    votes = count_votes(record(at_least=0.0, votes=[1e308, -1e308]))
+    assert votes is not None
+    assert votes.dots == ((120.0, False), (0.0, True))
+    assert votes.bound == 60.0

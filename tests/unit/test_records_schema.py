@@ -77,6 +77,15 @@ BREAKS: list[tuple[Break, str]] = [
     (lambda d: d["run"]["settings"].update(judge=["a"]), r'run.settings.judge must be string or .*, not \["a"\]'),
     (lambda d: first_record(d).pop("metric"), r"tests\[0\].records\[0\] lacks metric"),
     (lambda d: first_record(d).update(score="high"), r"records\[0\].score must be number or null, not \"high\""),
+    (
+        lambda d: first_record(d)["sample"].update(retrieved_contexts="one"),
+        r"sample.retrieved_contexts must be array, not \"one\"",
+    ),
+    (
+        lambda d: first_record(d)["sample"].update(retrieved_contexts=["one", 2]),
+        r"sample.retrieved_contexts\[1\] must be string, not 2",
+    ),
+    (lambda d: first_record(d)["sample"].update(metadata=["a"]), r"sample.metadata must be object, not \[\"a\"\]"),
     (lambda d: first_record(d).update(score=True), r"records\[0\].score must be number or null, not true"),
     (lambda d: first_record(d).update(outcome="fine"), r"outcome must be one of passed, failed, unscored, measured"),
     (lambda d: first_record(d)["usage"].update(calls=1.5), r"usage.calls must be integer, not 1.5"),

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_ragmetrics.report.comparison import Change, Comparison, Kind
+from pytest_ragmetrics.report.figures import change_text, counted, score_text
 from pytest_ragmetrics.report.page.entries import Entry
-from pytest_ragmetrics.report.page.figures import change_text, counted, score_text
 
 #: What the counts are called, in the order in which they are told, and what the script filters the tests by.
 _COUNTS: tuple[tuple[Kind, str, str | None], ...] = (

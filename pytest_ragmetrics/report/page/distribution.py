@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.report.page.figures import bound_text, counted, score_text
+from pytest_ragmetrics.report.figures import bound_text, counted, score_text
+from pytest_ragmetrics.report.page.scale import Scale
 
 #: The drawing's units: bars stand on the base line, the mean is marked below it.
 WIDTH = 200.0
@@ -32,8 +33,8 @@ class Bar:
 class Distribution:
     """A histogram from ``low`` to ``high`` with the thresholds and the mean, and the same as a sentence."""
 
-    low: float
-    high: float
+    low: int
+    high: int
     bars: tuple[Bar, ...]
     thresholds: tuple[float, ...]
     mean: float
@@ -55,21 +56,16 @@ def distribute(scores: Sequence[tuple[float, bool]], bounds: Iterable[float]) ->
         return None
     values = [score for score, _ in scores]
     limits = sorted(set(bounds))
-    low = min(0, *(math.floor(value) for value in [*values, *limits]))
-    high = max(1, *(math.ceil(value) for value in [*values, *limits]))
-    mean = sum(values) / len(values)
+    scale = Scale.around([*values, *limits])
+    mean = math.fsum(values) / len(values)
     return Distribution(
-        low=low,
-        high=high,
-        bars=tuple(_bars([((score - low) / (high - low), short) for score, short in scores])),
-        thresholds=tuple(_x(limit, low, high) for limit in limits),
-        mean=_x(mean, low, high),
+        low=scale.low,
+        high=scale.high,
+        bars=tuple(_bars([(scale.place(score), short) for score, short in scores])),
+        thresholds=tuple(round(scale.place(limit, WIDTH), 2) for limit in limits),
+        mean=round(scale.place(mean, WIDTH), 2),
         text=_sentence(scores, limits, mean),
     )
-
-
-def _x(value: float, low: float, high: float) -> float:
-    return round((value - low) / (high - low) * WIDTH, 2)
 
 
 def _bars(scores: Sequence[tuple[float, bool]]) -> Iterable[Bar]:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from pytest_ragmetrics.report.comparison import Change
+from pytest_ragmetrics.report.figures import duration_text, score_text, threshold_text
+from pytest_ragmetrics.report.outcomes import STATUSES, Status, gist, status_of
 from pytest_ragmetrics.report.page.exhibits import Exhibit, lay_out
-from pytest_ragmetrics.report.page.figures import duration_text, score_text, threshold_text
 from pytest_ragmetrics.report.page.gates import Gate, tell
 from pytest_ragmetrics.report.page.visible import visible
 from pytest_ragmetrics.report.records import Record, RecordOutcome, TestRow, flips
 from pytest_ragmetrics.report.telling import margin
 from pytest_ragmetrics.text.printable import shortened
-
-#: How a test came out, the worst first; a test that failed for want of a score is unscored.
-Status = Literal["failed", "error", "unscored", "xpassed", "xfailed", "passed", "skipped"]
-STATUSES: tuple[Status, ...] = get_args(Status)
 
 #: What a reader may want to see apart, whatever the outcome.
 Flag = Literal["flaky", "suspicious", "vacuous"]
@@ -70,14 +66,6 @@ class Entry:
     explained: bool
     gate: Gate | None
     exhibits: tuple[Exhibit, ...]
-
-
-def status_of(test: TestRow) -> Status:
-    """Return how a test came out."""
-    outcomes = {record["outcome"] for record in test["records"]}
-    if test["outcome"] in ("failed", "error") and "unscored" in outcomes and "failed" not in outcomes:
-        return "unscored"
-    return test["outcome"]
 
 
 def list_entries(tests: Sequence[TestRow], changes: Mapping[tuple[str, int], Change] | None = None) -> list[Entry]:
@@ -155,14 +143,8 @@ def _why(test: TestRow, status: Status, gate: Gate | None, blamed: Record | None
     if gate is not None:
         return gate.text
     if blamed is None:
-        return _gist(test["message"]) if status != "passed" else ""
+        return gist(test["message"]) if status != "passed" else ""
     if blamed["reason"]:
         return blamed["reason"]
     wrong = sum(not verdict["ok"] for verdict in blamed["verdicts"])
     return f"{wrong} of {len(blamed['verdicts'])} not ok" if wrong else ""
-
-
-def _gist(message: str | None) -> str:
-    """Return the line of pytest's message that says the most: the first of the error, else the first."""
-    lines = [line for line in (message or "").splitlines() if line.strip()]
-    return next((line[1:].strip() for line in lines if re.match(r"E\s", line)), lines[0].strip() if lines else "")

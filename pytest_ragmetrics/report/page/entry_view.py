@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pytest_ragmetrics.report.comparison import KINDS
+from pytest_ragmetrics.report.figures import change_text, cost_text
+from pytest_ragmetrics.report.outcomes import WORDS, Status
 from pytest_ragmetrics.report.page.elements import Element, Node, element, foreign
-from pytest_ragmetrics.report.page.entries import Chip, Entry, Status
+from pytest_ragmetrics.report.page.entries import Chip, Entry
 from pytest_ragmetrics.report.page.exhibit_view import exhibit_view
-from pytest_ragmetrics.report.page.figures import change_text, cost_text
 from pytest_ragmetrics.report.page.gates import Gate
 from pytest_ragmetrics.report.page.passages import plain
 
-#: The statuses as labels, each with a sign.
-WORDS: Mapping[Status, str] = {
-    "failed": "failed",
-    "error": "error",
-    "unscored": "unscored",
-    "xpassed": "passed unexpectedly",
-    "xfailed": "failed as expected",
-    "passed": "passed",
-    "skipped": "skipped",
-}
 _SIGNS: Mapping[Status, str] = {
     "failed": "✗",
     "error": "!",
@@ -65,8 +56,10 @@ def _chips(entry: Entry) -> Iterator[Node]:
         yield element("span.chip", None, f"and {len(entry.chips) - _CHIPS} more ")
     told = [change for change in entry.changes if change.kind not in ("same", "new")]
     if told:
-        text, kind = change_text(min(told, key=lambda change: (KINDS.index(change.kind), change.change or 0.0)))
-        yield element(f"span.change.{kind.replace(' ', '-')}", None, text)
+        worst = min(told, key=lambda change: (KINDS.index(change.kind), change.change or 0.0))
+        text, kind = change_text(worst)
+        of = (element("bdi", None, foreign(worst.metric)), " ") if len(entry.chips) > 1 else ()
+        yield element(f"span.change.{kind.replace(' ', '-')}", None, of, text)
 
 
 def _chip(chip: Chip) -> Element:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
+from pytest_ragmetrics.report.figures import counted
 from pytest_ragmetrics.report.page.elements import Element, Node, element, foreign
 from pytest_ragmetrics.report.page.exhibits import Context, Exhibit, Scored
-from pytest_ragmetrics.report.page.figures import counted
 from pytest_ragmetrics.report.page.findings import Finding, NearMiss, Place, Word
 from pytest_ragmetrics.report.page.passages import block, marked, plain
 from pytest_ragmetrics.report.page.votes import votes_view

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pytest_ragmetrics.report.comparison import Change
-from pytest_ragmetrics.report.page.figures import change_text, counted, score_text, threshold_text, usage_text
+from pytest_ragmetrics.report.figures import change_text, counted, score_text, threshold_text, usage_text
 from pytest_ragmetrics.report.page.findings import CONTEXT_FIELDS, Finding, find, home_of
 from pytest_ragmetrics.report.page.segments import Mark, MarkKind, Segment, cut, fold
 from pytest_ragmetrics.report.page.votes import Votes, count_votes
@@ -30,6 +30,8 @@ from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.printable import shortened
 
 _SHOWN_FIELDS = {"user_input", "response", "reference", *CONTEXT_FIELDS}
+#: The fields that hold the ids of contexts, by the fields that hold the contexts.
+_IDS = {name: name.replace("contexts", "context_ids") for name in CONTEXT_FIELDS}
 #: A record, and how it compares with the baseline.
 _Compared: TypeAlias = tuple[Record, Change | None]
 
@@ -138,11 +140,11 @@ def _exhibit(sample: Mapping[str, Any], compared: Sequence[_Compared]) -> Exhibi
     marks = _context_marks(sample, verdicts)
     # Where a score is bad and nothing points anywhere, the contexts have to be read.
     wrong = any(record["outcome"] in ("failed", "unscored") for record in records)
-    response = _text_of(sample.get("response"))
+    response = sample.get("response")
     return Exhibit(
-        question=_text_of(sample.get("user_input")),
+        question=sample.get("user_input"),
         response=None if response is None else _response(response, verdicts),
-        reference=_text_of(sample.get("reference")),
+        reference=sample.get("reference"),
         contexts=_contexts(sample, "retrieved_contexts", marks, opened=wrong and not marks),
         reference_contexts=_contexts(sample, "reference_contexts", marks, opened=False),
         rest=tuple(_rest(sample)),
@@ -167,7 +169,9 @@ def _text_of(value: object) -> str | None:
 
 def _rest(sample: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the small print: ids and metadata."""
-    for name in sorted(sample.keys() - _SHOWN_FIELDS - {"metadata"}):
+    # The ids of contexts stand beside them, unless there are more.
+    beside = {_IDS[name] for name in CONTEXT_FIELDS if len(sample.get(_IDS[name]) or ()) <= len(sample.get(name) or ())}
+    for name in sorted(sample.keys() - _SHOWN_FIELDS - beside - {"metadata"}):
         value = sample[name]
         yield name, ", ".join(map(str, value)) if isinstance(value, list) else _text_of(value) or ""
     metadata = sample.get("metadata") or {}
@@ -221,7 +225,7 @@ def _contexts(
     texts = sample.get(name)
     if texts is None:
         return None
-    ids = sample.get(name.replace("contexts", "context_ids")) or []
+    ids = sample.get(_IDS[name]) or []
     return tuple(
         _context(name, index, text, marks.get((name, index), ()), ids, opened=opened)
         for index, text in enumerate(texts)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pytest_ragmetrics.report.page.figures import similarity_text
+from pytest_ragmetrics.report.figures import similarity_text
 from pytest_ragmetrics.report.page.segments import fits
 from pytest_ragmetrics.report.records import ChangeRow, EvidenceRow, NearestRow, VerdictRow
 

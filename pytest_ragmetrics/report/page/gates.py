@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
+from pytest_ragmetrics.report.figures import bound_text, counted, score_text
 from pytest_ragmetrics.report.page.distribution import WIDTH, mean_text
-from pytest_ragmetrics.report.page.figures import bound_text, counted, score_text
+from pytest_ragmetrics.report.page.scale import Scale
 from pytest_ragmetrics.report.records import GateRow
 
 #: What an outcome means for the reader.
@@ -95,16 +95,16 @@ def _asked(row: GateRow) -> str:
 def _interval(row: GateRow) -> Interval | None:
     if row["value"] is None:
         return None
-    known = [number for number in (row["value"], row["bound"], row["low"], row["high"]) if number is not None]
-    low, high = min(0, *map(math.floor, known)), max(1, *map(math.ceil, known))
+    known = (row["low"], row["high"], row["value"], row["bound"])
+    scale = Scale.around(number for number in known if number is not None)
 
     def place(number: float) -> float:
-        return round((number - low) / (high - low) * WIDTH, 2)
+        return round(scale.place(number, WIDTH), 2)
 
     return Interval(
         low=None if row["low"] is None else place(row["low"]),
         high=None if row["high"] is None else place(row["high"]),
         value=place(row["value"]),
         bound=place(row["bound"]),
-        ends=(low, high),
+        ends=(scale.low, scale.high),
     )

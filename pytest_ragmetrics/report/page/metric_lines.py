@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_ragmetrics.report.comparison import Comparison, MetricChange
+from pytest_ragmetrics.report.figures import counted, score_text, threshold_text
 from pytest_ragmetrics.report.page.distribution import Distribution, distribute, mean_text
 from pytest_ragmetrics.report.page.entries import Entry
-from pytest_ragmetrics.report.page.figures import counted, score_text, threshold_text
 from pytest_ragmetrics.report.records import Record, RecordOutcome
+from pytest_ragmetrics.report.telling import by_metric, tally
 
 _NONE = "\u2013"
 #: A mean that changed by less is shown with the same three decimals.
@@ -29,7 +30,7 @@ class MetricLine:
     number: int
     mean: str
     change: tuple[str, str] | None
-    lowest: str
+    worst: str
     failing: int
     first_failing: str | None
     unscored: int
@@ -41,12 +42,9 @@ def metric_lines(
     records: Sequence[Record], entries: Sequence[Entry], comparison: Comparison | None = None
 ) -> tuple[MetricLine, ...]:
     """Return a line for each metric, those that fell short first."""
-    by_metric: dict[str, list[Record]] = {}
-    for record in records:
-        by_metric.setdefault(record["metric"], []).append(record)
     changes = {change.metric: change for change in comparison.metrics} if comparison else {}
     firsts = _firsts(entries)
-    lines = [_metric_line(name, group, firsts, changes.get(name)) for name, group in by_metric.items()]
+    lines = [_metric_line(name, group, firsts, changes.get(name)) for name, group in by_metric(records).items()]
     return tuple(sorted(lines, key=lambda line: (-line.failing, -line.unscored, line.name)))
 
 
@@ -66,20 +64,20 @@ def _metric_line(
     change: MetricChange | None,
 ) -> MetricLine:
     scores = [(r["score"], r["outcome"] == "failed") for r in records if r["score"] is not None]
-    values = [score for score, _ in scores]
+    told = tally(name, records)
     thresholds = sorted({(t["bound"], t["operator"]): t for r in records if (t := r["threshold"])}.items())
     lower = records[0]["better"] == "lower"
     return MetricLine(
         name=name,
         needs=tuple(threshold_text(threshold) for _, threshold in thresholds),
         lower=lower,
-        number=len(records),
-        mean=mean_text(sum(values) / len(values)) if values else _NONE,
+        number=told.n,
+        mean=_NONE if told.mean is None else mean_text(told.mean),
         change=_change(change) if change else None,
-        lowest=score_text((max if lower else min)(values)) if values else _NONE,
-        failing=sum(record["outcome"] == "failed" for record in records),
+        worst=score_text((max if lower else min)(score for score, _ in scores)) if scores else _NONE,
+        failing=told.failing,
         first_failing=firsts.get((name, "failed")),
-        unscored=sum(record["outcome"] == "unscored" for record in records),
+        unscored=told.unscored,
         first_unscored=firsts.get((name, "unscored")),
         distribution=distribute(scores, [bound for (bound, _), _ in thresholds]),
     )

@@ -7,34 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_ragmetrics.report.comparison import Comparison
+from pytest_ragmetrics.report.figures import counted, duration_text, usage_text
+from pytest_ragmetrics.report.outcomes import STATUSES, WORDS, Status, headline, is_cut_short
 from pytest_ragmetrics.report.page.changes import Changes, lay_out_changes
-from pytest_ragmetrics.report.page.entries import STATUSES, Entry, Flag, Status
-from pytest_ragmetrics.report.page.entry_view import WORDS
-from pytest_ragmetrics.report.page.figures import counted, duration_text, usage_text
+from pytest_ragmetrics.report.page.entries import Entry, Flag
 from pytest_ragmetrics.report.page.gates import Gate
 from pytest_ragmetrics.report.page.metric_lines import MetricLine, metric_lines
 from pytest_ragmetrics.report.records import Document, Record, RunRow
-from pytest_ragmetrics.report.telling import total_usage
+from pytest_ragmetrics.report.telling import judges_of, total_usage
 
-#: What the tests of a status did, for one and for several.
-_DID: Mapping[Status, tuple[str, str]] = {
-    "failed": ("fell short", "fell short"),
-    "error": ("broke off with an error", "broke off with an error"),
-    "unscored": ("could not be scored", "could not be scored"),
-    "xpassed": ("passed against expectation", "passed against expectation"),
-    "xfailed": ("fell short as expected", "fell short as expected"),
-    "passed": ("passed", "passed"),
-    "skipped": ("was skipped", "were skipped"),
-}
-_WRONG: tuple[Status, ...] = ("failed", "error", "unscored")
-_FINE: tuple[Status, ...] = ("passed", "xpassed", "xfailed", "skipped")
 _TILES: tuple[Status, ...] = ("failed", "error", "unscored", "passed")
 _FLAGGED: Mapping[Flag, str] = {
     "flaky": "votes on both sides of the threshold",
     "suspicious": "a verdict its evidence does not bear out",
 }
 _EXITS = ("all passed", "tests failed", "interrupted", "internal error", "usage error", "no tests")
-_CUT_SHORT = (2, 3)
 #: How many metrics a tile names.
 _NAMED = 2
 
@@ -75,8 +62,8 @@ def look_over(document: Document, entries: Sequence[Entry], comparison: Comparis
     records = [record for test in document["tests"] for record in test["records"]]
     tiles = {status: _status_tile(status, entries) for status in STATUSES}
     return Overview(
-        headline=headline(Counter(entry.status for entry in entries)),
-        judges=tuple(_judges(records)),
+        headline=headline(Counter(entry.status for entry in entries), cut_short=is_cut_short(run)),
+        judges=tuple(judges_of(records)),
         warnings=tuple(_warnings(run, records)),
         tiles=(
             *(tiles[status] for status in _TILES if tiles[status].anchor or status != "error"),
@@ -91,32 +78,6 @@ def look_over(document: Document, entries: Sequence[Entry], comparison: Comparis
         settings=tuple((name, _setting(value)) for name, value in sorted(run["settings"].items())),
         notes=tuple(run["notes"]),
     )
-
-
-def headline(counts: Mapping[Status, int]) -> str:
-    """Return the outcome of a run in one sentence.
-
-    >>> headline({"failed": 3, "passed": 23, "unscored": 1})
-    '3 of 27 tests fell short, 1 could not be scored'
-    >>> headline({"passed": 12, "skipped": 1})
-    'No test fell short: 12 passed, 1 was skipped'
-    """
-    total = sum(counts.values())
-    if not total:
-        return "No test was recorded"
-    wrong = [status for status in _WRONG if counts.get(status)]
-    if wrong:
-        first, *others = wrong
-        start = f"{counts[first]:,} of {counted(total, 'test')} {_did(first, counts[first])}"
-        return ", ".join([start, *(f"{counts[status]:,} {_did(status, counts[status])}" for status in others)])
-    if counts.get("passed", 0) == total:
-        return f"All {total:,} tests passed" if total > 1 else "The test passed"
-    told = [status for status in _FINE if counts.get(status)]
-    return "No test fell short: " + ", ".join(f"{counts[status]:,} {_did(status, counts[status])}" for status in told)
-
-
-def _did(status: Status, number: int) -> str:
-    return _DID[status][number != 1]
 
 
 def _status_tile(status: Status, entries: Sequence[Entry]) -> Tile:
@@ -136,7 +97,7 @@ def _blame(entries: Sequence[Entry], status: Status) -> Iterator[str]:
     outcome = {"failed": "failed", "unscored": "unscored"}.get(status)
     blamed = Counter(m for entry in entries for m in {c.metric for c in entry.chips if c.outcome == outcome})
     for metric, number in sorted(blamed.items(), key=lambda item: (-item[1], item[0]))[:_NAMED]:
-        yield f"{metric} {number:,}"
+        yield f"{number:,} {metric}"
     if len(blamed) > _NAMED:
         yield f"{counted(len(blamed) - _NAMED, 'more metric')}"
 
@@ -165,10 +126,10 @@ def _first(entries: Sequence[Entry]) -> str | None:
 
 
 def _warnings(run: RunRow, records: Sequence[Record]) -> Iterator[str]:
-    if run["exit_status"] in _CUT_SHORT:
+    if is_cut_short(run):
         reason = _exit_text(run["exit_status"])
         yield f"The run stopped early ({reason}). Tests that had not run by then are missing here."
-    for judge in _judges(records):
+    for judge in judges_of(records):
         if "heuristic" in judge:
             yield f"Scored by {judge}, not by a model: good for trying things out, no measure of real answers."
 
@@ -181,7 +142,7 @@ def _facts(run: RunRow, records: Sequence[Record], entries: Sequence[Entry]) -> 
         tests = sum(any(chip.value is not None for chip in entry.chips) for entry in entries)
         several = f"{counted(len(scores), 'score')} of {counted(len(set(scores)), 'metric')}"
         yield "Scored", f"{several} in {counted(tests, 'test')}"
-    if judges := _judges(records):
+    if judges := judges_of(records):
         yield "Judge", ", ".join(judges)
     if usage := usage_text(total_usage(records)):
         yield "Judging", usage
@@ -200,7 +161,3 @@ def _setting(value: object) -> str:
 
 def _exit_text(status: int) -> str:
     return _EXITS[status] if 0 <= status < len(_EXITS) else "unknown"
-
-
-def _judges(records: Sequence[Record]) -> list[str]:
-    return sorted({record["judge"] for record in records if record["judge"]})

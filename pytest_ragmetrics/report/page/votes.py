@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from pytest_ragmetrics.report.figures import counted, score_text
 from pytest_ragmetrics.report.page.elements import Element, element
-from pytest_ragmetrics.report.page.figures import counted, score_text
-from pytest_ragmetrics.report.records import Record, ThresholdRow
-from pytest_ragmetrics.result import Operator
+from pytest_ragmetrics.report.page.scale import Scale
+from pytest_ragmetrics.report.records import Record, holds
 
-_HOLDS: Mapping[Operator, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-}
 _WIDTH = 120.0
 _MIDDLE = 8.0
 _RADIUS = 4.0
@@ -36,23 +26,18 @@ class Votes:
     text: str
 
 
-def _holds(vote: float, threshold: ThresholdRow) -> bool:
-    return _HOLDS[threshold["operator"]](vote, threshold["bound"])
-
-
 def count_votes(record: Record) -> Votes | None:
     """Return the votes of a record, or nothing where there were not several."""
     votes, threshold = record["samples"], record["threshold"]
     if len(votes) <= 1:
         return None
     bound = threshold["bound"] if threshold else None
-    limits = votes if bound is None else [*votes, bound]
-    low, high = min(0, *map(math.floor, limits)), max(1, *map(math.ceil, limits))
+    scale = Scale.around(votes if bound is None else [*votes, bound])
 
     def place(value: float) -> float:
-        return round((value - low) / (high - low) * _WIDTH, 2)
+        return round(scale.place(value, _WIDTH), 2)
 
-    short = [threshold is not None and not _holds(vote, threshold) for vote in votes]
+    short = [threshold is not None and not holds(vote, threshold) for vote in votes]
     told = f"; {sum(short)} of {len(votes)} fell short" if threshold else ""
     return Votes(
         dots=tuple((place(vote), is_short) for vote, is_short in zip(votes, short, strict=True)),

@@ -119,5 +119,5 @@ def cost_text(cost: float | None) -> str:
     """
     if cost is None:
         return "cost unknown"
-    decimals = 2 if cost >= 1 or round(cost, 2) == cost else 1 - math.floor(math.log10(cost))
+    decimals = 2 if abs(cost) >= 1 or round(cost, 2) == cost else 1 - math.floor(math.log10(abs(cost)))
     return f"${cost:,.{decimals}f}"
