@@ -6,57 +6,11 @@ Names are looked up when they are first used, so that loading the plugin costs a
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.assertions import assert_answer_accurate as assert_answer_accurate
-    from pytest_ragmetrics.assertions import assert_answer_correct as assert_answer_correct
-    from pytest_ragmetrics.assertions import assert_answer_relevant as assert_answer_relevant
-    from pytest_ragmetrics.assertions import assert_aspect as assert_aspect
-    from pytest_ragmetrics.assertions import assert_bleu as assert_bleu
-    from pytest_ragmetrics.assertions import assert_chrf as assert_chrf
-    from pytest_ragmetrics.assertions import assert_citations_precise as assert_citations_precise
-    from pytest_ragmetrics.assertions import assert_citations_recalled as assert_citations_recalled
-    from pytest_ragmetrics.assertions import assert_citations_valid as assert_citations_valid
-    from pytest_ragmetrics.assertions import assert_context_precision as assert_context_precision
-    from pytest_ragmetrics.assertions import assert_context_recalled as assert_context_recalled
-    from pytest_ragmetrics.assertions import assert_context_relevance as assert_context_relevance
-    from pytest_ragmetrics.assertions import assert_context_relevant as assert_context_relevant
-    from pytest_ragmetrics.assertions import assert_context_utilization as assert_context_utilization
-    from pytest_ragmetrics.assertions import assert_contexts_alike as assert_contexts_alike
-    from pytest_ragmetrics.assertions import assert_contexts_precise as assert_contexts_precise
-    from pytest_ragmetrics.assertions import assert_correct as assert_correct
-    from pytest_ragmetrics.assertions import assert_criteria as assert_criteria
-    from pytest_ragmetrics.assertions import assert_entities_recalled as assert_entities_recalled
-    from pytest_ragmetrics.assertions import assert_exact_match as assert_exact_match
-    from pytest_ragmetrics.assertions import assert_factually_correct as assert_factually_correct
-    from pytest_ragmetrics.assertions import assert_faithful as assert_faithful
-    from pytest_ragmetrics.assertions import assert_goal_reached as assert_goal_reached
-    from pytest_ragmetrics.assertions import assert_grounded as assert_grounded
-    from pytest_ragmetrics.assertions import assert_lexically_grounded as assert_lexically_grounded
-    from pytest_ragmetrics.assertions import assert_lexically_recalled as assert_lexically_recalled
-    from pytest_ragmetrics.assertions import assert_mean as assert_mean
-    from pytest_ragmetrics.assertions import assert_metric as assert_metric
-    from pytest_ragmetrics.assertions import assert_names_aligned as assert_names_aligned
-    from pytest_ragmetrics.assertions import assert_noise_resisted as assert_noise_resisted
-    from pytest_ragmetrics.assertions import assert_not_hallucinated as assert_not_hallucinated
-    from pytest_ragmetrics.assertions import assert_not_worse as assert_not_worse
-    from pytest_ragmetrics.assertions import assert_numbers_aligned as assert_numbers_aligned
-    from pytest_ragmetrics.assertions import assert_pass_rate as assert_pass_rate
-    from pytest_ragmetrics.assertions import assert_quoted_spans_aligned as assert_quoted_spans_aligned
-    from pytest_ragmetrics.assertions import assert_ragas_score as assert_ragas_score
-    from pytest_ragmetrics.assertions import assert_refusal_correct as assert_refusal_correct
-    from pytest_ragmetrics.assertions import assert_relevant as assert_relevant
-    from pytest_ragmetrics.assertions import assert_retrieved as assert_retrieved
-    from pytest_ragmetrics.assertions import assert_rouge as assert_rouge
-    from pytest_ragmetrics.assertions import assert_rubric as assert_rubric
-    from pytest_ragmetrics.assertions import assert_sample as assert_sample
-    from pytest_ragmetrics.assertions import assert_semantically_similar as assert_semantically_similar
-    from pytest_ragmetrics.assertions import assert_string_present as assert_string_present
-    from pytest_ragmetrics.assertions import assert_summarizes as assert_summarizes
-    from pytest_ragmetrics.assertions import assert_text_alike as assert_text_alike
-    from pytest_ragmetrics.assertions import assert_tools_called as assert_tools_called
-    from pytest_ragmetrics.assertions import assert_topics_kept as assert_topics_kept
+    from pytest_ragmetrics.assertions import *  # noqa: F403 - the helpers are listed there alone
     from pytest_ragmetrics.assertions.calibrated import rag_calibrated as rag_calibrated
     from pytest_ragmetrics.errors import BudgetExceededError as BudgetExceededError
     from pytest_ragmetrics.errors import CacheMissError as CacheMissError
@@ -68,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.evaluation.evaluate import aevaluate as aevaluate
     from pytest_ragmetrics.evaluation.evaluate import evaluate as evaluate
     from pytest_ragmetrics.evaluation.table import Evaluation as Evaluation
+    from pytest_ragmetrics.interop import sample_from as sample_from
     from pytest_ragmetrics.metrics.own import metric as metric
     from pytest_ragmetrics.result import Evidence as Evidence
     from pytest_ragmetrics.result import MetricResult as MetricResult
@@ -79,57 +34,8 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.text.quotations import Quotation as Quotation
     from pytest_ragmetrics.text.quotations import find_quotations as find_quotations
 
+#: Where each public name stands; the helpers are those that ``assertions`` lists.
 _HOMES = {
-    "assertions": (
-        "assert_answer_accurate",
-        "assert_answer_correct",
-        "assert_answer_relevant",
-        "assert_aspect",
-        "assert_bleu",
-        "assert_chrf",
-        "assert_citations_precise",
-        "assert_citations_recalled",
-        "assert_citations_valid",
-        "assert_context_precision",
-        "assert_context_recalled",
-        "assert_context_relevance",
-        "assert_context_relevant",
-        "assert_context_utilization",
-        "assert_contexts_alike",
-        "assert_contexts_precise",
-        "assert_correct",
-        "assert_criteria",
-        "assert_entities_recalled",
-        "assert_exact_match",
-        "assert_factually_correct",
-        "assert_faithful",
-        "assert_goal_reached",
-        "assert_grounded",
-        "assert_lexically_grounded",
-        "assert_lexically_recalled",
-        "assert_mean",
-        "assert_metric",
-        "assert_names_aligned",
-        "assert_noise_resisted",
-        "assert_not_hallucinated",
-        "assert_not_worse",
-        "assert_numbers_aligned",
-        "assert_pass_rate",
-        "assert_quoted_spans_aligned",
-        "assert_ragas_score",
-        "assert_refusal_correct",
-        "assert_relevant",
-        "assert_retrieved",
-        "assert_rouge",
-        "assert_rubric",
-        "assert_sample",
-        "assert_semantically_similar",
-        "assert_string_present",
-        "assert_summarizes",
-        "assert_text_alike",
-        "assert_tools_called",
-        "assert_topics_kept",
-    ),
     "assertions.calibrated": ("rag_calibrated",),
     "errors": (
         "BudgetExceededError",
@@ -142,6 +48,7 @@ _HOMES = {
     ),
     "evaluation.evaluate": ("aevaluate", "evaluate"),
     "evaluation.table": ("Evaluation",),
+    "interop": ("sample_from",),
     "metrics.own": ("metric",),
     "result": ("Evidence", "MetricResult", "Nearest", "Usage", "Verdict"),
     "sample": ("Sample",),
@@ -150,15 +57,20 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - computed, so that a name is listed once
-
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME_OF:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    if name == "__all__":
+        return sorted([*_HOME_OF, *_module("assertions").__all__])
+    home = "assertions" if name.startswith("assert_") else _HOME_OF.get(name)
+    if home is not None and name in vars(_module(home)):
+        return getattr(_module(home), name)
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*globals(), *_HOME_OF, *_module("assertions").__all__])
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"{__name__}.{name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import TextIO
@@ -21,9 +22,12 @@ from pytest_ragmetrics.errors import RagMetricsError
 #: Every command there is.
 COMMANDS = (INIT, DOCTOR, PROBE, CACHE, GENERATE, CALIBRATE, METRICS, REPORT)
 
+# As a shell has it after SIGINT.
+_INTERRUPTED = 130
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return the exit status: 0, or 1 after an error, which is written to standard error.
+    """Run a command; return the exit status: 0, 1 after an error, which is written to standard error, 130 after Ctrl-C.
 
     A command that looks for something returns 1 where it finds it, as its help says.
     Raises ``SystemExit`` with status 2 for arguments that are wrong.
@@ -36,15 +40,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (RagMetricsError, OSError) as error:
         _write(sys.stderr, f"ragmetrics: {error}\n")
         return 1
+    except KeyboardInterrupt:
+        _write(sys.stderr, "\nragmetrics: interrupted\n")
+        return _INTERRUPTED
     finding = said if isinstance(said, Finding) else Finding(lines=said, status=0)
-    _write(sys.stdout, "".join(f"{line}\n" for line in finding.lines))
-    return finding.status
+    return finding.status if _printed(finding.lines) else 1
+
+
+def _printed(lines: Sequence[str]) -> bool:
+    """Print lines; say whether they went out."""
+    try:
+        _write(sys.stdout, "".join(f"{line}\n" for line in lines))
+    except OSError as error:
+        # What could not be written now would not be at the end of the process either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # A reader who went away has seen enough.
+        if not isinstance(error, BrokenPipeError):
+            _write(sys.stderr, f"ragmetrics: standard output: {error}\n")
+        return False
+    return True
 
 
 def _write(stream: TextIO, text: str) -> None:
     """Write a text; what the stream has no characters for is spelled out, and nothing is lost over it."""
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
 
 
 def _add(parser: argparse.ArgumentParser, commands: Sequence[Command]) -> None:

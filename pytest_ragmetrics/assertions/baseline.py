@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from pytest_ragmetrics.evaluation.comparison import Column, Entry, sample_key
+from pytest_ragmetrics.json_file import read_json
 from pytest_ragmetrics.report.documents import DocumentError, read_document
 from pytest_ragmetrics.result import Direction
 
@@ -46,10 +47,10 @@ def read_baseline(file: str | Path) -> Baseline:
 def _read(path: Path, changed: int, size: int) -> Baseline:
     del changed, size  # they tell apart what the file held before
     try:
-        data = json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse_constant)
+        data = read_json(path)
     except OSError as error:
         raise DocumentError(error.strerror or str(error), file=path) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         msg = f"not JSON: {error}; give a file that --rag-json or Evaluation.to_json wrote"
         raise DocumentError(msg, file=path) from error
     if isinstance(data, dict) and "rows" in data:
@@ -131,8 +132,3 @@ def _is_number(value: object) -> bool:
         return math.isfinite(value)
     except OverflowError:
         return False
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    msg = f"{name} is no JSON number"
-    raise ValueError(msg)

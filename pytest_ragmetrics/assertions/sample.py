@@ -165,6 +165,6 @@ def _report(outcomes: Mapping[str, MetricResult | RagMetricsError], held: Sequen
         raise AssertionError(text)
     for error in errors:
         if not isinstance(error, UnscoredError):
-            # It concerns all of them, and says what to do.
-            raise error
+            # It concerns all of them, and says what to do; where it was noticed says nothing more.
+            raise error.with_traceback(None) from error.__cause__
     raise UnscoredError(text) from errors[0].__cause__

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.evaluation.comparison import key_of, whole_clusters
 from pytest_ragmetrics.evaluation.table import Evaluation, Row, cluster_of
+from pytest_ragmetrics.explain import shortcoming
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.stats.standing import ScoredRow
 
@@ -137,7 +138,8 @@ def _scored(given: _Given) -> ScoredRow | None:
     if not math.isfinite(score):
         msg = f"{given.name} is {score}, not a finite number; give None for a row without a score"
         raise ValueError(msg)
-    return ScoredRow(name=given.name, score=score, reason=getattr(given.result, "reason", None))
+    reason = shortcoming(given.result) if isinstance(given.result, MetricResult) else None
+    return ScoredRow(name=given.name, score=score, reason=reason)
 
 
 def _within(scores: Iterable[float], bounds: tuple[float, float]) -> bool:

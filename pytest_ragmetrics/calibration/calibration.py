@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_ragmetrics.calibration.labels import GROUP_FIELDS, LabelScale, group_of
-from pytest_ragmetrics.calibration.rates import FORMAT, VERSION, JudgeRates, interval_mapping
+from pytest_ragmetrics.calibration.rates import FORMAT, VERSION, JudgeRates, judges_of
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.errors import DatasetError, UnscoredError
 from pytest_ragmetrics.evaluation.comparison import key_of, whole_clusters
@@ -28,13 +28,17 @@ from pytest_ragmetrics.stats.thresholds import Aim
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LabelledRow:
-    """A scored answer with the label that people gave it, from 0 to 1, and whether that is one of a good answer."""
+    """A scored answer with the label that people gave it, from 0 to 1, and whether that is one of a good answer.
+
+    Rows of one ``group`` have something in common, such as their source.
+    """
 
     name: str
     sample: Sample
     result: MetricResult
     label: float
     good: bool
+    group: Hashable | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,21 +46,16 @@ class Calibration:
     """A judge's scores against human labels: ``figures`` over the ``rows`` that have both.
 
     ``unscored`` names the labelled rows without a score, each with the reason; ``unlabelled`` counts the rows that
-    nobody labelled, which are not scored. ``judges`` are those who judged, none for a metric that needs none;
-    ``groups`` counts the clusters. ``decides`` is false in a dry run, whose scores stand for others.
+    nobody labelled, which are not scored.
     """
 
     metric: str
-    judges: tuple[str, ...]
     better: Direction
     scale: tuple[float, float]
     figures: Figures
     rows: tuple[LabelledRow, ...]
     unscored: tuple[tuple[str, str], ...]
     unlabelled: int
-    groups: int
-    grouped: bool
-    decides: bool
 
     @property
     def rates(self) -> JudgeRates:
@@ -73,8 +72,24 @@ class Calibration:
 
     @property
     def judge(self) -> str | None:
-        """Who judged."""
-        return ", ".join(self.judges) or None
+        """Who judged, ``None`` for a metric that needs no judge."""
+        return judges_of(row.result for row in self.rows)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether rows name what they have in common with others."""
+        return any(row.group is not None for row in self.rows)
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are; a row that names none is one by itself."""
+        named = {row.group for row in self.rows if row.group is not None}
+        return len(named) + sum(row.group is None for row in self.rows)
+
+    @property
+    def decides(self) -> bool:
+        """Whether the scores decide anything: in a dry run they stand for others."""
+        return all(row.result.decides for row in self.rows)
 
     def passes(self, row: LabelledRow) -> bool:
         """Tell whether the judge lets an answer pass at the threshold."""
@@ -112,11 +127,11 @@ class Calibration:
                 "unlabelled": self.unlabelled,
                 "groups": self.groups,
             },
-            "agreement": _plain(asdict(found)),
-            "auroc": interval_mapping(self.figures.auroc),
-            "suggestion": None if suggestion is None else _plain(asdict(suggestion)),
+            "agreement": asdict(found),
+            "auroc": asdict(self.figures.auroc),
+            "suggestion": None if suggestion is None else asdict(suggestion),
             "no_suggestion": self.figures.no_suggestion,
-            "reliability": [_plain(asdict(each)) for each in self.figures.reliability],
+            "reliability": [asdict(each) for each in self.figures.reliability],
             "disagreements": [
                 {"name": row.name, "label": row.label, "score": row.result.value} for row in self.disagreements()
             ],
@@ -166,76 +181,83 @@ def calibrate(
     dataset = read_dataset(labels, base=base or Path.cwd(), limit=limit)
     labelled = _labelled(dataset, scale, group_field)
     table = evaluate(
-        [sample for sample, _, _ in labelled],
+        [given.sample for given in labelled],
         chosen,
         cache_dir=None if cache_dir is None else Path(cache_dir),
         concurrency=concurrency,
         progress=progress,
     )
-    rows, groups, unscored = _scored(chosen.name, table.rows, labelled, scale)
-    clusters = whole_clusters(groups)
-    return Calibration(
-        metric=chosen.name,
-        judges=tuple(sorted({row.result.judge for row in rows if row.result.judge is not None})),
+    rows, unscored = _scored(chosen.name, table.rows, labelled, scale)
+    figures = calibration_figures(
+        [row.result.value for row in rows],
+        [row.good for row in rows],
+        threshold=threshold,
+        clusters=whole_clusters(row.group for row in rows),
         better=chosen.better,
         scale=chosen.scale,
-        figures=calibration_figures(
-            [row.result.value for row in rows],
-            [row.good for row in rows],
-            threshold=threshold,
-            clusters=clusters,
-            better=chosen.better,
-            scale=chosen.scale,
-            aim=aim,
-            confidence=confidence,
-            seed=seed,
-        ),
+        aim=aim,
+        confidence=confidence,
+        seed=seed,
+    )
+    return Calibration(
+        metric=chosen.name,
+        better=chosen.better,
+        scale=chosen.scale,
+        figures=figures,
         rows=rows,
         unscored=unscored,
         unlabelled=len(dataset) - len(labelled),
-        groups=len(rows) if clusters is None else len(set(clusters)),
-        grouped=clusters is not None,
-        decides=all(row.result.decides for row in rows),
     )
 
 
-def _labelled(
-    dataset: Sequence[DatasetRow], scale: LabelScale, group_field: str | None
-) -> list[tuple[Sample, float, Hashable | None]]:
-    """Return the samples that have a label, with label and group; raise ``DatasetError`` for a row that is wrong."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Labelled:
+    """A sample with its label and its group, before it is scored."""
+
+    sample: Sample
+    label: float
+    group: Hashable | None
+
+
+def _labelled(dataset: Sequence[DatasetRow], scale: LabelScale, group_field: str | None) -> list[_Labelled]:
+    """Return the samples that have a label; raise ``DatasetError`` for a row that is wrong."""
     found = []
     for row in dataset:
         if row.error is not None or row.sample is None:
             raise row.error or DatasetError("it has no sample", file=row.file, line=row.line)
         label = scale.read(row.sample, file=row.file, line=row.line)
         if label is not None:
-            found.append((row.sample, label, group_of(row.sample, group_field)))
+            found.append(_Labelled(sample=row.sample, label=label, group=group_of(row.sample, group_field)))
     if not found:
         msg = f"none of {len(dataset)} rows has a label in the field {scale.field!r}; say where the labels stand"
         raise DatasetError(msg, file=dataset[0].file)
-    if group_field is not None and group_field not in GROUP_FIELDS and not any(group for _, _, group in found):
+    if group_field is not None and group_field not in GROUP_FIELDS and not any(given.group for given in found):
         msg = f"no labelled row has the field {group_field!r}, which is to name its group"
         raise DatasetError(msg, file=dataset[0].file)
     return found
 
 
 def _scored(
-    metric: str, rows: Sequence[Row], labelled: Sequence[tuple[Sample, float, Hashable | None]], scale: LabelScale
-) -> tuple[tuple[LabelledRow, ...], list[Hashable | None], tuple[tuple[str, str], ...]]:
-    """Return the rows with a score, their groups, and name and reason of the others; raise ``UnscoredError`` if all."""
-    scored, groups, unscored = [], [], []
-    for row, (sample, label, group) in zip(rows, labelled, strict=True):
-        result, name = row.results.get(metric), key_of(sample)
+    metric: str, rows: Sequence[Row], labelled: Sequence[_Labelled], scale: LabelScale
+) -> tuple[tuple[LabelledRow, ...], tuple[tuple[str, str], ...]]:
+    """Return the rows with a score, and name and reason of the others; raise ``UnscoredError`` if that is all."""
+    scored, unscored = [], []
+    for row, given in zip(rows, labelled, strict=True):
+        result, name = row.results.get(metric), key_of(given.sample)
         if result is None:
             unscored.append((name, row.unscored.get(metric, "it was not scored")))
             continue
-        scored.append(LabelledRow(name=name, sample=sample, result=result, label=label, good=scale.is_good(label)))
-        groups.append(group)
+        scored.append(
+            LabelledRow(
+                name=name,
+                sample=given.sample,
+                result=result,
+                label=given.label,
+                good=scale.is_good(given.label),
+                group=given.group,
+            )
+        )
     if not scored:
         msg = f"{metric}: none of {len(rows)} labelled rows has a score; the first: {unscored[0][1]}"
         raise UnscoredError(msg)
-    return tuple(scored), groups, tuple(unscored)
-
-
-def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _plain(value) if isinstance(value, Mapping) else value for name, value in fields.items()}
+    return tuple(scored), tuple(unscored)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from pytest_ragmetrics.calibration.labels import LabelScale
-from pytest_ragmetrics.calibration.rates import JudgeRates, read_rates
+from pytest_ragmetrics.calibration.rates import JudgeRates, judges_of, read_rates
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.evaluation.comparison import whole_clusters
 from pytest_ragmetrics.evaluation.table import cluster_of
@@ -88,7 +88,7 @@ def _rates(
     if (rates.metric, rates.better) != (metric, better):
         msg = f"the calibration is one of {rates.metric} ({rates.better} is better), not of {metric} ({better})"
         raise ValueError(msg)
-    judges = ", ".join(sorted({judge for row in rows if (judge := row.results[metric].judge) is not None})) or None
+    judges = judges_of(row.results[metric] for row in rows)
     if judges != rates.judge:
         msg = f"the calibration is one of {rates.judge or 'no judge'}, and {judges or 'no judge'} scored this table"
         raise ValueError(msg)

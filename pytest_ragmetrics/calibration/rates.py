@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.result import Direction
+from pytest_ragmetrics.json_file import read_json
+from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.stats.intervals import Interval
 
 #: What a file of ``ragmetrics calibrate --json`` says that it is.
@@ -38,11 +38,11 @@ def read_rates(file: str | Path) -> JudgeRates:
     """Return what a file of ``ragmetrics calibrate --json`` says; raise :class:`CalibrationError` if it is none."""
     path = Path(file)
     try:
-        data = json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse_constant)
+        data = read_json(path)
     except OSError as error:
         msg = f"{path}: {error.strerror or error}"
         raise CalibrationError(msg) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         msg = f"{path}: not a JSON file: {error}"
         raise CalibrationError(msg) from error
     if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
@@ -55,15 +55,9 @@ def read_rates(file: str | Path) -> JudgeRates:
         raise CalibrationError(msg) from error
 
 
-def interval_mapping(interval: Interval) -> dict[str, float]:
-    """Return an interval as it stands in the file."""
-    return {
-        "estimate": interval.estimate,
-        "low": interval.low,
-        "high": interval.high,
-        "confidence": interval.confidence,
-        "n": interval.n,
-    }
+def judges_of(results: Iterable[MetricResult]) -> str | None:
+    """Return who judged, ``None`` where nobody did."""
+    return ", ".join(sorted({result.judge for result in results if result.judge is not None})) or None
 
 
 def _rates(data: Mapping[str, Any]) -> JudgeRates:
@@ -101,8 +95,3 @@ def _number(value: Any, name: str) -> float:
         msg = f"field {name!r} must be a number, not {value!r}"
         raise ValueError(msg)
     return float(value)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    msg = f"{name} is no number of JSON"
-    raise ValueError(msg)

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytest_ragmetrics.calibration.calibration import Calibration, LabelledRow
-from pytest_ragmetrics.explain import SHOWN, explain
+from pytest_ragmetrics.explain import explain
+from pytest_ragmetrics.explain.phrases import SHOWN, and_more, counted, named, readable, told_apart, told_interval
 from pytest_ragmetrics.result import Comparison, Verdict
 from pytest_ragmetrics.stats.calibration import Bin
 from pytest_ragmetrics.stats.intervals import Interval
 from pytest_ragmetrics.text.printable import printable, shortened
 
-_NAME_LIMIT = 80
 _TEXT_LIMIT = 200
-_REASON_LIMIT = 300
 # Lines of evidence for one disagreement, and the verdicts among them that the judge found good.
 _EVIDENCE = 6
 _SUPPORTED = 3
@@ -47,10 +46,10 @@ def calibration_lines(calibration: Calibration, *, worst: int = SHOWN) -> list[s
 def headline(calibration: Calibration) -> str:
     """Return one line: the metric, who judged, and how many labels of how many groups."""
     good = sum(row.good for row in calibration.rows)
-    grouped = f" in {_counted(calibration.groups, 'group')}" if calibration.grouped else ""
+    grouped = f" in {counted(calibration.groups, 'group')}" if calibration.grouped else ""
     return (
         f"{printable(calibration.metric)} by {printable(judge_name(calibration))} against "
-        f"{_counted(len(calibration.rows), 'human label')}{grouped}: {good} good, {len(calibration.rows) - good} bad"
+        f"{counted(len(calibration.rows), 'human label')}{grouped}: {good} good, {len(calibration.rows) - good} bad"
     )
 
 
@@ -63,15 +62,11 @@ def left_out(calibration: Calibration) -> list[str]:
     """Return the lines that say which rows are in no figure."""
     lines = []
     if calibration.unlabelled:
-        lines.append(f"without a label, not scored: {_counted(calibration.unlabelled, 'row')}")
+        lines.append(f"without a label, not scored: {counted(calibration.unlabelled, 'row')}")
     if calibration.unscored:
-        lines.append(f"unscored, in no figure: {_counted(len(calibration.unscored), 'row')}")
-        lines += [
-            f"  {_name(name)}: {shortened(printable(reason), _REASON_LIMIT)}"
-            for name, reason in calibration.unscored[:SHOWN]
-        ]
-        if len(calibration.unscored) > SHOWN:
-            lines.append(f"  ... and {len(calibration.unscored) - SHOWN} more")
+        lines.append(f"unscored, in no figure: {counted(len(calibration.unscored), 'row')}")
+        lines += [f"  {named(name)}: {readable(reason)}" for name, reason in calibration.unscored[:SHOWN]]
+        lines += and_more(len(calibration.unscored))
     return lines
 
 
@@ -126,9 +121,8 @@ def floor_line(calibration: Calibration, min_kappa: float) -> str:
     """
     kappa = calibration.figures.agreement.kappa
     operator = ">=" if kappa.estimate >= min_kappa else "<"
-    decimals = next((d for d in range(2, 16) if round(kappa.estimate, d) != round(min_kappa, d)), 2)
-    ends = f"{kappa.confidence * 100:g} % interval {kappa.low:.2f}..{kappa.high:.2f}"
-    return f"kappa {kappa.estimate:.{decimals}f} {operator} {min_kappa:.{decimals}f} ({ends}, n={kappa.n})"
+    found, floor = told_apart(kappa.estimate, min_kappa)
+    return f"kappa {found} {operator} {floor} ({told_interval(kappa)}, n={kappa.n})"
 
 
 def fault_lines(calibration: Calibration, min_kappa: float | None, *, skip_unscored: bool = False) -> list[str]:
@@ -136,7 +130,7 @@ def fault_lines(calibration: Calibration, min_kappa: float | None, *, skip_unsco
     lines = []
     if calibration.unscored and not skip_unscored:
         total = len(calibration.unscored) + len(calibration.rows)
-        lines.append(f"{len(calibration.unscored)} of {_counted(total, 'labelled row')} unscored")
+        lines.append(f"{len(calibration.unscored)} of {counted(total, 'labelled row')} unscored")
     if min_kappa is not None and calibration.figures.agreement.kappa.estimate < min_kappa:
         lines.append(floor_line(calibration, min_kappa))
     return lines
@@ -147,7 +141,7 @@ def disagreement_lines(calibration: Calibration, *, worst: int) -> list[str]:
     found = calibration.disagreements()
     if not found:
         return ["no disagreement"]
-    of_all = f"{len(found)} of {_counted(len(calibration.rows), 'row')} at {calibration.figures.threshold:g}"
+    of_all = f"{len(found)} of {counted(len(calibration.rows), 'row')} at {calibration.figures.threshold:g}"
     lines = [f"disagreements: {of_all}, the widest apart first"]
     for row in found[:worst]:
         lines.append(f"  {disagreement_line(calibration, row)}")
@@ -161,7 +155,7 @@ def disagreement_line(calibration: Calibration, row: LabelledRow) -> str:
     """Return the line that names a row, what people said, and what the judge did."""
     said = "good" if row.good else "bad"
     judged = "passed" if calibration.passes(row) else "failed"
-    return f"{_name(row.name)}: people say {said} (label {row.label:g}), the judge {judged} it"
+    return f"{named(row.name)}: people say {said} (label {row.label:g}), the judge {judged} it"
 
 
 def evidence_lines(calibration: Calibration, row: LabelledRow) -> list[str]:
@@ -174,7 +168,7 @@ def evidence_lines(calibration: Calibration, row: LabelledRow) -> list[str]:
     if held:
         lines = lines[:1] + [line for v in row.result.verdicts[:_SUPPORTED] if v.ok for line in _supported(v)]
     if len(lines) > _EVIDENCE:
-        lines = [*lines[:_EVIDENCE], f"  ... and {_counted(len(lines) - _EVIDENCE, 'more line')}"]
+        lines = [*lines[:_EVIDENCE], f"  ... and {counted(len(lines) - _EVIDENCE, 'more line')}"]
     response = row.sample.response
     return [*([f'response: "{shortened(printable(response), _TEXT_LIMIT)}"'] if response else []), *lines]
 
@@ -220,11 +214,3 @@ def _bin_line(found: Bin) -> str:
 
 def _told(interval: Interval) -> str:
     return f"{interval.estimate:.2f} ({interval.low:.2f}..{interval.high:.2f})"
-
-
-def _name(name: str) -> str:
-    return shortened(printable(name), _NAME_LIMIT)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,11 @@ from typing import TypeVar
 from pytest_ragmetrics import paths
 
 T = TypeVar("T")
+
+#: The judges that a command takes by name.
+JUDGES = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER or MODULE:FACTORY"
+# Of a number that anybody means.
+_DIGITS = 9
 
 
 def checked(parse: Callable[[str], T]) -> Callable[[str], T]:
@@ -26,9 +32,46 @@ def checked(parse: Callable[[str], T]) -> Callable[[str], T]:
     return read
 
 
-def writable_file(text: str) -> Path:
-    """Return the path of a file to write; raise ``ValueError`` where none can be."""
-    return paths.writable_file(text, Path.cwd())
+def output(ending: str = "") -> Callable[[str], Path]:
+    """Return the reader of the name of a file to write, which has an ending and where one can be made."""
+
+    def read(text: str) -> Path:
+        if not text.endswith(ending):
+            msg = f"{text!r} is not a *{ending} file"
+            raise ValueError(msg)
+        paths.writable_file(text, Path.cwd())
+        return Path(text).expanduser()
+
+    return checked(read)
+
+
+def count(least: int = 1) -> Callable[[str], int]:
+    """Return the reader of a whole number that is at least ``least``."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) >= least):
+            msg = f"{text!r} is not a whole number of at least {least}"
+            raise ValueError(msg)
+        return int(text)
+
+    return checked(read)
+
+
+def number(low: float = -math.inf, high: float = math.inf) -> Callable[[str], float]:
+    """Return the reader of a finite number from ``low`` to ``high``."""
+    ends = f"from {low:g} to {high:g}" if high < math.inf else f"of at least {low:g}"
+
+    def read(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        if not (math.isfinite(found) and low <= found <= high):
+            msg = f"{text!r} is not a number{f' {ends}' if math.isfinite(low) else ''}"
+            raise ValueError(msg)
+        return found
+
+    return checked(read)
 
 
 @contextmanager

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from pathlib import Path
 
 from pytest_ragmetrics.cache import maintenance
 from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.commands.arguments import checked
 from pytest_ragmetrics.commands.command import Command, Work
 
 
@@ -29,14 +29,9 @@ def _configure_cache(parser: argparse.ArgumentParser) -> None:
 
 
 def _age(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--older-than", type=_read_age, required=True, metavar="AGE", help="such as 12h, 30d or 8w")
-
-
-def _read_age(text: str) -> timedelta:
-    try:
-        return maintenance.read_age(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    parser.add_argument(
+        "--older-than", type=checked(maintenance.read_age), required=True, metavar="AGE", help="such as 12h, 30d or 8w"
+    )
 
 
 _COMMANDS = (

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_ragmetrics.commands.arguments import JUDGES, checked, count, local_modules, number, output
 from pytest_ragmetrics.commands.command import Command, Finding
+from pytest_ragmetrics.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.judges.specs import check_spec
 from pytest_ragmetrics.writing import write_atomically
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ class NotCalibratedError(RagMetricsError):
     """Nothing can be said about the judge."""
 
 
+@local_modules()
 def _calibrate(arguments: argparse.Namespace) -> Finding:
     from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, floor_line
 
@@ -46,6 +49,8 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
         scale = LabelScale(field=arguments.label_field, low=low, high=high, good_from=arguments.good_from)
     except ValueError as error:
         arguments.refuse(str(error))
+    if arguments.json is not None and arguments.json.resolve() == arguments.file.resolve():
+        arguments.refuse("--json would replace the labelled answers: name another file")
     cache_dir = _cache_dir(arguments)
     try:
         return calibrate(
@@ -97,69 +102,15 @@ def _written(arguments: argparse.Namespace, found: Calibration) -> list[str]:
 def _metric(text: str) -> str:
     from pytest_ragmetrics.metrics.registry import metric_named
 
-    try:
-        metric_named(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    metric_named(text)
     return text
-
-
-def _judge(text: str) -> str:
-    from pytest_ragmetrics.judges.specs import check_spec
-
-    try:
-        return check_spec(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _embedder(text: str) -> str:
-    from pytest_ragmetrics.embedders.specs import check_embedder_spec
-
-    try:
-        return check_embedder_spec(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        msg = f"{text!r} is not a number"
-        raise argparse.ArgumentTypeError(msg)
-    return number
-
-
-def _kappa(text: str) -> float:
-    number = _number(text)
-    if not -1.0 <= number <= 1.0:
-        msg = f"kappa is between -1 and 1, not {text}"
-        raise argparse.ArgumentTypeError(msg)
-    return number
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        msg = f"{text!r} is not a number of at least 1"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
-
-
-def _page(text: str) -> Path:
-    if not text.endswith(".html"):
-        msg = f"{text!r} is not a *.html file"
-        raise argparse.ArgumentTypeError(msg)
-    return Path(text)
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     _take_rows(parser)
     _take_judge(parser)
     parser.add_argument(
-        "--threshold", type=_number, metavar="T", help="the score at which an answer passes (default: the suggested)"
+        "--threshold", type=number(), metavar="T", help="the score at which an answer passes (default: the suggested)"
     )
     parser.add_argument(
         "--aim",
@@ -169,34 +120,43 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--min-kappa",
-        type=_kappa,
+        type=number(-1, 1),
         metavar="X",
         help="exit with status 1 if Cohen's kappa (its estimate, not its interval) is below X, or a row is unscored",
     )
     parser.add_argument("--skip-unscored", action="store_true", help="let --min-kappa pass over unscored rows")
-    parser.add_argument("--html", type=_page, metavar="FILE.html", help="write a page")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures, for Evaluation.corrected_mean()")
+    parser.add_argument("--html", type=output(".html"), metavar="FILE.html", help="write a page")
     parser.add_argument(
-        "--worst", type=_count, default=_WORST, metavar="N", help=f"disagreements to show (default: {_WORST})"
+        "--json", type=output(), metavar="FILE", help="write the figures, for Evaluation.corrected_mean()"
+    )
+    parser.add_argument(
+        "--worst", type=count(), default=_WORST, metavar="N", help=f"disagreements to show (default: {_WORST})"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the folds and resamples (default: 0)")
     parser.set_defaults(refuse=parser.error)
 
 
 def _take_rows(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="labelled answers: .jsonl, .json or .csv")
-    parser.add_argument("--limit", type=_count, metavar="N", help="take the first N rows")
-    parser.add_argument("--label-field", default="label", metavar="NAME", help="of the human label (default: label)")
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one",
+    )
+    parser.add_argument("--limit", type=count(), metavar="N", help="take the first N rows")
+    parser.add_argument(
+        "--label-field", default="label", metavar="NAME", help="where the label stands (default: label)"
+    )
     parser.add_argument(
         "--label-scale",
-        type=_number,
+        type=number(),
         nargs=2,
         default=(0.0, 1.0),
         metavar=("LOW", "HIGH"),
         help="the worst and the best label (default: 0 1)",
     )
     parser.add_argument(
-        "--good-from", type=_number, metavar="X", help="the lowest label of a good answer (default: the middle)"
+        "--good-from", type=number(), metavar="X", help="the lowest label of a good answer (default: the middle)"
     )
     parser.add_argument(
         "--group-field",
@@ -207,20 +167,20 @@ def _take_rows(parser: argparse.ArgumentParser) -> None:
 
 def _take_judge(parser: argparse.ArgumentParser) -> None:
     environment = os.environ.get
-    parser.add_argument("--metric", type=_metric, required=True, metavar="NAME", help="see ragmetrics metrics")
+    parser.add_argument("--metric", type=checked(_metric), required=True, metavar="NAME", help="see ragmetrics metrics")
     parser.add_argument(
         "--judge",
-        type=_judge,
+        type=checked(check_spec),
         default=environment("RAGMETRICS_JUDGE", "").strip() or None,
         metavar="SPEC",
-        help="auto, local, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: $RAGMETRICS_JUDGE, else auto)",
+        help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)",
     )
     parser.add_argument(
         "--embedder",
-        type=_embedder,
+        type=checked(check_embedder_spec),
         default=environment("RAGMETRICS_EMBEDDER", "").strip() or None,
         metavar="SPEC",
-        help="(default: $RAGMETRICS_EMBEDDER, else auto)",
+        help="of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)",
     )
     parser.add_argument(
         "--cache-dir",
@@ -230,7 +190,7 @@ def _take_judge(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--concurrency",
-        type=_count,
+        type=count(),
         default=environment("RAGMETRICS_CONCURRENCY", "").strip() or "32",
         metavar="N",
         help="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",

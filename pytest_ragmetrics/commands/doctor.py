@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.commands.arguments import checked, local_modules
+from pytest_ragmetrics.commands.arguments import JUDGES, checked, local_modules
 from pytest_ragmetrics.commands.command import Command, Finding
 from pytest_ragmetrics.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.judges.specs import check_spec
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.diagnosis.sign import Sign
 
 
+@local_modules()
 def _examine(arguments: argparse.Namespace) -> Finding:
     from pytest_ragmetrics.diagnosis.project import Project
     from pytest_ragmetrics.ini_file import find_ini_file
 
     project = Project(folder=Path.cwd(), ini=find_ini_file(Path.cwd()))
-    with local_modules():
-        signs = list(_signs(arguments, project))
+    signs = list(_signs(arguments, project))
     open_ = sum(bool(sign.to_do) for sign in signs)
     last = "all well" if not open_ else f"{open_} {'thing' if open_ == 1 else 'things'} to do"
     return Finding(lines=[*(line for sign in signs for line in sign.lines()), last], status=int(open_ > 0))
@@ -59,10 +59,12 @@ def _provider_signs(arguments: argparse.Namespace, project: Project) -> Iterator
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    own = "default: that of the settings here"
-    parser.add_argument("--judge", type=checked(check_spec), metavar="SPEC", help=own)
-    parser.add_argument("--embedder", type=checked(check_embedder_spec), metavar="SPEC", help=f"{own}, unless auto")
-    parser.add_argument("--cassette", type=Path, metavar="FILE", help=own)
+    own = "default: as the settings here say"
+    parser.add_argument("--judge", type=checked(check_spec), metavar="SPEC", help=f"{JUDGES} ({own})")
+    parser.add_argument(
+        "--embedder", type=checked(check_embedder_spec), metavar="SPEC", help=f"asked too where one is named ({own})"
+    )
+    parser.add_argument("--cassette", type=Path, metavar="FILE", help=f"the recorded answers ({own})")
     parser.add_argument("--dir", type=Path, metavar="DIR", help=f"the folder of the cache ({own})")
 
 

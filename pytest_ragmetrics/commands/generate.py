@@ -8,18 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from pytest_ragmetrics.commands.arguments import checked, count, local_modules, output
 from pytest_ragmetrics.commands.command import Command, Finding
 from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.judges.specs import check_spec
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.generating.documents import Found
 
 _CONCURRENCY = 32
-# Of a number that anybody means.
-_DIGITS = 9
 _LANGUAGE = re.compile(r"[^\W\d_][\w() -]{0,39}")
 
 
+@local_modules()
 def _generate(arguments: argparse.Namespace) -> Finding:
     from pytest_ragmetrics.generating.documents import ArgumentError, find_documents
 
@@ -75,13 +76,24 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "docs", type=Path, metavar="DOCS", nargs="+", help="text files, folders of them, or a .jsonl file of passages"
     )
     parser.add_argument(
-        "-o", "--output", type=_output, required=True, metavar="FILE.jsonl", help="goes on with its rows"
+        "-o",
+        "--output",
+        type=output(".jsonl"),
+        required=True,
+        metavar="FILE.jsonl",
+        help="the set; rows that are there are kept and count, and those you delete stay away",
     )
-    parser.add_argument("--questions", type=_count, required=True, metavar="N", help="how many rows it is to have")
-    parser.add_argument("--judge", type=_spec, default="auto", metavar="SPEC", help="as --rag-judge (default: auto)")
+    parser.add_argument("--questions", type=count(), required=True, metavar="N", help="how many rows it is to have")
+    parser.add_argument(
+        "--judge",
+        type=checked(check_spec),
+        default="auto",
+        metavar="SPEC",
+        help="the model: auto, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto)",
+    )
     parser.add_argument(
         "--language",
-        type=_language,
+        type=checked(_language),
         default=None,
         metavar="NAME",
         help="such as German (default: auto, the documents')",
@@ -89,7 +101,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="which passages are asked about (default: 0)")
     parser.add_argument(
         "--concurrency",
-        type=_count,
+        type=count(),
         default=_CONCURRENCY,
         metavar="N",
         help=f"requests at a time (default: {_CONCURRENCY})",
@@ -97,31 +109,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cache-dir", type=Path, metavar="DIR", help="where answers are kept (default: as for `ragmetrics cache`)"
     )
-    parser.add_argument("--max-calls", type=_count, metavar="N", help="ask the judge at most so often")
+    parser.add_argument("--max-calls", type=count(), metavar="N", help="ask the judge at most so often")
     parser.set_defaults(refuse=parser.error)
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) > 0):
-        msg = f"{text!r} is not a whole number of at least 1"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
-
-
-def _output(text: str) -> Path:
-    if not text.endswith(".jsonl"):
-        msg = f"{text!r} is not a *.jsonl file"
-        raise argparse.ArgumentTypeError(msg)
-    return Path(text)
-
-
-def _spec(text: str) -> str:
-    from pytest_ragmetrics.judges.specs import check_spec
-
-    try:
-        return check_spec(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _language(text: str) -> str | None:
@@ -129,7 +118,7 @@ def _language(text: str) -> str | None:
         return None
     if not _LANGUAGE.fullmatch(text.strip()):
         msg = f"{text!r} is no name of a language, such as German or de"
-        raise argparse.ArgumentTypeError(msg)
+        raise ValueError(msg)
     return text.strip()
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics import paths
-from pytest_ragmetrics.commands.arguments import checked, local_modules, writable_file
+from pytest_ragmetrics.commands.arguments import JUDGES, checked, count, local_modules, number, output
 from pytest_ragmetrics.commands.command import Command, Finding
 from pytest_ragmetrics.judges.specs import check_spec
 from pytest_ragmetrics.probes.probe import INJECTION, KINDS, choose, read_probes
@@ -26,6 +25,7 @@ _FEWEST = 2
 _WRONG = 2
 
 
+@local_modules()
 def _probe(arguments: argparse.Namespace) -> Finding:
     chosen, besides = choose(read_probes(), tuple(arguments.kind or ()), arguments.limit)
     wrong = _idle(arguments, {probe.kind for probe in chosen})
@@ -48,9 +48,8 @@ def _asked(arguments: argparse.Namespace, chosen: Sequence[Probe], besides: Sequ
     from pytest_ragmetrics.probes.figures import Figures
 
     engine = Engine(judge=arguments.judge, cache_dir=arguments.cache_dir, prompts=arguments.prompts)
-    with local_modules():
-        name = engine.judge().name
-        outcomes = ask_probes(engine, [*chosen, *besides])
+    name = engine.judge().name
+    outcomes = ask_probes(engine, [*chosen, *besides])
     return Figures(judge=name, chosen=outcomes[: len(chosen)], besides=outcomes[len(chosen) :])
 
 
@@ -81,39 +80,17 @@ def _prompts(text: str) -> Path:
     return paths.prompt_folder(text, Path.cwd())
 
 
-def _floor(text: str) -> float:
-    try:
-        floor = float(text)
-    except ValueError:
-        floor = math.nan
-    if not 0 <= floor <= 1:
-        msg = f"{text!r} is not a number from 0 to 1"
-        raise ValueError(msg)
-    return floor
-
-
-def _limit(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) >= _FEWEST):
-        msg = f"{text!r} is not a whole number of at least {_FEWEST}"
-        raise ValueError(msg)
-    return int(text)
-
-
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--judge",
-        type=checked(check_spec),
-        required=True,
-        metavar="SPEC",
-        help="auto, local, openai:MODEL, anthropic:MODEL or MODULE:FACTORY",
-    )
+    parser.add_argument("--judge", type=checked(check_spec), required=True, metavar="SPEC", help=JUDGES)
     parser.add_argument("--kind", action="append", choices=KINDS, metavar="KIND", help=f"only {', '.join(KINDS)}")
     parser.add_argument(
-        "--limit", type=checked(_limit), metavar="N", help="ask at most so many, spread over kinds and languages"
+        "--limit", type=count(_FEWEST), metavar="N", help="ask at most so many, spread over kinds and languages"
     )
-    parser.add_argument("--json", type=checked(writable_file), metavar="FILE", help="write figures and answers as JSON")
+    parser.add_argument("--json", type=output(), metavar="FILE", help="write figures and answers as JSON")
     for name in ("accuracy", "resistance"):
-        parser.add_argument(f"--min-{name}", type=checked(_floor), metavar="X", help="exit with status 1 below it")
+        parser.add_argument(
+            f"--min-{name}", type=number(0, 1), metavar="X", help=f"exit with status 1 if the {name} is below X"
+        )
     parser.add_argument("--prompts", type=checked(_prompts), metavar="DIR", help="as the setting rag_prompts")
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="keep the answers there (default: nowhere)")
 

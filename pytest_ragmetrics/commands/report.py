@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_ragmetrics.commands.arguments import number, output
 from pytest_ragmetrics.commands.command import Command, Finding
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.writing import write_atomically
@@ -24,33 +23,33 @@ class NothingComparedError(RagMetricsError):
 
 
 def _html(arguments: argparse.Namespace) -> list[str]:
-    return _write(_merged(arguments.files), _baseline(arguments), {"report": arguments.output})
+    return _write(*_compared(arguments), {"report": arguments.output})
 
 
 def _markdown(arguments: argparse.Namespace) -> list[str]:
     from pytest_ragmetrics.report.markdown import render_markdown
 
-    document, baseline = _merged(arguments.files), _baseline(arguments)
+    document, comparison = _compared(arguments)
     if arguments.output is None:
-        return render_markdown(document, baseline=baseline).splitlines()
-    return _write(document, baseline, {"markdown": arguments.output})
+        return render_markdown(document, comparison=comparison).splitlines()
+    return _write(document, comparison, {"markdown": arguments.output})
 
 
 def _merge(arguments: argparse.Namespace) -> list[str]:
     from pytest_ragmetrics.report.documents import render_json
 
-    document, baseline = _merged(arguments.files), _baseline(arguments)
+    document, comparison = _compared(arguments)
     outputs = {"json": arguments.output, "report": arguments.html, "markdown": arguments.markdown}
     wanted = {name: path for name, path in outputs.items() if path is not None}
-    return _write(document, baseline, wanted) if wanted else render_json(document).splitlines()
+    return _write(document, comparison, wanted) if wanted else render_json(document).splitlines()
 
 
-def _write(document: Document, baseline: Document | None, files: dict[str, Path]) -> list[str]:
+def _write(document: Document, comparison: Comparison | None, files: dict[str, Path]) -> list[str]:
     from pytest_ragmetrics.report.files import RENDERERS
 
     count = len(document["tests"])
     for name, path in files.items():
-        write_atomically(path, RENDERERS[name](document, baseline))
+        write_atomically(path, RENDERERS[name](document, comparison))
     return [f"{path}: written, {count:,} {'test' if count == 1 else 'tests'}" for path in files.values()]
 
 
@@ -86,35 +85,16 @@ def _schema(arguments: argparse.Namespace) -> list[str]:
     return schema_text().splitlines()
 
 
-def _merged(files: Sequence[Path]) -> Document:
+def _compared(arguments: argparse.Namespace) -> tuple[Document, Comparison | None]:
+    """Return the run that the files are of, and what changed since the baseline if one was named."""
+    from pytest_ragmetrics.report.comparison import compare_documents
     from pytest_ragmetrics.report.documents import read_document
     from pytest_ragmetrics.report.merging import merge_documents
 
-    return merge_documents([read_document(file) for file in files])
-
-
-def _baseline(arguments: argparse.Namespace) -> Document | None:
-    from pytest_ragmetrics.report.documents import read_document
-
-    return None if arguments.baseline is None else read_document(arguments.baseline)
-
-
-def _page(text: str) -> Path:
-    if not text.endswith(".html"):
-        msg = f"{text!r} is not a *.html file"
-        raise argparse.ArgumentTypeError(msg)
-    return Path(text)
-
-
-def _margin(text: str) -> float:
-    try:
-        margin = float(text)
-    except ValueError:
-        margin = -1.0
-    if not (math.isfinite(margin) and margin >= 0):
-        msg = f"{text!r} is not a number of at least 0"
-        raise argparse.ArgumentTypeError(msg)
-    return margin
+    document = merge_documents([read_document(file) for file in arguments.files])
+    if arguments.baseline is None:
+        return document, None
+    return document, compare_documents(document, read_document(arguments.baseline))
 
 
 def _take_files(parser: argparse.ArgumentParser) -> None:
@@ -124,29 +104,31 @@ def _take_files(parser: argparse.ArgumentParser) -> None:
 
 def _configure_html(parser: argparse.ArgumentParser) -> None:
     _take_files(parser)
-    parser.add_argument("-o", "--output", type=_page, metavar="FILE.html", default=_PAGE, help=f"default: {_PAGE}")
+    parser.add_argument(
+        "-o", "--output", type=output(".html"), metavar="FILE.html", default=_PAGE, help=f"default: {_PAGE}"
+    )
 
 
 def _configure_markdown(parser: argparse.ArgumentParser) -> None:
     _take_files(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+    parser.add_argument("-o", "--output", type=output(), metavar="FILE", help="default: standard output")
 
 
 def _configure_merge(parser: argparse.ArgumentParser) -> None:
     _take_files(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="OUT.json", help="write the merged run as JSON")
-    parser.add_argument("--html", type=_page, metavar="FILE.html", help="write it as a page")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write it as a summary")
+    parser.add_argument("-o", "--output", type=output(), metavar="OUT.json", help="write the merged run as JSON")
+    parser.add_argument("--html", type=output(".html"), metavar="FILE.html", help="write it as a page")
+    parser.add_argument("--markdown", type=output(), metavar="FILE", help="write it as a summary")
 
 
 def _configure_diff(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("old", type=Path, metavar="OLD.json")
-    parser.add_argument("new", type=Path, metavar="NEW.json")
+    parser.add_argument("old", type=Path, metavar="OLD.json", help="a file that --rag-json wrote")
+    parser.add_argument("new", type=Path, metavar="NEW.json", help="that of a later run")
     parser.add_argument(
         "--fail-on-worse", action="store_true", help="exit with status 1 if a score became worse or was lost (unscored)"
     )
     parser.add_argument(
-        "--margin", type=_margin, default=0.0, metavar="X", help="how much worse a score may become (default: 0)"
+        "--margin", type=number(0), default=0.0, metavar="X", help="how much worse a score may become (default: 0)"
     )
 
 

@@ -19,6 +19,8 @@ from pytest_ragmetrics.text.printable import printable
 TEXTS = (".md", ".rst", ".txt")
 #: Holds passages as they are, one a line.
 PASSAGES = ".jsonl"
+#: What the id of a row looks like.
+ROW_ID = r"golden-[0-9a-f]{12}"
 
 
 class ArgumentError(RagMetricsError):

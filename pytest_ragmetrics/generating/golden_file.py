@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ragmetrics.cache.lock_file import LockFile, lock_file
-from pytest_ragmetrics.generating.documents import ArgumentError
+from pytest_ragmetrics.generating.documents import ArgumentError, row_id
+from pytest_ragmetrics.generating.ledger import Ledger
 from pytest_ragmetrics.writing import write_atomically
 
 _ATTEMPTS = 3
@@ -52,6 +53,8 @@ class GoldenFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        #: Which rows it ever had.
+        self.ledger = Ledger(path)
         self._lines: list[Line] = []
         # After an interrupt a row may still come in while the others are sorted.
         self._turn = threading.Lock()
@@ -62,6 +65,14 @@ class GoldenFile:
     def rows(self) -> list[Mapping[str, Any]]:
         """The rows in the file."""
         return [line.row for line in self._lines]
+
+    @property
+    def row_ids(self) -> set[str]:
+        """The ids of the rows, also of those that somebody gave another: the id that their passage stands for."""
+        ids = {row["id"] for row in self.rows if isinstance(row.get("id"), str)}
+        contexts = (row.get("reference_contexts") for row in self.rows)
+        texts = (context[0] for context in contexts if isinstance(context, list) and len(context) == 1)
+        return ids | {row_id(text) for text in texts if isinstance(text, str)}
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write a row at the end of the file; raises ``OSError``."""
@@ -78,6 +89,7 @@ class GoldenFile:
                     stream.write(f"{line.text}\n".encode())
             self.was_cut = False
             self._lines.append(line)
+            self.ledger.note([row["id"]])
 
     def sort(self) -> None:
         """Bring the rows into the order of files and places."""
@@ -90,6 +102,7 @@ class GoldenFile:
     def read(self) -> None:
         """Read what is there; raise :class:`ArgumentError` unless there is nothing, or a golden set made here."""
         if not self._path.exists():
+            self.ledger.forget()
             return
         try:
             text = self._path.read_bytes().decode("utf-8-sig")
@@ -105,6 +118,8 @@ class GoldenFile:
                 f"{self._path} holds no row that `ragmetrics generate` wrote, so it is left as it is: name another file"
             )
             raise ArgumentError(msg)
+        self.ledger.read()
+        self.ledger.note(self.row_ids)
 
     def _read_last(self, number: int, text: str) -> None:
         """Read the last line, which has no end: cut short, or written by an editor that ends none."""

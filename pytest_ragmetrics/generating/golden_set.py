@@ -17,13 +17,15 @@ from pytest_ragmetrics.errors import (
     RagMetricsError,
     UnscoredError,
 )
+from pytest_ragmetrics.explain.phrases import counted
 from pytest_ragmetrics.generating.asked import Asked
-from pytest_ragmetrics.generating.documents import Passage, row_id
+from pytest_ragmetrics.generating.documents import Passage
 from pytest_ragmetrics.generating.drafting import Draft, Skipped, drafted
 from pytest_ragmetrics.generating.golden_file import GoldenFile
 from pytest_ragmetrics.judges.judge import Desk, Judge, JudgeUnavailableError
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.printable import printable, shortened
 
@@ -92,7 +94,8 @@ class GoldenSet:
     """Makes the rows of a golden set that are not there yet, several at a time.
 
     No more passages are asked about than rows are missing, so that nothing is paid for that is not needed. What fails
-    for one passage skips it; after what would fail for all of them nothing more is asked.
+    for one passage skips it; after what would fail for all of them nothing more is asked. A terminal shows how far it
+    is.
     """
 
     def __init__(
@@ -107,11 +110,11 @@ class GoldenSet:
         self._language = language
         self._asked = Asked(row["user_input"] for row in file.rows if isinstance(row.get("user_input"), str))
         self._failures = 0
+        self._progress = Progress("rows", questions, done=len(file.rows))
 
     async def fill(self, passages: Iterable[Passage | Skipped]) -> None:
         """Ask about passages until there are enough rows, no passages, or a reason to stop."""
-        done = _done(self._file)
-        waiting = (passage for passage in passages if isinstance(passage, Skipped) or passage.row_id not in done)
+        waiting = self._to_do(passages)
         under_way: set[asyncio.Task[None]] = set()
         try:
             while True:
@@ -124,6 +127,20 @@ class GoldenSet:
             for task in under_way:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
+            self._progress.finish()
+
+    def _to_do(self, passages: Iterable[Passage | Skipped]) -> Iterator[Passage | Skipped]:
+        """Yield the passages without a row; those whose row somebody deleted are skipped."""
+        there = self._file.row_ids
+        deleted = self._file.ledger.ids - there
+        for passage in passages:
+            if isinstance(passage, Skipped):
+                yield passage
+            elif passage.row_id in deleted:
+                detail = f"{self._file.ledger.name} remembers it"
+                yield Skipped(passage=passage.id, reason="deleted from the file before", detail=detail)
+            elif passage.row_id not in there:
+                yield passage
 
     def _start(self, waiting: Iterator[Passage | Skipped], under_way: set[asyncio.Task[None]]) -> None:
         """Start on as many passages as there are rows missing and places free."""
@@ -132,7 +149,7 @@ class GoldenSet:
             if passage is None:
                 return
             if isinstance(passage, Skipped):
-                self.tally.skipped.append(passage)
+                self._skip(passage)
             else:
                 under_way.add(asyncio.ensure_future(self._take(passage)))
 
@@ -147,7 +164,15 @@ class GoldenSet:
             return
         skipped = self._kept(made) if isinstance(made, Draft) else made
         if skipped is not None:
-            self.tally.skipped.append(skipped)
+            self._skip(skipped)
+
+    def _skip(self, skipped: Skipped) -> None:
+        self.tally.skipped.append(skipped)
+        self._advance(0)
+
+    def _advance(self, rows: int) -> None:
+        skipped = len(self.tally.skipped)
+        self._progress.advance(rows, note=f", {counted(skipped, 'passage')} skipped" if skipped else "")
 
     def _kept(self, draft: Draft) -> Skipped | None:
         """Write a row, unless one asks the same."""
@@ -162,12 +187,13 @@ class GoldenSet:
             return None
         self._asked.add(draft.question)
         self.tally.new += 1
+        self._advance(1)
         return None
 
     def _failed(self, passage: Passage, error: JudgeError) -> None:
         """Pass over what the judge refused, and give up on one that answers nothing."""
         detail = shortened(printable(str(error)), _SHOWN)
-        self.tally.skipped.append(Skipped(passage=passage.id, reason="the judge failed", detail=detail))
+        self._skip(Skipped(passage=passage.id, reason="the judge failed", detail=detail))
         self._failures += 1
         if self._failures >= max(self._width, _PATIENCE):
             self.tally.stopped = self.tally.stopped or error
@@ -181,11 +207,3 @@ class GoldenSet:
         self._failures = 0
         self.tally.usage += answered.usage
         return answered.answer
-
-
-def _done(file: GoldenFile) -> set[str]:
-    """Return the ids of the passages that have a row, also where somebody gave it another id."""
-    ids = {row["id"] for row in file.rows if isinstance(row.get("id"), str)}
-    contexts = (row.get("reference_contexts") for row in file.rows)
-    texts = (context[0] for context in contexts if isinstance(context, list) and len(context) == 1)
-    return ids | {row_id(text) for text in texts if isinstance(text, str)}

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from pytest_ragmetrics.explain.phrases import counted
 from pytest_ragmetrics.generating.drafting import Skipped
 from pytest_ragmetrics.generating.golden_set import Tally
 from pytest_ragmetrics.result import Usage
@@ -16,7 +17,7 @@ _NAMED = 5
 
 def summary(tally: Tally, *, file: Path, rows: int, wanted: int, passed_over: Sequence[str]) -> list[str]:
     """Return the lines: rows, what was left out and why, and what it cost."""
-    lines = [f"{file}: {rows} {'row' if rows == 1 else 'rows'}, {tally.new} of them new"]
+    lines = [f"{file}: {counted(rows, 'row')}, {tally.new} of them new"]
     if tally.stopped is not None:
         lines.append(f"stopped: {_stop(tally.stopped)}; the rows so far are kept, and the same command goes on")
     elif rows < wanted:
@@ -35,8 +36,8 @@ def _skipped(skipped: Sequence[Skipped]) -> list[str]:
     if not skipped:
         return []
     reasons = Counter(skip.reason for skip in skipped)
-    counted = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-    lines = [f"skipped {len(skipped)} {'passage' if len(skipped) == 1 else 'passages'}: {counted}"]
+    told = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+    lines = [f"skipped {counted(len(skipped), 'passage')}: {told}"]
     for skip in skipped[:_NAMED]:
         detail = f": {skip.detail}" if skip.detail else ""
         lines.append(f"  {printable(skip.passage)}: {skip.reason}{printable(detail)}")

@@ -13,6 +13,7 @@ from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.judges.judge import JudgeOutageError, JudgeUnavailableError
 from pytest_ragmetrics.probes.probe import Probe
+from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import Usage
 
 _HALF = 0.5
@@ -36,18 +37,27 @@ class Outcome:
 def ask_probes(engine: Engine, probes: Sequence[Probe]) -> list[Outcome]:
     """Return what the judge of an engine makes of each probe, in their order; closes the engine.
 
+    A terminal shows how far it is.
+
     Raises ``JudgeNotConfiguredError`` and ``JudgeError`` where it cannot be asked at all.
     """
+    progress = Progress("asked", len(probes))
     try:
-        return loop.run(_asked(engine, probes))
+        return loop.run(_asked(engine, probes, progress))
     finally:
+        progress.finish()
         engine.close()
 
 
-async def _asked(engine: Engine, probes: Sequence[Probe]) -> list[Outcome]:
+async def _asked(engine: Engine, probes: Sequence[Probe], progress: Progress) -> list[Outcome]:
+    async def counted(probe: Probe, *, alone: bool = False) -> Outcome:
+        outcome = await _ask(engine, probe, alone=alone)
+        progress.advance()
+        return outcome
+
     # One alone finds out whether there is any sense in asking.
-    first = [await _ask(engine, probe, alone=True) for probe in probes[:1]]
-    tasks = [asyncio.ensure_future(_ask(engine, probe)) for probe in probes[1:]]
+    first = [await counted(probe, alone=True) for probe in probes[:1]]
+    tasks = [asyncio.ensure_future(counted(probe)) for probe in probes[1:]]
     try:
         return [*first, *await asyncio.gather(*tasks)]
     finally:
@@ -56,7 +66,7 @@ async def _asked(engine: Engine, probes: Sequence[Probe]) -> list[Outcome]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _ask(engine: Engine, probe: Probe, *, alone: bool = False) -> Outcome:
+async def _ask(engine: Engine, probe: Probe, *, alone: bool) -> Outcome:
     fatal = (JudgeUnavailableError, JudgeOutageError) if alone else (JudgeUnavailableError,)
     try:
         answered = await engine.judge().ask(probe.task, desk=engine.desk)

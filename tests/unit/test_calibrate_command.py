@@ -119,10 +119,13 @@ def test_unscored_rows_do_not_pass_a_floor(call: Call) -> None:
         ((*LOCAL, "--embedder", "gpt"), "argument --embedder: 'gpt'"),
         ((*LOCAL, "--threshold", "nan"), "argument --threshold: 'nan' is not a number"),
         ((*LOCAL, "--threshold", "high"), "argument --threshold: 'high' is not a number"),
-        ((*LOCAL, "--min-kappa", "1.5"), "argument --min-kappa: kappa is between -1 and 1, not 1.5"),
-        ((*LOCAL, "--limit", "0"), "argument --limit: '0' is not a number of at least 1"),
-        ((*LOCAL, "--limit", "-1"), "'-1' is not a number of at least 1"),
+        ((*LOCAL, "--min-kappa", "1.5"), "argument --min-kappa: '1.5' is not a number from -1 to 1"),
+        ((*LOCAL, "--limit", "0"), "argument --limit: '0' is not a whole number of at least 1"),
+        ((*LOCAL, "--limit", "-1"), "'-1' is not a whole number of at least 1"),
         ((*LOCAL, "--html", "page.txt"), "argument --html: 'page.txt' is not a *.html file"),
+        ((*LOCAL, "--html", "labels.jsonl/page.html"), "argument --html: 'labels.jsonl/page.html' cannot be written"),
+        ((*LOCAL, "--json", "."), "argument --json: '.' is a folder: name a file"),
+        ((*LOCAL, "--json", "./labels.jsonl"), "--json would replace the labelled answers: name another file"),
         ((*LOCAL, "--aim", "f1"), "argument --aim"),
         ((*LOCAL, "--label-scale", "5", "1"), "from a lower to a higher number, not from 5 to 1"),
         ((*LOCAL, "--good-from", "7"), "good from a label above 0 and up to 1 on, not 7"),
@@ -170,6 +173,24 @@ def test_files_are_written_whole(call: Call, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["figures.json", "page.html"]
 
 
+def test_a_judge_of_ones_own_is_found_in_the_folder(call: Call, tmp_path: Path) -> None:
+    """As by `python -m`: the folder where the command is started need not be installed."""
+    reply = '{"reason": "Both say the same.", "rating": 2}'
+    (tmp_path / "house.py").write_text(f"def judge():\n    return lambda prompt: {reply!r}\n", encoding="utf-8")
+    status, out, err = call("labels.jsonl", "--metric=relevance", "--judge=house:judge", "--threshold=0.5")
+    assert (status, err) == (0, "")
+    assert out.startswith("relevance by house:judge against 24 human labels")
+
+
+@pytest.mark.parametrize("command", ["calibrate", "probe", "doctor"])
+def test_help_names_every_judge(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that an extra brings are among them."""
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER or MODULE:FACTORY" in said
+
+
 def test_labels_may_be_grades_in_a_table(call: Call, tmp_path: Path) -> None:
     """CSV with grades from 1 to 5 in a column of any name, grouped by another."""
     lines = ["response,contexts,grade,source"]
@@ -198,7 +219,7 @@ def test_the_environment_is_that_of_the_plugin(call: Call, monkeypatch: pytest.M
     assert call(*LOCAL[:3], "--threshold=0.5")[0] == 0
     monkeypatch.setenv("RAGMETRICS_CONCURRENCY", "none")
     status, _, err = call(*LOCAL[:3])
-    assert (status, "argument --concurrency: 'none' is not a number" in err) == (2, True)
+    assert (status, "argument --concurrency: 'none' is not a whole number" in err) == (2, True)
     monkeypatch.setenv("RAGMETRICS_JUDGE", "gpt")
     assert call(*LOCAL[:3])[0] == 2
 
@@ -231,6 +252,26 @@ class Counting:
         wrong = "eleven years" in text or "blue enamel" in text
         return json.dumps({"verdict": "no" if wrong else "yes", "reason": "so it seems"})
 """
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
+def test_an_interrupt_is_told_in_a_line(tmp_path: Path) -> None:
+    """Whoever presses Ctrl-C knows why it ended."""
+    labelled(tmp_path)
+    (tmp_path / "house.py").write_text(
+        "import os, signal\ndef judge():\n    os.kill(os.getpid(), signal.SIGINT)\n    return lambda prompt: 'no'\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "pytest_ragmetrics.cli", "calibrate", "labels.jsonl"]
+    ran = subprocess.run(
+        [*command, "--metric=relevance", "--judge=house:judge"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (130, "")
+    assert ran.stderr == "\nragmetrics: interrupted\n"
 
 
 def test_two_at_once_pay_once(tmp_path: Path) -> None:

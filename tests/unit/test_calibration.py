@@ -299,7 +299,7 @@ def test_the_page_is_well_formed_and_runs_nothing() -> None:
 def test_the_page_shows_what_the_terminal_shows() -> None:
     """Headline, figures, counts and disagreements stand on the page, cut where they are many."""
     page = Page(render_calibration(calibrate(Written(), CLEAR, threshold=0.5), worst=1))
-    for said in ("written by house judge", "-0.14–0.79", "people say good", "Disagreements: 2", "and 1 more"):
+    for said in ("written by house judge", "-0.14–0.79", "People say good", "Disagreements: 2", "and 1 more"):
         assert said in page.text
 
 

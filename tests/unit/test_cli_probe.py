@@ -165,6 +165,7 @@ def test_a_judge_that_fails_later_ends_it(server: FakeOpenAI, call: Call) -> Non
         ("--min-accuracy=nan", "not a number from 0 to 1"),
         ("--min-resistance=much", "not a number from 0 to 1"),
         ("--json=.", "is a folder"),
+        (f"--json={__file__}/figures.json", "cannot be written: no file can be made in"),
         ("--prompts=nowhere", "is not a folder"),
     ],
 )

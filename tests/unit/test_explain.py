@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.explain import explain, explain_comparison, headline
+from pytest_ragmetrics import assert_pass_rate
+from pytest_ragmetrics.explain import explain, explain_comparison, headline, shortcoming
 from pytest_ragmetrics.result import Change, Comparison, MetricResult, Nearest, Verdict
 
 
@@ -76,6 +77,34 @@ def test_reason_and_suspicion_are_told() -> None:
         MetricResult(0, metric="m", verdicts=[Verdict(text="t", ok=False, reason="r", suspicious=True)]), held(1)
     )
     assert lines[1:] == ['  failed: "t"', "    suspicious: the evidence does not bear it out", "    reason: r"]
+
+
+def test_a_reason_that_says_nothing_new_is_left_out() -> None:
+    """What the line above says already would only hide what matters."""
+    verdicts = [
+        Verdict(text="1931", ok=False, reason="stands in no context"),
+        Verdict(text="1932", ok=False, reason="stands in no context, but 1933 does"),
+    ]
+    lines = explain(MetricResult(0, metric="numbers_aligned", verdicts=verdicts), held(1))
+    assert lines[1:] == [
+        '  in no context: "1931"',
+        '  in no context: "1932"',
+        "    reason: stands in no context, but 1933 does",
+    ]
+
+
+def test_a_row_of_a_set_says_what_is_wrong_with_it() -> None:
+    """The counts and the worst piece; the reason where nothing failed."""
+    result = quotes(missing("nearly so", 0.8), missing("far from it", 0.2), Verdict(text="so", ok=True))
+    assert shortcoming(result) == '2 of 3 quoted spans not found: "far from it"'
+    assert shortcoming(MetricResult(0.3, metric="m", reason="hardly alike")) == "hardly alike"
+    assert shortcoming(MetricResult(0.3, metric="m")) == ""
+
+
+def test_rows_just_below_a_bound_are_told_apart_from_it() -> None:
+    """A row that fails is not shown with the very number that it should have."""
+    with pytest.raises(AssertionError, match=r"\n  0\.7999  results\[1\]$"):
+        assert_pass_rate([0.9, 0.7999], min_score=0.8, min_rate=1.0)
 
 
 def test_the_worst_come_first_and_ten_are_shown() -> None:

@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,9 +19,21 @@ FLOORS = (
     {"assertions", "run_ahead", "gates", "generating", "report"},
     {"evaluation", "calibration", "explain", "engine", "dry_run", "probes"},
     {"metrics"},
-    {"judges", "embedders", "cache", "budget"},
+    {"judges", "embedders", "cache", "budget", "shared_folder"},
     {"stats", "text", "datasets", "interop"},
-    {"sample", "messages", "result", "errors", "session", "loop", "writing", "paths", "exchanges"},
+    {
+        "sample",
+        "messages",
+        "result",
+        "errors",
+        "session",
+        "loop",
+        "writing",
+        "json_file",
+        "progress",
+        "paths",
+        "exchanges",
+    },
 )
 #: The modules that may know pytest; the rest works without a session.
 KNOW_PYTEST = {
@@ -100,11 +113,22 @@ def test_there_is_no_bare_assert(module: str) -> None:
     ]
 
 
+def star_import() -> dict[str, Any]:
+    """Return what a star import brings: the list of names is made when it is asked for."""
+    found: dict[str, Any] = {}
+    exec("from pytest_ragmetrics import *", found)  # noqa: S102 - in a function there is no other way
+    del found["__builtins__"]
+    return found
+
+
 def test_every_public_name_is_there() -> None:
     """What the package lists it has, what it lacks it says, and dir() shows the names before they are loaded."""
-    for name in pytest_ragmetrics.__all__:
-        assert getattr(pytest_ragmetrics, name).__name__ == name
-    assert set(pytest_ragmetrics.__all__) <= set(dir(pytest_ragmetrics))
+    public = star_import()
+    assert {"assert_faithful", "rag_calibrated", "Sample", "metric"} <= set(public)
+    for name, value in public.items():
+        assert value is getattr(pytest_ragmetrics, name)
+        assert value.__name__ == name
+    assert set(public) <= set(dir(pytest_ragmetrics))
     with pytest.raises(AttributeError, match="has no attribute 'assert_wonderful'"):
         pytest_ragmetrics.assert_wonderful  # noqa: B018
 
@@ -116,6 +140,8 @@ def test_type_checkers_see_every_public_name() -> None:
     seen = {
         (node.module, alias.name) for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
+    homes = pytest_ragmetrics._HOMES.items()
     assert seen == {
-        (f"pytest_ragmetrics.{home}", name) for home, names in pytest_ragmetrics._HOMES.items() for name in names
+        ("pytest_ragmetrics.assertions", "*"),
+        *((f"pytest_ragmetrics.{home}", name) for home, names in homes for name in names),
     }

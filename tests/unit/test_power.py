@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -122,3 +124,13 @@ def test_nothing_stands_nowhere() -> None:
         mean_standing([], 0.5)
     with pytest.raises(ValueError, match="no scores, and a mean needs at least one"):
         rate_standing([], 0.5, 0.5)
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf])
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_what_is_no_number_stands_nowhere(score: float, confidence: float | None) -> None:
+    """It is neither below a bound nor above it, so it is no failure: it is an error."""
+    with pytest.raises(ValueError, match=r"scores\[1\] is (nan|inf), not a finite number"):
+        mean_standing([0.5, score], 0.4, confidence=confidence)
+    with pytest.raises(ValueError, match=r"scores\[1\] is (nan|inf), not a finite number"):
+        rate_standing([0.5, score], 0.4, 0.9, confidence=confidence)

@@ -1,0 +1,17 @@
+"""The only place where a failure is worded: the first line says how much, the rest says where."""
+
+from pytest_ragmetrics.explain.changes import explain_changes, explain_not_worse
+from pytest_ragmetrics.explain.result import explain, explain_comparison, explain_sample, headline, shortcoming
+from pytest_ragmetrics.explain.sets import explain_standing, explain_unscored
+
+__all__ = [
+    "explain",
+    "explain_changes",
+    "explain_comparison",
+    "explain_not_worse",
+    "explain_sample",
+    "explain_standing",
+    "explain_unscored",
+    "headline",
+    "shortcoming",
+]
