@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import pytest_ragmetrics
 from pytest_ragmetrics.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -17,6 +19,15 @@ PYTHON = [code for language, code in BLOCKS if language == "python"]
 #: The example that is meant to fail, with the text that follows it.
 FAILING = next(code for code in PYTHON if "nine minutes" in code)
 SAID = next(code for language, code in BLOCKS if language == "text")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _lasting_modules() -> None:
+    """Import what a run inside a test imports, and would forget while the package still knows functions of it."""
+    for module in ("numpy", "diskcache", "pytest_ragmetrics.engine"):
+        import_module(module)
+    for name in dir(pytest_ragmetrics):
+        getattr(pytest_ragmetrics, name)
 
 
 def test_every_kind_of_block_is_known() -> None:

@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pytest
 
     from pytest_ragmetrics.report.records import Record
@@ -48,7 +50,7 @@ class Observer:
         """Wait until all is sent."""
         self._client.flush()
 
-    def _sent(self, name: str, sample: dict[str, Any]) -> uuid.UUID:
+    def _sent(self, name: str, sample: Mapping[str, Any]) -> uuid.UUID:
         run, now = uuid.uuid4(), datetime.now(timezone.utc)
         self._client.create_run(
             name=name,
