@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeNotConfiguredError
+from pytest_ragmetrics.files.shared_folder import SharedFolder
 from pytest_ragmetrics.judges.prices import price
-from pytest_ragmetrics.shared_folder import SharedFolder
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_ragmetrics import paths
+from pytest_ragmetrics.files import paths
 
 DEFAULT_REPORT = "rag-report.html"
 CACHE_FOLDER = ".ragmetrics"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from pytest_ragmetrics.evaluation.comparison import Column, Entry, sample_key
-from pytest_ragmetrics.json_file import read_json
+from pytest_ragmetrics.files.json_file import read_json
 from pytest_ragmetrics.report.documents import DocumentError, read_document
 from pytest_ragmetrics.result import Direction
 

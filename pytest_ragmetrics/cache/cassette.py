@@ -12,7 +12,7 @@ from typing import Any
 from pytest_ragmetrics.cache.credentials import find_credential
 from pytest_ragmetrics.cache.entry import CacheError, Entry
 from pytest_ragmetrics.cache.nearest import Nearest, Neighbours
-from pytest_ragmetrics.writing import write_atomically
+from pytest_ragmetrics.files.writing import write_atomically
 
 # What git leaves in a file that it could not merge.
 _CONFLICT = re.compile(r"<{7}|={7}$|>{7}|\|{7}")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from pytest_ragmetrics.cache.lock_file import LockFile, lock_file
+from pytest_ragmetrics.files.lock_file import LockFile, lock_file
 
 V = TypeVar("V")
 

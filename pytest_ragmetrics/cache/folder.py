@@ -8,11 +8,10 @@ import stat
 from pathlib import Path
 
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
+from pytest_ragmetrics.files.modes import PRIVATE_FILE, PRIVATE_FOLDER
 
 DATABASE = "cache.db"
 LOCKS = "locks"
-PRIVATE_FILE = 0o600
-PRIVATE_FOLDER = 0o700
 
 _TAG = "CACHEDIR.TAG"
 _OWN_FILES = {

@@ -24,8 +24,9 @@ from weakref import WeakSet
 
 from pytest_ragmetrics.cache.disk import text_cache
 from pytest_ragmetrics.cache.entry import CacheUnavailableError, Entry
-from pytest_ragmetrics.cache.folder import DATABASE, LOCKS, PRIVATE_FILE, is_read_only, prepare, refuse_strangers
+from pytest_ragmetrics.cache.folder import DATABASE, LOCKS, is_read_only, prepare, refuse_strangers
 from pytest_ragmetrics.cache.rows import Fault, Reader, find_faults, remove_faults
+from pytest_ragmetrics.files.modes import PRIVATE_FILE
 
 if TYPE_CHECKING:
     import diskcache

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.json_file import read_json
+from pytest_ragmetrics.files.json_file import read_json
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.stats.intervals import Interval
 

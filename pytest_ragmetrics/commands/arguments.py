@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from pytest_ragmetrics import paths
+from pytest_ragmetrics.files import paths
 
 T = TypeVar("T")
 

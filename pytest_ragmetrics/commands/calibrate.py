@@ -12,8 +12,8 @@ from pytest_ragmetrics.commands.arguments import JUDGES, checked, count, local_m
 from pytest_ragmetrics.commands.command import Command, Finding
 from pytest_ragmetrics.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.files.writing import write_atomically
 from pytest_ragmetrics.judges.specs import check_spec
-from pytest_ragmetrics.writing import write_atomically
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.calibration.calibration import Calibration

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @local_modules()
 def _examine(arguments: argparse.Namespace) -> Finding:
     from pytest_ragmetrics.diagnosis.project import Project
-    from pytest_ragmetrics.ini_file import find_ini_file
+    from pytest_ragmetrics.files.ini_file import find_ini_file
 
     project = Project(folder=Path.cwd(), ini=find_ini_file(Path.cwd()))
     signs = list(_signs(arguments, project))

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pytest_ragmetrics.commands.arguments import checked
 from pytest_ragmetrics.commands.command import Command
-from pytest_ragmetrics.ini_file import IniFile, IniFileError, find_ini_file, read_ini_file
+from pytest_ragmetrics.files.ini_file import IniFile, IniFileError, find_ini_file, read_ini_file
+from pytest_ragmetrics.files.writing import write_atomically
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
-from pytest_ragmetrics.writing import write_atomically
 
 EXAMPLE = "test_rag_example.py"
 _CASSETTE = "rag_judge.jsonl"

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics import paths
 from pytest_ragmetrics.commands.arguments import JUDGES, checked, count, local_modules, number, output
 from pytest_ragmetrics.commands.command import Command, Finding
+from pytest_ragmetrics.files import paths
+from pytest_ragmetrics.files.writing import write_atomically
 from pytest_ragmetrics.judges.specs import check_spec
 from pytest_ragmetrics.probes.probe import INJECTION, KINDS, choose, read_probes
-from pytest_ragmetrics.writing import write_atomically
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.probes.figures import Figures

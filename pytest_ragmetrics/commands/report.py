@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_ragmetrics.commands.arguments import number, output
 from pytest_ragmetrics.commands.command import Command, Finding
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.writing import write_atomically
+from pytest_ragmetrics.files.writing import write_atomically
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.report.comparison import Comparison

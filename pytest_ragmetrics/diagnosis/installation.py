@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from pytest_ragmetrics.diagnosis.sign import Sign
-from pytest_ragmetrics.ini_file import IniFile
+from pytest_ragmetrics.files.ini_file import IniFile
 
 PLUGIN = "ragmetrics"
 MODULE = "pytest_ragmetrics.plugin"

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_ragmetrics import paths
 from pytest_ragmetrics.cache import maintenance
 from pytest_ragmetrics.diagnosis.provider import Spec
 from pytest_ragmetrics.diagnosis.sign import Sign
-from pytest_ragmetrics.ini_file import IniFile
+from pytest_ragmetrics.files import paths
+from pytest_ragmetrics.files.ini_file import IniFile
 from pytest_ragmetrics.settings import OPTIONS, Option
 
 _PREFIX = "rag_"

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_ragmetrics.cache.lock_file import LockFile, lock_file
+from pytest_ragmetrics.files.lock_file import LockFile, lock_file
+from pytest_ragmetrics.files.writing import write_atomically
 from pytest_ragmetrics.generating.documents import ArgumentError, row_id
 from pytest_ragmetrics.generating.ledger import Ledger
-from pytest_ragmetrics.writing import write_atomically
 
 _ATTEMPTS = 3
 # No place: rows that somebody else wrote stand behind all others.

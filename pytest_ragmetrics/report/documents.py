@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.json_file import read_json
+from pytest_ragmetrics.files.json_file import read_json
 from pytest_ragmetrics.report.records import VERSION, Document
 
 _PACKAGE, _SCHEMA = "pytest_ragmetrics.report", "schema.json"

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_ragmetrics.paths import STEP_SUMMARY
+from pytest_ragmetrics.files.paths import STEP_SUMMARY
+from pytest_ragmetrics.files.writing import write_atomically
 from pytest_ragmetrics.report.comparison import Comparison
 from pytest_ragmetrics.report.documents import render_json
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.markdown import render_markdown
 from pytest_ragmetrics.report.records import Document, GateRow
-from pytest_ragmetrics.writing import write_atomically
 
 #: GitHub Actions drops a step summary that is larger than this.
 STEP_SUMMARY_LIMIT = 1024 * 1024

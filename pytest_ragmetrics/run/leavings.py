@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ragmetrics.paths import portable
+from pytest_ragmetrics.files.paths import portable
 from pytest_ragmetrics.report.recording import Collector, Setting
 
 if TYPE_CHECKING:

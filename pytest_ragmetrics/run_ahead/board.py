@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from pytest_ragmetrics.cache.lock_file import lock_file
+from pytest_ragmetrics.files.lock_file import lock_file
 
 _PATIENCE = 60.0
 _TABLE = "CREATE TABLE IF NOT EXISTS rows (test TEXT PRIMARY KEY, worker TEXT NOT NULL, outcome TEXT) WITHOUT ROWID"

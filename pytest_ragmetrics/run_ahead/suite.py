@@ -13,6 +13,7 @@ import pytest
 
 from pytest_ragmetrics.dry_run.forecast import with_stand_in
 from pytest_ragmetrics.errors import DatasetError, UnscoredError
+from pytest_ragmetrics.files.shared_folder import remove_abandoned
 from pytest_ragmetrics.run_ahead.ahead import Ahead
 from pytest_ragmetrics.run_ahead.board import Board
 from pytest_ragmetrics.run_ahead.errand import Errand, Outcome, Scored
@@ -20,7 +21,6 @@ from pytest_ragmetrics.run_ahead.marker import FIXTURE, Case
 from pytest_ragmetrics.run_ahead.progress import Line
 from pytest_ragmetrics.run_ahead.scores import Scores
 from pytest_ragmetrics.run_ahead.wire import kind_and_message
-from pytest_ragmetrics.shared_folder import remove_abandoned
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.run.rows import Rows

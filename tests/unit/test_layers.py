@@ -15,25 +15,13 @@ import pytest_ragmetrics
 PACKAGE = Path(pytest_ragmetrics.__file__).parent
 #: From the top down; a module may import those of its own floor and of the floors below.
 FLOORS = (
-    {"plugin", "cli", "commands", "settings", "run", "hookspec", "diagnosis", "ini_file", ""},
+    {"plugin", "cli", "commands", "settings", "run", "hookspec", "diagnosis", ""},
     {"assertions", "run_ahead", "gates", "generating", "report"},
     {"evaluation", "calibration", "explain", "engine", "dry_run", "probes"},
     {"metrics"},
-    {"judges", "embedders", "cache", "budget", "shared_folder"},
+    {"judges", "embedders", "cache", "budget"},
     {"stats", "text", "datasets", "interop"},
-    {
-        "sample",
-        "messages",
-        "result",
-        "errors",
-        "session",
-        "loop",
-        "writing",
-        "json_file",
-        "progress",
-        "paths",
-        "exchanges",
-    },
+    {"sample", "messages", "result", "errors", "session", "loop", "files", "exchanges", "progress"},
 )
 #: The modules that may know pytest; the rest works without a session.
 KNOW_PYTEST = {

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics.cache import lock_file as module
-from pytest_ragmetrics.cache.lock_file import LockFile, lock_file
+from pytest_ragmetrics.files import lock_file as module
+from pytest_ragmetrics.files.lock_file import LockFile, lock_file
 
 KINDS = [
     module._Portable,

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics.shared_folder import SharedFolder, remove_abandoned
+from pytest_ragmetrics.files.shared_folder import SharedFolder, remove_abandoned
 
 HOLDING = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from pytest_ragmetrics.shared_folder import SharedFolder
+from pytest_ragmetrics.files.shared_folder import SharedFolder
 folder = SharedFolder()
 (folder.path / "rows").mkdir()
 (folder.path / "rows" / "a").write_text("a row")

@@ -9,7 +9,7 @@ import tempfile
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from pytest_ragmetrics.cache.lock_file import lock_file
+from pytest_ragmetrics.files.lock_file import lock_file
 
 #: What the names of the folders begin with, in the folder for temporary files.
 PREFIX = "ragmetrics-"

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-from pytest_ragmetrics.cache.folder import PRIVATE_FILE, PRIVATE_FOLDER
+from pytest_ragmetrics.files.modes import PRIVATE_FILE, PRIVATE_FOLDER
 
 
 class LockFile(Protocol):
