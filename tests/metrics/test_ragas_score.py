@@ -123,8 +123,8 @@ def test_the_helper_scores_its_metrics_together() -> None:
         "scripted, custom:scripted-vectors",
     )
     assert [scoring.metric for scoring in session.scorings][-1] == "ragas_score"
-    assert {scoring.metric for scoring in session.scorings[:-1]} == {"faithfulness", "answer_relevancy"}
-    assert [scoring.usage.calls for scoring in session.scorings] == [1, 2, 0]
+    spent = {scoring.metric: scoring.usage.calls for scoring in session.scorings}
+    assert spent == {"faithfulness": 2, "answer_relevancy": 1, "ragas_score": 0}
 
 
 def test_the_helper_fails_with_the_parts() -> None:
