@@ -38,7 +38,7 @@ def _bytes(path: Path, file: str) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
-        msg = "there is no such file; a relative path starts at the folder of the test file"
+        msg = "there is no such file; in a test a relative path starts at the folder of the test file"
         raise DatasetError(msg, file=file) from error
     except (OSError, ValueError) as error:
         msg = f"cannot be read: {getattr(error, 'strerror', None) or error}"

@@ -249,7 +249,7 @@ def test_a_file_that_holds_no_rows_says_what_to_write(read: Read, name: str, tex
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inside the current folder the name is short, elsewhere it is whole; a folder is no file."""
     with pytest.raises(
-        DatasetError, match=r"^.*/none\.jsonl: there is no such file; a relative path starts at the fold"
+        DatasetError, match=r"^.*/none\.jsonl: there is no such file; in a test a relative path starts at the fold"
     ):
         read_dataset("none.jsonl", base=tmp_path)
     (tmp_path / "folder.json").mkdir()
