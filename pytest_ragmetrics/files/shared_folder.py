@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -11,22 +12,27 @@ from pathlib import Path
 
 from pytest_ragmetrics.files.lock_file import lock_file
 
-#: What the names of the folders begin with, in the folder for temporary files.
-PREFIX = "ragmetrics-"
+# What the names of the folders begin with, and what the files in them are called, which nothing else is next to.
+_PREFIX = "pytest-ragmetrics-run-"
+_FILES = re.compile(r"[\w-]+\.(lock|sqlite(-\w+)?)")
 
 
 class SharedFolder:
-    """A private folder, locked as long as this process lives and gone when it is closed; raises ``OSError``."""
+    """A private folder for files ``*.sqlite``, locked as long as this process lives and gone when it is closed.
+
+    Raises ``OSError``.
+    """
 
     def __init__(self) -> None:
         remove_abandoned()
         while True:
-            self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
             file = self.path / "run.lock"
             self._lock = lock_file(file)
             # Another run may take the folder for abandoned before it is locked.
             if self._lock.take() and file.exists():
                 return
+            self._lock.release()
 
     def close(self) -> None:
         """Remove the folder."""
@@ -34,9 +40,14 @@ class SharedFolder:
         self._lock.release()
 
 
+def folder_of(run: str) -> Path:
+    """Return the folder of the processes that know the name of their run; it need not be there."""
+    return Path(tempfile.gettempdir(), f"{_PREFIX}{run}")
+
+
 def remove_abandoned() -> None:
     """Remove the folders of runs that were killed: the system has freed all the locks in them."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         # Somebody else may be removing it.
         with suppress(OSError), ExitStack() as held:
             if _is_own(folder) and _locked(folder, held):
@@ -44,8 +55,11 @@ def remove_abandoned() -> None:
 
 
 def _is_own(folder: Path) -> bool:
+    """Say whether a folder is this user's and holds nothing but what a run puts there."""
     found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == getattr(os, "geteuid", lambda: found.st_uid)()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != getattr(os, "geteuid", lambda: found.st_uid)():
+        return False
+    return all(_FILES.fullmatch(file.name) and not file.is_dir() for file in folder.iterdir())
 
 
 def _locked(folder: Path, held: ExitStack) -> bool:

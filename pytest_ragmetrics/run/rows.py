@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from pytest_ragmetrics.files.shared_folder import folder_of
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.run.running import Running
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 # What the controller hands to a worker on the same machine: the folder where workers share rows.
 _BOARD = "ragmetrics_board"
 _NO_MARKER = '{0} is of a test per row; write @pytest.mark.rag_dataset("golden.jsonl", metrics=[...]) above the test'
-_NO_ROWS = "marker rag_dataset: a method of unittest.TestCase gets no rows; write a function, or a class without it"
+_NO_ROWS = (
+    "marker rag_dataset: it means nothing on a method of unittest.TestCase, nor where a hook adds it: write it above a "
+    "function, or a method of another class"
+)
 
 
 class Rows:
@@ -34,9 +38,9 @@ class Rows:
         self._config = config
         self._suite: Suite | None = None
         worker = getattr(config, "workerinput", None)
-        shared = Path(tempfile.gettempdir(), f"ragmetrics-{running.run}") if worker is None else worker.get(_BOARD)
+        told = folder_of(running.run) if worker is None else worker.get(_BOARD)
         #: Where the workers of this machine share rows; made by the first that has any.
-        self.board = None if shared is None else Path(shared)
+        self.board = None if told is None else Path(told)
 
     def parametrize(self, metafunc: pytest.Metafunc) -> None:
         """Make a test per row where the test has the marker."""

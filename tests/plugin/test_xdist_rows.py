@@ -89,7 +89,7 @@ def test_nothing_is_left_behind(
     """The folder where workers share rows is gone after the run."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     run(*JUDGED, "-n2", test_golden=SUITE).assert_outcomes(passed=10)
-    assert not list(tmp_path.glob("ragmetrics-*"))
+    assert not list(tmp_path.glob("pytest-ragmetrics-run-*"))
 
 
 def test_a_row_that_another_worker_could_not_do(

@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics.files.shared_folder import SharedFolder, remove_abandoned
+from pytest_ragmetrics.files.shared_folder import SharedFolder, folder_of, remove_abandoned
 
 HOLDING = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
 from pytest_ragmetrics.files.shared_folder import SharedFolder
 folder = SharedFolder()
-(folder.path / "rows").mkdir()
-(folder.path / "rows" / "a").write_text("a row")
+(folder.path / "rows.sqlite").write_text("a row")
 print(folder.path, flush=True)
 sys.stdin.read()
 """
@@ -58,7 +57,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next() -> None:
     """And not before the run is dead, however many others begin meanwhile."""
     with another_run() as (process, left):
         first = SharedFolder()
-        assert (left / "rows" / "a").exists()
+        assert (left / "rows.sqlite").exists()
         process.kill()
         process.wait()
         second = SharedFolder()
@@ -68,13 +67,38 @@ def test_what_a_killed_run_left_is_removed_by_the_next() -> None:
         second.close()
 
 
+@pytest.mark.parametrize("name", ["ragmetrics-trial", "pytest-ragmetrics-trial", "pytest-ragmetrics-run-trial"])
+def test_the_folder_of_somebody_else_stays(name: str, tmp_path: Path) -> None:
+    """A project that was tried out there has a lock too, that of its packages."""
+    project = tmp_path / name
+    project.mkdir()
+    (project / "uv.lock").write_text("")
+    (project / "notes.md").write_text("mine")
+    remove_abandoned()
+    assert sorted(file.name for file in project.iterdir()) == ["notes.md", "uv.lock"]
+
+
 def test_what_may_belong_to_somebody_else_stays(tmp_path: Path) -> None:
-    """A folder without a lock, a link to one with a lock, and a file are none of ours."""
-    (tmp_path / "ragmetrics-notes").mkdir()
-    (tmp_path / "ragmetrics-file").write_text("")
+    """A folder without a lock, one with a folder in it, a link to one with a lock, and a file are none of ours."""
+    name = folder_of("")
+    Path(f"{name}empty").mkdir()
+    Path(f"{name}file").write_text("")
+    Path(f"{name}deep", "more.lock").mkdir(parents=True)
+    Path(f"{name}deep", "run.lock").write_text("")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "run.lock").write_text("")
-    (tmp_path / "ragmetrics-link").symlink_to(tmp_path / "elsewhere")
+    Path(f"{name}link").symlink_to(tmp_path / "elsewhere")
     remove_abandoned()
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(list(tmp_path.iterdir())) == 5
     assert (tmp_path / "elsewhere" / "run.lock").exists()
+    assert Path(f"{name}deep", "run.lock").exists()
+
+
+def test_a_folder_with_nothing_but_what_a_run_left_is_removed() -> None:
+    """That is also what the workers of a run made, in the folder that its name stands for."""
+    left = folder_of("abc")
+    left.mkdir()
+    for file in ("gw0-17.lock", "gw1-18.lock", "rows.sqlite", "rows.sqlite-wal", "rows.sqlite-shm"):
+        (left / file).write_text("")
+    remove_abandoned()
+    assert not left.exists()
