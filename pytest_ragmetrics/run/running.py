@@ -79,13 +79,10 @@ class Running:
         """Put the records of the running test on a report of it, and redact what the report says."""
         self.allowance.excuse(report)
         self.recorder.attach(report)
-        redact = self.recorder.redact
-        if redact is None:
-            return
-        report.sections[:] = [(title, redact(text)) for title, text in report.sections]
-        text = report.longreprtext
-        if not isinstance(report.longrepr, tuple) and redact(text) != text:
-            report.longrepr = redact(text)
+        if self.recorder.redact is not None:
+            from pytest_ragmetrics.report.redaction import redact_report
+
+            redact_report(report, self.recorder.redact)
 
     def show_observers(self, item: pytest.Item) -> None:
         """Show the records of a test that has run to the observers."""
