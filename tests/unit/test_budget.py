@@ -17,7 +17,7 @@ from pytest_ragmetrics.budget import Budget, Limits, Spent, UnpricedError, budge
 from pytest_ragmetrics.cache.desk import CachingDesk
 from pytest_ragmetrics.embedders.custom import CustomEmbedder
 from pytest_ragmetrics.engine import Engine
-from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics.judges.judge import Answered, Desk, DirectDesk, Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.tasks import RateRelevance, Task
@@ -236,6 +236,32 @@ def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, spent: Spent, c
         asyncio.run(asked.ask(TASK, desk=DirectDesk()))
     assert budget.spent() == replace(spent, refused=1)
     assert judge.asked == -(-2 // max(usage.calls, 1))
+
+
+class Undecided(OwnJudge):
+    """Finds no answer that could be trusted."""
+
+    async def ask(self, task: Task[Any], *, vote: int = 0, desk: Desk) -> Answered[Any]:
+        """Raise, and tell what finding out cost."""
+        msg = "own: no usable answer"
+        raise UnscoredError(msg, usage=self.usage if self.usage.calls else None)
+
+
+@pytest.mark.parametrize(
+    ("usage", "spent"),
+    [
+        (Usage(calls=2, prompt_tokens=14, completion_tokens=6), Spent(calls=2, tokens=20, unpriced=1)),
+        (Usage(), Spent(calls=1)),
+    ],
+)
+def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage, spent: Spent, closing: list[Budget]) -> None:
+    """Also where it has no answer in the end."""
+    budget = Budget(Limits(calls=9))
+    closing.append(budget)
+    asked = Engine(cache="off", budget=budget).judge(Undecided(usage))
+    with pytest.raises(UnscoredError, match="own: no usable answer"):
+        asyncio.run(asked.ask(TASK, desk=DirectDesk()))
+    assert budget.spent() == spent
 
 
 def test_what_such_a_judge_found_in_a_cache_is_free(closing: list[Budget]) -> None:

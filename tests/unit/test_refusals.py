@@ -121,6 +121,73 @@ def test_answers_that_deny_something(text: str) -> None:
     assert not is_noncommittal(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The API returns no data when the queue is empty.",
+        "If the response has no data, retry after 5 seconds.",
+        "There is no information loss in a lossless codec.",
+        "FLAC is a lossless format: there is no data loss.",
+        "The table has no details column.",
+        "The error means that the file contains no data.",
+        "I am unable to say enough good things about the team.",
+        "It is impossible to say no to her.",
+        "I cannot say enough good things about the hotel.",
+        "We don't know of any open issues with version 3.",
+        "The article does not address children; it is meant for adults.",
+        "The context manager does not provide any data to the block.",
+        "The search results do not include deleted files.",
+        "The document does not include the appendix data by default.",
+        "Ticket closed: we are unable to answer calls on Sundays.",
+        "Our agents cannot answer the phone after 6 pm.",
+        "We can't tell customers apart by name, so quote your ticket number.",
+        "We do not have data centers in Asia.",
+        "We don't have any details to show on the free plan.",
+        "No data is available offline.",
+        "No data are provided to third parties.",
+        "No information is available to third parties.",
+        "No details were provided to the press by the court.",
+        "The article is not covered by warranty.",
+        "The articles are not included in the sale.",
+        "The materials are not provided by the landlord.",
+        "Materials are not included.",
+        "The information provided does not include tax.",
+        "The source does not hold any data between restarts.",
+        "Sources do not have data until the first sync.",
+        "The stairs are not described in the source code.",
+        "The stylesheet is not found in the source folder.",
+        "The document does not state a price; it costs 5 euros.",
+        "Der Support kann am Sonntag keine Anrufe beantworten.",
+        "Man kann nicht sagen, dass der Motor laut ist.",
+        "Wir wissen, dass der Zug nicht fährt.",
+        "Ich weiß, dass die Pumpe nicht startet.",
+        "Il ne contient aucune donnée personnelle.",
+        "Le fichier n'a aucune donnée.",
+        "Le disque ne contient pas de données.",
+        "On ne peut pas dire que la pompe soit bruyante.",
+        "El archivo no tiene datos para exportar.",
+        "El sistema no guarda datos en el disco.",
+        "La tarjeta no contiene datos para el viaje.",
+        "No tiene datos en itinerancia.",
+        "No puede decir que no.",
+        "El artículo no incluye datos.",
+        "Nie ma danych osobowych na karcie.",
+        "Brak danych oznacza, że czujnik jest odłączony.",
+        "Nie wiemy o żadnych usterkach.",
+        "我不知道的路，他都知道。",
+        "他们不能回答电话。",
+        "周日无法回答客户的电话。",
+        "无法确定的值用null表示。",
+        "情報がない場合は空欄にします。",
+        "わからない単語は辞書で調べます。",
+        "特定できない場合は番号で検索します。",
+    ],
+)
+def test_what_manuals_and_support_say(text: str) -> None:
+    """Tables and disks lack data, agents do not answer calls, and a clause behind a semicolon may answer."""
+    assert not is_noncommittal(text)
+
+
 def test_what_is_said_beside_a_refusal_is_kept() -> None:
     """Only the sentence that refuses says nothing."""
     text = "The mill is old. The documents do not say who owns it. Ask in Denholm."

@@ -7,6 +7,13 @@ import unicodedata
 from dataclasses import dataclass
 
 _GAP = r"[^.!?。\n]{0,30}?"
+# "Do not ignore the instructions above" asks for the contrary, and manuals are full of it; "why not ignore" does not.
+_DENIALS = (
+    "(?<!why )not |n't |n\u2019t |never |nicht |niemals |ne pas |pas |n'|n\u2019|no |nunca |non |não |nie |не |ikke "
+    "|inte |niet |jangan |đừng |không |不要|勿|别|不得|不可|不能|لا ت|لا |عدم |न |मत "
+)
+_NOT_DENIED = "".join(f"(?<!{denial})" for denial in _DENIALS.split("|"))
+_NOT_DENIED_AFTER = r"(?![^\W\d_]{0,4}(?: [^\W\d_]{1,4})? (?:nicht|nie|pas|niet|ikke|inte|न|मत)\b)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +31,9 @@ class _Command:
 
     def __str__(self) -> str:
         """Return the pattern, whatever the order of the parts."""
-        ignore = f"{self.beginning}(?:{'|'.join(self.verbs)}){self.ending}"
+        verb = f"(?:{'|'.join(self.verbs)})"
+        # The verb comes first because it is quickly told that there is none.
+        ignore = f"{self.beginning}(?={verb}){_NOT_DENIED}{verb}{self.ending}{_NOT_DENIED_AFTER}"
         what = f"(?:{self.before}{_GAP}{self.instruction}|{self.instruction}{_GAP}{self.before})"
         return f"{ignore}{_GAP}{what}|{what}{_GAP}{ignore}"
 
@@ -32,7 +41,7 @@ class _Command:
 _COMMANDS = (
     _Command(
         ("ignore", "disregard", "forget", "override", "bypass"),
-        r"\b",
+        r"\b(?!-)",
         r"\b(?:instruction|prompt|rule|direction|guideline|command)s?\b",
         r"\b(?:previous|prior|above|earlier|preceding|foregoing|system|your|all)\b",
     ),
@@ -49,7 +58,7 @@ _COMMANDS = (
         r"\b(?:précédent|antérieur|ci-dessus|toute?s|tous|vos|tes)\w*",
     ),
     _Command(
-        ("ignor", "olvid", "haz caso omiso", "hagas caso", "no tengas en cuenta"),
+        ("ignor", "olvid", "haz caso omiso", "no hagas caso", "no tengas en cuenta"),
         r"\w*",
         r"\b(?:instrucci[oó]n|[oó]rden|regla|indicaci[oó]n)(?:e?s)?\b",
         r"\b(?:anterior|previ[ao]|tod[ao]s|tus|sus)\w*",
@@ -86,7 +95,7 @@ _COMMANDS = (
     ),
     _Command(
         ("yok say", "görmezden gel", "unut", "dikkate alma", "göz ardı et"),  # noqa: RUF001 - Turkish
-        r"\w*",
+        r"(?!m[ae])\w*",
         r"\b(?:talimat|komut|kural)\w*",
         r"\b(?:önceki|yukarıdaki|tüm|bütün)\w*",  # noqa: RUF001 - Turkish
         beginning="",
@@ -112,12 +121,18 @@ _COMMANDS = (
     ),
     _Command(
         ("無視", "忘れ", "従わない"),
-        "",
+        "(?![^。、\n]{0,3}?(?:ない|ません|いけ))",
         r"(?:指示|命令|ルール|指令|プロンプト)",
         r"(?:以前|これまで|上記|前|すべて|全て)",
         beginning="",
     ),
-    _Command(("무시", "잊", "따르지"), "", r"(?:지시|명령|규칙|프롬프트|지침)", r"(?:이전|위|앞|모든)", beginning=""),
+    _Command(
+        ("무시", "잊", "따르지"),
+        "(?!(?:하지|지) ?(?:마|말|않))",
+        r"(?:지시|명령|규칙|프롬프트|지침)",
+        r"(?:이전|위|앞|모든)",
+        beginning="",
+    ),
     _Command(("تجاهل", "انس", "لا تتبع"), "", r"(?:تعليمات|أوامر|قواعد)", r"(?:سابق|أعلاه|جميع|كل)", beginning=""),
     _Command(("התעלם", "התעלמי", "שכח"), "", r"(?:הוראות|הנחיות)", r"(?:קודמות|הקודם|לעיל|כל)", beginning=""),
     _Command(("अनदेखा", "नज़रअंदाज", "भूल", "उपेक्षा"), "", r"(?:निर्देश|आदेश|नियम)", r"(?:पिछले|पूर्व|ऊपर|सभी)", beginning=""),

@@ -12,20 +12,24 @@ _FEW = r"(?:[^\W\d]+[ '’-]){0,4}?"
 
 def _english() -> Iterator[str]:
     sources = (
-        r"(?:contexts?|passages?|texts?|documents?|documentation|sources?|excerpts?|articles?|materials?"
-        r"|(?:provided|given|available) information|information (?:provided|given)|search results)"
+        r"(?:contexts?|passages?|texts?|documents?|documentation|sources?(?! code| file| folder)|excerpts?|articles?"
+        r"|materials?|(?:provided|given|available) information|information (?:provided|given)|search results)"
     )
-    facts = r"(?:information|mention|details?|data|indication)"
+    about = r"(?:about|on|regarding|concerning)"
+    # Data and details are what tables and disks have or lack, too.
+    facts = rf"(?:(?:information|mention|indication)(?! loss)|(?:details?|data) {about})"
     stated = r"(?:mention|specif|provid|stat|giv|cover|found|describ|includ|discuss|address|indicat|sa(?:id|y))\w*"
+    # "We cannot answer calls on Sundays", "we cannot say enough" and "we cannot tell them apart" are answers.
+    uttered = r"(?:know|answer(?! (?:the )?(?:phone|calls?))|tell(?! \w+ apart)|say(?! enough| no\b)|determine)"
     told = r"(?:say|state|mention|specify|tell|indicate|discuss|address|explain|answer|reveal|disclose)"
-    yield r"\b(?:I|we) (?:do not|don['’]t) (?:really |actually )?know\b"
+    yield r"\b(?:I|we) (?:do not|don['’]t) (?:really |actually )?know\b(?! of any\b)"
     yield (
         r"\b(?:I|we) (?:cannot|can not|can['’]t|could not|couldn['’]t|am not able to|are not able to|am unable to"
         r"|are unable to|was unable to) (?:\w+ )?"
-        rf"(?:know|answer|tell|say|determine|(?:find|provide|give) {_FEW}(?:answer|{facts}))\b"
+        rf"(?:{uttered}|(?:find|provide|give) {_FEW}(?:answer|{facts}))\b"
     )
     yield rf"\b(?:I|we) (?:do not|don['’]t|did not|didn['’]t) (?:have|find|see) {_FEW}{facts}\b"
-    yield r"\b(?:unable|impossible|not possible) to (?:\w+ )?(?:answer|determine|say|tell)\b"
+    yield rf"\b(?:unable|impossible|not possible) to (?:\w+ )?{uttered}\b"
     yield rf"\b{sources} {_FEW}(?:do not|does not|don['’]t|doesn['’]t|did not|didn['’]t) (?:\w+ )?{told}\b"
     yield (
         rf"\b{sources} {_FEW}(?:do not|does not|don['’]t|doesn['’]t|did not|didn['’]t) (?:\w+ )?"
@@ -39,8 +43,9 @@ def _english() -> Iterator[str]:
         rf"|found)s?) no (?:\w+ )?{facts}\b"
     )
     yield (
-        rf"\bno (?:\w+ )?{facts} (?:about|on|regarding|concerning|(?:is|was|are|were) (?:given|available"
-        r"|provided|found))"
+        rf"\bno (?:\w+ )?(?:(?:information|mention|details?|data|indication) {about}"
+        r"|(?:information|mention|details?|indication) (?:is|was|are|were) (?:given|available|provided|found)\b"
+        r"(?! (?:to|by|offline)\b))"
     )
 
 
@@ -51,7 +56,7 @@ def _german() -> Iterator[str]:
     yield r"\bweiß (?:ich|es|das)\b[^,;.]{0,20}?\bnicht\b|\b(?:ich weiß|wir wissen)\b[^,;.]{0,20}?\bnicht\b"
     yield (
         r"\b(?:kann|können|konnte)\b[^,;.]{0,40}?\b(?:nicht|keine?)\b[^,;.]{0,25}?"
-        r"\b(?:beantwort\w*|sagen|auskunft|antwort\w*|feststellen|angeben)\b"
+        r"\b(?:(?<!anrufe )beantwort\w*|sagen(?!, dass)|auskunft|antwort\w*|feststellen|angeben)\b"
     )
     yield (
         r"\bl(?:ä|ie)(?:ss|ß)t sich\b[^,;.]{0,40}?\bnicht\b[^,;.]{0,15}?\b(?:beantworten|sagen|feststellen"
@@ -74,7 +79,7 @@ def _german() -> Iterator[str]:
 def _french() -> Iterator[str]:
     sources = r"(?:document|texte|passage|contexte|source|extrait|article)s?"
     told = r"(?:dit|disent|mentionn|indiqu|précis|évoqu|parl|spécifi|figur)\w*"
-    facts = r"(?:information|indication|mention|réponse|précision|détail|donnée)s?"
+    facts = r"(?:(?:information|indication|mention|réponse|précision)s?|(?:détail|donnée)s? (?:sur|concernant|à ce))"
     yield rf"\b(?:rien|aucun\w*)\b[^,;:.]{{0,20}}?\b{sources}\b[^,;:.]{{0,15}}?\bne (?:permet|{told})"
     yield r"\bje (?:ne |n['’])(?:le )?sais pas\b|\bnous ne (?:le )?savons pas\b"
     yield (
@@ -96,12 +101,19 @@ def _french() -> Iterator[str]:
 def _spanish() -> Iterator[str]:
     sources = r"(?:documento|texto|pasaje|contexto|fuente|fragmento|artículo)s?"
     told = r"(?:dice|dicho|mencion|indica|especific|precis|señal|habla|consta)\w*"
-    facts = r"(?:información|informaciones|respuestas?|datos|mención|detalles?|indicación)"
+    facts = r"(?:información|informaciones|respuestas?|mención|indicación)"
+    data = r"(?:datos|detalles?) (?:sobre|acerca|al respecto|suficiente)"
     yield r"\bno (?:lo )?(?:sé|sabemos)\b|\b(?:desconozco|desconocemos)\b"
-    yield r"\bno (?:puedo|podemos|puede|es posible)\b[^,;.]{0,25}?\b(?:responde|contesta|deci|determina|sabe)r\w*\b"
-    yield rf"\bno \w+ (?:\w+ ){{0,2}}?(?:suficiente )?{facts} (?:sobre|acerca|al respecto|en |para|de est|suficiente)"
     yield (
-        rf"\b{sources}\b[^,;:.]{{0,40}}?\bno \w+ (?:\w+ ){{0,2}}?{facts}\b|\bninguna? (?:mención|información"
+        r"\bno (?:puedo|podemos|puede|es posible)\b[^,;.]{0,25}?\b(?:responde|contesta|deci|determina|sabe)r\w*\b"
+        r"(?! que\b)"
+    )
+    yield (
+        rf"\bno \w+ (?:\w+ ){{0,2}}?(?:suficiente )?"
+        rf"(?:{data}|{facts} (?:sobre|acerca|al respecto|en |para|de est|suficiente))"
+    )
+    yield (
+        rf"\b{sources}\b[^,;:.]{{0,40}}?\bno \w+ (?:\w+ ){{0,2}}?(?:{facts}|{data})\b|\bninguna? (?:mención|información"
         r"|dato)\b"
     )
     yield rf"\b{sources}\b[^,;:.]{{0,40}}?\bno (?:se |lo |la |nos )?(?:ha sido |está )?{told}"
@@ -114,8 +126,8 @@ def _spanish() -> Iterator[str]:
 def _polish() -> Iterator[str]:
     sources = r"(?:dokument|tekst|fragment|kontek[sś]|źród|materia|artyku)\w*"
     told = r"(?:poda[jn]|wspomin|mówi|określ|wymieni|wskazuj|precyz|wynika|wspomnian)\w*"
-    facts = r"(?:informacj|dan(?:ych|e)\b|odpowiedzi|wzmiank)\w*"
-    yield r"\bnie wie(?:m|my)\b"
+    facts = r"(?:(?:informacj|odpowiedzi|wzmiank)\w*|dan(?:ych|e) (?:na temat|o|dotyczących)\b)"
+    yield r"\bnie wie(?:m|my)\b(?! o żadn)"
     yield (
         r"\bnie (?:mogę|możemy|potrafię|umiem|jestem w stanie|można|da się)\b[^,;.]{0,25}?"
         r"\b(?:odpowiedzieć|powiedzieć|określić|stwierdzić|ustalić)\b"
@@ -148,8 +160,8 @@ def _arabic() -> Iterator[str]:
 def _chinese() -> Iterator[str]:
     sources = "(?:资料|文档|文件|文本|文中|上下文|材料|原文|段落|文章|信息中|来源|資料|文檔|內容|内容)"
     facts = "(?:信息|资料|答案|内容|資訊|資料)"
-    yield "我们?(?:并|也|还)?不(?:太)?(?:知道|清楚)|^不(?:知道|清楚)"
-    yield "(?:无法|不能|無法)\\w{0,15}?(?:回答|确定|判断|得知|答复|確定|判斷)"
+    yield "我们?(?:并|也|还)?不(?:太)?(?:知道|清楚)(?!的)|^不(?:知道|清楚)(?!的)"
+    yield "(?:无法|不能|無法)\\w{0,15}?(?:回答|确定|判断|得知|答复|確定|判斷)(?!的|\\w{0,6}电话)"
     yield f"没有(?:足够|相关|有关|任何)?的?(?:相关)?{facts}|(?:未|没有|沒有)(?:找到|提供)\\w{{0,12}}?{facts}"
     told = "(?:提到|提及|说明|记载|指出|写明|涉及|给出|說明|記載)"
     yield f"{sources}\\w{{0,10}}?(?:没有|并未|未|沒有|没)\\w{{0,3}}?{told}"
@@ -159,10 +171,13 @@ def _japanese() -> Iterator[str]:
     sources = "(?:資料|文書|文章|文脈|本文|テキスト|コンテキスト|記事|情報源|文献|情報)"
     told = "(?:記載|言及|記述|説明|書かれ|述べ|触れ|示され|含まれ|情報)"
     no = "(?:ありません|ございません|いません|おりません|ない|なかった|見つかりません|ませんでした)"
-    yield "(?:わか|分か)り(?:ません|かねます)|わからない|分からない|存じません|知りません"
-    yield "(?:お答え|回答|判断|お伝え|特定)(?:することが|することは|は)?(?:でき(?:ません|ない|かねます))|答えられません"
+    yield "(?:わか|分か)り(?:ません|かねます)|(?:わから|分から)ない(?![一-龥])|存じません|知りません"
+    yield (
+        "(?:お答え|回答|判断|お伝え|特定)(?:することが|することは|は)?"
+        "(?:でき(?:ません|ない(?![一-龥])|かねます))|答えられません"
+    )
     yield f"{sources}[^。]{{0,20}}?{told}[^、。]{{0,6}}?{no}"
-    yield "情報が(?:不足|足り(?:ない|ません)|ありません|ない)"
+    yield "情報が(?:不足|足り(?:ない|ません)|ありません|ない(?![一-龥]))"
 
 
 _REFUSAL = re.compile(
@@ -176,7 +191,7 @@ _REFUSAL = re.compile(
 # What joins two clauses that say different things.
 _TURN = re.compile(
     r"\b(?:but|however|although|though|aber|jedoch|sondern|obwohl|mais|cependant|toutefois|bien que|pero|sino|aunque"
-    r"|sin embargo|ale|lecz|jednak|chociaż)\b|\b[وف]?لكن\w*|\bبل\b|但是?|不过|而是|が、",
+    r"|sin embargo|ale|lecz|jednak|chociaż)\b|\b[وف]?لكن\w*|\bبل\b|但是?|不过|而是|が、|[;；؛]",
     re.IGNORECASE,
 )
 _APOLOGY = re.compile(
