@@ -22,9 +22,9 @@ _NOTE = rf"""(?P<note>[\[<{_RAISED}](?:
       (?:(?<=<)(?i:sup)(?:\s[^<>]{{0,400}})?>(?:<a\s[^<>]{{0,400}}>)?\[?\d{{1,3}}\]?(?:</a>)?</(?i:sup)>
         |(?<!<)[{_RAISED}]{{0,2}}(?![{_RAISED}\u207a\u207b]))
       (?![^\W_])))"""
-# What a raised number is the power of, and not a note on: a unit, a function.
+# What a raised number is the power of, and not a note on: a unit, a function, a Greek letter.
 _POWERED = re.compile(
-    r"(?:[\d/]\s?|\b(?:per|pro|par|por|al)\s)[^\W\d_]+$|\b(?:a?(?:sin|cos|tan)h?|log|exp)$|\)$"
+    r"(?:[\d/]\s?|\b(?:per|pro|par|por|al)\s)[^\W\d_]+$|\b(?:a?(?:sin|cos|tan)h?|log|exp|chi|khi|eta|rho|phi|tau|sigma|lambda|omega)$|\)$"
     r"|(?:m[eèé]t\w{1,3}|miles?|feet|foot|inch(?:es)?|yards?)$",
     re.IGNORECASE,
 )

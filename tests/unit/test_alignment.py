@@ -428,6 +428,20 @@ def test_span_over_many_chunks_is_found_with_a_piece_in_each() -> None:
     assert not align(span, PAGES, matching="verbatim").ok
 
 
+@pytest.mark.parametrize("size", [3, 4, 6, 10])
+def test_span_over_many_chunks_may_have_a_short_word_at_its_ends(size: int) -> None:
+    """However the words fall, the first and the last chunk may hold no more than *at* or *to* of the span."""
+    words = " ".join(PAGES[:3]).split()
+    chunks = [" ".join(words[at : at + size]) for at in range(0, len(words), size)]
+    spans = [" ".join(words[start:end]) for start in range(10) for end in range(start + 2, len(words) + 1)]
+    assert [span for span in spans if not align(span, chunks).ok] == []
+
+
+def test_span_over_many_chunks_that_are_alike_is_found() -> None:
+    """Chunks that repeat each other follow each other, too."""
+    assert align("the the the the the the the", ["the the"] * 9).ok
+
+
 def test_span_over_many_chunks_that_overlap_is_found_verbatim() -> None:
     """Chunks cut by a sliding window are one text, wherever the window cut it."""
     text = " ".join(PAGES)
@@ -448,7 +462,8 @@ def test_span_over_many_chunks_that_overlap_is_found_verbatim() -> None:
         ("about to turn south when the ice closed in behind them, so that they wintered", PAGES),
         ("bout to turn north when the ice closed in behind them, so that they wintered", PAGES),
         ("about to turn north when the ice closed in behind them, so that they wint", PAGES),
-        ("the the the the the the the", ("the the",) * 9),
+        ("the the the the the the the", ("the the",) * 3),
+        ("na na na na na na na na na na na na na na na na", ("na na na na na na na na na na na na",)),
     ],
 )
 def test_many_chunks_that_do_not_follow_each_other_are_not_joined(span: str, contexts: tuple[str, ...]) -> None:

@@ -199,6 +199,24 @@ def test_a_backtick_opens_what_an_apostrophe_closes(marked: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "`Abd al-Malik and the others' sons ruled.",
+        "`Ali said that the people's house is the rulers' house.",
+        "The `users table is large, and the others' rows are few.",
+        "Hawai`i and the islands' people aren't far.",
+        "Don`t do it, it`s the boys' best idea.",
+        "SELECT `name`, `age` FROM `users` WHERE `zip` != '';",
+        "The angle is 40\u00b0 26` 46'' N.",
+        "List<Q> and Map<Q> are generic, and List<Q> is the shorter.",
+    ],
+)
+def test_a_backtick_that_opens_nothing(text: str) -> None:
+    """One in a name, in code that was not closed or for an apostrophe takes no possessive for its end."""
+    assert find_quotations(text) == []
+
+
+@pytest.mark.parametrize(
     "marked",
     [
         "‘⟦It’s the sailors’ boat,⟧’ said he, ‘⟦and the sailors’ oars.⟧’",

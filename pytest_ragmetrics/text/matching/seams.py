@@ -57,17 +57,20 @@ class Seams:
     def _crossings(self, key: bytes) -> Iterator[Sequence[_Share]]:
         """Yield the rows of contexts that a quotation may run through: the first ends with the beginning of it."""
         heads, tails, wholes = self._heads(key), *self._later(key)
-        for head in heads:
-            yield from ((head, tail) for tail in tails if tail.start <= head.end and tail.context != head.context)
         # Where less than a gram of the quotation lies on one side, the neighbour is asked directly.
-        for tail in tails:
-            if tail.start < _GRAM and tail.context > 0 and self._ends_with(tail.context - 1, key[: tail.start]):
-                yield _Share(tail.context - 1, 0, tail.start), tail
-        for head in heads:
-            context, rest = head.context + 1, key[head.end :]
-            if len(rest) < _GRAM and context < len(self._haystack) and self._begins_with(context, rest):
-                yield head, _Share(context, head.end, len(key))
-        yield from _rows(heads, wholes, tails)
+        short_heads = dict.fromkeys(
+            _Share(share.context - 1, 0, share.start)
+            for share in (*tails, *wholes)
+            if share.start < _GRAM and share.context and self._ends_with(share.context - 1, key[: share.start])
+        )
+        short_tails = dict.fromkeys(
+            _Share(share.context + 1, share.end, len(key))
+            for share in (*heads, *wholes)
+            if len(key) - share.end < _GRAM
+            and share.context + 1 < len(self._haystack)
+            and self._begins_with(share.context + 1, key[share.end :])
+        )
+        return _rows([*heads, *short_heads], wholes, [*tails, *short_tails])
 
     def _heads(self, key: bytes) -> list[_Share]:
         found = []
@@ -126,20 +129,23 @@ class Seams:
         return None if needed is None else Found(tuple(passages), needed | Tolerance.CHUNKS)
 
 
-def _rows(heads: list[_Share], wholes: list[_Share], tails: list[_Share]) -> Iterator[tuple[_Share, ...]]:
-    """Yield the rows that have whole contexts between the first and the last; each context is reached in one way."""
-    rows: dict[_Share, tuple[_Share, ...]] = {head: (head,) for head in heads} if wholes else {}
+def _rows(heads: list[_Share], wholes: list[_Share], tails: list[_Share]) -> Iterator[Sequence[_Share]]:
+    """Yield the rows that begin with a head and end with a tail; each whole context is reached in one way."""
+    rows: dict[_Share, tuple[_Share, ...]] = {head: (head,) for head in heads}
     for whole in sorted(wholes, key=lambda share: share.start):
-        row = next((row for last, row in rows.items() if _follows(whole, last)), None)
+        row = next((row for row in rows.values() if _follows(whole, row)), None)
         if row is not None:
             rows[whole] = (*row, whole)
-    for tail in tails:
-        yield from ((*row, tail) for last, row in rows.items() if len(row) > 1 and _follows(tail, last))
+    yield from ((*row, tail) for row in rows.values() for tail in tails if _follows(tail, row))
 
 
-def _follows(share: _Share, last: _Share) -> bool:
-    return last.start < share.start <= last.end < share.end and (
-        share.start < last.end or share.context == last.context + 1
+def _follows(share: _Share, row: Sequence[_Share]) -> bool:
+    last = row[-1]
+    return (
+        last.start < share.start <= last.end < share.end
+        and (share.start < last.end or share.context == last.context + 1)
+        # No text continues itself.
+        and all(share.context != other.context for other in row)
     )
 
 

@@ -104,7 +104,8 @@ _PRICES: dict[str, tuple[Prices, ...]] = {
     "“": (Prices(0, 80), Prices(60, 0), Prices(10, 30), Prices(10, 20), Prices(0, 60), Prices(50, 10)),
     "”": (Prices(10, 60), Prices(NEVER, 0), Prices(60, 10), Prices(60, 10), Prices(40, 30), Prices(NEVER, 0)),
     LOW_SINGLE: (Prices(0, NEVER), *(Prices(30, NEVER, 20),) * 5),
-    LATEX_SINGLE: (Prices(0, NEVER, 80),) * 6,
+    # An unpaired one is a letter of an Arabic name, or of code that was not closed.
+    LATEX_SINGLE: (Prices(0, NEVER, 15),) * 6,
     **dict.fromkeys(("«", LEFT_ANGLE), _LEFT_GUILLEMET),
     **dict.fromkeys(("»", RIGHT_ANGLE), _RIGHT_GUILLEMET),
     **dict.fromkeys(("„", LATEX_OPENING, "「", "『", "〝", OPENING_TAG), _ONLY_OPENS),
