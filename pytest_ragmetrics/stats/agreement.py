@@ -131,7 +131,7 @@ def check_labels(good: Sequence[bool], given: Sequence[object], clusters: Sequen
             raise ValueError(msg)
     if len(set(map(bool, good))) < 2:  # noqa: PLR2004 - good and bad
         kind = "good" if any(good) else "bad"
-        msg = f"people found all {len(good)} answers {kind}" if good else "there are no labelled answers"
+        msg = f"people found all {len(good)} answers {kind}" if len(good) else "there are no labelled answers"
         msg += ": agreement shows only where some are good and some are bad"
         raise ValueError(msg)
 

@@ -177,7 +177,7 @@ def check_values(
     values: Sequence[float], clusters: Sequence[Hashable] | None, bounds: tuple[float, float] | None
 ) -> None:
     """Raise ``ValueError`` for no value, one that is not finite or out of bounds, or clusters of another number."""
-    if not values:
+    if not len(values):  # an array has no truth of its own
         msg = "no scores, and an interval needs at least one"
         raise ValueError(msg)
     if clusters is not None and len(clusters) != len(values):

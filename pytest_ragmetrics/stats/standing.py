@@ -140,7 +140,8 @@ def rate_standing(
 
 def reaches(score: float, bound: float, better: Direction) -> bool:
     """Tell whether a score is on the good side of a bound, or on it."""
-    return score <= bound if better == "lower" else score >= bound
+    # A bound of numpy makes what is compared with it one of numpy.
+    return bool(score <= bound if better == "lower" else score >= bound)
 
 
 def _finite(scores: Sequence[float]) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.power import TTestPower
 
+from pytest_ragmetrics.stats.agreement import auroc
+from pytest_ragmetrics.stats.corrected import prediction_powered_mean
 from pytest_ragmetrics.stats.intervals import mean_interval, rate_interval, shape_of, verdict, wilson_ends
 from pytest_ragmetrics.stats.power import samples_to_settle
 from pytest_ragmetrics.stats.quantiles import normal_quantile
 from pytest_ragmetrics.stats.standing import mean_standing, rate_standing
+from pytest_ragmetrics.stats.thresholds import suggest_threshold
 
 SCORES = [0.9, 0.8, 1.0, 0.7, 0.85] * 4
 
@@ -134,3 +138,16 @@ def test_what_is_no_number_stands_nowhere(score: float, confidence: float | None
         mean_standing([0.5, score], 0.4, confidence=confidence)
     with pytest.raises(ValueError, match=r"scores\[1\] is (nan|inf), not a finite number"):
         rate_standing([0.5, score], 0.4, 0.9, confidence=confidence)
+
+
+def test_arrays_are_read_like_lists() -> None:
+    """Scores in an array, and a bound of numpy, give the same plain numbers."""
+    scores, good = [0.9, 0.1, 0.4, 0.6] * 3, [True, False, True, False] * 3
+    array: Any = np.array(scores)
+    assert auroc(array, good) == auroc(scores, good)
+    assert suggest_threshold(array, good) == suggest_threshold(scores, good)
+    assert prediction_powered_mean(array, [1.0, None, 0.0] * 4) == prediction_powered_mean(scores, [1.0, None, 0.0] * 4)
+    assert samples_to_settle(array, 0.3) == samples_to_settle(scores, 0.3)
+    standing = rate_standing(array, 0.3, np.float64(0.5), confidence=np.float64(0.95))
+    assert type(standing.value) is float
+    assert standing == rate_standing(scores, 0.3, 0.5, confidence=0.95)
