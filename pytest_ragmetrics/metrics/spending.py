@@ -27,7 +27,10 @@ _innermost: ContextVar[Spending | None] = ContextVar("spending", default=None)
 
 @contextmanager
 def spending() -> Iterator[Spending]:
-    """Add up what the scoring inside the block spends, in whatever tasks and threads it does."""
+    """Add up what the scoring inside the block spends, in its tasks and in threads that have its context.
+
+    Those of ``asyncio.to_thread`` have; to others the block gives it by ``contextvars.copy_context().run``.
+    """
     around = _innermost.get()
     if around is not None:
         around.is_composite = True

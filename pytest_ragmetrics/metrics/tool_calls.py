@@ -52,10 +52,11 @@ class ToolCallAccuracy(ToolCallMetric):
     """The mean share of right arguments over the calls of the reference, if the right tools were called; else 0.0.
 
     The tools must be the same in the same order, or with ``strict_order=False`` in any order (equal calls are then
-    paired first, the others of a name in order). Of each call, the share of the reference's arguments whose value is
-    equal as JSON (1 is 1.0, but not "1" or true); a call that should have none is right when it has none. Otherwise
-    arguments that the reference does not name count for nothing; ToolCallF1 counts them. After Ragas' tool call
-    accuracy.
+    paired first, the others of a name in order). Where their number or order differs, no arguments are compared: one
+    call too many makes it 0.0, and ToolCallF1 says how much is right. Of each call, the share of the reference's
+    arguments whose value is equal as JSON (1 is 1.0, but not "1" or true); a call that should have none is right when
+    it has none. Otherwise arguments that the reference does not name count for nothing; ToolCallF1 counts them. After
+    Ragas' tool call accuracy.
 
     >>> call = {"name": "weather", "args": {"city": "Oslo", "days": 2}}
     >>> ToolCallAccuracy().score(
@@ -93,7 +94,13 @@ class ToolCallAccuracy(ToolCallMetric):
             in_place = self.strict_order and [c.name for c in made[index : index + 1]] == [call.name]
             called = in_place or (not self.strict_order and left[call.name] > 0)
             left[call.name] -= 1
-            said = "called" if called else f"not called as number {index + 1}" if self.strict_order else "not called"
+            said = (
+                "called, arguments not compared"
+                if called
+                else f"not called as number {index + 1}"
+                if self.strict_order
+                else "not called"
+            )
             verdicts.append(Verdict(text=_shown(call), ok=called, reason=said))
         return MetricResult(0.0, metric=self.name, reason=reason, verdicts=verdicts)
 

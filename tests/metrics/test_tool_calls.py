@@ -40,6 +40,8 @@ OSLO, ROME, TIME = call("weather", city="Oslo", days=2), call("weather", city="R
         ([OSLO, OSLO], [OSLO], 0.0, 0.0, 2 / 3),
         ([OSLO], [OSLO, OSLO], 0.0, 0.0, 2 / 3),
         ([TIME], [OSLO], 0.0, 0.0, 0.0),
+        # then no arguments are compared, however right they are
+        ([TIME, OSLO, ROME], [OSLO, ROME], 0.0, 0.0, 0.8),
         # one tool twice: in order, or equal ones first
         ([ROME, OSLO], [OSLO, ROME], 0.5, 1.0, 1.0),
         ([ROME, call("weather", city="Bonn", days=2)], [OSLO, ROME], 0.5, 0.75, 0.5),
@@ -88,10 +90,16 @@ def test_verdicts_where_the_tools_are_wrong() -> None:
     fields = {"tool_calls": [TIME, TIME], "reference_tool_calls": [TIME, OSLO]}
     strict = ToolCallAccuracy().score(**fields)
     assert strict.reason == "called time, time instead of time, weather"
-    assert [(v.ok, v.reason) for v in strict.verdicts] == [(True, "called"), (False, "not called as number 2")]
+    assert [(v.ok, v.reason) for v in strict.verdicts] == [
+        (True, "called, arguments not compared"),
+        (False, "not called as number 2"),
+    ]
     loose = ToolCallAccuracy(strict_order=False).score(**fields)
     assert loose.reason == "called time, time instead of time, weather, in any order"
-    assert [(v.ok, v.reason) for v in loose.verdicts] == [(True, "called"), (False, "not called")]
+    assert [(v.ok, v.reason) for v in loose.verdicts] == [
+        (True, "called, arguments not compared"),
+        (False, "not called"),
+    ]
     assert ToolCallAccuracy().score(tool_calls=[], reference_tool_calls=[TIME]).reason == "called none instead of time"
 
 
