@@ -183,12 +183,15 @@ class Reporting:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Write the cassette and the files, once xdist has shut down its workers."""
-        is_heard = session.config.pluginmanager.hasplugin("terminalreporter")
-        session.exitstatus = self._leavings.finish(exitstatus, is_heard=is_heard)
+        session.exitstatus = self._leavings.finish(exitstatus)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Show the table of metrics and where the files are."""
         self._leavings.tell(terminalreporter, exitstatus)
+
+    def pytest_unconfigure(self) -> None:
+        """Say what the summary did not get to say."""
+        self._leavings.close()
 
 
 @pytest.fixture(name="rag_judge")

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.gates.ruling import Ruling
     from pytest_ragmetrics.report.recording import Collector
 
-_UNSEEN = "marker rag_gate: a method of unittest.TestCase has no gates; write a function, or a class without it"
+_UNSEEN = (
+    "marker rag_gate: it means nothing on a method of unittest.TestCase, nor where a hook adds it: write it above a "
+    "function, or a method of another class"
+)
 _ROW = pytest.StashKey[Mapping[str, Any]]()
 
 

@@ -6,9 +6,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pytest_ragmetrics.explain import explain_standing, explain_unscored
+from pytest_ragmetrics.explain import explain_standing, explain_unscored, shortcoming
 from pytest_ragmetrics.gates.gate import Gate, GatedSet
 from pytest_ragmetrics.metrics.registry import metric_named
+from pytest_ragmetrics.report.outcomes import gist
+from pytest_ragmetrics.report.records import result_of
 from pytest_ragmetrics.stats.standing import ScoredRow, Standing, mean_standing, rate_standing
 from pytest_ragmetrics.text.printable import printable
 
@@ -67,7 +69,9 @@ def ruling(
     if unscored or not scored:
         return _incomplete(gate, better, scored, unscored, total=gated.total)
     standing = _standing(gate, better, [record for _, record in scored])
-    rows = [ScoredRow(name=name, score=_score(record), reason=record["reason"]) for name, record in scored]
+    rows = [
+        ScoredRow(name=name, score=_score(record), reason=shortcoming(result_of(record))) for name, record in scored
+    ]
     return Ruling(
         row=_row(gate, better, standing, len(scored), 0, outcome=standing.outcome, total=gated.total),
         text="\n".join(explain_standing(standing, rows)),
@@ -157,6 +161,5 @@ def _without(row: TestRow | None, *, ran: bool) -> str:
     """Return why there is no score of a test: what went wrong with it, if that is known."""
     if row is None or not ran:
         return _NO_SCORE if ran else _NEVER_RAN
-    lines = [line.strip() for line in (row["message"] or "").splitlines() if line.strip()]
-    said = next((line[1:].strip() for line in lines if line.startswith("E  ")), lines[0] if lines else "")
+    said = gist(row["message"])
     return f"its test {_WENT.get(row['outcome'], 'failed')}" + (f": {printable(said)}" if said else "")

@@ -6,10 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from pytest_ragmetrics.explain import shortcoming
 from pytest_ragmetrics.report.comparison import Comparison
 from pytest_ragmetrics.report.figures import score_text, threshold_text, usage_text
 from pytest_ragmetrics.report.outcomes import STATUSES, WRONG, gist, headline, is_cut_short, status_of
-from pytest_ragmetrics.report.records import Document, Record, TestRow
+from pytest_ragmetrics.report.records import Document, Record, TestRow, result_of
 from pytest_ragmetrics.report.telling import (
     change_lines,
     flaky_lines,
@@ -114,11 +115,15 @@ def _why(test: TestRow) -> str:
 
 def _shortfall(record: Record) -> str:
     threshold, score = record["threshold"], record["score"]
-    reason = f": {record['reason']}" if record["reason"] else ""
     if score is None or threshold is None:
-        return f"{record['metric']} unscored{reason}"
+        return _because(f"{record['metric']} unscored", record["reason"])
     needed = threshold_text(threshold)
-    return f"{record['metric']} {score_text(score, threshold['bound'])}, needed {needed}{reason}"
+    short = f"{record['metric']} {score_text(score, threshold['bound'])}, needed {needed}"
+    return _because(short, shortcoming(result_of(record)))
+
+
+def _because(said: str, reason: str | None) -> str:
+    return f"{said}: {reason}" if reason else said
 
 
 def _changes(comparison: Comparison) -> list[str]:

@@ -33,6 +33,12 @@ _DID: Mapping[Status, tuple[str, str]] = {
     "passed": ("passed", "passed"),
     "skipped": ("was skipped", "were skipped"),
 }
+# What stands between an error and its cause.
+_AFTER_CAUSE = re.compile(
+    r"^(?:The above exception was the direct cause of the following exception"
+    r"|During handling of the above exception, another exception occurred):$",
+    re.MULTILINE,
+)
 #: The exit statuses of pytest for a run that was interrupted, and for one that broke.
 _CUT_SHORT = (2, 3)
 #: The statuses of tests that went wrong, and those of the others.
@@ -51,10 +57,13 @@ def status_of(test: TestRow) -> Status:
 def gist(message: str | None) -> str:
     r"""Return the line of pytest's message that says the most: the first of the error, else the first.
 
+    Of an error with causes it is that of the error itself, which stands last.
+
     >>> gist(">   assert 41 < 20\nE   assert 41 < 20"), gist("Skipped: no data"), gist(None)
     ('assert 41 < 20', 'Skipped: no data', '')
     """
-    lines = [line for line in (message or "").splitlines() if line.strip()]
+    own = _AFTER_CAUSE.split(message or "")[-1]
+    lines = [line for line in own.splitlines() if line.strip()]
     return next((line[1:].strip() for line in lines if re.match(r"E\s", line)), lines[0].strip() if lines else "")
 
 

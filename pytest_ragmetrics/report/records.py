@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Literal, TypedDict, cast
 
 from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.result import Direction, MetricResult, Operator
+from pytest_ragmetrics.result import Change, Direction, Evidence, MetricResult, Nearest, Operator, Verdict
 from pytest_ragmetrics.session import Scoring
 
 #: Version of the document's shape; grows when a field changes its meaning or goes away.
@@ -230,6 +230,32 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
         row = cast("dict[str, Any]", as_json({**_redacted(row, redact), "metric": row["metric"]}))
         _drop_wrong_offsets(row)
     return cast("Record", row)
+
+
+def result_of(record: Record) -> MetricResult:
+    """Return the result that a record with a score is of, without what it cost; raise ``ValueError`` without one."""
+    if record["score"] is None:
+        msg = f"{record['metric']} is unscored"
+        raise ValueError(msg)
+    return MetricResult(
+        record["score"],
+        metric=record["metric"],
+        reason=record["reason"],
+        verdicts=tuple(map(verdict_of, record["verdicts"])),
+        vacuous=record["vacuous"],
+        judge=record["judge"],
+        samples=record["samples"],
+        votes=max(1, len(record["samples"])),
+    )
+
+
+def verdict_of(row: VerdictRow) -> Verdict:
+    """Return the verdict that a row is of."""
+    nearest = row["nearest"]
+    changes = () if nearest is None else tuple(Change(**change) for change in nearest["changes"])
+    closest = None if nearest is None else Nearest(**cast("dict[str, Any]", {**nearest, "changes": changes}))
+    evidence = tuple(Evidence(**item) for item in row["evidence"])
+    return Verdict(**cast("dict[str, Any]", {**row, "evidence": evidence, "nearest": closest}))
 
 
 def _scored(result: MetricResult) -> dict[str, Any]:

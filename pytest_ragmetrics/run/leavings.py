@@ -36,6 +36,8 @@ class Leavings:
         self._comparison: Comparison | None = None
         self._notes: list[str] = []
         self._lines: tuple[str, ...] = ()
+        #: What standard error is to say where no summary does.
+        self._unheard: tuple[str, ...] = ()
 
     @property
     def collector(self) -> Collector:
@@ -46,11 +48,10 @@ class Leavings:
         """Take in a report, made here or by a worker."""
         self._collector.add(report)
 
-    def finish(self, exit_status: int, *, is_heard: bool) -> int:
+    def finish(self, exit_status: int) -> int:
         """Write the cassette and the files, and return the exit status of the run.
 
-        A run whose files could not be written has not passed: whoever reads them would read old ones. Where no
-        summary ``is_heard``, standard error says so.
+        A run whose files could not be written has not passed: whoever reads them would read old ones.
         """
         self._running.add_silent_workers()
         self._notes = [*self._running.save_cassette(exit_status), *self._running.allowance.notes()]
@@ -62,8 +63,7 @@ class Leavings:
         document = self._document(exit_status)
         written = write_files(document, files, comparison=self._compared(document))
         self._lines = written.lines
-        if written.failed and not is_heard:
-            sys.stderr.write("".join(f"ragmetrics: {line}\n" for line in written.lines))
+        self._unheard = written.lines if written.failed else ()
         failed = written.failed and exit_status == pytest.ExitCode.OK
         return pytest.ExitCode.TESTS_FAILED if failed else exit_status
 
@@ -71,8 +71,14 @@ class Leavings:
         """Show the table of metrics, what changed since the baseline, and where the files are."""
         from pytest_ragmetrics.report.terminal import write_summary
 
+        self._unheard = ()
         document = self._document(exit_status)
         write_summary(reporter, document, [*self._notes, *self._lines], comparison=self._compared(document))
+
+    def close(self) -> None:
+        """Say on standard error which files could not be written, where pytest showed no summary that does."""
+        if self._unheard:
+            sys.stderr.write("".join(f"ragmetrics: {line}\n" for line in self._unheard))
 
     def _compared(self, document: Document) -> Comparison | None:
         """Return what changed since the baseline; once all tests have ended, it stays the same."""

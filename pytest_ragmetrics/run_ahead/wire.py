@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from pytest_ragmetrics import errors
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.exchanges import Exchange
-from pytest_ragmetrics.report.records import as_json
-from pytest_ragmetrics.result import Change, Evidence, MetricResult, Nearest, Usage, Verdict
+from pytest_ragmetrics.report.records import as_json, verdict_of
+from pytest_ragmetrics.result import MetricResult, Usage
 from pytest_ragmetrics.run_ahead.errand import Errand, Outcome, Scored
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.session import Scoring
@@ -103,7 +103,7 @@ def _outcome(row: Row) -> MetricResult | Exception:
         error = _error(row)
         return error if isinstance(error, Exception) else UnscoredError(str(error))
     rest = {name: item for name, item in row.items() if name not in ("score", "decides")}
-    verdicts, usage = [_verdict(item) for item in rest.pop("verdicts")], Usage(**rest.pop("usage"))
+    verdicts, usage = [verdict_of(item) for item in rest.pop("verdicts")], Usage(**rest.pop("usage"))
     result = MetricResult(row["score"], verdicts=verdicts, usage=usage, **rest)
     result.decides = row["decides"]
     return result
@@ -111,15 +111,6 @@ def _outcome(row: Row) -> MetricResult | Exception:
 
 def _unscored(outcome: MetricResult | Exception) -> MetricResult | UnscoredError:
     return outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(kind_and_message(outcome))
-
-
-def _verdict(row: Row) -> Verdict:
-    nearest = row["nearest"]
-    if nearest is not None:
-        nearest = Nearest(**{**nearest, "changes": tuple(Change(**change) for change in nearest["changes"])})
-    evidence = tuple(Evidence(**item) for item in row["evidence"])
-    known = {field.name: row[field.name] for field in fields(Verdict) if field.name in row}
-    return Verdict(**{**known, "evidence": evidence, "nearest": nearest})
 
 
 def _error_row(error: BaseException) -> Row:

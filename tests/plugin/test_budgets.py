@@ -169,3 +169,30 @@ def test_the_ini_sets_a_budget(run: RunPytest, pytester: pytest.Pytester, server
     pytester.makeini("[pytest]\nrag_max_calls = 3")
     run(test_it=SUITE).assert_outcomes(passed=3, failed=9)
     assert server.calls == 3
+
+
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n2"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("ahead", [False, True], ids=["asserted", "ahead"])
+def test_the_summary_counts_what_a_row_without_a_score_took(
+    run: RunPytest, server: FakeOpenAI, workers: list[str], *, ahead: bool
+) -> None:
+    """The first step of an answer may be paid for, and the second refused: both lines tell of all three calls."""
+    rows = """
+        import pytest
+        from pytest_ragmetrics import Sample, assert_faithful
+
+        ROWS = [Sample(response=f"Moth {n} hums.", retrieved_contexts=(f"Moth {n} hums.",), id=f"q{n}") for n in (1, 2)]
+    """
+    asserted = """
+        @pytest.mark.parametrize("row", ROWS, ids=str)
+        def test_it(row):
+            assert_faithful(row.response, row.retrieved_contexts, min=0.0)
+    """
+    scored = """
+        @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness"])
+        def test_it(rag_sample, rag_scores):
+            assert rag_scores["faithfulness"] >= 0.0
+    """
+    result = run(*workers, "--rag-max-calls=3", "--rag-concurrency=1", test_it=rows + (scored if ahead else asserted))
+    assert server.calls == 3
+    result.stdout.fnmatch_lines(["judge calls: 3 made *", "budget: 3 of 3 calls, *"])

@@ -44,7 +44,7 @@ def test_a_gate_is_a_test(run: RunPytest, scored: Scored, pytester: pytest.Pytes
         [
             "*_ test_golden[[]gate-quoted_spans_alignment-rate-0.9-min-0.5[]] _*",
             "quoted_spans_alignment pass rate 0.75 < 0.90 (3 of 4 scores >= 0.5): failed",
-            "  0.00  r2: *",
+            "  0.00  r2: 1 of 1 quoted span not found: *",
             f"FAILED {RATE.replace('[', '[[]')}*",
         ]
     )
@@ -319,7 +319,7 @@ def test_a_method_of_unittest_has_no_gates(run: RunPytest, how: list[str]) -> No
                     pass
         """,
     )
-    said = "ERROR: test_wrong.py::TestIt::test_it: marker rag_gate: a method of unittest.*"
+    said = "ERROR: test_wrong.py::TestIt::test_it: marker rag_gate: it means nothing on a method of unittest.*"
     (result.stdout if how else result.stderr).fnmatch_lines([said])
     assert result.ret == (pytest.ExitCode.TESTS_FAILED if how else pytest.ExitCode.USAGE_ERROR)
     result.stdout.no_fnmatch_line("*passed*")

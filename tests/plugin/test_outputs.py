@@ -213,6 +213,29 @@ def test_a_summary_in_markdown_is_written(run: RunPytest, pytester: pytest.Pytes
     assert "- `test_suite.py::test_breaks` (`test_suite.py:18`): RuntimeError: the bot is down" in text
 
 
+@pytest.mark.parametrize("cause", ["error", "None"])
+@pytest.mark.parametrize("style", ["long", "short"])
+def test_a_failure_with_a_cause_is_told_by_itself(
+    run: RunPytest, pytester: pytest.Pytester, cause: str, style: str
+) -> None:
+    """Neither the cause that was named nor what was being handled stands for the error that ended the test."""
+    suite = f"""
+        from pytest_ragmetrics import assert_numbers_aligned
+
+        def test_scored():
+            assert_numbers_aligned("It takes 2 minutes.", "It takes 2 minutes.")
+
+        def test_it():
+            try:
+                raise KeyError("inner")
+            except KeyError as error:
+                raise ValueError("outer"){" from error" if cause == "error" else ""}
+    """
+    run(f"--tb={style}", "--rag-markdown=summary.md", test_it=suite).assert_outcomes(passed=1, failed=1)
+    (told,) = (line for line in (pytester.path / "summary.md").read_text("utf-8").splitlines() if "::test_it`" in line)
+    assert told.endswith(": ValueError: outer")
+
+
 @pytest.mark.parametrize("argument", ["auto", "summary.md"])
 def test_the_step_summary_is_added_to(
     run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, argument: str
@@ -303,12 +326,23 @@ class TestTrouble:
         assert (result.ret, result.outlines) == (0, [])
         assert len(read(pytester.path)["tests"]) == 1
 
-    def test_without_a_terminal_trouble_is_told_all_the_same(self, run: RunPytest, pytester: pytest.Pytester) -> None:
-        """What could not be written is said on standard error."""
+    @pytest.mark.parametrize("how", [["-p", "no:terminal"], []], ids=["mute", "exit"])
+    def test_without_a_summary_trouble_is_told_all_the_same(self, run: RunPytest, how: list[str]) -> None:
+        """What could not be written is said on standard error; so it is where a test ends the run by a status."""
         suite = ONE + "    def test_block():\n        open('late', 'w').close()\n"
-        result = run("-p", "no:terminal", "--rag-json=late/out.json", test_it=suite)
-        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        if not how:
+            suite += "    def test_end():\n        import pytest\n        pytest.exit('enough', returncode=7)\n"
+        result = run(*how, "--rag-json=late/out.json", test_it=suite)
+        assert result.ret == (pytest.ExitCode.TESTS_FAILED if how else 7)
         result.stderr.fnmatch_lines(["ragmetrics: *out.json: NOT written, *"])
+
+    def test_trouble_is_told_once(self, run: RunPytest) -> None:
+        """In the summary, where there is one."""
+        result = run(
+            "--rag-json=late/out.json", test_it=ONE + "    def test_block():\n        open('late', 'w').close()\n"
+        )
+        result.stdout.fnmatch_lines(["*out.json: NOT written, *"])
+        result.stderr.no_fnmatch_line("*NOT written*")
 
     def test_collecting_writes_nothing(self, run: RunPytest, pytester: pytest.Pytester) -> None:
         """--co leaves every file as it was."""

@@ -259,7 +259,23 @@ def test_a_method_of_unittest_gets_no_rows(run: RunPytest, no_provider: None) ->
         """,
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: test_wrong.py::TestIt::test_it: marker rag_dataset: a method of unittest.*"])
+    result.stderr.fnmatch_lines(["ERROR: test_wrong.py::TestIt::test_it: marker rag_dataset: it means nothing on *"])
+
+
+@pytest.mark.parametrize(
+    "marker", ['rag_gate("faithfulness", mean=0.5)', 'rag_dataset([{"id": "q1", "question": "Why?"}])']
+)
+def test_a_marker_that_a_hook_adds_comes_too_late(run: RunPytest, no_provider: None, marker: str) -> None:
+    """No test per row and no gate can be made any more, which is said."""
+    hook = f"""
+        import pytest
+        def pytest_collection_modifyitems(items):
+            items[0].add_marker(pytest.mark.{marker})
+    """
+    result = run(conftest=hook, test_it="def test_it(): pass")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    name = marker.partition("(")[0]
+    result.stderr.fnmatch_lines([f"ERROR: test_it.py::test_it: marker {name}: *, nor where a hook adds it: write it *"])
 
 
 def test_a_row_without_a_marker(run: RunPytest, no_provider: None) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_ragmetrics.gates.gate import Gate, GatedSet, gate_of
 from pytest_ragmetrics.gates.ruling import ruling
+from tests.documents import record
 
 
 def test_a_gate_knows_its_metric_by_any_name() -> None:
@@ -80,8 +81,8 @@ def found(scores: Mapping[str, float], gate: Gate, *, better: str = "higher", cl
     rows: dict[str, Any] = {}
     for number, (name, score) in enumerate(scores.items()):
         sample = {} if cluster is None else {"metadata": {"cluster": number // cluster}}
-        record = {"metric": gate.metric, "score": score, "better": better, "reason": None, "sample": sample}
-        rows[f"t[{name}]"] = {"outcome": "passed", "message": None, "records": [record]}
+        scored = {**record(gate.metric, score, outcome="measured", sample=sample), "better": better}
+        rows[f"t[{name}]"] = {"outcome": "passed", "message": None, "records": [scored]}
     gated = GatedSet(
         function="t", name="t", file="t.py", line=1, scope="", gates=(gate,), total=len(rows), selected=tuple(rows)
     )

@@ -14,7 +14,7 @@ from pytest_ragmetrics.report.markdown import escaped, render_markdown
 from pytest_ragmetrics.report.records import Document, GateRow
 from pytest_ragmetrics.report.records import TestRow as Row
 from pytest_ragmetrics.report.telling import gate_line
-from tests.documents import crowd, document, giant, hostile, record, row, usage
+from tests.documents import crowd, document, giant, hostile, record, row, usage, verdict
 from tests.showcase import showcase
 
 GATE = GateRow(
@@ -44,6 +44,14 @@ def failing(name: str, score: float | None, reason: str | None = None) -> Row:
     outcome = "unscored" if score is None else "failed"
     scored = record("faithfulness", score, outcome=outcome, reason=reason, judge="openai:one", usage=usage())  # type: ignore[arg-type]
     return row(name, scored, outcome="failed")
+
+
+def test_the_worst_piece_of_a_score_is_told() -> None:
+    """Of what fell short the table says as much as the row of a set: how many pieces are wrong, and which is worst."""
+    pieces = [verdict("Moths hum.", ok=False), verdict("Moths fly.", ok=True)]
+    scored = record("faithfulness", 0.5, outcome="failed", reason="1 of 2 claims supported", verdicts=pieces)
+    text = render_markdown(document(row("test_it", scored, outcome="failed")))
+    assert 'faithfulness 0.50, needed ≥ 0.90: 1 of 2 claims not supported: "Moths hum."' in text
 
 
 def test_it_starts_with_how_the_run_came_out() -> None:
