@@ -57,15 +57,16 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
+if not TYPE_CHECKING:  # to type checkers it would say that there is every name
 
-def __getattr__(name: str) -> object:
-    if name == "__all__":
-        return sorted([*_HOME_OF, *_module("assertions").__all__])
-    home = "assertions" if name.startswith("assert_") else _HOME_OF.get(name)
-    if home is not None and name in vars(_module(home)):
-        return getattr(_module(home), name)
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
+    def __getattr__(name: str) -> object:
+        if name == "__all__":
+            return sorted([*_HOME_OF, *_module("assertions").__all__])
+        home = "assertions" if name.startswith("assert_") else _HOME_OF.get(name)
+        if home is not None and name in vars(_module(home)):
+            return getattr(_module(home), name)
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
 
 
 def __dir__() -> list[str]:
