@@ -186,12 +186,12 @@ nothing more is asked, and the answers paid for are kept
             cost = price(kind, model, receipt.prompt_tokens, receipt.completion_tokens)
             self._do(_CHARGE, (tokens, cost or 0.0, cost is None))
 
-    def _do(self, statement: str, values: object = ()) -> sqlite3.Cursor:
+    def _do(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
         with self._turn:
             try:
                 if self._connection is None:
                     self._connection = _connect(self.file)
-                return self._connection.execute(statement, values)  # type: ignore[arg-type]
+                return self._connection.execute(statement, values)
             except sqlite3.Error as error:
                 msg = f"the budget of this run cannot be counted ({error}), so nothing more is asked"
                 raise BudgetExceededError(msg) from error

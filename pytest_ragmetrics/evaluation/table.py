@@ -163,7 +163,7 @@ class Evaluation:
         self,
         min: float | Mapping[str, float] | None = None,  # noqa: A002 - as the helpers call it
         *,
-        max: float | Mapping[str, float] | None = None,  # noqa: A002
+        max: float | Mapping[str, float] | None = None,  # noqa: A002 - as above
     ) -> tuple[Row, ...]:
         """Return the rows with a score below ``min`` or above ``max``, or without a score that one of them is for.
 

@@ -15,7 +15,7 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 def a_path(text: str, base: Path) -> Path:
     """Return the path."""
     # abspath and not resolve(): a link is to be replaced or followed by whoever opens it, not here.
-    return Path(os.path.abspath(base / Path(text.strip()).expanduser()))  # noqa: PTH100
+    return Path(os.path.abspath(base / Path(text.strip()).expanduser()))  # noqa: PTH100 - as above
 
 
 def prompt_folder(text: str, base: Path) -> Path:

@@ -136,7 +136,7 @@ class Keeper:
                 nodeid,
                 location,
                 {gated.name: 1},
-                outcome,  # type: ignore[arg-type]
+                outcome,  # type: ignore[arg-type] # one of the three, as _told() has them
                 said,
                 when,
                 duration=stop - start,

@@ -187,20 +187,20 @@ def _given(text: str, file: str) -> Iterator[Passage]:
 
 
 def _given_one(line: str, file: str, number: int) -> Passage:
-    where = {"file": printable(file), "line": number}
+    where: dict[str, Any] = {"file": printable(file), "line": number}
     try:
         row: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
         msg = f"no JSON: {getattr(error, 'msg', error)}"
-        raise DatasetError(msg, **where) from error  # type: ignore[arg-type] # a text and a number
+        raise DatasetError(msg, **where) from error
     values: Sequence[Any] = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
     if not all(isinstance(value, str) and value.strip() for value in values):
         msg = 'a passage is {"id": "...", "text": "..."}, with a text in both'
-        raise DatasetError(msg, **where)  # type: ignore[arg-type]
+        raise DatasetError(msg, **where)
     identity, text = values
     try:
         f"{identity}{text}".encode()
     except UnicodeEncodeError as error:
         msg = "holds half of a surrogate pair, which is no character: write the whole character"
-        raise DatasetError(msg, **where) from error  # type: ignore[arg-type]
+        raise DatasetError(msg, **where) from error
     return Passage(id=identity, text=text, file=file, line=number)

@@ -68,7 +68,7 @@ class JudgedMetric(Metric):
         if judge is not None:
             other._judge = provided_judge(judge)  # noqa: SLF001 - one of this class
         if embedder is not None:
-            other._embedder = provided_embedder(embedder)  # noqa: SLF001
+            other._embedder = provided_embedder(embedder)  # noqa: SLF001 - as above
         return other
 
     @abstractmethod

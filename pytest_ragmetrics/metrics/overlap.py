@@ -130,7 +130,7 @@ class _Words:
         tokens = word_tokens(text)
         if self._stem is None:
             return tokens
-        return [self._stem(token) if len(token) > 3 and token.isascii() else token for token in tokens]  # noqa: PLR2004
+        return [self._stem(token) if len(token) > 3 and token.isascii() else token for token in tokens]  # noqa: PLR2004 - as rouge-score
 
 
 def _share(percent: float) -> float:

@@ -95,7 +95,7 @@ class Language:
 
 def _has(beginnings: str, folded: str) -> bool:
     # A loop, because this is most of the work for an ordinary text.
-    for each in _each(beginnings):  # noqa: SIM110
+    for each in _each(beginnings):  # noqa: SIM110 - as above
         if each in folded:
             return True
     return False
