@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.errors import JudgeNotConfiguredError as JudgeNotConfiguredError
     from pytest_ragmetrics.errors import RagMetricsError as RagMetricsError
     from pytest_ragmetrics.errors import UnscoredError as UnscoredError
-    from pytest_ragmetrics.evaluation.evaluate import aevaluate as aevaluate
-    from pytest_ragmetrics.evaluation.evaluate import evaluate as evaluate
-    from pytest_ragmetrics.evaluation.table import Evaluation as Evaluation
+    from pytest_ragmetrics.evaluation import Evaluation as Evaluation
+    from pytest_ragmetrics.evaluation import aevaluate as aevaluate
+    from pytest_ragmetrics.evaluation import evaluate as evaluate
     from pytest_ragmetrics.interop import sample_from as sample_from
     from pytest_ragmetrics.metrics.own import metric as metric
     from pytest_ragmetrics.result import Evidence as Evidence
@@ -46,8 +46,7 @@ _HOMES = {
         "RagMetricsError",
         "UnscoredError",
     ),
-    "evaluation.evaluate": ("aevaluate", "evaluate"),
-    "evaluation.table": ("Evaluation",),
+    "evaluation": ("Evaluation", "aevaluate", "evaluate"),
     "interop": ("sample_from",),
     "metrics.own": ("metric",),
     "result": ("Evidence", "MetricResult", "Nearest", "Usage", "Verdict"),

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeNotConfiguredError
-from pytest_ragmetrics.files.shared_folder import SharedFolder
-from pytest_ragmetrics.judges.prices import price
+from pytest_ragmetrics.locks import SharedFolder
+from pytest_ragmetrics.prices import price
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -213,7 +213,7 @@ def budget_of(
     return Budget(limits.share(workers))
 
 
-def told(budget: Budget, others: Iterable[Mapping[str, Any]] = ()) -> str:
+def budget_line(budget: Budget, others: Iterable[Mapping[str, Any]] = ()) -> str:
     """Return the line about a budget at the end of a run; ``others`` are the rows of workers that counted alone."""
     spent = sum((Spent(**row) for row in others), start=budget.spent())
     refused = f"{spent.refused} {'request was' if spent.refused == 1 else 'requests were'} not made"

@@ -10,17 +10,17 @@ from typing import TextIO
 
 from pytest_ragmetrics.commands.cache import CACHE
 from pytest_ragmetrics.commands.calibrate import CALIBRATE
-from pytest_ragmetrics.commands.command import Command, Finding
+from pytest_ragmetrics.commands.command import Command, CommandResult
 from pytest_ragmetrics.commands.doctor import DOCTOR
 from pytest_ragmetrics.commands.generate import GENERATE
 from pytest_ragmetrics.commands.init import INIT
-from pytest_ragmetrics.commands.metrics import METRICS
+from pytest_ragmetrics.commands.metrics import METRICS_COMMAND
 from pytest_ragmetrics.commands.probe import PROBE
 from pytest_ragmetrics.commands.report import REPORT
 from pytest_ragmetrics.errors import RagMetricsError
 
 #: Every command there is.
-COMMANDS = (INIT, DOCTOR, PROBE, CACHE, GENERATE, CALIBRATE, METRICS, REPORT)
+COMMANDS = (INIT, DOCTOR, PROBE, CACHE, GENERATE, CALIBRATE, METRICS_COMMAND, REPORT)
 
 # As a shell has it after SIGINT.
 _INTERRUPTED = 130
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _write(sys.stderr, "\nragmetrics: interrupted\n")
         return _INTERRUPTED
-    finding = said if isinstance(said, Finding) else Finding(lines=said, status=0)
+    finding = said if isinstance(said, CommandResult) else CommandResult(lines=said, status=0)
     return finding.status if _printed(finding.lines) else 1
 
 

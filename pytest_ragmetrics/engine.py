@@ -16,23 +16,20 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.budget import Budget
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.desk import CachingDesk
 from pytest_ragmetrics.cache.key import EMBEDDING
-from pytest_ragmetrics.cache.shelves import Mode
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.dry_run.forecast import Forecast
-from pytest_ragmetrics.embedders.custom import as_embedder
-from pytest_ragmetrics.embedders.embedder import Embedder
+from pytest_ragmetrics.cache.transport import CachedTransport, Mode
+from pytest_ragmetrics.dry_run import Forecast
+from pytest_ragmetrics.embedders.embedder import Embedder, as_embedder
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.judges.custom import as_judge
-from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
-from pytest_ragmetrics.judges.metered import MeteredJudge
+from pytest_ragmetrics.judges.judge import BudgetedJudge, Judge, PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.specs import make_judge
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.dry_run.rehearsal import Rehearsal
+    from pytest_ragmetrics.dry_run import DryRun
 
 # After a provider said "too many requests": how long nothing is widened again.
 _COOL_DOWN = 5.0
@@ -104,10 +101,10 @@ class Limiter:
                 turn.set_result(None)
 
 
-def _rehearsal(desk: CachingDesk, forecast: Forecast) -> Rehearsal:
-    from pytest_ragmetrics.dry_run.rehearsal import Rehearsal
+def _rehearsal(desk: CachedTransport, forecast: Forecast) -> DryRun:
+    from pytest_ragmetrics.dry_run import DryRun
 
-    return Rehearsal(desk, forecast)
+    return DryRun(desk, forecast)
 
 
 class Engine:
@@ -117,7 +114,8 @@ class Engine:
     ``concurrency`` bounds the requests in flight, ``timeout`` is that of one attempt in seconds. ``offer_judge`` and
     ``offer_embedder`` may make something of a spec first, or return ``None``. ``asker`` names the test that is asking,
     ``budget`` is what all requests together may take. With a ``forecast`` none is made, and nothing is kept.
-    The rest is as :class:`~pytest_ragmetrics.cache.desk.CachingDesk` has it. All clients live on the background loop.
+    The rest is as :class:`~pytest_ragmetrics.cache.transport.CachedTransport` has it. All clients live on the
+    background loop.
     """
 
     def __init__(
@@ -157,7 +155,7 @@ class Engine:
         self._cassette = Cassette(cassette) if isinstance(cassette, Path) else cassette
         self.concurrency = concurrency
         self.limiter = Limiter(concurrency)
-        self.desk = CachingDesk(
+        self.desk = CachedTransport(
             store=self._store,
             cassette=self._cassette,
             mode=cache,
@@ -193,7 +191,7 @@ class Engine:
             judge.on_rate_limit = self.limiter.narrow
             self._charge(judge)
         elif self._budget is not None and self._rehearsal is None and judge.is_paid:
-            return judge if isinstance(judge, MeteredJudge) else MeteredJudge(judge, self._budget)
+            return judge if isinstance(judge, BudgetedJudge) else BudgetedJudge(judge, self._budget)
         return judge
 
     def embedder(self, given: Embedder | str | None = None) -> Embedder:

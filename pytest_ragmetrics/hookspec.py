@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
-    from pytest_ragmetrics.metrics.metric import Metric
-    from pytest_ragmetrics.report.records import Record
+    from pytest_ragmetrics.metrics.base import Metric
+    from pytest_ragmetrics.records import Record
 
 
 @pytest.hookspec(firstresult=True)

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from pytest_ragmetrics.datasets.shapes import sample_of
-from pytest_ragmetrics.messages import read_messages
-from pytest_ragmetrics.sample import ALIASES, Sample
+from pytest_ragmetrics.datasets.rows import sample_of
+from pytest_ragmetrics.sample import ALIASES, Sample, read_messages
 
 #: What the fields of a sample are called in results, besides their aliases; a name of the sample or an alias wins.
 _NAMES: Mapping[str, tuple[str, ...]] = {

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragmetrics import hookspec, session
-from pytest_ragmetrics.gates.keeper import Keeper
+from pytest_ragmetrics import context as session
+from pytest_ragmetrics import hookspec
+from pytest_ragmetrics.gate_plugin import GatePlugin
 from pytest_ragmetrics.report.terminal import header
-from pytest_ragmetrics.run.leavings import Leavings
-from pytest_ragmetrics.run.running import Running
+from pytest_ragmetrics.reporting import RunReport
+from pytest_ragmetrics.session import PytestSession
 from pytest_ragmetrics.settings import add_options, read_settings
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.cache.desk import CachingDesk
+    from pytest_ragmetrics.cache.transport import CachedTransport
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
-    from pytest_ragmetrics.run_ahead.scores import Scores
-    from pytest_ragmetrics.run_ahead.table import Evaluate
+    from pytest_ragmetrics.prefetch.dataset_tests import Evaluate, Scores
     from pytest_ragmetrics.sample import Sample
 
-RUNNING = pytest.StashKey[Running]()
+RUNNING = pytest.StashKey[PytestSession]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,12 +46,12 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line("markers", "rag_judge(spec): the judge of this test, as --rag-judge takes it.")
     config.addinivalue_line("markers", "rag_votes(k): how many judgements make a score in this test.")
-    running = config.stash[RUNNING] = Running(config, read_settings(config))
+    running = config.stash[RUNNING] = PytestSession(config, read_settings(config))
     session.enter(running)
     config.pluginmanager.register(Recording(running), "ragmetrics-recording")
     config.pluginmanager.register(Gating(running.gates), "ragmetrics-gating")
     if not hasattr(config, "workerinput"):
-        leavings = Leavings(running, config.rootpath)
+        leavings = RunReport(running, config.rootpath)
         running.gates.collector = leavings.collector
         config.pluginmanager.register(Reporting(running, leavings), "ragmetrics-reporting")
 
@@ -86,7 +86,7 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 class Recording:
     """The hooks that gather what a test scored, in every process that runs tests."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: PytestSession) -> None:
         self._running = running
 
     @pytest.hookimpl(trylast=True)
@@ -135,7 +135,7 @@ class Recording:
 class Gating:
     """The hooks that make a test of each threshold over a whole set."""
 
-    def __init__(self, gates: Keeper) -> None:
+    def __init__(self, gates: GatePlugin) -> None:
         self._gates = gates
 
     @pytest.hookimpl(wrapper=True)
@@ -162,7 +162,7 @@ class Gating:
 class Reporting:
     """The hooks that turn reports into tables and files, in the process that reports."""
 
-    def __init__(self, running: Running, leavings: Leavings) -> None:
+    def __init__(self, running: PytestSession, leavings: RunReport) -> None:
         self._running = running
         self._leavings = leavings
 
@@ -207,7 +207,7 @@ def _rag_embedder(request: pytest.FixtureRequest) -> Embedder:
 
 
 @pytest.fixture(name="rag_cache")
-def _rag_cache(request: pytest.FixtureRequest) -> CachingDesk:
+def _rag_cache(request: pytest.FixtureRequest) -> CachedTransport:
     """Return the cache of this run, which counts the requests it made and those it saved."""
     return request.config.stash[RUNNING].desk
 

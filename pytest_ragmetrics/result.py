@@ -26,7 +26,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Change:
+class WordChange:
     """One step of a word-level difference: what the response says against what the source says."""
 
     kind: Literal["same", "replaced", "added", "missing"]
@@ -46,7 +46,7 @@ class Nearest:
     end: int
     text: str
     similarity: float
-    changes: tuple[Change, ...] = ()
+    changes: tuple[WordChange, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +94,7 @@ class Usage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Comparison:
+class ThresholdCheck:
     """The last time a result was held against a number: ``result <operator> bound`` was ``held``."""
 
     operator: Operator
@@ -139,7 +139,7 @@ class MetricResult(float):
     unscored_votes: int
     #: False for what stands in for a score in a dry run: every comparison with a number holds.
     decides: bool
-    _comparison: Comparison | None
+    _comparison: ThresholdCheck | None
 
     def __new__(
         cls,
@@ -183,7 +183,7 @@ class MetricResult(float):
         return float(self)
 
     @property
-    def comparison(self) -> Comparison | None:
+    def comparison(self) -> ThresholdCheck | None:
         """How this result was last held against a plain number, so that a report can show the threshold."""
         return self._comparison
 
@@ -208,7 +208,7 @@ class MetricResult(float):
         # Two results compared with each other are being sorted, not held against a threshold.
         if isinstance(other, (int, float)) and not isinstance(other, MetricResult):
             outcome = outcome or not self.decides
-            self._comparison = Comparison(operator=operator, bound=float(other), held=outcome)
+            self._comparison = ThresholdCheck(operator=operator, bound=float(other), held=outcome)
         return outcome
 
     def replaced(self, **changes: Any) -> MetricResult:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_ragmetrics.files import paths
+from pytest_ragmetrics import files as paths
 
 DEFAULT_REPORT = "rag-report.html"
 CACHE_FOLDER = ".ragmetrics"

@@ -11,14 +11,14 @@ import typing
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from pytest_ragmetrics.report import records
+from pytest_ragmetrics import records
 
 FILE = Path(records.__file__).with_name("schema.json")
 _NAMES = {str: "string", float: "number", int: "integer", bool: "boolean", type(None): "null"}
 
 
 def document_schema() -> dict[str, Any]:
-    """Return the schema of :class:`~pytest_ragmetrics.report.records.Document`."""
+    """Return the schema of :class:`~pytest_ragmetrics.records.Document`."""
     shapes: dict[str, Any] = {}
     _schema_of(records.Document, shapes)
     document = shapes.pop("Document")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
-from pytest_ragmetrics.report import records as shapes
+from pytest_ragmetrics import records as shapes
 
 FILE = "tests/test_assistant.py"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_ragmetrics.report import records as shapes
+from pytest_ragmetrics import records as shapes
 from tests.documents import HANDBOOK, document, evidence, exchange, gate, nearest, record, row, usage, verdict
 
 MODEL = "openai:gpt-5-mini"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pytest_ragmetrics.judges.entailment.bench import Pair
+from pytest_ragmetrics.judges.entailment import Pair
 
 
 class WordScorer:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pytest_ragmetrics.report.records import Record
+    from pytest_ragmetrics.records import Record
 
 OUTPUTS = ("response", "retrieved_contexts")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.report.records import Record
+    from pytest_ragmetrics.records import Record
 
 
 class Observer:

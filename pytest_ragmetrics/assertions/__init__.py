@@ -4,6 +4,8 @@ A helper raises ``AssertionError`` with the whole explanation itself, so it expl
 and ``python -O`` too.
 """
 
+from __future__ import annotations
+
 from pytest_ragmetrics.assertions.agents import assert_goal_reached, assert_topics_kept
 from pytest_ragmetrics.assertions.answers import (
     assert_answer_relevant,
@@ -45,7 +47,6 @@ from pytest_ragmetrics.assertions.passages import (
 from pytest_ragmetrics.assertions.retrieval import assert_contexts_alike, assert_retrieved
 from pytest_ragmetrics.assertions.sample import assert_sample
 from pytest_ragmetrics.assertions.scales import assert_criteria, assert_rubric
-from pytest_ragmetrics.assertions.suites import assert_mean, assert_not_worse, assert_pass_rate
 from pytest_ragmetrics.assertions.support import (
     assert_citations_precise,
     assert_citations_recalled,
@@ -61,6 +62,7 @@ from pytest_ragmetrics.assertions.text import (
     assert_text_alike,
 )
 from pytest_ragmetrics.assertions.tools import assert_tools_called
+from pytest_ragmetrics.suites import assert_mean, assert_not_worse, assert_pass_rate
 
 __all__ = [
     "assert_answer_accurate",

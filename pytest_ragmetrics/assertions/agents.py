@@ -7,7 +7,7 @@ from typing import Literal
 
 from pytest_ragmetrics.assertions.metric import assert_metric
 from pytest_ragmetrics.metrics.agents import AgentGoalAccuracy, TopicAdherence
-from pytest_ragmetrics.metrics.provided import JudgeLike
+from pytest_ragmetrics.metrics.judged import JudgeLike
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pytest_ragmetrics.assertions.metric import assert_metric
-from pytest_ragmetrics.metrics.answer_relevancy import AnswerRelevancy
-from pytest_ragmetrics.metrics.critique import AspectCritique
-from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.answers import AnswerRelevancy, SemanticSimilarity
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.critiques import AspectCritique
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.ragas_score import RagasScore
 from pytest_ragmetrics.metrics.ratings import Correctness, Relevance
 from pytest_ragmetrics.metrics.registry import metric_for
-from pytest_ragmetrics.metrics.similarity import SemanticSimilarity
 from pytest_ragmetrics.metrics.summary import SummaryScore
-from pytest_ragmetrics.metrics.votes import polling, wanted
+from pytest_ragmetrics.metrics.votes import voting, wanted
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, as_contexts
 
@@ -84,7 +83,7 @@ def assert_aspect(
     """
     __tracebackhide__ = True
     metric = AspectCritique(name=aspect, definition=definition, good=good, strictness=strictness, judge=judge)
-    with polling(None, votes=votes):
+    with voting(None, votes=votes):
         number = wanted()
     if number % 2 == 0:
         given = "votes=, the marker rag_votes or --rag-votes"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pytest_ragmetrics.calibration.calibration import Calibration, calibrate
+from pytest_ragmetrics.calibration.calibrate import Calibration, calibrate
 from pytest_ragmetrics.calibration.labels import LabelScale
 from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines
-from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 
 _WORST = 5
 
@@ -42,7 +42,7 @@ def rag_calibrated(
 
     Returns the calibration, which :meth:`Evaluation.corrected_mean` takes. Raises ``AssertionError`` with the figures
     and the worst disagreements, also where a labelled row has no score unless ``skip_unscored=True`` leaves such rows
-    out, and otherwise as :func:`~pytest_ragmetrics.calibration.calibration.calibrate` does. It never skips.
+    out, and otherwise as :func:`~pytest_ragmetrics.calibration.calibrate.calibrate` does. It never skips.
 
     >>> rows = [{"response": "Moss.", "contexts": ["Moss grows here."], "label": 1},
     ...         {"response": "Sand and gravel.", "contexts": ["Moss grows here."], "label": 0}] * 2

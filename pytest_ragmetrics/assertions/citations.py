@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_ragmetrics.assertions.metric import assert_metric
-from pytest_ragmetrics.metrics.citation_validity import CitationValidity
+from pytest_ragmetrics.metrics.citations import CitationValidity
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, as_contexts
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pytest_ragmetrics.assertions.metric import assert_metric
-from pytest_ragmetrics.metrics.context_recall import ContextRecall, joined
-from pytest_ragmetrics.metrics.context_relevancy import ContextRelevancy
-from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.contexts import ContextRecall, ContextRelevancy, joined
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.ratings import ContextPrecisionProportion
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, as_contexts

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pytest_ragmetrics.assertions.metric import assert_metric
-from pytest_ragmetrics.metrics.answer_correctness import AnswerCorrectness
-from pytest_ragmetrics.metrics.dual_ratings import AnswerAccuracy
-from pytest_ragmetrics.metrics.factual_correctness import FactualCorrectness
-from pytest_ragmetrics.metrics.noise_sensitivity import NoiseSensitivity
-from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike
-from pytest_ragmetrics.metrics.refusal import RefusalCorrectness
+from pytest_ragmetrics.metrics.answers import AnswerCorrectness, RefusalCorrectness
+from pytest_ragmetrics.metrics.claims import FactualCorrectness, NoiseSensitivity
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.ratings import AnswerAccuracy
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, as_contexts
 

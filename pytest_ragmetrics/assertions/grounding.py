@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pytest_ragmetrics.assertions.metric import assert_metric
-from pytest_ragmetrics.metrics.context_recall import joined
-from pytest_ragmetrics.metrics.faithfulness import Faithfulness
+from pytest_ragmetrics.metrics.claims import Faithfulness
+from pytest_ragmetrics.metrics.contexts import joined
 from pytest_ragmetrics.metrics.grounding import LexicalContextRecall, LexicalGrounding, NamesAligned, NumbersAligned
-from pytest_ragmetrics.metrics.provided import JudgeLike
-from pytest_ragmetrics.metrics.quoted_spans import QuotedSpansAlignment
+from pytest_ragmetrics.metrics.judged import JudgeLike
+from pytest_ragmetrics.metrics.quotes import QuotedSpansAlignment
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, as_contexts
 

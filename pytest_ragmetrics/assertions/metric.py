@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_ragmetrics.explain import explain
-from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.metrics.votes import polling
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 
@@ -37,7 +37,7 @@ def assert_metric(
     __tracebackhide__ = True
     _check_bounds(min, max)
     given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
-    with polling(metric, votes=votes, least=min, most=max):
+    with voting(metric, votes=votes, least=min, most=max):
         result = metric.score_sample(given)
     if (min is not None and not result >= min) or (max is not None and not result <= max):
         raise AssertionError(_explanation(result))

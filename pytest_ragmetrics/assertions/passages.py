@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pytest_ragmetrics.assertions.metric import assert_metric
-from pytest_ragmetrics.metrics.context_precision import ContextPrecision, ContextUtilization
-from pytest_ragmetrics.metrics.dual_ratings import ContextRelevance
-from pytest_ragmetrics.metrics.entity_recall import ContextEntityRecall
-from pytest_ragmetrics.metrics.provided import JudgeLike
+from pytest_ragmetrics.metrics.contexts import ContextEntityRecall, ContextPrecision, ContextUtilization
+from pytest_ragmetrics.metrics.judged import JudgeLike
+from pytest_ragmetrics.metrics.ratings import ContextRelevance
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, as_contexts
 

@@ -7,12 +7,21 @@ from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from pytest_ragmetrics.assertions.metric import assert_metric
-from pytest_ragmetrics.metrics.non_llm_contexts import NonLLMContextPrecision, NonLLMContextRecall
-from pytest_ragmetrics.metrics.parameters import check_choice
-from pytest_ragmetrics.metrics.retrieval import MAP, MRR, NDCG, HitRate, PrecisionAtK, RankingMetric, RecallAtK
+from pytest_ragmetrics.metrics.base import check_choice
+from pytest_ragmetrics.metrics.retrieval import (
+    MAP,
+    MRR,
+    NDCG,
+    HitRate,
+    NonLLMContextPrecision,
+    NonLLMContextRecall,
+    PrecisionAtK,
+    RankingMetric,
+    RecallAtK,
+)
+from pytest_ragmetrics.metrics.strings import Measure
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, as_contexts
-from pytest_ragmetrics.text.likeness import Measure
 
 _RANKINGS: Mapping[str, type[RankingMetric]] = {
     "recall": RecallAtK,

@@ -8,15 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_ragmetrics import loop, session
+from pytest_ragmetrics import context as session
+from pytest_ragmetrics import loop
 from pytest_ragmetrics.assertions.metric import check_bound
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.evaluation.evaluate import measured, scoring_session
+from pytest_ragmetrics.evaluation import measured, scoring_session
 from pytest_ragmetrics.explain import explain_sample
-from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike, provided_embedder, provided_judge
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike, provided_embedder, provided_judge
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
-from pytest_ragmetrics.metrics.votes import polling
+from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 
@@ -59,7 +60,7 @@ def assert_sample(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Held:
+class _BoundedMetric:
     """A metric and the bound for its score."""
 
     metric: Metric
@@ -84,11 +85,11 @@ class _Held:
     async def score(self, sample: Sample, votes: int | None, thread: ThreadPoolExecutor) -> MetricResult:
         """Score a sample, asking for no more votes than decide the outcome."""
         least, most = (self.bound, None) if self.is_least else (None, self.bound)
-        with polling(self.metric, votes=votes, least=least, most=most):
+        with voting(self.metric, votes=votes, least=least, most=most):
             return await measured(self.metric, sample, thread)
 
 
-def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: EmbedderLike | None) -> list[_Held]:
+def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: EmbedderLike | None) -> list[_BoundedMetric]:
     __tracebackhide__ = True
     if not bounds:
         msg = f"give at least one metric with its bound; write {_EXAMPLE}"
@@ -105,7 +106,7 @@ def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: Embedd
     return held
 
 
-def _held_metric(name: str, bound: float, judge: JudgeLike | None, embedder: EmbedderLike | None) -> _Held:
+def _held_metric(name: str, bound: float, judge: JudgeLike | None, embedder: EmbedderLike | None) -> _BoundedMetric:
     __tracebackhide__ = True
     check_bound(name, bound)
     metric_named(name)
@@ -118,10 +119,10 @@ def _held_metric(name: str, bound: float, judge: JudgeLike | None, embedder: Emb
     if bound < low if metric.better == "higher" else bound > high:
         msg = f"{name}={bound:g} always holds: its scores lie between {low:g} and {high:g}, {metric.better} is better"
         raise ValueError(msg)
-    return _Held(metric=metric, bound=bound)
+    return _BoundedMetric(metric=metric, bound=bound)
 
 
-def _require(held: Sequence[_Held], sample: Sample) -> None:
+def _require(held: Sequence[_BoundedMetric], sample: Sample) -> None:
     """Raise ``ValueError`` naming every field that is missing, and the metrics that need it."""
     __tracebackhide__ = True
     complaints = [complaint for each in held for complaint in each.missing(sample)]
@@ -130,7 +131,7 @@ def _require(held: Sequence[_Held], sample: Sample) -> None:
 
 
 async def _scored(
-    held: Sequence[_Held], sample: Sample, running: session.Session, votes: int | None
+    held: Sequence[_BoundedMetric], sample: Sample, running: session.Session, votes: int | None
 ) -> list[MetricResult | RagMetricsError]:
     """Return the results, or why there is none; raise what is no matter of scoring when all are done."""
     thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
@@ -149,7 +150,7 @@ async def _scored(
     return scored
 
 
-def _report(outcomes: Mapping[str, MetricResult | RagMetricsError], held: Sequence[_Held]) -> None:
+def _report(outcomes: Mapping[str, MetricResult | RagMetricsError], held: Sequence[_BoundedMetric]) -> None:
     """Raise what the outcomes come to, if not all of them hold."""
     __tracebackhide__ = True
     # All are held against their bounds, so that each of them is recorded with it.

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_ragmetrics.assertions.metric import assert_metric
-from pytest_ragmetrics.metrics.provided import JudgeLike
-from pytest_ragmetrics.metrics.rubric import Rubric, SimpleCriteria
+from pytest_ragmetrics.metrics.critiques import Rubric, SimpleCriteria
+from pytest_ragmetrics.metrics.judged import JudgeLike
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 

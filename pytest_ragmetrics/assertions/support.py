@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pytest_ragmetrics.assertions.metric import assert_metric
 from pytest_ragmetrics.metrics.citations import CitationPrecision, CitationRecall
-from pytest_ragmetrics.metrics.dual_ratings import ResponseGroundedness
-from pytest_ragmetrics.metrics.hallucination import Hallucination
-from pytest_ragmetrics.metrics.provided import JudgeLike
+from pytest_ragmetrics.metrics.claims import Hallucination
+from pytest_ragmetrics.metrics.judged import JudgeLike
+from pytest_ragmetrics.metrics.ratings import ResponseGroundedness
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, as_contexts
 

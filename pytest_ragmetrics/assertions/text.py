@@ -5,12 +5,22 @@ from __future__ import annotations
 from typing import Literal
 
 from pytest_ragmetrics.assertions.metric import assert_metric
-from pytest_ragmetrics.metrics.overlap import BleuScore, CHRFScore, RougeMode, RougeScore, RougeType, Tokenizer
-from pytest_ragmetrics.metrics.parameters import check_choice
-from pytest_ragmetrics.metrics.strings import ExactMatch, NonLLMStringSimilarity, StringPresence, TokenF1
+from pytest_ragmetrics.metrics.base import check_choice
+from pytest_ragmetrics.metrics.strings import (
+    BleuScore,
+    CHRFScore,
+    ExactMatch,
+    Measure,
+    NonLLMStringSimilarity,
+    RougeMode,
+    RougeScore,
+    RougeType,
+    StringPresence,
+    TokenF1,
+    Tokenizer,
+)
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.text.likeness import Measure
 
 
 def assert_exact_match(response: str, reference: str, *, min: float = 1.0) -> MetricResult:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from pytest_ragmetrics.assertions.metric import assert_metric
-from pytest_ragmetrics.metrics.parameters import check_choice
-from pytest_ragmetrics.metrics.tool_calls import ToolCallAccuracy, ToolCallF1
+from pytest_ragmetrics.metrics.agents import ToolCallAccuracy, ToolCallF1
+from pytest_ragmetrics.metrics.base import check_choice
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 

@@ -9,10 +9,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_ragmetrics.cache.credentials import find_credential
-from pytest_ragmetrics.cache.entry import CacheError, Entry
-from pytest_ragmetrics.cache.nearest import Nearest, Neighbours
-from pytest_ragmetrics.files.writing import write_atomically
+from pytest_ragmetrics.cache.entry import CacheEntry, CacheError
+from pytest_ragmetrics.cache.nearest import NearestRecording, Neighbours
+from pytest_ragmetrics.files import write_atomically
+
+# What stands before a pattern must not be a letter or digit: "task-" ends like a key begins.
+_PATTERNS = {
+    "an API key": r"sk-(?=[\w-]*[0-9])[A-Za-z0-9_-]{16,}|(?:gsk_|xai-|r8_|hf_)(?=\w*[0-9])[A-Za-z0-9]{20,}",
+    "a bearer token": r"[Bb]earer +(?=\S*[0-9])[A-Za-z0-9._~+/-]{16,}=*",
+    "a GitHub token": r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}",
+    "a GitLab token": r"glpat-[A-Za-z0-9_-]{20,}",
+    "a Slack token": r"xox[abeoprs]-[A-Za-z0-9-]{10,}",
+    "an AWS key": r"(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])",
+    "a Google key": r"AIza[0-9A-Za-z_-]{35}",
+    "a package index token": r"pypi-[A-Za-z0-9_-]{40,}",
+    "a JSON web token": r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+",
+    "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
+}
+_ANY = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(f"({pattern})" for pattern in _PATTERNS.values()) + ")")
+_SHOWN = 6
+
+
+def find_credential(text: str) -> str | None:
+    """Say what secret a text seems to hold, showing no more than its first characters; ``None`` if none.
+
+    >>> find_credential("authorise with sk-proj-0123456789abcdefghij please")
+    "an API key ('sk-pro...')"
+    >>> find_credential("a risk-based, task-oriented-and-well-tested-approach")
+    """
+    found = _ANY.search(text)
+    if found is None:
+        return None
+    kind = tuple(_PATTERNS)[(found.lastindex or 1) - 1]
+    return f"{kind} ('{found.group()[:_SHOWN]}...')"
+
 
 # What git leaves in a file that it could not merge.
 _CONFLICT = re.compile(r"<{7}|={7}$|>{7}|\|{7}")
@@ -65,28 +95,28 @@ class Cassette:
     def __init__(self, file: Path) -> None:
         """Take the file; it need not exist."""
         self.file = file
-        self._entries: dict[str, Entry] | None = None
+        self._entries: dict[str, CacheEntry] | None = None
         self._neighbours: dict[str, Neighbours] = {}
 
     @classmethod
     def sent(cls, file: Path, rows: Iterable[Mapping[str, Any]]) -> Cassette:
         """Return the cassette of another machine, whose entries were sent as JSON builtins; nothing is read."""
         cassette = cls(file)
-        cassette._entries = {entry.key: entry for entry in map(Entry.from_row, rows)}
+        cassette._entries = {entry.key: entry for entry in map(CacheEntry.from_row, rows)}
         return cassette
 
     @property
-    def entries(self) -> Mapping[str, Entry]:
+    def entries(self) -> Mapping[str, CacheEntry]:
         """All entries by key."""
         if self._entries is None:
             self._entries = _read(self.file)
         return self._entries
 
-    def pick(self, keys: Iterable[str]) -> dict[str, Entry]:
+    def pick(self, keys: Iterable[str]) -> dict[str, CacheEntry]:
         """Return the entries of those keys that have one."""
         return {key: self.entries[key] for key in keys if key in self.entries}
 
-    def nearest(self, request: Mapping[str, Any]) -> Nearest | None:
+    def nearest(self, request: Mapping[str, Any]) -> NearestRecording | None:
         """Return the entry nearest to a request of the same task, with the difference; ``None`` without any."""
         task = request["task"]
         if task not in self._neighbours:
@@ -94,7 +124,12 @@ class Cassette:
         return self._neighbours[task].nearest(request)
 
     def save(
-        self, used: Mapping[str, Entry], *, complete: bool, keep: bool = False, tests: Mapping[str, str] | None = None
+        self,
+        used: Mapping[str, CacheEntry],
+        *,
+        complete: bool,
+        keep: bool = False,
+        tests: Mapping[str, str] | None = None,
     ) -> Saved:
         """Write the entries that a run used, whole or not at all; raises ``OSError`` if it cannot.
 
@@ -117,20 +152,20 @@ class Cassette:
         return Saved(written=written, entries=len(after), added=added, dropped=dropped, refused=refused)
 
 
-def line_of(entry: Entry) -> str:
+def line_of(entry: CacheEntry) -> str:
     """Return an entry as one line of readable JSON, without its line break."""
     text = json.dumps(entry.to_row(), ensure_ascii=False, allow_nan=False)
     return _INVISIBLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
-def _read(file: Path) -> dict[str, Entry]:
+def _read(file: Path) -> dict[str, CacheEntry]:
     try:
         lines = file.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise CassetteError(error.strerror or str(error), file=file) from error
-    entries: dict[str, Entry] = {}
+    entries: dict[str, CacheEntry] = {}
     for number, line in enumerate(lines, start=1):
         if line.strip():
             entry = _read_line(line, file, number)
@@ -138,24 +173,26 @@ def _read(file: Path) -> dict[str, Entry]:
     return entries
 
 
-def _read_line(line: bytes, file: Path, number: int) -> Entry:
+def _read_line(line: bytes, file: Path, number: int) -> CacheEntry:
     try:
         text = line.decode("utf-8").strip()
         if _CONFLICT.match(text):
             msg = f"a merge was left unresolved ({text[:7]}): keep the lines of both sides and delete this one"
             raise CassetteError(msg, file=file, line=number)
-        return Entry.from_row(json.loads(text))
+        return CacheEntry.from_row(json.loads(text))
     except (ValueError, RecursionError) as error:
         msg = f"not an entry of a cassette: {error}"
         raise CassetteError(msg, file=file, line=number) from error
 
 
-def _precedence(entry: Entry) -> tuple[Any, str]:
+def _precedence(entry: CacheEntry) -> tuple[Any, str]:
     """Order the entries of one key: the last made is the greatest, whatever side of a merge it comes from."""
     return entry.made_at, line_of(entry)
 
 
-def _refusals(used: Mapping[str, Entry], before: Mapping[str, Entry], tests: Mapping[str, str]) -> tuple[Refusal, ...]:
+def _refusals(
+    used: Mapping[str, CacheEntry], before: Mapping[str, CacheEntry], tests: Mapping[str, str]
+) -> tuple[Refusal, ...]:
     # What stands in the file already is no news to whoever can read it.
     news = (entry for key, entry in sorted(used.items()) if entry != before.get(key))
     return tuple(
@@ -165,7 +202,7 @@ def _refusals(used: Mapping[str, Entry], before: Mapping[str, Entry], tests: Map
     )
 
 
-def _credential_in(entry: Entry) -> str | None:
+def _credential_in(entry: CacheEntry) -> str | None:
     texts = list(_texts(entry.request))
     # By chance a long vector spells anything.
     texts += [text for name, text in entry.reply.items() if name != "vector" and isinstance(text, str)]

@@ -28,7 +28,7 @@ class CacheUnavailableError(CacheError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class CacheEntry:
     """A request and its reply, both as JSON builtins, under the key of the request.
 
     ``request`` is what :mod:`~pytest_ragmetrics.cache.key` makes of it; ``reply`` is ``text`` with the tokens and calls
@@ -67,7 +67,7 @@ class Entry:
         return {**row, "request": dict(self.request), "reply": dict(self.reply)}
 
     @classmethod
-    def from_row(cls, row: object) -> Entry:
+    def from_row(cls, row: object) -> CacheEntry:
         """Read what :meth:`to_row` made; raise ``ValueError`` saying what is wrong with it."""
         if not isinstance(row, Mapping):
             msg = "not a JSON object"
@@ -87,11 +87,13 @@ class Entry:
         return None
 
 
-def new_entry(key: str, request: Mapping[str, Any], reply: Reply | str, *, salt: str, redact: Redact | None) -> Entry:
+def new_entry(
+    key: str, request: Mapping[str, Any], reply: Reply | str, *, salt: str, redact: Redact | None
+) -> CacheEntry:
     """Return the entry of a reply just made, a judge's or a vector's base64; redacts both sides."""
     row = {"vector": reply} if isinstance(reply, str) else asdict(reply)
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    entry = Entry(key=key, request=request, reply=row, created=created, salt=salt)
+    entry = CacheEntry(key=key, request=request, reply=row, created=created, salt=salt)
     return entry if redact is None else _redacted(entry, redact)
 
 
@@ -105,7 +107,7 @@ def redacted_request(request: Mapping[str, Any], redact: Redact) -> dict[str, An
     return row
 
 
-def _redacted(entry: Entry, redact: Redact) -> Entry:
+def _redacted(entry: CacheEntry, redact: Redact) -> CacheEntry:
     request = redacted_request(entry.request, redact)
     reply = dict(entry.reply)
     if "text" in reply:

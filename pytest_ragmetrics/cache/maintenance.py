@@ -8,9 +8,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.entry import CacheError, Entry
+from pytest_ragmetrics.cache.entry import CacheEntry, CacheError
 from pytest_ragmetrics.cache.store import Contents, Store
-from pytest_ragmetrics.text.printable import printable
+from pytest_ragmetrics.text.characters import printable
 
 FOLDER = ".ragmetrics"
 VARIABLE = "RAGMETRICS_CACHE_DIR"
@@ -114,7 +114,7 @@ def _existing(store: Store) -> Store:
     return store
 
 
-def _is_news(entry: Entry, kept: Entry | None) -> bool:
+def _is_news(entry: CacheEntry, kept: CacheEntry | None) -> bool:
     return kept is None or entry.made_at > kept.made_at
 
 

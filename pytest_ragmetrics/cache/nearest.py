@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from pytest_ragmetrics.cache.entry import Entry
-from pytest_ragmetrics.text.printable import printable, shortened
+from pytest_ragmetrics.cache.entry import CacheEntry
+from pytest_ragmetrics.text.characters import printable, shortened
 
 # A line that this many prompts have in common says nothing about which of them is near.
 _COMMON = 64
@@ -27,10 +27,10 @@ _MARGIN = 40
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Nearest:
+class NearestRecording:
     """The recorded entry closest to a request; ``similarity`` of the two texts is in [0, 1]."""
 
-    entry: Entry
+    entry: CacheEntry
     similarity: float
     difference: tuple[str, ...]
 
@@ -38,7 +38,7 @@ class Nearest:
 class Neighbours:
     """Recorded entries of one task, indexed by their lines, so that finding the nearest looks at few of them."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[CacheEntry]) -> None:
         self._entries = tuple(entries)
         self._texts = ["\n".join(readable(entry.request)) for entry in self._entries]
         self._having: defaultdict[str, list[int]] = defaultdict(list)
@@ -46,7 +46,7 @@ class Neighbours:
             for line in set(text.split("\n")):
                 self._having[line].append(number)
 
-    def nearest(self, request: Mapping[str, Any]) -> Nearest | None:
+    def nearest(self, request: Mapping[str, Any]) -> NearestRecording | None:
         """Return the entry nearest to a request; ``None`` if there is no entry."""
         from rapidfuzz.fuzz import ratio
 
@@ -58,7 +58,7 @@ class Neighbours:
         score, number = max(scored)
         entry = self._entries[-number]
         names = (f"recorded {entry.created}", "asked now")
-        return Nearest(
+        return NearestRecording(
             entry=entry, similarity=score / 100, difference=difference(readable(entry.request), lines, names)
         )
 
@@ -150,7 +150,7 @@ def _line(line: str) -> str:
     return line[:1] + shortened(printable(line[1:]), _WIDTH) if line else line
 
 
-def explain_miss(request: Mapping[str, Any], nearest: Nearest | None) -> str:
+def explain_miss(request: Mapping[str, Any], nearest: NearestRecording | None) -> str:
     """Return what to say when a request is replayed that was never recorded."""
     asked = f"{request['task']} ({request.get('kind')}:{request.get('model')})"
     head = f"replaying, and this request was never recorded: {asked}; record it with --rag-cache=auto"

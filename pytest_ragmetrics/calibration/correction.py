@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from pytest_ragmetrics.calibration.labels import LabelScale
-from pytest_ragmetrics.calibration.rates import JudgeRates, judges_of, read_rates
+from pytest_ragmetrics.calibration.labels import JudgeRates, LabelScale, judges_of, read_rates
+from pytest_ragmetrics.comparison import whole_clusters
 from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.evaluation.comparison import whole_clusters
-from pytest_ragmetrics.evaluation.table import cluster_of
+from pytest_ragmetrics.evaluation import cluster_of
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
+from pytest_ragmetrics.stats.decisions import meets
 from pytest_ragmetrics.stats.intervals import Interval, check_confidence, rate_interval
-from pytest_ragmetrics.stats.standing import reaches
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.evaluation.table import Evaluation, Row
+    from pytest_ragmetrics.evaluation import Evaluation, Row
     from pytest_ragmetrics.result import Direction
 
 
@@ -59,7 +58,7 @@ def corrected_mean(
     if rates is not None and bound != rates.threshold:
         msg = f"the calibration is one at the threshold {rates.threshold:g}, not {bound:g}; leave threshold= out"
         raise ValueError(msg)
-    passed = [reaches(row.results[metric].value, bound, better) for row in rows]
+    passed = [meets(row.results[metric].value, bound, better) for row in rows]
     share = rate_interval(passed, clusters=clusters, confidence=confidence)
     return corrected_rate(share, tpr=right, tnr=caught)
 
@@ -102,7 +101,7 @@ def _goodness(table: Evaluation, metric: str, row: Row, threshold: float | None)
     """Return how good an answer is by its score: whether it passes, or where it stands between worst and best."""
     value, better = row.results[metric].value, table.better_of(metric)
     if threshold is not None:
-        return float(reaches(value, threshold, better))
+        return float(meets(value, threshold, better))
     low, high = table.scales.get(metric, (0.0, 1.0))
     share = (value - low) / (high - low)
     return 1.0 - share if better == "lower" else share

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytest_ragmetrics.calibration.calibration import Calibration, LabelledRow
+from pytest_ragmetrics.calibration.calibrate import Calibration, LabelledRow
 from pytest_ragmetrics.explain import explain
-from pytest_ragmetrics.explain.phrases import SHOWN, and_more, counted, named, readable, told_apart, told_interval
-from pytest_ragmetrics.result import Comparison, Verdict
-from pytest_ragmetrics.stats.calibration import Bin
+from pytest_ragmetrics.explain.phrases import SHOWN, and_more, counted, format_apart, format_interval, named, readable
+from pytest_ragmetrics.result import ThresholdCheck, Verdict
 from pytest_ragmetrics.stats.intervals import Interval
-from pytest_ragmetrics.text.printable import printable, shortened
+from pytest_ragmetrics.stats.thresholds import Bin
+from pytest_ragmetrics.text.characters import printable, shortened
 
 _TEXT_LIMIT = 200
 # Lines of evidence for one disagreement, and the verdicts among them that the judge found good.
@@ -121,8 +121,8 @@ def floor_line(calibration: Calibration, min_kappa: float) -> str:
     """
     kappa = calibration.figures.agreement.kappa
     operator = ">=" if kappa.estimate >= min_kappa else "<"
-    found, floor = told_apart(kappa.estimate, min_kappa)
-    return f"kappa {found} {operator} {floor} ({told_interval(kappa)}, n={kappa.n})"
+    found, floor = format_apart(kappa.estimate, min_kappa)
+    return f"kappa {found} {operator} {floor} ({format_interval(kappa)}, n={kappa.n})"
 
 
 def fault_lines(calibration: Calibration, min_kappa: float | None, *, skip_unscored: bool = False) -> list[str]:
@@ -161,7 +161,7 @@ def disagreement_line(calibration: Calibration, row: LabelledRow) -> str:
 def evidence_lines(calibration: Calibration, row: LabelledRow) -> list[str]:
     """Return the lines that say what the judge's score rests on."""
     held = calibration.passes(row)
-    bound = Comparison(
+    bound = ThresholdCheck(
         operator="<=" if calibration.better == "lower" else ">=", bound=calibration.figures.threshold, held=held
     )
     lines = explain(row.result, bound)

@@ -1,1 +1,3 @@
 """The commands of `ragmetrics`, a module each."""
+
+from __future__ import annotations

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from pytest_ragmetrics.cache import maintenance
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.commands.arguments import checked
-from pytest_ragmetrics.commands.command import Command, Work
+from pytest_ragmetrics.commands.command import Command, Work, checked
 
 
 def _on_store(work: Callable[[Store, argparse.Namespace], Sequence[str]]) -> Work:

@@ -8,15 +8,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.commands.arguments import JUDGES, checked, count, local_modules, number, output
-from pytest_ragmetrics.commands.command import Command, Finding
+from pytest_ragmetrics.commands.command import (
+    JUDGES,
+    Command,
+    CommandResult,
+    checked,
+    count,
+    local_modules,
+    number,
+    output,
+)
 from pytest_ragmetrics.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.files.writing import write_atomically
+from pytest_ragmetrics.files import write_atomically
 from pytest_ragmetrics.judges.specs import check_spec
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.calibration.calibration import Calibration
+    from pytest_ragmetrics.calibration.calibrate import Calibration
 
 _WORST = 10
 _MODE = "RAGMETRICS_CACHE"
@@ -27,7 +35,7 @@ class NotCalibratedError(RagMetricsError):
 
 
 @local_modules()
-def _calibrate(arguments: argparse.Namespace) -> Finding:
+def _calibrate(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, floor_line
 
     found = _measured(arguments)
@@ -37,11 +45,11 @@ def _calibrate(arguments: argparse.Namespace) -> Finding:
     if arguments.min_kappa is not None:
         faults = fault_lines(found, arguments.min_kappa, skip_unscored=arguments.skip_unscored)
         lines += [f"FAILED: {fault}" for fault in faults] or [f"passed: {floor_line(found, arguments.min_kappa)}"]
-    return Finding(lines=lines, status=int(bool(faults)))
+    return CommandResult(lines=lines, status=int(bool(faults)))
 
 
 def _measured(arguments: argparse.Namespace) -> Calibration:
-    from pytest_ragmetrics.calibration.calibration import calibrate
+    from pytest_ragmetrics.calibration.calibrate import calibrate
     from pytest_ragmetrics.calibration.labels import LabelScale
 
     low, high = arguments.label_scale

@@ -1,21 +1,28 @@
-"""What a command of `ragmetrics` is."""
+"""What several commands take, and how it is read."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pytest_ragmetrics import files as paths
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
+class CommandResult:
     """The lines to print and an exit status that says more than that the command worked."""
 
     lines: Sequence[str]
     status: int
 
 
-Work = Callable[[argparse.Namespace], Sequence[str] | Finding]
+Work = Callable[[argparse.Namespace], Sequence[str] | CommandResult]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,3 +34,76 @@ class Command:
     run: Work | None = None
     configure: Callable[[argparse.ArgumentParser], object] = lambda _: None
     commands: tuple[Command, ...] = ()
+
+
+T = TypeVar("T")
+
+#: The judges that a command takes by name.
+JUDGES = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER or MODULE:FACTORY"
+# Of a number that anybody means.
+_DIGITS = 9
+
+
+def checked(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """Return the reader of an argument that says what is wrong with it, out of one that raises ``ValueError``."""
+
+    def read(text: str) -> T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return read
+
+
+def output(ending: str = "") -> Callable[[str], Path]:
+    """Return the reader of the name of a file to write, which has an ending and where one can be made."""
+
+    def read(text: str) -> Path:
+        if not text.endswith(ending):
+            msg = f"{text!r} is not a *{ending} file"
+            raise ValueError(msg)
+        paths.writable_file(text, Path.cwd())
+        return Path(text).expanduser()
+
+    return checked(read)
+
+
+def count(least: int = 1) -> Callable[[str], int]:
+    """Return the reader of a whole number that is at least ``least``."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) >= least):
+            msg = f"{text!r} is not a whole number of at least {least}"
+            raise ValueError(msg)
+        return int(text)
+
+    return checked(read)
+
+
+def number(low: float = -math.inf, high: float = math.inf) -> Callable[[str], float]:
+    """Return the reader of a finite number from ``low`` to ``high``."""
+    ends = f"from {low:g} to {high:g}" if high < math.inf else f"of at least {low:g}"
+
+    def read(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        if not (math.isfinite(found) and low <= found <= high):
+            msg = f"{text!r} is not a number{f' {ends}' if math.isfinite(low) else ''}"
+            raise ValueError(msg)
+        return found
+
+    return checked(read)
+
+
+@contextmanager
+def local_modules() -> Iterator[None]:
+    """Find the modules of the current folder, as ``python -m`` does: a spec may be ``MODULE:FACTORY``."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)

@@ -3,35 +3,441 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import os
+import platform
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.commands.arguments import JUDGES, checked, local_modules
-from pytest_ragmetrics.commands.command import Command, Finding
-from pytest_ragmetrics.embedders.specs import check_embedder_spec
-from pytest_ragmetrics.judges.specs import check_spec
+from pytest_ragmetrics import files as paths
+from pytest_ragmetrics import loop
+from pytest_ragmetrics.cache import maintenance
+from pytest_ragmetrics.cache.cassette import Cassette
+from pytest_ragmetrics.cache.entry import CacheError
+from pytest_ragmetrics.cache.key import EMBEDDING
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.commands.command import JUDGES, Command, CommandResult, checked, local_modules
+from pytest_ragmetrics.embedders.embedder import Embedder
+from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
+from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.files import IniFile
+from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI, Vendor
+from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
+from pytest_ragmetrics.judges.schema import extract_json, parse_json
+from pytest_ragmetrics.judges.specs import check_spec, make_judge
+from pytest_ragmetrics.judges.tasks import InvalidAnswer, JudgeRefusal
+from pytest_ragmetrics.settings import OPTIONS, Option
+from pytest_ragmetrics.text.characters import printable, shortened
 
-if TYPE_CHECKING:
-    from pytest_ragmetrics.diagnosis.project import Project
-    from pytest_ragmetrics.diagnosis.sign import Sign
+# To hide a single letter would hide everything else.
+_SHORTEST = 4
+_ACCOUNT = re.compile(r"//[^/\s@]+@")
+_QUERY = re.compile(r"(https?://[^\s?]*\?)[^\s,;)]+")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Check:
+    """One thing that was looked at; ``to_do`` says what to do about it, and is empty where all is well."""
+
+    topic: str
+    text: str
+    to_do: str = ""
+
+    def lines(self) -> list[str]:
+        """Return it as lines to print, without keys and passwords."""
+        head = f"{'TO DO' if self.to_do else 'ok':<7}{self.topic + ':':<11}{_safe(self.text)}"
+        return [head, f"{'':<18}-> {_safe(self.to_do)}"] if self.to_do else [head]
+
+
+def _safe(text: str) -> str:
+    for vendor in (OPENAI, ANTHROPIC):
+        key = os.environ.get(vendor.key_variable, "").strip()
+        text = text.replace(key, "***") if len(key) >= _SHORTEST else text
+    return printable(_QUERY.sub(r"\1***", _ACCOUNT.sub("//***@", text)))
+
+
+PLUGIN = "ragmetrics"
+MODULE = "pytest_ragmetrics.plugin"
+_GROUP = "pytest11"
+_OLDEST_PYTEST = (8, 4)
+_NAMED_MODULE = re.compile(rf"-p[ =]?{re.escape(MODULE)}\b")
+_SWITCHED_OFF = re.compile(rf"-p[ =]?no:{PLUGIN}\b")
+_NAMED = re.compile(rf"-p[ =]?{PLUGIN}\b")
+_IN_CONFTEST = re.compile(rf"^pytest_plugins\b[^\n]*(?:\n[^\n\]\)]*)*?[\"']{re.escape(MODULE)}[\"']", re.MULTILINE)
+
+
+def version_signs() -> Iterator[Check]:
+    """Yield the versions that matter."""
+    named = [f"{name} {_version(name)}" for name in ("pytest", "pytest-ragmetrics", "openai")]
+    old = tuple(map(int, re.findall(r"\d+", _version("pytest"))[:2])) < _OLDEST_PYTEST
+    to_do = 'run: python -m pip install "pytest>=8.4"' if old else ""
+    yield Check(topic="versions", text=", ".join([f"Python {platform.python_version()}", *named]), to_do=to_do)
+
+
+def plugin_signs(ini: IniFile | None, folder: Path) -> Iterator[Check]:
+    """Yield whether pytest, started in a folder, loads the plugin, and once."""
+    twice = "leave it out: pytest finds the plugin by itself, and the other way to load it is -p ragmetrics"
+    registered = [point for point in metadata.entry_points(group=_GROUP) if MODULE in (point.value, point.module)]
+    options = {"addopts": ini.text("addopts") if ini else "", "PYTEST_ADDOPTS": os.environ.get("PYTEST_ADDOPTS", "")}
+    faults = list(_faults(options, folder, twice))
+    if not [point for point in registered if point.name == PLUGIN]:
+        faults.append(_sign("the plugin is not installed", 'run: python -m pip install "pytest-ragmetrics"'))
+    if _is_twice(registered):
+        faults.append(_sign("the plugin is installed twice", "uninstall all of pytest-ragmetrics, and install it once"))
+    if _not_loaded(options):
+        faults.append(
+            _sign(
+                "PYTEST_DISABLE_PLUGIN_AUTOLOAD is set, and nothing loads the plugin",
+                f"add -p {PLUGIN} to the addopts of pytest",
+            )
+        )
+    yield from faults or [Check(topic="plugin", text=f"loaded by pytest as {PLUGIN}")]
+
+
+def _faults(options: dict[str, str], folder: Path, twice: str) -> Iterator[Check]:
+    for place, text in options.items():
+        if _SWITCHED_OFF.search(text):
+            yield _sign(f"{place} switches the plugin off", f"take -p no:{PLUGIN} out of it")
+        if _NAMED_MODULE.search(text):
+            yield _sign(f"{place} loads {MODULE} by its module, a second time", twice)
+    if MODULE in re.split(r"[,\s]+", os.environ.get("PYTEST_PLUGINS", "")):
+        yield _sign(f"PYTEST_PLUGINS loads {MODULE} by its module, a second time", twice)
+    conftest = folder / "conftest.py"
+    if conftest.is_file() and _IN_CONFTEST.search(conftest.read_text("utf-8", "replace")):
+        yield _sign(f"pytest_plugins in {conftest} loads {MODULE} by its module, a second time", twice)
+
+
+def _is_twice(registered: Sequence[metadata.EntryPoint]) -> bool:
+    # One distribution may be seen in two places of the path: pytest takes it once.
+    homes = {(point.dist.name if point.dist else "", point.name) for point in registered}
+    return len(homes) > 1
+
+
+def _not_loaded(options: dict[str, str]) -> bool:
+    return bool(os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")) and not any(map(_NAMED.search, options.values()))
+
+
+def _sign(text: str, to_do: str) -> Check:
+    return Check(topic="plugin", text=text, to_do=to_do)
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+_TIMEOUT = 30.0
+_SHOWN = 120
+_TASK = JudgeRefusal(question="Who owns the lake?", response="The documents do not say who owns it.")
+
+_FORMS = {
+    "json_schema": "takes the schema of an answer",
+    "json_object": "has JSON mode and no schemas, so some replies will have to be asked for again",
+    "text": "has neither schemas nor JSON mode, so some replies will have to be asked for again",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spec:
+    """A judge or an embedder as it is chosen, and where."""
+
+    text: str
+    place: str
+
+
+def key_signs(spec: Spec) -> Iterator[Check]:
+    """Yield which variables of the environment are set for the provider of a judge; no key is shown."""
+    for vendor in (OPENAI, ANTHROPIC):
+        if spec.text == "auto" or spec.text.startswith(f"{vendor.module}:"):
+            yield Check(topic="keys", text=f"{_key(vendor)}, {_url(vendor)}")
+
+
+def judge_signs(spec: Spec, *, hooked: bool = False) -> Iterator[Check]:
+    """Yield whether the judge of a spec answers, and in what form; makes one request.
+
+    What cannot be made here is no fault where it is ``hooked``: a hook of pytest may make it.
+    """
+    try:
+        judge = make_judge(spec.text, timeout=_TIMEOUT, retries=0)
+    except (RagMetricsError, ValueError) as error:
+        yield _unmade("judge", spec, error, hooked=hooked)
+        return
+    try:
+        yield loop.run(_examined(judge, spec))
+    except RagMetricsError as error:
+        yield _unmade("judge", spec, error)
+
+
+def embedder_signs(spec: Spec, *, hooked: bool = False) -> Iterator[Check]:
+    """Yield of an embedder what :func:`judge_signs` yields of a judge."""
+    try:
+        embedder = make_embedder(spec.text, timeout=_TIMEOUT, retries=0)
+    except (RagMetricsError, ValueError) as error:
+        yield _unmade("embedder", spec, error, hooked=hooked)
+        return
+    try:
+        yield loop.run(_measured(embedder, spec))
+    except RagMetricsError as error:
+        yield _unmade("embedder", spec, error)
+
+
+def _unmade(topic: str, spec: Spec, error: Exception, *, hooked: bool = False) -> Check:
+    name = f"{spec.text} ({spec.place})"
+    if hooked:
+        return Check(topic=topic, text=f"{name} is up to a hook in conftest.py, which only pytest can ask")
+    return Check(topic=topic, text=f"{name} does not answer", to_do=str(error))
+
+
+async def _examined(judge: Judge, spec: Spec) -> Check:
+    name = f"{judge.name} ({spec.place})"
+    if not isinstance(judge, PromptedJudge):
+        return Check(topic="judge", text=f"{name} answers by rule, and measures no application")
+    try:
+        reply = await judge.complete(judge.request(_TASK))
+    finally:
+        await judge.aclose()
+    try:
+        found = extract_json(reply.text)
+        _TASK.read(parse_json(found))
+    except InvalidAnswer as error:
+        return Check(
+            topic="judge",
+            text=f"{name} answers, but not in the form asked for: {error}; {shortened(reply.text, _SHOWN)!r}",
+            to_do="name a model that writes JSON, or switch on structured output in its server",
+        )
+    return Check(topic="judge", text=f"{name} answers and {_form(judge, wrapped=found != reply.text.strip())}")
+
+
+def _form(judge: PromptedJudge, *, wrapped: bool) -> str:
+    from pytest_ragmetrics.judges.openai import OpenAIJudge
+
+    if wrapped:
+        return "puts other text around its JSON, which is passed over"
+    return _FORMS[judge.terms.form] if isinstance(judge, OpenAIJudge) else "keeps to the form asked for"
+
+
+async def _measured(embedder: Embedder, spec: Spec) -> Check:
+    try:
+        vectors = await embedder.aembed(["Who owns the lake?"])
+    finally:
+        await embedder.aclose()
+    return Check(
+        topic="embedder", text=f"{embedder.name} ({spec.place}) answers with vectors of {vectors.shape[1]} numbers"
+    )
+
+
+def _key(vendor: Vendor) -> str:
+    return f"{vendor.key_variable} is {'set' if os.environ.get(vendor.key_variable, '').strip() else 'not set'}"
+
+
+def _url(vendor: Vendor) -> str:
+    return f"{vendor.url_variable} is {os.environ.get(vendor.url_variable, '').strip() or 'not set'}"
+
+
+MOUNTS = Path("/proc/self/mounts")
+_NETWORK = re.compile(r"(?:nfs|cifs|smb|9p|afs|ceph|gluster|lustre|fuse\.(?:sshfs|s3fs|gcsfuse))")
+_OTHER = "name another with --rag-cache-dir=DIR, or run with --rag-cache=off"
+
+
+def cache_signs(folder: Path, mounts: Path = MOUNTS) -> Iterator[Check]:
+    """Yield whether the folder of the cache can be used; it is not made."""
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    problem = _problem(folder, there)
+    if problem is not None:
+        yield Check(topic="cache", text=problem, to_do=_OTHER)
+        return
+    yield from _network_signs(there, mounts)
+    if there != folder:
+        yield Check(topic="cache", text=f"{folder} will be made when the first answer is kept")
+        return
+    try:
+        with Store(folder) as store:
+            held = store.contents() if store.exists() else None
+    except CacheError as error:
+        yield Check(topic="cache", text=str(error), to_do=f"delete the folder, or {_OTHER}")
+        return
+    what = "empty" if held is None else f"{held.entries:,} answers, {held.size / 1024:,.0f} KiB"
+    yield Check(topic="cache", text=f"{folder}: {what}{_owner(folder)}")
+
+
+def cassette_signs(file: Path, spec: str, *, needed: bool) -> Iterator[Check]:
+    """Yield whether a cassette, which may be ``needed``, can be read and holds answers of the judge of a spec."""
+    if not file.exists() and not needed:
+        yield Check(topic="cassette", text=f"{file} will be recorded by the first run that asks a judge")
+        return
+    if not file.exists():
+        yield Check(
+            topic="cassette",
+            text=f"{file} does not exist",
+            to_do="run pytest once with a key to record it, and commit it",
+        )
+        return
+    try:
+        entries = Cassette(file).entries.values()
+    except CacheError as error:
+        to_do = "take the file as it was committed, or delete that line: it is recorded again"
+        yield Check(topic="cassette", text=str(error), to_do=to_do)
+        return
+    judged = [entry for entry in entries if entry.task != EMBEDDING]
+    counts = Counter(_model(entry.request["kind"], entry.request["model"]) for entry in judged)
+    held = ", ".join(f"{count:,} answers of {model}" for model, count in sorted(counts.items()))
+    text = f"{file}: {held or 'no answers'}, {len(entries) - len(judged):,} vectors"
+    named = spec not in ("auto", "local") and bool(counts) and spec not in counts
+    to_do = f"replay with the judge that was recorded, or run pytest without --rag-cache=replay to record {spec}"
+    yield Check(topic="cassette", text=text, to_do=to_do if named else "")
+
+
+def _model(kind: str, model: str) -> str:
+    return model if kind == "custom" else f"{kind}:{model}"
+
+
+def _problem(folder: Path, there: Path) -> str | None:
+    """Return why nothing can be kept in a folder, of which ``there`` is the part that exists."""
+    if not there.is_dir():
+        return f"{folder}: {there} is not a folder"
+    try:
+        # What access rights say is not what a read-only file system does.
+        with tempfile.TemporaryFile(dir=there):
+            return None
+    except OSError as error:
+        return f"{folder} cannot be written{_owner(there)}: {error.strerror}"
+
+
+def _owner(folder: Path) -> str:
+    """Return a remark about a folder of another account."""
+    is_own = not hasattr(os, "geteuid") or folder.stat().st_uid == os.geteuid()
+    return "" if is_own else " (it belongs to another account)"
+
+
+def _network_signs(there: Path, mounts: Path) -> Iterator[Check]:
+    """Yield a sign where the list of mounts says that the folder is one of another machine."""
+    try:
+        rows = [line.split() for line in mounts.read_text("utf-8", "replace").splitlines() if line.strip()]
+    except OSError:
+        return
+    points = [(Path(point.replace("\\040", " ")), kind) for _, point, kind, *_ in rows]
+    here = there.resolve()
+    below = [(len(point.parts), kind) for point, kind in points if here.is_relative_to(point)]
+    kind = max(below, default=(0, ""))[1]
+    if _NETWORK.match(kind):
+        yield Check(
+            topic="cache",
+            text=f"{there} is on a network file system ({kind}), where SQLite is not safe",
+            to_do="name a folder of this machine with --rag-cache-dir=DIR, and share answers as a cassette",
+        )
+
+
+_PREFIX = "rag_"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Project:
+    """A folder where pytest is started, and the file of settings that it finds, if there is one."""
+
+    folder: Path
+    ini: IniFile | None
+
+    @property
+    def root(self) -> Path:
+        """The folder where paths of the ini file start."""
+        return self.folder if self.ini is None else self.ini.path.parent
+
+    def spec(self, field: str, given: str | None) -> Spec:
+        """Return a setting: as it was given here, else that of the environment, else of the ini file, else auto."""
+        option = _option(field)
+        found = ((given or "", f"--{field}"), *((text, place) for place, text, _ in self._stated(option)))
+        text, place = next(((text.strip(), place) for text, place in found if text.strip()), ("auto", "the default"))
+        return Spec(text=text, place=place)
+
+    def path(self, field: str, given: Path | None) -> Path | None:
+        """Return the path of a setting, found as :meth:`spec` finds it; ``None`` if it is given nowhere."""
+        if given is not None:
+            return given.absolute()
+        stated = self._stated(_option(field))
+        return next((paths.a_path(text, base) for _, text, base in stated), None)
+
+    def cache_dir(self, given: Path | None) -> Path:
+        """Return the folder of the cache."""
+        chosen = self.path("cache_dir", given)
+        if chosen is not None:
+            return chosen
+        return self.root / maintenance.FOLDER if self.ini else maintenance.default_folder()
+
+    def is_replaying(self) -> bool:
+        """Say whether no judge is ever asked."""
+        return self.spec("cache", None).text == "replay"
+
+    def is_hooked(self, field: str) -> bool:
+        """Say whether a hook of pytest, asked first, seems to make something of a setting."""
+        hook = _option(field).hook
+        files = (place / name for place in {self.folder, self.root} for name in ("conftest.py", "tests/conftest.py"))
+        return hook is not None and any(
+            file.is_file() and f"def {hook}" in file.read_text("utf-8", "replace") for file in files
+        )
+
+    def signs(self) -> Iterator[Check]:
+        """Yield where the settings come from, and each that pytest would refuse or not know."""
+        known = {option.name: option for option in OPTIONS if option.in_ini}
+        own = [key for key in self.ini.values if key.startswith(_PREFIX)] if self.ini else []
+        faults = [self._unknown(key, known) for key in own if key not in known]
+        for option in OPTIONS:
+            faults += [
+                fault for place, text, base in self._stated(option) if (fault := self._fault(option, text, place, base))
+            ]
+        if faults:
+            yield from faults
+        elif self.ini is None:
+            yield Check(topic="settings", text="no file with settings of pytest; `ragmetrics init` writes one")
+        else:
+            yield Check(topic="settings", text=f"{self.ini.path}: {', '.join(own) or 'nothing of this plugin'}")
+
+    def _stated(self, option: Option) -> Iterator[tuple[str, str, Path]]:
+        """Yield where an option stands outside of a command line, with its text and the folder where a path starts."""
+        variable = option.environment
+        if variable and os.environ.get(variable, "").strip():
+            yield variable, os.environ[variable], self.folder
+        if self.ini is not None and option.in_ini and self.ini.text(option.name):
+            yield f"{option.name} in {self.ini.path.name}", self.ini.text(option.name), self.root
+
+    def _fault(self, option: Option, text: str, place: str, base: Path) -> Check | None:
+        try:
+            option.parse(text, base)
+        except ValueError as error:
+            if self.is_hooked(option.field):
+                return None
+            return Check(topic="settings", text=f"{place} is not usable", to_do=str(error))
+        return None
+
+    def _unknown(self, key: str, known: dict[str, Option]) -> Check:
+        from difflib import get_close_matches
+
+        near = get_close_matches(key, known, n=1)
+        hint = f"write {near[0]}, or take it out" if near else "take it out; `pytest --help` lists them all"
+        return Check(topic="settings", text=f"{key} is no setting of this plugin", to_do=hint)
+
+
+def _option(field: str) -> Option:
+    return next(option for option in OPTIONS if option.field == field)
 
 
 @local_modules()
-def _examine(arguments: argparse.Namespace) -> Finding:
-    from pytest_ragmetrics.diagnosis.project import Project
-    from pytest_ragmetrics.files.ini_file import find_ini_file
+def _examine(arguments: argparse.Namespace) -> CommandResult:
+    from pytest_ragmetrics.files import find_ini_file
 
     project = Project(folder=Path.cwd(), ini=find_ini_file(Path.cwd()))
     signs = list(_signs(arguments, project))
     open_ = sum(bool(sign.to_do) for sign in signs)
     last = "all well" if not open_ else f"{open_} {'thing' if open_ == 1 else 'things'} to do"
-    return Finding(lines=[*(line for sign in signs for line in sign.lines()), last], status=int(open_ > 0))
+    return CommandResult(lines=[*(line for sign in signs for line in sign.lines()), last], status=int(open_ > 0))
 
 
-def _signs(arguments: argparse.Namespace, project: Project) -> Iterator[Sign]:
-    from pytest_ragmetrics.diagnosis.installation import plugin_signs, version_signs
-    from pytest_ragmetrics.diagnosis.storage import cache_signs, cassette_signs
+def _signs(arguments: argparse.Namespace, project: Project) -> Iterator[Check]:
 
     yield from version_signs()
     yield from plugin_signs(project.ini, project.folder)
@@ -44,14 +450,12 @@ def _signs(arguments: argparse.Namespace, project: Project) -> Iterator[Sign]:
         yield from cassette_signs(cassette, project.spec("judge", arguments.judge).text, needed=needed)
 
 
-def _provider_signs(arguments: argparse.Namespace, project: Project) -> Iterator[Sign]:
-    from pytest_ragmetrics.diagnosis.provider import embedder_signs, judge_signs, key_signs
-    from pytest_ragmetrics.diagnosis.sign import Sign
+def _provider_signs(arguments: argparse.Namespace, project: Project) -> Iterator[Check]:
 
     judge, embedder = project.spec("judge", arguments.judge), project.spec("embedder", arguments.embedder)
     yield from key_signs(judge)
     if project.is_replaying() and arguments.judge is None:
-        yield Sign(topic="judge", text=f"{judge.text} is not asked: answers are replayed")
+        yield Check(topic="judge", text=f"{judge.text} is not asked: answers are replayed")
         return
     yield from judge_signs(judge, hooked=project.is_hooked("judge"))
     if embedder.text != "auto":

@@ -8,21 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from pytest_ragmetrics.commands.arguments import checked, count, local_modules, output
-from pytest_ragmetrics.commands.command import Command, Finding
+from pytest_ragmetrics.commands.command import Command, CommandResult, checked, count, local_modules, output
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.judges.specs import check_spec
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.generating.documents import Found
+    from pytest_ragmetrics.generate.documents import FoundDocuments
 
 _CONCURRENCY = 32
 _LANGUAGE = re.compile(r"[^\W\d_][\w() -]{0,39}")
 
 
 @local_modules()
-def _generate(arguments: argparse.Namespace) -> Finding:
-    from pytest_ragmetrics.generating.documents import ArgumentError, find_documents
+def _generate(arguments: argparse.Namespace) -> CommandResult:
+    from pytest_ragmetrics.generate.documents import ArgumentError, find_documents
 
     try:
         return _made(arguments, find_documents(arguments.docs, output=arguments.output))
@@ -31,15 +30,14 @@ def _generate(arguments: argparse.Namespace) -> Finding:
         refuse(str(error))
 
 
-def _made(arguments: argparse.Namespace, found: Found) -> Finding:
+def _made(arguments: argparse.Namespace, found: FoundDocuments) -> CommandResult:
     from pytest_ragmetrics import loop
     from pytest_ragmetrics.budget import Budget, Limits
     from pytest_ragmetrics.cache.maintenance import default_folder
     from pytest_ragmetrics.engine import Engine
-    from pytest_ragmetrics.generating.documents import read_passages
-    from pytest_ragmetrics.generating.golden_file import golden_file
-    from pytest_ragmetrics.generating.golden_set import GoldenSet, spread, writer
-    from pytest_ragmetrics.generating.summary import summary
+    from pytest_ragmetrics.generate.documents import read_passages
+    from pytest_ragmetrics.generate.golden_file import golden_file
+    from pytest_ragmetrics.generate.golden_set import GoldenSet, spread, summary, writer
 
     documents = [read_passages(document) for document in found.documents]
     budget = Budget(Limits(calls=arguments.max_calls))
@@ -68,7 +66,7 @@ def _made(arguments: argparse.Namespace, found: Found) -> Finding:
     if tally.stopped is not None and not tally.usage.calls + tally.usage.cached_calls:
         raise tally.stopped
     lines = summary(tally, file=arguments.output, rows=rows, wanted=arguments.questions, passed_over=found.passed_over)
-    return Finding(lines=lines, status=int(rows < arguments.questions))
+    return CommandResult(lines=lines, status=int(rows < arguments.questions))
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from pytest_ragmetrics.commands.arguments import checked
-from pytest_ragmetrics.commands.command import Command
-from pytest_ragmetrics.files.ini_file import IniFile, IniFileError, find_ini_file, read_ini_file
-from pytest_ragmetrics.files.writing import write_atomically
+from pytest_ragmetrics.commands.command import Command, checked
+from pytest_ragmetrics.files import IniFile, IniFileError, find_ini_file, read_ini_file, write_atomically
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 
 EXAMPLE = "test_rag_example.py"

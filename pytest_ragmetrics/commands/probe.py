@@ -9,16 +9,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.commands.arguments import JUDGES, checked, count, local_modules, number, output
-from pytest_ragmetrics.commands.command import Command, Finding
-from pytest_ragmetrics.files import paths
-from pytest_ragmetrics.files.writing import write_atomically
+from pytest_ragmetrics import files as paths
+from pytest_ragmetrics.commands.command import (
+    JUDGES,
+    Command,
+    CommandResult,
+    checked,
+    count,
+    local_modules,
+    number,
+    output,
+)
+from pytest_ragmetrics.files import write_atomically
 from pytest_ragmetrics.judges.specs import check_spec
-from pytest_ragmetrics.probes.probe import INJECTION, KINDS, choose, read_probes
+from pytest_ragmetrics.probes.probes import INJECTION, KINDS, choose, read_probes
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.probes.figures import Figures
-    from pytest_ragmetrics.probes.probe import Probe
+    from pytest_ragmetrics.probes.figures import ProbeFigures
+    from pytest_ragmetrics.probes.probes import Probe
 
 #: A probe and its counterpart.
 _FEWEST = 2
@@ -26,31 +34,31 @@ _WRONG = 2
 
 
 @local_modules()
-def _probe(arguments: argparse.Namespace) -> Finding:
+def _probe(arguments: argparse.Namespace) -> CommandResult:
     chosen, besides = choose(read_probes(), tuple(arguments.kind or ()), arguments.limit)
     wrong = _idle(arguments, {probe.kind for probe in chosen})
     if wrong is not None:
         sys.stderr.write(f"ragmetrics probe: error: {wrong}\n")
-        return Finding(lines=(), status=_WRONG)
+        return CommandResult(lines=(), status=_WRONG)
     figures = _asked(arguments, chosen, besides)
     if arguments.json is not None:
         text = json.dumps(figures.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
         write_atomically(arguments.json, f"{text}\n")
-    from pytest_ragmetrics.probes.telling import tell
+    from pytest_ragmetrics.probes.figures import tell
 
     below = list(_below(figures, arguments))
-    return Finding(lines=[*tell(figures), *below], status=int(bool(below)))
+    return CommandResult(lines=[*tell(figures), *below], status=int(bool(below)))
 
 
-def _asked(arguments: argparse.Namespace, chosen: Sequence[Probe], besides: Sequence[Probe]) -> Figures:
+def _asked(arguments: argparse.Namespace, chosen: Sequence[Probe], besides: Sequence[Probe]) -> ProbeFigures:
     from pytest_ragmetrics.engine import Engine
-    from pytest_ragmetrics.probes.asking import ask_probes
-    from pytest_ragmetrics.probes.figures import Figures
+    from pytest_ragmetrics.probes.figures import ProbeFigures
+    from pytest_ragmetrics.probes.probes import ask_probes
 
     engine = Engine(judge=arguments.judge, cache_dir=arguments.cache_dir, prompts=arguments.prompts)
     name = engine.judge().name
     outcomes = ask_probes(engine, [*chosen, *besides])
-    return Figures(judge=name, chosen=outcomes[: len(chosen)], besides=outcomes[len(chosen) :])
+    return ProbeFigures(judge=name, chosen=outcomes[: len(chosen)], besides=outcomes[len(chosen) :])
 
 
 def _idle(arguments: argparse.Namespace, kinds: set[str]) -> str | None:
@@ -62,7 +70,7 @@ def _idle(arguments: argparse.Namespace, kinds: set[str]) -> str | None:
     return None
 
 
-def _below(figures: Figures, arguments: argparse.Namespace) -> Iterator[str]:
+def _below(figures: ProbeFigures, arguments: argparse.Namespace) -> Iterator[str]:
     if all(outcome.found is None for outcome in figures.chosen):
         yield "none of these probes was answered"
         return

@@ -6,14 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.commands.arguments import number, output
-from pytest_ragmetrics.commands.command import Command, Finding
+from pytest_ragmetrics.commands.command import Command, CommandResult, number, output
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.files.writing import write_atomically
+from pytest_ragmetrics.files import write_atomically
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.report.comparison import Comparison
-    from pytest_ragmetrics.report.records import Document
+    from pytest_ragmetrics.records import Document
+    from pytest_ragmetrics.report.comparison import RunComparison
 
 _PAGE = Path("rag-report.html")
 
@@ -36,7 +35,7 @@ def _markdown(arguments: argparse.Namespace) -> list[str]:
 
 
 def _merge(arguments: argparse.Namespace) -> list[str]:
-    from pytest_ragmetrics.report.documents import render_json
+    from pytest_ragmetrics.records import render_json
 
     document, comparison = _compared(arguments)
     outputs = {"json": arguments.output, "report": arguments.html, "markdown": arguments.markdown}
@@ -44,7 +43,7 @@ def _merge(arguments: argparse.Namespace) -> list[str]:
     return _write(document, comparison, wanted) if wanted else render_json(document).splitlines()
 
 
-def _write(document: Document, comparison: Comparison | None, files: dict[str, Path]) -> list[str]:
+def _write(document: Document, comparison: RunComparison | None, files: dict[str, Path]) -> list[str]:
     from pytest_ragmetrics.report.files import RENDERERS
 
     count = len(document["tests"])
@@ -53,9 +52,9 @@ def _write(document: Document, comparison: Comparison | None, files: dict[str, P
     return [f"{path}: written, {count:,} {'test' if count == 1 else 'tests'}" for path in files.values()]
 
 
-def _diff(arguments: argparse.Namespace) -> Finding:
+def _diff(arguments: argparse.Namespace) -> CommandResult:
+    from pytest_ragmetrics.records import read_document
     from pytest_ragmetrics.report.comparison import compare_documents
-    from pytest_ragmetrics.report.documents import read_document
 
     comparison = compare_documents(read_document(arguments.new), read_document(arguments.old))
     if arguments.fail_on_worse and not any(metric.pairs for metric in comparison.metrics):
@@ -63,11 +62,11 @@ def _diff(arguments: argparse.Namespace) -> Finding:
         raise NothingComparedError("\n".join([msg, *_difference(comparison)]))
     worse = [c for c in comparison.of("worse") if -(c.change or 0.0) > arguments.margin]
     found = arguments.fail_on_worse and bool(worse or comparison.of("unscored"))
-    return Finding(lines=_difference(comparison), status=int(found))
+    return CommandResult(lines=_difference(comparison), status=int(found))
 
 
-def _difference(comparison: Comparison) -> list[str]:
-    from pytest_ragmetrics.report.telling import change_line, change_lines, metric_change_lines
+def _difference(comparison: RunComparison) -> list[str]:
+    from pytest_ragmetrics.explain.runs import change_line, change_lines, metric_change_lines
 
     better = reversed(comparison.of("better"))
     others = comparison.of("scored again", "new", "gone")
@@ -79,17 +78,17 @@ def _difference(comparison: Comparison) -> list[str]:
 
 
 def _schema(arguments: argparse.Namespace) -> list[str]:
-    from pytest_ragmetrics.report.documents import schema_text
+    from pytest_ragmetrics.records import schema_text
 
     del arguments
     return schema_text().splitlines()
 
 
-def _compared(arguments: argparse.Namespace) -> tuple[Document, Comparison | None]:
+def _compared(arguments: argparse.Namespace) -> tuple[Document, RunComparison | None]:
     """Return the run that the files are of, and what changed since the baseline if one was named."""
+    from pytest_ragmetrics.records import read_document
     from pytest_ragmetrics.report.comparison import compare_documents
-    from pytest_ragmetrics.report.documents import read_document
-    from pytest_ragmetrics.report.merging import merge_documents
+    from pytest_ragmetrics.report.merge import merge_documents
 
     document = merge_documents([read_document(file) for file in arguments.files])
     if arguments.baseline is None:

@@ -2,17 +2,252 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
+import math
 import os
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
-from pytest_ragmetrics.datasets.files import read_file
-from pytest_ragmetrics.datasets.identity import identified
-from pytest_ragmetrics.datasets.objects import read_object
-from pytest_ragmetrics.datasets.row import DatasetRow, Raw
-from pytest_ragmetrics.datasets.selection import Where, selected
+from pytest_ragmetrics.datasets.csv import read_csv
+from pytest_ragmetrics.datasets.json import read_json, read_jsonl
+from pytest_ragmetrics.datasets.rows import WRAPPERS, DatasetRow, Raw, RowError, identified, rows_of_mapping
 from pytest_ragmetrics.errors import DatasetError
+from pytest_ragmetrics.sample import Sample
+
+
+def read_object(source: Any) -> Sequence[Raw]:
+    """Return the rows of an object; raise ``DatasetError`` for what holds none."""
+    return [_row(row) for row in _listed(source)]
+
+
+def _listed(source: Any) -> Iterable[Any]:
+    if isinstance(source, Mapping):
+        return _of_mapping(source)
+    if isinstance(source, (list, tuple)):
+        return source
+    if isinstance(source, (Sample, bytes, bytearray, type)):
+        raise _refused(source)
+    for read in (_of_frame, _of_methods, _of_attributes):
+        rows = read(source)
+        if rows is not None:
+            return rows
+    if isinstance(source, Iterable):
+        return source
+    raise _refused(source)
+
+
+def _refused(source: Any) -> DatasetError:
+    kind = "class " + source.__name__ if isinstance(source, type) else type(source).__name__
+    return DatasetError(f"a data set is the path of a file or a list of samples or rows, not a {kind}")
+
+
+def _of_mapping(source: Mapping[str, Any]) -> Iterable[Any]:
+    filled = [name for name in WRAPPERS if isinstance(source.get(name), (list, tuple)) and source[name]]
+    if len(filled) > 1:
+        msg = f"there are rows in {' and in '.join(filled)}: keep one of these lists"
+        raise DatasetError(msg)
+    if filled:
+        rows: Iterable[Any] = source[filled[0]]
+        return rows
+    try:
+        return rows_of_mapping({name: _plain(column) for name, column in source.items()})
+    except RowError as error:
+        raise DatasetError(str(error), field=error.field) from error
+
+
+def _of_frame(source: Any) -> Iterable[Any] | None:
+    """Return the rows of a pandas frame; what it has no value for is ``None``."""
+    if not (hasattr(source, "notna") and hasattr(source, "columns")):
+        return None
+    rows: list[dict[str, Any]] = source.astype(object).where(source.notna(), None).to_dict("records")
+    return rows
+
+
+def _of_methods(source: Any) -> Iterable[Any] | None:
+    for name in ("to_list", "to_dicts", "to_pylist"):
+        method = getattr(source, name, None)
+        if callable(method):
+            rows: Iterable[Any] = method()
+            return rows
+    return None
+
+
+def _of_attributes(source: Any) -> Iterable[Any] | None:
+    held = [getattr(source, name, None) for name in WRAPPERS]
+    lists = [rows for rows in held if isinstance(rows, (list, tuple))]
+    if lists:
+        return next((rows for rows in lists if rows), [])
+    to_pandas = getattr(source, "to_pandas", None)
+    return _of_frame(to_pandas()) if callable(to_pandas) else None
+
+
+def _row(row: Any) -> Raw:
+    if isinstance(row, Sample):
+        return Raw(values=row)
+    values = _values(row)
+    if values is None:
+        fault = RowError(f"a row is a Sample or a mapping, not {type(row).__name__}")
+        return Raw(fault=fault, text=type(row).__name__)
+    if not all(isinstance(name, str) for name in values):
+        return Raw(fault=RowError("the names of fields must be texts"), text=" ".join(map(str, values)))
+    return Raw(values={name: _plain(value) for name, value in values.items()})
+
+
+def _values(row: Any) -> Mapping[str, Any] | None:
+    """Return the values of a row of another tool by name: a model of pydantic, a data class, or a mapping as it is."""
+    if isinstance(row, Mapping):
+        return row
+    if isinstance(row, type):
+        return None
+    dump = getattr(row, "model_dump", None)
+    if callable(dump):
+        dumped = dump()
+        return dumped if isinstance(dumped, Mapping) else None
+    if is_dataclass(row):
+        return {f.name: getattr(row, f.name) for f in fields(row)}
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """Return an array or a number of numpy as lists and numbers of Python, and a number that is none as ``None``."""
+    tolist = getattr(value, "tolist", None)
+    if callable(tolist):
+        value = tolist()
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+#: A predicate on the sample, or the values that its fields or those of its metadata must have.
+Where = Callable[[Sample], bool] | Mapping[str, object]
+
+_FIELDS = frozenset(f.name for f in fields(Sample))
+_SHOWN = 5
+
+
+def selected(rows: Sequence[DatasetRow], *, where: Where | None, limit: int | None) -> tuple[DatasetRow, ...]:
+    """Return the first ``limit`` rows that ``where`` takes, broken ones among them; raise ``DatasetError`` for none."""
+    file = rows[0].file
+    if where is None:
+        return tuple(rows[:limit])
+    if isinstance(where, Mapping):
+        _check(where, rows)
+        taken = [row for row in rows if row.sample is None or _matches(row.sample, where)]
+    elif _is_predicate(where):
+        taken = [row for row in rows if row.sample is None or _accepts(where, row, row.sample)]
+    else:
+        msg = f"where is a {type(where).__name__}: give a function of the sample, or a mapping from fields to values"
+        raise DatasetError(msg, file=file)
+    if not taken:
+        msg = f"where takes none of {len(rows)} rows{_instead(where, rows)}"
+        raise DatasetError(msg, file=file)
+    return tuple(taken[:limit])
+
+
+def _is_predicate(where: object) -> bool:
+    # What a coroutine function returns is always true.
+    return callable(where) and not iscoroutinefunction(where)
+
+
+def _check(where: Mapping[str, object], rows: Sequence[DatasetRow]) -> None:
+    """Raise ``DatasetError`` for a field that no row has; it is misspelt."""
+    for name in where:
+        if name not in _FIELDS and not any(row.sample is not None and name in row.sample.metadata for row in rows):
+            msg = f"where asks for the field {name!r}, which no row has"
+            raise DatasetError(msg, file=rows[0].file)
+
+
+def _matches(sample: Sample, where: Mapping[str, object]) -> bool:
+    return all(_equals(_value(sample, name), wanted) for name, wanted in where.items())
+
+
+def _value(sample: Sample, name: str) -> Any:
+    return getattr(sample, name) if name in _FIELDS else sample.metadata.get(name)
+
+
+def _equals(value: Any, wanted: object) -> bool:
+    if isinstance(wanted, (list, tuple, set, frozenset)):
+        return any(value == item for item in wanted) or value == wanted
+    return bool(value == wanted)
+
+
+def _accepts(where: Callable[[Sample], bool], row: DatasetRow, sample: Sample) -> bool:
+    try:
+        return bool(where(sample))
+    except Exception as error:
+        msg = f"row {row.id}: where raised {type(error).__name__}: {str(error)[:200]!r}"
+        raise DatasetError(msg, file=row.file, line=row.line) from error
+
+
+def _instead(where: Where, rows: Sequence[DatasetRow]) -> str:
+    """Return which values there are of the fields asked for."""
+    if not isinstance(where, Mapping):
+        return ""
+    parts = []
+    for name in where:
+        values = dict.fromkeys(repr(_value(row.sample, name))[:40] for row in rows if row.sample is not None)
+        more = ", ..." if len(values) > _SHOWN else ""
+        parts.append(f"{name} is {', '.join(list(values)[:_SHOWN])}{more}")
+    return f"; {'; '.join(parts)}"
+
+
+KINDS: Mapping[str, Callable[[str, str], Sequence[Raw]]] = {
+    ".jsonl": read_jsonl,
+    ".ndjson": read_jsonl,
+    ".json": read_json,
+    ".csv": read_csv,
+}
+_GZIP = b"\x1f\x8b"
+
+
+def read_file(path: Path, file: str) -> Sequence[Raw]:
+    """Return the rows of a file, which messages call ``file``; raise ``DatasetError`` when it cannot be read."""
+    name = path.name.lower()
+    packed = name.endswith(".gz")
+    kind = KINDS.get(Path(name.removesuffix(".gz")).suffix)
+    if kind is None:
+        msg = f"a data set is a file that ends in {', '.join(KINDS)} (or these with .gz)"
+        raise DatasetError(msg, file=file)
+    data = _bytes(path, file)
+    return kind(_text(_unpacked(data, file) if packed else data, file), file)
+
+
+def _bytes(path: Path, file: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        msg = "there is no such file; in a test a relative path starts at the folder of the test file"
+        raise DatasetError(msg, file=file) from error
+    except (OSError, ValueError) as error:
+        msg = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise DatasetError(msg, file=file) from error
+
+
+def _unpacked(data: bytes, file: str) -> bytes:
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        msg = f"ends in .gz and cannot be unpacked: {error}"
+        raise DatasetError(msg, file=file) from error
+
+
+def _text(data: bytes, file: str) -> str:
+    if data.startswith(_GZIP):
+        msg = "is packed by gzip: let its name end in .gz"
+        raise DatasetError(msg, file=file)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data[:4]:
+        msg = "is UTF-16 or UTF-32: save it as UTF-8"
+        raise DatasetError(msg, file=file, line=1)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        msg = f"byte 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8"
+        raise DatasetError(msg, file=file, line=line) from error
+
 
 # What is longer is no name of a file, but the text that should stand in one.
 _LONG = 500

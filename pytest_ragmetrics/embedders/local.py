@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.embedders.embedder import Embedder
-from pytest_ragmetrics.text.facts.content_words import telling_words
+from pytest_ragmetrics.text.words import telling_words
 
 if TYPE_CHECKING:
     import numpy as np

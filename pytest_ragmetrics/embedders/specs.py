@@ -7,7 +7,7 @@ import re
 
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
-from pytest_ragmetrics.judges.factories import is_factory, made_by
+from pytest_ragmetrics.judges.specs import is_factory, made_by
 
 #: What ``auto`` asks where a key or an address of an OpenAI server is set.
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
@@ -52,7 +52,7 @@ def make_embedder(spec: str, *, timeout: float = 60, retries: int = 5) -> Embedd
         from pytest_ragmetrics.embedders.local import LocalEmbedder
 
         return LocalEmbedder()
-    from pytest_ragmetrics.embedders.custom import as_embedder
+    from pytest_ragmetrics.embedders.embedder import as_embedder
 
     return made_by(spec, lambda made: as_embedder(made, name=spec), noun="embedder")
 

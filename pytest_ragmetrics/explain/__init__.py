@@ -1,8 +1,9 @@
 """The only place where a failure is worded: the first line says how much, the rest says where."""
 
-from pytest_ragmetrics.explain.changes import explain_changes, explain_not_worse
-from pytest_ragmetrics.explain.result import explain, explain_comparison, explain_sample, headline, shortcoming
-from pytest_ragmetrics.explain.sets import explain_standing, explain_unscored
+from __future__ import annotations
+
+from pytest_ragmetrics.explain.results import explain, explain_comparison, explain_sample, headline, shortcoming
+from pytest_ragmetrics.explain.sets import explain_changes, explain_not_worse, explain_standing, explain_unscored
 
 __all__ = [
     "explain",

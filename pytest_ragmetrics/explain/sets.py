@@ -1,7 +1,8 @@
-"""How the scores of a whole set stand against a bound, and which rows have none."""
+"""What changed in a metric between two runs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,18 +11,21 @@ from pytest_ragmetrics.explain.phrases import (
     SHOWN,
     and_more,
     counted,
+    format_apart,
+    format_interval,
     named,
     readable,
-    told_apart,
-    told_interval,
 )
-from pytest_ragmetrics.text.printable import printable
+from pytest_ragmetrics.text.characters import printable
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.stats.standing import ScoredRow, Standing
+    from pytest_ragmetrics.comparison import MetricComparison
+    from pytest_ragmetrics.result import Direction
+    from pytest_ragmetrics.stats.decisions import ScoredRow, ThresholdResult
+    from pytest_ragmetrics.stats.intervals import Decision, Interval
 
 
-def explain_standing(standing: Standing, rows: Sequence[ScoredRow] = ()) -> list[str]:
+def explain_standing(standing: ThresholdResult, rows: Sequence[ScoredRow] = ()) -> list[str]:
     """Return the lines that say how a set of scores stands against a bound: the figures, then the worst rows.
 
     ``rows`` are those of the set that have a score; of those on the wrong side of the bound the worst are shown, at
@@ -44,9 +48,9 @@ def explain_standing(standing: Standing, rows: Sequence[ScoredRow] = ()) -> list
     return lines + and_more(len(worst))
 
 
-def _standing_line(standing: Standing) -> str:
+def _standing_line(standing: ThresholdResult) -> str:
     """Return one line: the metric, its mean or rate, the bound, the interval where one decided, and the outcome."""
-    value, bound = told_apart(standing.value, standing.bound)
+    value, bound = format_apart(standing.value, standing.bound)
     name = printable(standing.metric)
     held = standing.value <= standing.bound if standing.better == "lower" else standing.value >= standing.bound
     kept = "<=" if standing.better == "lower" else ">="
@@ -56,7 +60,7 @@ def _standing_line(standing: Standing) -> str:
         sign = "<=" if standing.score_better == "lower" else ">="
         counts = [f"{standing.reached} of {standing.n} scores {sign} {standing.score_bound:g}"]
     if standing.interval is not None:
-        counts.insert(0, told_interval(standing.interval, apart_from=standing.bound))
+        counts.insert(0, format_interval(standing.interval, apart_from=standing.bound))
     figure = "mean" if standing.statistic == "mean" else "pass rate"
     return f"{name} {figure} {value} {operator} {bound} ({', '.join(counts)}): {standing.outcome}"
 
@@ -77,4 +81,68 @@ def explain_unscored(
 
 def _row_line(row: ScoredRow, bound: float) -> str:
     reason = f": {readable(row.reason)}" if row.reason else ""
-    return f"{told_apart(row.score, bound)[0]}  {named(row.name)}{reason}"
+    return f"{format_apart(row.score, bound)[0]}  {named(row.name)}{reason}"
+
+
+def explain_not_worse(
+    comparison: MetricComparison, *, margin: float, outcome: Decision, more: int | None = None
+) -> list[str]:
+    """Return the lines that say whether a metric became worse by more than a margin, and in which rows.
+
+    ``more`` is how many further samples would settle an inconclusive outcome.
+    """
+    lines = explain_changes(comparison)
+    lines[0] += f", margin {margin:g}: {outcome}"
+    if outcome == "inconclusive" and comparison.difference is not None:
+        told = f"about {counted(more or 0, 'more sample')} would settle it if the difference stays where it is; "
+        interval = comparison.difference.interval
+        most = f"it is at most {_most_lost(interval, comparison.better):g} worse"
+        lines.insert(1, f"  {told if more else ''}with {interval.confidence * 100:g} % confidence {most}")
+    return lines
+
+
+def explain_changes(comparison: MetricComparison) -> list[str]:
+    """Return the lines that say what changed in one metric: the figures, then the rows, the largest change first."""
+    lines = [_changes_line(comparison)]
+    if comparison.judges:
+        lines.append(f"  judge: {printable(', '.join(comparison.judges))}")
+    for title, rows in (("regressed", comparison.regressed), ("improved", comparison.improved)):
+        lines.append(f"  {title}: {len(rows)}")
+        for row in rows[:SHOWN]:
+            before, after = format_apart(row.before, row.after)
+            lines.append(f"    {row.change:+.2f}  {before} -> {after}  {named(row.id)}")
+        lines += and_more(len(rows), indent="    ")
+    lines.append(f"  unchanged: {len(comparison.unchanged)}")
+    for title, ids in (
+        ("only here", comparison.only_here),
+        ("only there", comparison.only_there),
+        ("unscored here", comparison.unscored_here),
+        ("unscored there", comparison.unscored_there),
+    ):
+        if ids:
+            more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
+            lines.append(f"  {title}: {len(ids)} ({', '.join(map(named, ids[:SHOWN]))}{more})")
+    return lines
+
+
+def _changes_line(comparison: MetricComparison) -> str:
+    found = comparison.difference
+    name = printable(comparison.metric) + (" (lower is better)" if comparison.better == "lower" else "")
+    if found is None:
+        return f"{name}: no row has a score in both runs"
+    before, after = format_apart(found.before, found.after)
+    interval = found.interval
+    figures = [format_interval(interval, sign="+"), f"n={found.n}"]
+    chances = (("t test", found.t_p), ("sign flips", found.flip_p), ("McNemar", found.mcnemar_p))
+    figures += [f"{test} {_p(p)}" for test, p in chances if p is not None]
+    return f"{name} {before} -> {after}: {interval.estimate:+.3f} ({', '.join(figures)})"
+
+
+def _most_lost(interval: Interval, better: Direction) -> float:
+    """Return how much may be lost, rounded up, so that a margin of as much holds."""
+    end = interval.high if better == "lower" else -interval.low
+    return math.ceil(end * 1000) / 1000 if math.isfinite(end) else end
+
+
+def _p(value: float) -> str:
+    return "p<0.001" if value < 0.001 else f"p={value:.3f}"  # noqa: PLR2004 - beyond this nobody decides otherwise

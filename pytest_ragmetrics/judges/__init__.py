@@ -1,1 +1,3 @@
 """Judges: who answers the questions that metrics ask."""
+
+from __future__ import annotations

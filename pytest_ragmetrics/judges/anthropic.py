@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from pytest_ragmetrics.judges.connection import ANTHROPIC, Vendor
+from pytest_ragmetrics.judges.api import ANTHROPIC, ApiJudge, Vendor, refused_parameter
 from pytest_ragmetrics.judges.judge import Reply, Request
-from pytest_ragmetrics.judges.negotiation import refused_parameter
-from pytest_ragmetrics.judges.provided import ProvidedJudge
 
 #: The API wants a limit; no answer to a task of ours comes near it.
 _MAX_TOKENS = 8192
@@ -18,7 +16,7 @@ _MAX_TOKENS = 8192
 _TOOL = "tool_choice"
 
 
-class AnthropicJudge(ProvidedJudge[frozenset[str]]):
+class AnthropicJudge(ApiJudge[frozenset[str]]):
     """A model behind the Anthropic API, made to answer in the form of the schema by a tool it must call.
 
     ``api_key`` and ``base_url`` default to ``ANTHROPIC_API_KEY`` and ``ANTHROPIC_BASE_URL``; the key is needed when

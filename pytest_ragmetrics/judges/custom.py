@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError
-from pytest_ragmetrics.judges.judge import Judge, Message, PromptedJudge, Reply, Request
+from pytest_ragmetrics.judges.judge import ChatMessage, Judge, PromptedJudge, Reply, Request
 from pytest_ragmetrics.judges.rendering import PromptBook
 
 
@@ -17,7 +17,7 @@ from pytest_ragmetrics.judges.rendering import PromptBook
 class Completes(Protocol):
     """What a judge of one's own must offer."""
 
-    async def complete(self, messages: list[Message], schema: Mapping[str, Any]) -> str:
+    async def complete(self, messages: list[ChatMessage], schema: Mapping[str, Any]) -> str:
         """Return the answer to the messages: one JSON object of the form of the schema, as text."""
 
 
@@ -29,10 +29,10 @@ class CustomJudge(PromptedJudge):
     changes. Without one nothing tells two judges apart, so replies are not recorded.
 
     >>> import asyncio
-    >>> from pytest_ragmetrics.judges.judge import DirectDesk
+    >>> from pytest_ragmetrics.judges.judge import DirectTransport
     >>> from pytest_ragmetrics.judges.tasks import ListClaims
     >>> judge = CustomJudge(lambda prompt: '{"claims": ["Ivy climbs."]}', name="mine")
-    >>> asyncio.run(judge.ask(ListClaims(text="It climbs."), desk=DirectDesk())).answer
+    >>> asyncio.run(judge.ask(ListClaims(text="It climbs."), desk=DirectTransport())).answer
     ('Ivy climbs.',)
     """
 

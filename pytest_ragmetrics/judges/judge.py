@@ -1,8 +1,4 @@
-"""What every judge is, and how one that reads prompts is asked.
-
-A metric hands a judge a typed task. A judge that reads prompts renders it, hands the request in at a desk (which
-caches, shares and limits requests), reads the reply strictly, and asks for one repair when it does not fit.
-"""
+"""Judges that answer in a way of their own, asked within the budget of a run."""
 
 from __future__ import annotations
 
@@ -13,17 +9,17 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypedDict, TypeVar
 
+from pytest_ragmetrics.context import Exchange, note
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
-from pytest_ragmetrics.exchanges import Exchange, note
-from pytest_ragmetrics.judges.prices import estimated_tokens, price
 from pytest_ragmetrics.judges.rendering import PromptBook, render
-from pytest_ragmetrics.judges.replies import extract_json, parse_json
+from pytest_ragmetrics.judges.schema import extract_json, parse_json
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task
+from pytest_ragmetrics.prices import estimated_tokens, price
 from pytest_ragmetrics.result import Usage
-from pytest_ragmetrics.text.printable import printable, shortened
+from pytest_ragmetrics.text.characters import printable, shortened
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.budget import Budget
+    from pytest_ragmetrics.budget import Budget, Receipt
 
 A = TypeVar("A")
 
@@ -31,7 +27,7 @@ A = TypeVar("A")
 _SHOWN = 300
 
 
-class Message(TypedDict):
+class ChatMessage(TypedDict):
     """One turn of a conversation with a judge."""
 
     role: str
@@ -49,17 +45,17 @@ class Request:
     task: str
     kind: str
     model: str
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     schema: Mapping[str, Any]
     parameters: Mapping[str, Any]
     vote: int = 0
 
-    def spelled_out(self) -> list[Message]:
+    def spelled_out(self) -> list[ChatMessage]:
         """Return the messages with the schema in words, for a judge that takes it in no other way."""
         *earlier, last = self.messages
         form = json.dumps(self.schema, separators=(",", ":"))
         stated = f"{last['content']}\n\nThe form of the JSON object: {form}"
-        return [*earlier, Message(role=last["role"], content=stated)]
+        return [*earlier, ChatMessage(role=last["role"], content=stated)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +69,7 @@ class Reply:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Kept:
+class CachedReply:
     """A reply as a desk hands it out: just made, or made before."""
 
     reply: Reply
@@ -83,19 +79,19 @@ class Kept:
 Fetch = Callable[[], Awaitable[Reply]]
 
 
-class Desk(Protocol):
+class Transport(Protocol):
     """Where requests are handed in: an engine's desk caches, shares and limits them."""
 
-    async def obtain(self, request: Request, fetch: Fetch) -> Kept:
+    async def obtain(self, request: Request, fetch: Fetch) -> CachedReply:
         """Return the reply to a request, by calling ``fetch`` if it has none; raises what ``fetch`` raises."""
 
 
-class DirectDesk:
+class DirectTransport:
     """A desk that keeps nothing, for where no session runs."""
 
-    async def obtain(self, request: Request, fetch: Fetch) -> Kept:  # noqa: ARG002 - it keeps nothing
+    async def obtain(self, request: Request, fetch: Fetch) -> CachedReply:  # noqa: ARG002 - it keeps nothing
         """Return what ``fetch`` makes."""
-        return Kept(reply=await fetch(), cached=False)
+        return CachedReply(reply=await fetch(), cached=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,7 +128,7 @@ class Judge(ABC):
     is_paid: bool = True
 
     @abstractmethod
-    async def ask(self, task: Task[A], *, vote: int = 0, desk: Desk) -> Answered[A]:
+    async def ask(self, task: Task[A], *, vote: int = 0, desk: Transport) -> Answered[A]:
         """Return the answer to a task; raise ``UnscoredError`` or ``JudgeError`` if there is none."""
 
     async def aclose(self) -> None:  # noqa: B027 - many judges hold nothing
@@ -186,20 +182,20 @@ class PromptedJudge(Judge):
             task=task.prompt,
             kind=self.kind,
             model=self.model,
-            messages=(Message(role="system", content=system), Message(role="user", content=user)),
+            messages=(ChatMessage(role="system", content=system), ChatMessage(role="user", content=user)),
             schema=task.schema(),
             parameters=self.parameters | self.varied if vote else self.parameters,
             vote=vote,
         )
 
-    async def ask(self, task: Task[A], *, vote: int = 0, desk: Desk) -> Answered[A]:
+    async def ask(self, task: Task[A], *, vote: int = 0, desk: Transport) -> Answered[A]:
         """Return the answer to a task; a reply that does not fit is repaired once, then ``UnscoredError``."""
         request = self.request(task, vote=vote)
-        desk = desk if self.is_lasting else DirectDesk()
+        desk = desk if self.is_lasting else DirectTransport()
         try:
             kept = await desk.obtain(request, lambda: self._fetch(task, request))
         except RagMetricsError as error:
-            spent = Kept(reply=error.spent, cached=False) if isinstance(error, UnreadableReplyError) else None
+            spent = CachedReply(reply=error.spent, cached=False) if isinstance(error, UnreadableReplyError) else None
             self._note(task, vote, spent)
             if isinstance(error, UnreadableReplyError) and spent is not None:
                 error.usage = self._usage(spent)
@@ -213,7 +209,7 @@ class PromptedJudge(Judge):
             raise UnscoredError(msg) from error
         return Answered(answer=answer, usage=self._usage(kept))
 
-    def _note(self, task: Task[Any], vote: int, kept: Kept | None) -> None:
+    def _note(self, task: Task[Any], vote: int, kept: CachedReply | None) -> None:
         """Note what was asked and replied; the system message is the same everywhere and says nothing."""
         exchange = Exchange(
             task=task.prompt,
@@ -252,7 +248,7 @@ class PromptedJudge(Judge):
             )
         return reply
 
-    def _usage(self, kept: Kept) -> Usage:
+    def _usage(self, kept: CachedReply) -> Usage:
         reply = kept.reply
         cost = price(self.kind, self.model, reply.prompt_tokens, reply.completion_tokens)
         if kept.cached:
@@ -271,9 +267,9 @@ def _readable(task: Task[Any], text: str) -> str:
     return found
 
 
-def _repair(reply: str, error: InvalidAnswer) -> tuple[Message, Message]:
+def _repair(reply: str, error: InvalidAnswer) -> tuple[ChatMessage, ChatMessage]:
     wanted = f"Your answer cannot be used: {error}. Answer the task again, completely, as one JSON object alone."
-    return Message(role="assistant", content=reply), Message(role="user", content=wanted)
+    return ChatMessage(role="assistant", content=reply), ChatMessage(role="user", content=wanted)
 
 
 def _together(first: Reply, second: Reply) -> Reply:
@@ -287,3 +283,43 @@ def _together(first: Reply, second: Reply) -> Reply:
 
 def _shown(reply: str) -> str:
     return f"it replied {shortened(printable(reply), _SHOWN)!r}"
+
+
+class BudgetedJudge(Judge):
+    """A judge that knows of no budget, each of whose answers is a call, or as many as its usage says.
+
+    Whether an answer will be found in a cache is known only afterwards: none is asked for once the budget is reached.
+    Tokens that the usage leaves out are estimated from the texts of the task.
+    """
+
+    def __init__(self, judge: Judge, budget: Budget) -> None:
+        self.name = judge.name
+        self.is_varied = judge.is_varied
+        self._judge = judge
+        self._budget = budget
+
+    async def ask(self, task: Task[A], *, vote: int = 0, desk: Transport) -> Answered[A]:
+        """Return what the judge answers; raise ``BudgetExceededError`` instead of asking it where nothing is left."""
+        with self._budget.request(self.name, kind="custom", model=self.name) as receipt:
+            try:
+                answered = await self._judge.ask(task, vote=vote, desk=desk)
+            except UnscoredError as error:
+                _tell(receipt, error.usage, task)
+                raise
+            _tell(receipt, answered.usage, task)
+        return answered
+
+    async def aclose(self) -> None:
+        """Close the judge."""
+        await self._judge.aclose()
+
+
+def _tell(receipt: Receipt, usage: Usage | None, task: Task[Any]) -> None:
+    """Tell a receipt what an answer took, or the vain attempt at one; without a usage it stays a call."""
+    if usage is None:
+        return
+    if usage.cached_calls and not usage.calls:
+        receipt.took(0, calls=0)
+        return
+    prompt = usage.prompt_tokens or estimated_tokens(*(block.text for block in task.blocks()))
+    receipt.took(prompt, usage.completion_tokens, calls=max(usage.calls, 1))

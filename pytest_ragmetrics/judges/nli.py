@@ -7,22 +7,30 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar, cast
 
+from pytest_ragmetrics.context import Exchange, note
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError, UnscoredError
-from pytest_ragmetrics.exchanges import Exchange, note
-from pytest_ragmetrics.judges.entailment.bench import Bench, Scorer
-from pytest_ragmetrics.judges.entailment.findings import Finding, find_best
-from pytest_ragmetrics.judges.entailment.labels import Entailment, Labels, read_labels
-from pytest_ragmetrics.judges.entailment.passages import Passage, Passages, plain
-from pytest_ragmetrics.judges.entailment.transformer import TransformerScorer
-from pytest_ragmetrics.judges.entailment.weights import Source, find_source
-from pytest_ragmetrics.judges.judge import Answered, Desk, Judge, Kept, Message, Reply, Request
+from pytest_ragmetrics.judges.entailment import (
+    BatchingScorer,
+    Entailment,
+    EntailmentFinding,
+    EntailmentPassage,
+    EntailmentPassages,
+    EntailmentScorer,
+    Labels,
+    TransformerScorer,
+    WeightSource,
+    find_best,
+    find_source,
+    plain,
+    read_labels,
+)
+from pytest_ragmetrics.judges.judge import Answered, CachedReply, ChatMessage, Judge, Reply, Request, Transport
+from pytest_ragmetrics.judges.local import committed, list_claims
 from pytest_ragmetrics.judges.rendering import render_data
-from pytest_ragmetrics.judges.replies import parse_json
-from pytest_ragmetrics.judges.rules.claims import list_claims
-from pytest_ragmetrics.judges.rules.words import committed
+from pytest_ragmetrics.judges.schema import parse_json
 from pytest_ragmetrics.judges.tasks import FindContradictions, InvalidAnswer, Judgement, ListClaims, Task, VerifyClaims
 from pytest_ragmetrics.result import Usage
-from pytest_ragmetrics.text.printable import shortened
+from pytest_ragmetrics.text.characters import shortened
 
 A = TypeVar("A")
 #: What this judge asks its model about.
@@ -85,7 +93,7 @@ class NliJudge(Judge):
         passages: int = 16,
         labels: Sequence[str] | None = None,
         device: str | None = None,
-        scorer: Scorer | None = None,
+        scorer: EntailmentScorer | None = None,
     ) -> None:
         if not 0 < threshold <= 1:
             msg = f"threshold must be a probability over 0 and at most 1, not {threshold}"
@@ -93,18 +101,18 @@ class NliJudge(Judge):
         if passages < 1:
             msg = f"passages must be at least 1, not {passages}"
             raise ValueError(msg)
-        source = Source(place=model, identity=model, is_folder=False) if scorer else find_source(model)
+        source = WeightSource(place=model, identity=model, is_folder=False) if scorer else find_source(model)
         self.model = source.identity
         self.name = f"nli:{self.model}"
         self._threshold = threshold
         self._most = passages
         self._given = None if labels is None else tuple(labels)
-        self._bench = Bench(lambda: scorer or TransformerScorer(source, device=device))
+        self._bench = BatchingScorer(lambda: scorer or TransformerScorer(source, device=device))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
-    async def ask(self, task: Task[A], *, vote: int = 0, desk: Desk) -> Answered[A]:
+    async def ask(self, task: Task[A], *, vote: int = 0, desk: Transport) -> Answered[A]:
         """Return the answer to a task; the same one whatever the vote."""
         if isinstance(task, ListClaims):
             # By rule, and quicker than it could be looked up.
@@ -138,16 +146,16 @@ class NliJudge(Judge):
             task=task.prompt,
             kind=self.kind,
             model=self.model,
-            messages=(Message(role="user", content=render_data(task)),),
+            messages=(ChatMessage(role="user", content=render_data(task)),),
             schema=task.schema(),
             parameters=parameters,
         )
 
-    def _note(self, task: Asked, vote: int, kept: Kept | None) -> None:
+    def _note(self, task: Asked, vote: int, kept: CachedReply | None) -> None:
         reply, cached = (None, False) if kept is None else (kept.reply.text, kept.cached)
         note(Exchange(task=task.prompt, vote=vote, asked=lambda: render_data(task), reply=reply, cached=cached))
 
-    def _read(self, task: Asked, kept: Kept) -> tuple[Judgement, ...]:
+    def _read(self, task: Asked, kept: CachedReply) -> tuple[Judgement, ...]:
         try:
             return task.read(parse_json(kept.reply.text))
         except InvalidAnswer as error:
@@ -186,7 +194,7 @@ class NliJudge(Judge):
             for claim in claims
         ]
         found = await self._found(asked, passages, labels, lambda said: said.contradiction or 0.0)
-        nothing = Finding(claim="")
+        nothing = EntailmentFinding(claim="")
         clearest = (
             max(found[context * len(claims) : (context + 1) * len(claims)], key=_share, default=nothing)
             for context in contexts
@@ -196,20 +204,20 @@ class NliJudge(Judge):
             for finding in clearest
         ]
 
-    async def _prepared(self, claims: Sequence[str], contexts: tuple[str, ...]) -> tuple[Passages, Labels]:
+    async def _prepared(self, claims: Sequence[str], contexts: tuple[str, ...]) -> tuple[EntailmentPassages, Labels]:
         """Return the passages that fit beside the longest claim, and what the model's numbers mean."""
 
-        def prepare(scorer: Scorer) -> tuple[Passages, Labels]:
+        def prepare(scorer: EntailmentScorer) -> tuple[EntailmentPassages, Labels]:
             labels = self._labels(scorer)
             room = scorer.limit - max(scorer.lengths(claims) if claims else (), default=0)
             if room < _LEAST_ROOM:
                 msg = f"{self.name} takes {scorer.limit} tokens, and a sentence leaves {room} of them for its source"
                 raise JudgeError(msg)
-            return Passages(contexts, lengths=scorer.lengths, room=room), labels
+            return EntailmentPassages(contexts, lengths=scorer.lengths, room=room), labels
 
         return await self._bench.run(prepare)
 
-    def _labels(self, scorer: Scorer) -> Labels:
+    def _labels(self, scorer: EntailmentScorer) -> Labels:
         names = tuple(scorer.labels)
         if self._given is not None and len(self._given) != len(names):
             msg = f"{self.name} has {len(names)} classes ({', '.join(names)}), but labels= names {len(self._given)}"
@@ -218,11 +226,11 @@ class NliJudge(Judge):
 
     async def _found(
         self,
-        asked: Sequence[tuple[str, Sequence[Passage]]],
-        passages: Passages,
+        asked: Sequence[tuple[str, Sequence[EntailmentPassage]]],
+        passages: EntailmentPassages,
         labels: Labels,
         share: Callable[[Entailment], float],
-    ) -> list[Finding]:
+    ) -> list[EntailmentFinding]:
         """Return what the passages say of each claim, asking about all of them at once."""
         pairs = [(passage.text, claim) for claim, candidates in asked for passage in candidates]
         shares = iter([share(labels.read(logits)) for logits in await self._bench.score(pairs)])
@@ -238,7 +246,7 @@ class NliJudge(Judge):
         ]
 
 
-def _row(finding: Finding, saying: str, verdicts: tuple[str, str]) -> dict[str, Any]:
+def _row(finding: EntailmentFinding, saying: str, verdicts: tuple[str, str]) -> dict[str, Any]:
     """Return a finding as the task wants it answered, its sentences by number."""
     reason = f"The best of {finding.tried} passages {saying} with {finding.share:.2f}."
     if not finding.tried:
@@ -249,10 +257,10 @@ def _row(finding: Finding, saying: str, verdicts: tuple[str, str]) -> dict[str, 
     return {"reason": reason, "sentences": sentences, "verdict": verdicts[0 if finding.ok else 1]}
 
 
-def _share(finding: Finding) -> float:
+def _share(finding: EntailmentFinding) -> float:
     return finding.share
 
 
-def _usage(kept: Kept) -> Usage:
+def _usage(kept: CachedReply) -> Usage:
     """Return what an answer took: a call of the model, which nobody is paid for."""
     return Usage(cached_calls=1) if kept.cached else Usage(calls=kept.reply.calls)

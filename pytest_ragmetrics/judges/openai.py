@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from pytest_ragmetrics.judges.connection import OPENAI, Vendor, said_by
+from pytest_ragmetrics.judges.api import OPENAI, ApiJudge, Vendor, refused_parameter, said_by
 from pytest_ragmetrics.judges.judge import Reply, Request
-from pytest_ragmetrics.judges.negotiation import refused_parameter
-from pytest_ragmetrics.judges.provided import ProvidedJudge
 
 Form = Literal["json_schema", "json_object", "text"]
 
@@ -19,14 +17,14 @@ _FORM_WORDS = ("response_format", "response format", "json_schema", "json_object
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Terms:
+class OpenAICapabilities:
     """What a server was found to accept: the form of output, and the parameters it refuses."""
 
     form: Form = "json_schema"
     refused: frozenset[str] = frozenset()
 
 
-class OpenAIJudge(ProvidedJudge[Terms]):
+class OpenAIJudge(ApiJudge[OpenAICapabilities]):
     """A model behind the OpenAI API; ``base_url`` names another server that speaks it.
 
     ``api_key`` and ``base_url`` default to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``; the key is needed when the
@@ -40,13 +38,13 @@ class OpenAIJudge(ProvidedJudge[Terms]):
 
     kind: ClassVar[str] = "openai"
     vendor: ClassVar[Vendor] = OPENAI
-    offer: ClassVar[Terms] = Terms()
+    offer: ClassVar[OpenAICapabilities] = OpenAICapabilities()
 
-    async def _send(self, client: Any, request: Request, terms: Terms) -> Any:
+    async def _send(self, client: Any, request: Request, terms: OpenAICapabilities) -> Any:
         # Without the SDK's types: to convert to and from them takes as long as all the rest of a request.
         return await client.post("/chat/completions", body=_body(request, terms), cast_to=object)
 
-    def _concede(self, terms: Terms, request: Request, error: Any) -> Terms | None:
+    def _concede(self, terms: OpenAICapabilities, request: Request, error: Any) -> OpenAICapabilities | None:
         name = refused_parameter(error, [name for name in request.parameters if name not in terms.refused])
         about_form = error.param == "response_format" or any(word in said_by(error).lower() for word in _FORM_WORDS)
         if name is not None and not about_form:
@@ -80,7 +78,7 @@ def _count(tokens: object) -> int:
     return tokens if isinstance(tokens, int) else 0
 
 
-def _body(request: Request, terms: Terms) -> dict[str, Any]:
+def _body(request: Request, terms: OpenAICapabilities) -> dict[str, Any]:
     """Return the request as the API takes it under these terms."""
     # What other servers know stands here beside what OpenAI's does.
     body = {name: value for name, value in request.parameters.items() if name not in terms.refused}

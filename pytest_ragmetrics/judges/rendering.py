@@ -18,8 +18,8 @@ from string import Template
 from typing import Any
 
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.judges.blocks import Block
 from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.tasks.task import Block
 
 #: The same for all tasks, so that providers can reuse their work on what prompts have in common.
 SYSTEM = (

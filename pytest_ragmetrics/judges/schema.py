@@ -1,11 +1,9 @@
-"""The form of a judge's answer: building JSON schemas, and holding an answer strictly against one.
-
-The schemas keep to what strict structured output allows everywhere: objects whose fields are all required and no
-others allowed, lists, strings, integers, booleans and enumerated values.
-"""
+"""Finding the one JSON object in what a judge wrote."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -37,10 +35,10 @@ def one_of(*values: str | int) -> Schema:
     return {"type": "integer" if isinstance(values[0], int) else "string", "enum": list(values)}
 
 
-def hold(data: object, schema: Mapping[str, Any], place: str = "the answer") -> Any:
+def validate(data: object, schema: Mapping[str, Any], place: str = "the answer") -> Any:
     """Return the answer if it has the form of the schema; raise :class:`InvalidAnswer` naming the place if not.
 
-    >>> hold({"claims": ["Water is wet."]}, record(claims=list_of(TEXT)))
+    >>> validate({"claims": ["Water is wet."]}, record(claims=list_of(TEXT)))
     {'claims': ['Water is wet.']}
     """
     kind = schema["type"]
@@ -55,7 +53,7 @@ def hold(data: object, schema: Mapping[str, Any], place: str = "the answer") -> 
         _hold_fields(data, schema["properties"], place)
     if isinstance(data, list):
         for number, item in enumerate(data, start=1):
-            hold(item, schema["items"], f"{place}, item {number}")
+            validate(item, schema["items"], f"{place}, item {number}")
     return data
 
 
@@ -68,7 +66,7 @@ def _hold_fields(data: dict[str, Any], fields: Mapping[str, Schema], place: str)
         msg = f"{place} must have the fields {named(list(fields))}: it {' and '.join(parts)}"
         raise InvalidAnswer(msg)
     for name, schema in fields.items():
-        hold(data[name], schema, name if place == "the answer" else f"{name} of {place}")
+        validate(data[name], schema, name if place == "the answer" else f"{name} of {place}")
 
 
 def in_order(items: Iterable[Mapping[str, Any]], count: int, noun: str) -> list[Mapping[str, Any]]:
@@ -128,3 +126,66 @@ def listed(items: Sequence[object], limit: int = 8) -> str:
         return f"{', '.join(map(str, items[:limit]))} and {len(items) - limit} more"
     words = [str(item) for item in items]
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+# A reply of braces alone must not be tried from each of them.
+_MOST_STARTS = 100
+_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*</think(?:ing)?>", re.DOTALL)
+
+
+def parse_json(text: str) -> object:
+    """Return the value of a JSON text; raise :class:`InvalidAnswer` if it is none, or says one thing twice."""
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
+        msg = "the answer is not valid JSON"
+        raise InvalidAnswer(msg) from error
+
+
+def extract_json(text: str) -> str:
+    """Return the JSON object in a reply that may wrap it in prose or fences; raise if there is none or several.
+
+    A reply with two objects might quote one from the text under test, and which of them answers is not guessed.
+
+    >>> extract_json('Here you are: {"claims": []}. Anything else?')
+    '{"claims": []}'
+    """
+    text = _THOUGHTS.sub("", text).strip()
+    found = dict.fromkeys(_objects(text))
+    if len(found) != 1:
+        problem = "holds several JSON objects" if found else "is not a JSON object"
+        msg = f"the answer {problem}; there must be one and nothing else"
+        raise InvalidAnswer(msg)
+    return next(iter(found))
+
+
+def _objects(text: str) -> list[str]:
+    found = []
+    start = text.find("{")
+    for _ in range(_MOST_STARTS):
+        if start < 0:
+            break
+        try:
+            _, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            found.append(text[start:end])
+        start = text.find("{", end)
+    return found
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        msg = "a field stands twice"
+        raise ValueError(msg)
+    return fields
+
+
+def _refuse(constant: str) -> None:
+    msg = f"{constant} is not JSON"
+    raise ValueError(msg)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)

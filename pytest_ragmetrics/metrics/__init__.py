@@ -1,15 +1,20 @@
 """The metrics: each a class that scores one sample."""
 
-from pytest_ragmetrics.metrics.agents import AgentGoalAccuracy, TopicAdherence
-from pytest_ragmetrics.metrics.answer_correctness import AnswerCorrectness
-from pytest_ragmetrics.metrics.answer_relevancy import AnswerRelevancy
-from pytest_ragmetrics.metrics.citation_validity import CitationValidity
-from pytest_ragmetrics.metrics.citations import CitationPrecision, CitationRecall
-from pytest_ragmetrics.metrics.context_ids import IDBasedContextPrecision, IDBasedContextRecall
-from pytest_ragmetrics.metrics.context_precision import ContextPrecision, ContextUtilization
-from pytest_ragmetrics.metrics.context_recall import ContextRecall
-from pytest_ragmetrics.metrics.context_relevancy import ContextRelevancy
-from pytest_ragmetrics.metrics.critique import (
+from __future__ import annotations
+
+from pytest_ragmetrics.metrics.agents import AgentGoalAccuracy, ToolCallAccuracy, ToolCallF1, TopicAdherence
+from pytest_ragmetrics.metrics.answers import AnswerCorrectness, AnswerRelevancy, RefusalCorrectness, SemanticSimilarity
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.citations import CitationPrecision, CitationRecall, CitationValidity
+from pytest_ragmetrics.metrics.claims import FactualCorrectness, Faithfulness, Hallucination, NoiseSensitivity
+from pytest_ragmetrics.metrics.contexts import (
+    ContextEntityRecall,
+    ContextPrecision,
+    ContextRecall,
+    ContextRelevancy,
+    ContextUtilization,
+)
+from pytest_ragmetrics.metrics.critiques import (
     AspectCritique,
     Coherence,
     Conciseness,
@@ -17,29 +22,44 @@ from pytest_ragmetrics.metrics.critique import (
     Harmfulness,
     Harmlessness,
     Maliciousness,
+    Rubric,
+    SimpleCriteria,
 )
-from pytest_ragmetrics.metrics.dual_ratings import AnswerAccuracy, ContextRelevance, ResponseGroundedness
-from pytest_ragmetrics.metrics.entity_recall import ContextEntityRecall
-from pytest_ragmetrics.metrics.factual_correctness import FactualCorrectness
-from pytest_ragmetrics.metrics.faithfulness import Faithfulness
 from pytest_ragmetrics.metrics.grounding import LexicalContextRecall, LexicalGrounding, NamesAligned, NumbersAligned
-from pytest_ragmetrics.metrics.hallucination import Hallucination
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.metrics.noise_sensitivity import NoiseSensitivity
-from pytest_ragmetrics.metrics.non_llm_contexts import NonLLMContextPrecision, NonLLMContextRecall
-from pytest_ragmetrics.metrics.overlap import BleuScore, CHRFScore, RougeScore
-from pytest_ragmetrics.metrics.quoted_spans import QuotedSpansAlignment, quoted_spans_alignment
+from pytest_ragmetrics.metrics.quotes import QuotedSpansAlignment, quoted_spans_alignment
 from pytest_ragmetrics.metrics.ragas_score import RagasScore, ragas_score
-from pytest_ragmetrics.metrics.ratings import ContextPrecisionProportion, Correctness, Relevance
-from pytest_ragmetrics.metrics.refusal import RefusalCorrectness
+from pytest_ragmetrics.metrics.ratings import (
+    AnswerAccuracy,
+    ContextPrecisionProportion,
+    ContextRelevance,
+    Correctness,
+    Relevance,
+    ResponseGroundedness,
+)
 from pytest_ragmetrics.metrics.registry import metric_named
-from pytest_ragmetrics.metrics.retrieval import MAP, MRR, NDCG, HitRate, PrecisionAtK, RecallAtK
-from pytest_ragmetrics.metrics.rubric import Rubric, SimpleCriteria
-from pytest_ragmetrics.metrics.similarity import SemanticSimilarity
-from pytest_ragmetrics.metrics.strings import ExactMatch, NonLLMStringSimilarity, StringPresence, TokenF1
+from pytest_ragmetrics.metrics.retrieval import (
+    MAP,
+    MRR,
+    NDCG,
+    HitRate,
+    IDBasedContextPrecision,
+    IDBasedContextRecall,
+    NonLLMContextPrecision,
+    NonLLMContextRecall,
+    PrecisionAtK,
+    RecallAtK,
+)
+from pytest_ragmetrics.metrics.strings import (
+    BleuScore,
+    CHRFScore,
+    ExactMatch,
+    NonLLMStringSimilarity,
+    RougeScore,
+    StringPresence,
+    TokenF1,
+)
 from pytest_ragmetrics.metrics.summary import SummaryScore
-from pytest_ragmetrics.metrics.tool_calls import ToolCallAccuracy, ToolCallF1
 
 # What other tools call them.
 ResponseRelevancy = AnswerRelevancy

@@ -1,4 +1,4 @@
-"""Whether the contexts that a response cites bear out what it says there."""
+"""Whether the citations of a response point to contexts that exist; needs no judge."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import ClassVar
 
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import VerifyClaims
-from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.parameters import check_if_empty
-from pytest_ragmetrics.metrics.provided import JudgeLike
-from pytest_ragmetrics.metrics.support import missing_from
-from pytest_ragmetrics.metrics.together import together
+from pytest_ragmetrics.metrics.base import Metric, check_flag, check_if_empty
+from pytest_ragmetrics.metrics.claims import missing_from
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.text.citations import CitedSentence, cited_sentences
+from pytest_ragmetrics.text.citations import Citation, CitedSentence, cited_sentences, find_citations
 from pytest_ragmetrics.text.sentences import sentence_table
 
 #: Contexts by number, counted from 1 as citations do.
@@ -93,7 +91,7 @@ class CitationPrecision(CitationMetric):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Check:
+class _CitationCheck:
     """Whether some contexts support a sentence, and by what."""
 
     ok: bool
@@ -115,7 +113,7 @@ async def _precise(sentence: CitedSentence, contexts: Sequence[str], ask: Ask) -
         alone, rest = checks[(number,)], checks[_without(number, cited)]
         reason = "the others support the sentence without it, and it does not alone"
         if not alone.ok and rest.ok:
-            verdicts.append(_verdict(sentence, _Check(ok=False, reason=reason), text=_marked(number, sentence)))
+            verdicts.append(_verdict(sentence, _CitationCheck(ok=False, reason=reason), text=_marked(number, sentence)))
             continue
         of_all = tuple(piece for piece in joint.evidence if piece.context == number - 1)
         check = alone if alone.ok else replace(joint, evidence=of_all)
@@ -123,22 +121,22 @@ async def _precise(sentence: CitedSentence, contexts: Sequence[str], ask: Ask) -
     return verdicts
 
 
-async def _checked(sentence: CitedSentence, numbers: Cited, contexts: Sequence[str], ask: Ask) -> _Check:
+async def _checked(sentence: CitedSentence, numbers: Cited, contexts: Sequence[str], ask: Ask) -> _CitationCheck:
     """Return whether the contexts of these numbers, together, support a sentence."""
     if not numbers:
-        return _Check(ok=False, reason="it cites nothing")
+        return _CitationCheck(ok=False, reason="it cites nothing")
     unknown = [number for number in numbers if not 1 <= number <= len(contexts)]
     if unknown:
-        return _Check(ok=False, reason=f"there is no context {listed(unknown)}")
+        return _CitationCheck(ok=False, reason=f"there is no context {listed(unknown)}")
     cited = tuple(contexts[number - 1] for number in sorted(numbers))
     table = sentence_table(cited)
     if not table:
-        return _Check(ok=False, reason="what it cites is blank")
+        return _CitationCheck(ok=False, reason="what it cites is blank")
     (judgement,) = await ask(VerifyClaims(claims=(sentence.text,), contexts=cited))
     places = sorted(numbers)
     pieces = [table[index] for index in judgement.sentences] if judgement.ok else []
     evidence = tuple(replace(piece, context=places[piece.context] - 1) for piece in pieces)
-    return _Check(ok=judgement.ok, reason=judgement.reason, evidence=evidence)
+    return _CitationCheck(ok=judgement.ok, reason=judgement.reason, evidence=evidence)
 
 
 def _sentences(sample: Sample) -> list[CitedSentence]:
@@ -154,7 +152,7 @@ def _marked(number: int, sentence: CitedSentence) -> str:
     return f"[{number}] {sentence.text}"
 
 
-def _verdict(sentence: CitedSentence, check: _Check, *, text: str) -> Verdict:
+def _verdict(sentence: CitedSentence, check: _CitationCheck, *, text: str) -> Verdict:
     pieces = [piece.text for piece in check.evidence]
     return Verdict(
         text=text,
@@ -165,3 +163,62 @@ def _verdict(sentence: CitedSentence, check: _Check, *, text: str) -> Verdict:
         suspicious=bool(pieces) and any(missing_from(sentence.text, pieces)),
         evidence=check.evidence,
     )
+
+
+# How much of a cited context is shown as evidence, and of how many: which one it is, not what supports the sentence.
+_OPENING = 80
+_SHOWN = 10
+
+
+class CitationValidity(Metric):
+    """The share of the citations in ``response`` that point to contexts that exist, counted from 1.
+
+    A mark counts once, and is valid when all its numbers are: [1], [1, 2], [2-3], [^1], [1](url), ¹; see
+    :func:`~pytest_ragmetrics.text.citations.find_citations` for all forms, and for what is no citation. Whether the
+    contexts support what is said is not looked at. A response without citations scores 1.0 and is ``vacuous``, or 0.0
+    with ``require_citations=True``.
+
+    >>> result = CitationValidity().score(
+    ...     response="Otters float [1]. They dive for crabs [3].", retrieved_contexts=["Otters float.", "Crabs dig."]
+    ... )
+    >>> result.value, result.verdicts[1].reason
+    (0.5, 'there is no context 3, there are 2')
+    """
+
+    name = "citation_validity"
+    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
+
+    def __init__(self, *, require_citations: bool = False) -> None:
+        self.require_citations = check_flag("require_citations", require_citations)
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the share of valid citations."""
+        response, contexts = sample.response or "", sample.retrieved_contexts or ()
+        verdicts = [_citation_validity_verdict(citation, response, contexts) for citation in find_citations(response)]
+        if not verdicts:
+            reason = "No citations found in response"
+            if self.require_citations:
+                return MetricResult(0.0, metric=self.name, reason=f"{reason}, and require_citations asks for one")
+            return MetricResult(1.0, metric=self.name, reason=reason, vacuous=True)
+        valid = sum(verdict.ok for verdict in verdicts)
+        reason = f"{valid} of {len(verdicts)} citations point to a context"
+        return MetricResult(valid / len(verdicts), metric=self.name, reason=reason, verdicts=verdicts)
+
+
+def _citation_validity_verdict(citation: Citation, response: str, contexts: Sequence[str]) -> Verdict:
+    cited = [number for number in citation.numbers if 0 < number <= len(contexts)]
+    wrong = [str(number) for number in citation.numbers if not 0 < number <= len(contexts)]
+    there = f"there {'is' if len(contexts) == 1 else 'are'} {len(contexts) or 'none'}"
+    return Verdict(
+        text=response[citation.start : citation.end],
+        ok=not wrong,
+        start=citation.start,
+        end=citation.end,
+        reason=f"there is no context {', '.join(wrong)}, {there}" if wrong else None,
+        evidence=tuple(_opening(number - 1, contexts[number - 1]) for number in cited[:_SHOWN]),
+    )
+
+
+def _opening(index: int, context: str) -> Evidence:
+    text = context[:_OPENING]
+    return Evidence(context=index, start=0, end=len(text), text=text)

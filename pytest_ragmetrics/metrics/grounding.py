@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, TypeAlias, TypeVar
 
-from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.text.facts.content_words import Word, content_words
-from pytest_ragmetrics.text.facts.dates import Date
-from pytest_ragmetrics.text.facts.names import Name, NamesIn, find_names
-from pytest_ragmetrics.text.facts.numbers import Number, NumbersIn, find_numbers
+from pytest_ragmetrics.text.names import Name, NamesIn, find_names
+from pytest_ragmetrics.text.numbers import Date, Number, NumbersIn, find_numbers
+from pytest_ragmetrics.text.words import ContentWord, content_words
 
 Piece = TypeVar("Piece")
 Places: TypeAlias = "tuple[tuple[int, int], ...] | None"
@@ -111,7 +110,7 @@ class NamesAligned(Metric):
 
 
 def _share_of_words(
-    metric: str, words: Sequence[Word], contexts: Sequence[str], *, placed: bool = True
+    metric: str, words: Sequence[ContentWord], contexts: Sequence[str], *, placed: bool = True
 ) -> MetricResult:
     """Return the share of occurrences found, with a verdict for each different word where it first occurs."""
     wanted = Counter(word.key for word in words)
@@ -143,7 +142,9 @@ def _evidence(index: int, start: int, end: int, context: str) -> Evidence:
     return Evidence(context=index, start=start, end=end, text=context[start:end])
 
 
-def _verdict(piece: Word | Number | Date | Name, evidence: tuple[Evidence, ...], *, placed: bool = True) -> Verdict:
+def _verdict(
+    piece: ContentWord | Number | Date | Name, evidence: tuple[Evidence, ...], *, placed: bool = True
+) -> Verdict:
     return Verdict(
         text=piece.text,
         ok=bool(evidence),

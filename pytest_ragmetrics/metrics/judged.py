@@ -1,24 +1,28 @@
-"""What the metrics that ask a judge have in common: how they ask, and the tally of what it cost."""
+"""Metrics by a definition of one's own, which look at whatever fields a sample has."""
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
-from pytest_ragmetrics import loop, session
-from pytest_ragmetrics.embedders.embedder import Embedder, as_vectors
+from pytest_ragmetrics import context as session
+from pytest_ragmetrics import loop
+from pytest_ragmetrics.context import Session, spend
+from pytest_ragmetrics.embedders.embedder import Embedder, Embeds, as_embedder, as_vectors
+from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
-from pytest_ragmetrics.judges.judge import DirectDesk, Judge
+from pytest_ragmetrics.judges.custom import Completes, as_judge
+from pytest_ragmetrics.judges.judge import DirectTransport, Judge
+from pytest_ragmetrics.judges.specs import check_spec, make_judge
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike, Provided, provided_embedder, provided_judge
-from pytest_ragmetrics.metrics.spending import spend
-from pytest_ragmetrics.metrics.votes import Ballot, Vote, ballot_for, poll
+from pytest_ragmetrics.metrics.base import Metric, is_blank
+from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, vote_plan
 from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
 
@@ -28,6 +32,102 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 A = TypeVar("A")
+B = TypeVar("B")
+
+
+async def together(answers: Iterable[Awaitable[A]]) -> list[A]:
+    """Await all answers at the same time and return them in order.
+
+    If some cannot be had, the first error is raised when all others are there: what is paid for is kept and counted.
+
+    >>> import asyncio
+    >>> async def twice(number: int) -> int:
+    ...     return 2 * number
+    >>> asyncio.run(together([twice(1), twice(2)]))
+    [2, 4]
+    """
+    there: list[A] = []
+    for outcome in await asyncio.gather(*answers, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
+        there.append(outcome)
+    return there
+
+
+async def both(one: Awaitable[A], other: Awaitable[B]) -> tuple[A, B]:
+    """Await two things of different kinds like :func:`together`."""
+    first, second = await asyncio.gather(one, other, return_exceptions=True)
+    if isinstance(first, BaseException):
+        raise first
+    if isinstance(second, BaseException):
+        raise second
+    return first, second
+
+
+#: What may be given as a judge: one, its spec (``openai:gpt-5-mini``), or what can be made into one.
+JudgeLike: TypeAlias = Judge | str | Completes | Callable[[str], str | Awaitable[str]]
+#: What may be given as an embedder.
+EmbedderLike: TypeAlias = Embedder | str | Embeds | Callable[[list[str]], Any]
+
+
+class _Closes(Protocol):
+    async def aclose(self) -> None: ...
+
+
+P = TypeVar("P", bound=_Closes)
+
+
+class Lazy(Generic[P]):
+    """A judge or an embedder: a given one, one made of its spec when it is first needed, or that of the session."""
+
+    def __init__(
+        self,
+        given: P | str | None,
+        *,
+        make: Callable[[str], P],
+        of_session: Callable[[Session, P | str | None], P],
+    ) -> None:
+        self._given = given
+        self._make = make
+        self._of_session = of_session
+        self._made: P | None = None
+
+    def get(self) -> P:
+        """Return it, on the background loop; raise ``JudgeNotConfiguredError`` where there is none."""
+        running = session.current()
+        if running is not None:
+            return self._of_session(running, self._given)
+        if self._given is None or isinstance(self._given, str):
+            return self._made or self._make_it(self._given or "auto")
+        return self._given
+
+    def _make_it(self, spec: str) -> P:
+        made = self._made = self._make(spec)
+
+        async def close() -> None:
+            self._made = None
+            await made.aclose()
+
+        loop.on_stop(close)
+        return made
+
+
+def provided_judge(judge: JudgeLike | None) -> Lazy[Judge]:
+    """Return the source of the judge that a metric was given; raise ``ValueError`` or ``TypeError`` if it is none."""
+    given = _checked(judge, check_spec, as_judge)
+    return Lazy(given, make=make_judge, of_session=lambda running, it: running.judge(it))
+
+
+def provided_embedder(embedder: EmbedderLike | None) -> Lazy[Embedder]:
+    """Return the source of the embedder that a metric was given; raises like :func:`provided_judge`."""
+    given = _checked(embedder, check_embedder_spec, as_embedder)
+    return Lazy(given, make=make_embedder, of_session=lambda running, it: running.embedder(it))
+
+
+def _checked(given: object, check: Callable[[str], str], adapt: Callable[[object], P]) -> P | str | None:
+    if isinstance(given, str):
+        return check(given)
+    return None if given is None else adapt(given)
 
 
 class JudgedMetric(Metric):
@@ -85,13 +185,13 @@ class JudgedMetric(Metric):
 
     def measure(self, sample: Sample) -> MetricResult:
         """Score a sample on the background loop, and wait."""
-        return loop.run(self._measured(sample, ballot_for(self)))
+        return loop.run(self._measured(sample, vote_plan(self)))
 
     async def ameasure(self, sample: Sample) -> MetricResult:
         """Score a sample on the background loop, from any loop."""
-        return await loop.arun(self._measured(sample, ballot_for(self)))
+        return await loop.arun(self._measured(sample, vote_plan(self)))
 
-    async def _measured(self, sample: Sample, ballot: Ballot) -> MetricResult:
+    async def _measured(self, sample: Sample, ballot: VotePlan) -> MetricResult:
         if ballot.votes == 1:
             return await self._judged(sample, self._ask(sample))
 
@@ -103,7 +203,7 @@ class JudgedMetric(Metric):
                 outcome = error
             return Vote(outcome=outcome, is_varied=ask.is_varied)
 
-        return await poll(vote, ballot, self.scale)
+        return await collect_votes(vote, ballot, self.scale)
 
     def _ask(self, sample: Sample, *, vote: int = 0) -> Ask:
         found = (f"{field} {sign}" for field, text in self.foreign_texts(sample) for sign in _signs(text))
@@ -131,8 +231,8 @@ class Ask:
         self,
         metric: str,
         *,
-        judge: Provided[Judge],
-        embedder: Provided[Embedder],
+        judge: Lazy[Judge],
+        embedder: Lazy[Embedder],
         signs: Sequence[str] = (),
         vote: int = 0,
         draws: int = 1,
@@ -160,7 +260,7 @@ class Ask:
         self._asked[judge.name] = None
         running = session.current()
         try:
-            answered = await judge.ask(task, vote=vote, desk=running.desk if running is not None else DirectDesk())
+            answered = await judge.ask(task, vote=vote, desk=running.desk if running is not None else DirectTransport())
         except UnscoredError as error:
             spend(error.usage or Usage())
             raise
@@ -211,3 +311,40 @@ class Ask:
 @lru_cache(maxsize=256)
 def _signs(text: str) -> tuple[str, ...]:
     return suspicious_signs(text)
+
+
+_FIELDS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
+
+
+class AnyFieldsMetric(JudgedMetric):
+    """A metric that shows a judge all the texts of a sample, and whose ``name`` tells it from others of its class."""
+
+    requires: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *, name: str | None = None, judge: JudgeLike | None = None) -> None:
+        super().__init__(judge=judge)
+        if name:
+            # What a metric is called belongs to its class; only here each instance may have its own.
+            vars(self)["name"] = name
+
+    def require(self, sample: Sample) -> None:
+        """Raise ``ValueError`` when the sample has nothing to judge."""
+        if not fields_of(sample):
+            msg = f"{self.name}: all fields are missing or blank; it needs one of {', '.join(_FIELDS)}"
+            raise ValueError(msg)
+
+
+def fields_of(sample: Sample) -> tuple[tuple[str, str], ...]:
+    """Return the fields that hold text, contexts numbered one by one.
+
+    >>> fields_of(Sample(response="Moths fly.", retrieved_contexts=["Moths fly at night.", " "]))
+    (('response', 'Moths fly.'), ('retrieved_contexts 1', 'Moths fly at night.'))
+    """
+    fields: list[tuple[str, str]] = []
+    for name in _FIELDS:
+        value = getattr(sample, name) or ()
+        if isinstance(value, str):
+            fields.append((name, value))
+        else:
+            fields += [(f"{name} {number}", text) for number, text in enumerate(value, start=1)]
+    return tuple((name, text) for name, text in fields if not is_blank(text))

@@ -9,9 +9,8 @@ from inspect import Parameter, isawaitable, iscoroutinefunction, signature
 from typing import Any, ClassVar, SupportsFloat, TypeAlias, overload
 
 from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.metrics.base import Metric, check_choice
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.metrics.parameters import check_choice
 from pytest_ragmetrics.result import Direction, MetricResult, Verdict
 from pytest_ragmetrics.sample import ALIASES, Sample
 
@@ -68,7 +67,7 @@ def metric(
 
 def _made(function: Scores, *, name: str | None, better: Direction, scale: tuple[float, float]) -> Metric:
     named = _named(function, name)
-    call = _Call(function=function, name=named, takes=_taken(function, named))
+    call = _OwnCall(function=function, name=named, takes=_taken(function, named))
     described = {
         "name": named,
         "requires": tuple(field for field, needed in call.takes.items() if needed and field in _FIELDS),
@@ -130,7 +129,7 @@ def _complaint(parameter: Parameter) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Call:
+class _OwnCall:
     """A function that scores, with the names of what it takes."""
 
     function: Scores
@@ -172,7 +171,7 @@ class _Call:
 class _Function(Metric):
     """A metric that a function computes."""
 
-    call: ClassVar[_Call]
+    call: ClassVar[_OwnCall]
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return what the function says."""
@@ -182,7 +181,7 @@ class _Function(Metric):
 class _JudgedFunction(JudgedMetric):
     """A metric whose function asks a judge."""
 
-    call: ClassVar[_Call]
+    call: ClassVar[_OwnCall]
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return what the function says, with who was asked and what it cost."""

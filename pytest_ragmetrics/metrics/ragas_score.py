@@ -10,8 +10,8 @@ from statistics import fmean, harmonic_mean
 from typing import ClassVar
 
 from pytest_ragmetrics import loop
-from pytest_ragmetrics.metrics.critique import ASPECTS, AspectCritique
-from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.critiques import ASPECTS, AspectCritique
 from pytest_ragmetrics.result import MetricResult, Usage
 from pytest_ragmetrics.sample import Sample
 

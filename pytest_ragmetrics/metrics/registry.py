@@ -2,42 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from inspect import signature
+from inspect import isabstract, signature
+from typing import Any, Protocol
 
-from pytest_ragmetrics import session
-from pytest_ragmetrics.metrics.agents import AgentGoalAccuracy, TopicAdherence
-from pytest_ragmetrics.metrics.answer_correctness import AnswerCorrectness
-from pytest_ragmetrics.metrics.answer_relevancy import AnswerRelevancy
-from pytest_ragmetrics.metrics.citation_validity import CitationValidity
-from pytest_ragmetrics.metrics.citations import CitationPrecision, CitationRecall
-from pytest_ragmetrics.metrics.context_ids import IDBasedContextPrecision, IDBasedContextRecall
-from pytest_ragmetrics.metrics.context_precision import ContextPrecision, ContextUtilization
-from pytest_ragmetrics.metrics.context_recall import ContextRecall
-from pytest_ragmetrics.metrics.context_relevancy import ContextRelevancy
-from pytest_ragmetrics.metrics.critique import ASPECTS, AspectCritique
-from pytest_ragmetrics.metrics.dual_ratings import AnswerAccuracy, ContextRelevance, ResponseGroundedness
-from pytest_ragmetrics.metrics.entity_recall import ContextEntityRecall
-from pytest_ragmetrics.metrics.factual_correctness import FactualCorrectness
-from pytest_ragmetrics.metrics.faithfulness import Faithfulness
+from pytest_ragmetrics import context as session
+from pytest_ragmetrics.metrics.agents import AgentGoalAccuracy, ToolCallAccuracy, ToolCallF1, TopicAdherence
+from pytest_ragmetrics.metrics.answers import AnswerCorrectness, AnswerRelevancy, RefusalCorrectness, SemanticSimilarity
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.citations import CitationPrecision, CitationRecall, CitationValidity
+from pytest_ragmetrics.metrics.claims import FactualCorrectness, Faithfulness, Hallucination, NoiseSensitivity
+from pytest_ragmetrics.metrics.contexts import (
+    ContextEntityRecall,
+    ContextPrecision,
+    ContextRecall,
+    ContextRelevancy,
+    ContextUtilization,
+)
+from pytest_ragmetrics.metrics.critiques import ASPECTS, AspectCritique, Rubric, SimpleCriteria
 from pytest_ragmetrics.metrics.grounding import LexicalContextRecall, LexicalGrounding, NamesAligned, NumbersAligned
-from pytest_ragmetrics.metrics.hallucination import Hallucination
-from pytest_ragmetrics.metrics.judged import JudgedMetric
-from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.metrics.noise_sensitivity import NoiseSensitivity
-from pytest_ragmetrics.metrics.non_llm_contexts import NonLLMContextPrecision, NonLLMContextRecall
-from pytest_ragmetrics.metrics.overlap import BleuScore, CHRFScore, RougeScore
-from pytest_ragmetrics.metrics.provided import EmbedderLike, JudgeLike
-from pytest_ragmetrics.metrics.quoted_spans import QuotedSpansAlignment
-from pytest_ragmetrics.metrics.ratings import ContextPrecisionProportion, Correctness, Relevance
-from pytest_ragmetrics.metrics.refusal import RefusalCorrectness
-from pytest_ragmetrics.metrics.retrieval import MAP, MRR, NDCG, HitRate, PrecisionAtK, RecallAtK
-from pytest_ragmetrics.metrics.rubric import Rubric, SimpleCriteria
-from pytest_ragmetrics.metrics.similarity import SemanticSimilarity
-from pytest_ragmetrics.metrics.strings import ExactMatch, NonLLMStringSimilarity, StringPresence, TokenF1
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgedMetric, JudgeLike
+from pytest_ragmetrics.metrics.quotes import QuotedSpansAlignment
+from pytest_ragmetrics.metrics.ratings import (
+    AnswerAccuracy,
+    ContextPrecisionProportion,
+    ContextRelevance,
+    Correctness,
+    Relevance,
+    ResponseGroundedness,
+)
+from pytest_ragmetrics.metrics.retrieval import (
+    MAP,
+    MRR,
+    NDCG,
+    HitRate,
+    IDBasedContextPrecision,
+    IDBasedContextRecall,
+    NonLLMContextPrecision,
+    NonLLMContextRecall,
+    PrecisionAtK,
+    RecallAtK,
+)
+from pytest_ragmetrics.metrics.strings import (
+    BleuScore,
+    CHRFScore,
+    ExactMatch,
+    NonLLMStringSimilarity,
+    RougeScore,
+    StringPresence,
+    TokenF1,
+)
 from pytest_ragmetrics.metrics.summary import SummaryScore
-from pytest_ragmetrics.metrics.tool_calls import ToolCallAccuracy, ToolCallF1
+
+HOOK = "pytest_ragmetrics_register_metrics"
+
+
+class Implementation(Protocol):
+    """An implementation of the hook, as pluggy describes it: who it belongs to, and what to call."""
+
+    @property
+    def plugin_name(self) -> str:
+        """The name of the plugin, or the path of the conftest.py."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The hook."""
+
+
+def registered_metrics(implementations: Iterable[Implementation]) -> list[Metric | type[Metric]]:
+    """Return the metrics of all implementations; raise ``ValueError`` naming the one that returned anything else.
+
+    Two of one name are refused: which of them is meant would depend on what is loaded already.
+    """
+    found: dict[str, tuple[str, Metric | type[Metric]]] = {}
+    for implementation in implementations:
+        owner = implementation.plugin_name
+        for metric in _metrics_of(implementation):
+            other, known = found.setdefault(metric.name, (owner, metric))
+            if known is not metric:
+                msg = f"{owner}: {HOOK} returned {metric.name!r}, which is also a metric of {other}; rename one of them"
+                raise ValueError(msg)
+    return [metric for _, metric in found.values()]
+
+
+def _metrics_of(implementation: Implementation) -> list[Metric | type[Metric]]:
+    try:
+        returned = implementation.function()
+    except Exception as error:
+        msg = f"{implementation.plugin_name}: {HOOK} raised {type(error).__name__}: {error}"
+        raise ValueError(msg) from error
+    listed = [] if returned is None else returned
+    if not isinstance(listed, (list, tuple)):
+        msg = f"{implementation.plugin_name}: {HOOK} returned {returned!r:.80}; return a list of metrics"
+        raise ValueError(msg)  # noqa: TRY004 - whoever looks up a name expects this one
+    for item in listed:
+        complaint = _complaint(item)
+        if complaint:
+            msg = f"{implementation.plugin_name}: {HOOK} returned {item!r:.80}, which {complaint}"
+            raise ValueError(msg)
+    return list(listed)
+
+
+def _complaint(item: object) -> str:
+    """Return what is wrong with what should be a metric."""
+    if not isinstance(item, Metric) and not (isinstance(item, type) and issubclass(item, Metric)):
+        hint = "; write @metric above it" if callable(item) and not isinstance(item, type) else ""
+        return f"is no metric and no class of metrics{hint}"
+    if isabstract(item):
+        return "cannot score; implement measure() or judged()"
+    name = getattr(item, "name", None)
+    return "" if isinstance(name, str) and name.strip() else "has no name; give the class a name"
+
 
 #: Every metric of this package.
 METRICS: tuple[type[Metric], ...] = (
@@ -105,7 +181,7 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
     Raises ``ValueError`` that lists the names closest to an unknown one.
 
     >>> metric_named("ResponseRelevancy")
-    <class 'pytest_ragmetrics.metrics.answer_relevancy.AnswerRelevancy'>
+    <class 'pytest_ragmetrics.metrics.answers.AnswerRelevancy'>
     """
     running = session.current()
     known = _by_name((*METRICS, *(() if running is None else running.metrics), *also))

@@ -1,17 +1,42 @@
-"""The response held against the reference, character by character or word by word; no judge, no network."""
+"""BLEU, chrF and ROUGE of the response against the reference, by the libraries that define them.
+
+They need ``pip install "pytest-ragmetrics[text]"``.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import ClassVar
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import ClassVar, Literal, TypeAlias, get_args
 
-from pytest_ragmetrics.metrics.f_scores import f1_of_counts
-from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.metrics.parameters import check_choice
+from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag, f1_of_counts
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.text.facts.squad import answer_tokens
-from pytest_ragmetrics.text.likeness import MEASURES, Measure, likeness
+from pytest_ragmetrics.text.characters import is_unspaced
+from pytest_ragmetrics.text.words import answer_tokens, word_tokens
+
+Measure: TypeAlias = Literal["levenshtein", "indel", "hamming", "jaro", "jaro_winkler"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+
+_MODULES = {"levenshtein": "Levenshtein", "indel": "Indel", "hamming": "Hamming", "jaro": "Jaro"}
+_MODULES["jaro_winkler"] = "JaroWinkler"
+
+
+def likeness(measure: Measure) -> Callable[[str, str], float]:
+    """Return the function that says how alike two texts are, from 0.0 to 1.0; 1.0 for the same text.
+
+    Levenshtein, indel and Hamming similarities are 1 - edits / the most that there could be.
+
+    >>> likeness("levenshtein")("moth", "moths"), likeness("hamming")("moth", "math")
+    (0.8, 0.75)
+    """
+    function: Callable[[str, str], float] = import_module(
+        f"rapidfuzz.distance.{_MODULES[measure]}"
+    ).normalized_similarity
+    return function
 
 
 class ExactMatch(Metric):
@@ -105,3 +130,137 @@ def token_f1(response: str, reference: str, *, metric: str) -> MetricResult:
     value = f1_of_counts(common, (said - wanted).total(), (wanted - said).total())
     reason = f"{common} words in common of {said.total()} and {wanted.total()}"
     return MetricResult(value if said or wanted else 1.0, metric=metric, reason=reason)
+
+
+Tokenizer: TypeAlias = Literal["auto", "13a", "intl", "zh", "char", "none"]
+RougeType: TypeAlias = Literal["rouge1", "rouge2", "rouge3", "rouge4", "rougeL", "rougeLsum"]
+RougeMode: TypeAlias = Literal["fmeasure", "precision", "recall"]
+
+
+class BleuScore(Metric):
+    """BLEU of ``response`` against ``reference``, each taken whole as one segment, brought to [0, 1].
+
+    The geometric mean of the precisions of runs of 1 to 4 words, as far as there are any so long, with exponential
+    smoothing, times the brevity penalty (Papineni et al., 2002; sacrebleu, Post 2018). ``tokenize`` is one of
+    sacrebleu's: 13a, intl, zh, char, none; "auto" is 13a, or char where the reference is written without spaces.
+
+    >>> BleuScore().score(response="The pump needs two minutes.", reference="The pump needs two minutes.").value
+    1.0
+    """
+
+    name = "bleu_score"
+    aliases: ClassVar[tuple[str, ...]] = ("bleu",)
+    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+
+    def __init__(self, *, tokenize: Tokenizer = "auto") -> None:
+        self.tokenize = check_choice("tokenize", tokenize, get_args(Tokenizer))
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the score."""
+        response, reference = sample.response or "", sample.reference or ""
+        chosen = self.tokenize if self.tokenize != "auto" else "char" if _is_mostly_unspaced(reference) else "13a"
+        bleu = _library("sacrebleu.metrics", self.name).BLEU(effective_order=True, tokenize=chosen)
+        score = bleu.sentence_score(response, [reference])
+        precisions = ", ".join(f"{precision / 100:.2f}" for precision in score.precisions)
+        return MetricResult(
+            _share(score.score), metric=self.name, reason=f"precisions {precisions}; brevity penalty {score.bp:.2f}"
+        )
+
+
+class CHRFScore(Metric):
+    """chrF of ``response`` against ``reference``: the F-score of runs of 1 to 6 characters, brought to [0, 1].
+
+    ``beta`` says how much more recall counts, ``word_order=2`` makes it chrF++ (Popović, 2015; sacrebleu). White space
+    is left out, so that it serves every script.
+
+    >>> CHRFScore().score(response="Das Ventil öffnen.", reference="Das Ventil öffnen.").value
+    1.0
+    """
+
+    name = "chrf_score"
+    aliases: ClassVar[tuple[str, ...]] = ("chrf", "ChrfScore")
+    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+
+    def __init__(self, *, char_order: int = 6, word_order: int = 0, beta: int = 2) -> None:
+        self.char_order = check_count("char_order", char_order)
+        self.word_order = check_count("word_order", word_order) if word_order else 0
+        self.beta = check_count("beta", beta)
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the score."""
+        chrf = _library("sacrebleu.metrics", self.name).CHRF(
+            char_order=self.char_order, word_order=self.word_order, beta=self.beta
+        )
+        score = chrf.sentence_score(sample.response or "", [sample.reference or ""])
+        return MetricResult(_share(score.score), metric=self.name)
+
+
+class RougeScore(Metric):
+    """ROUGE of ``response`` against ``reference``: the runs of words they share.
+
+    ``rouge_type`` is rouge1 to rouge4, the length of the runs, or rougeL (rougeLsum, line by line), the longest
+    sequence of words that stand in both in this order. ``mode`` is fmeasure, precision (of the response) or recall (of
+    the reference). Words are runs of letters and digits without case, in any script; ``use_stemmer=True`` stems those
+    in Latin letters as English ones (Lin, 2004; rouge-score). rougeL takes time in proportion to the product of the
+    lengths. Raises ``UnscoredError`` when neither text has a run of words so long.
+
+    >>> RougeScore().score(response="The pump needs two minutes.", reference="It needs two minutes.").value
+    0.6666666666666665
+    """
+
+    name = "rouge_score"
+    aliases: ClassVar[tuple[str, ...]] = ("rouge",)
+    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+
+    def __init__(
+        self, *, rouge_type: RougeType = "rougeL", mode: RougeMode = "fmeasure", use_stemmer: bool = False
+    ) -> None:
+        self.rouge_type = check_choice("rouge_type", rouge_type, get_args(RougeType))
+        self.mode = check_choice("mode", mode, get_args(RougeMode))
+        self.use_stemmer = check_flag("use_stemmer", use_stemmer)
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the score."""
+        library = _library("rouge_score.rouge_scorer", self.name)
+        response, reference = sample.response or "", sample.reference or ""
+        run = int(self.rouge_type[-1]) if self.rouge_type[-1].isdigit() else 1
+        if max(len(word_tokens(response)), len(word_tokens(reference))) < run:
+            what = "a word" if run == 1 else f"a run of {run} words"
+            msg = f"{self.name}: neither response nor reference has {what} to compare"
+            raise UnscoredError(msg)
+        scorer = library.RougeScorer([self.rouge_type], tokenizer=_WordTokenizer(stem=self.use_stemmer))
+        score = scorer.score(reference, response)[self.rouge_type]
+        reason = f"{self.rouge_type}: precision {score.precision:.2f}, recall {score.recall:.2f}"
+        return MetricResult(float(getattr(score, self.mode)), metric=self.name, reason=reason)
+
+
+class _WordTokenizer:
+    """What rouge-score asks for words; its own keeps a-z and 0-9 alone."""
+
+    def __init__(self, *, stem: bool) -> None:
+        self._stem = import_module("nltk.stem.porter").PorterStemmer().stem if stem else None
+
+    def tokenize(self, text: str) -> list[str]:
+        """Return the words; as in rouge-score, those of up to three letters are not stemmed."""
+        tokens = word_tokens(text)
+        if self._stem is None:
+            return tokens
+        return [self._stem(token) if len(token) > 3 and token.isascii() else token for token in tokens]  # noqa: PLR2004 - as rouge-score
+
+
+def _share(percent: float) -> float:
+    """Return percent as a share; the same text must give 1.0, and logarithms make a hair more or less of it."""
+    return min(round(percent / 100, 12), 1.0)
+
+
+def _is_mostly_unspaced(text: str) -> bool:
+    letters = [char for char in text if char.isalpha()]
+    return 2 * sum(map(is_unspaced, letters)) > len(letters)
+
+
+def _library(module: str, metric: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        msg = f'{metric} needs {module.partition(".")[0]}: pip install "pytest-ragmetrics[text]"'
+        raise RagMetricsError(msg) from error

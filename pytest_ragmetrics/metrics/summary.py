@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from pytest_ragmetrics.judges.tasks import AnswerQuestions, ListKeyPhrases, WriteClosedQuestions
-from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.parameters import check_flag, check_if_empty, check_number
-from pytest_ragmetrics.metrics.provided import JudgeLike
+from pytest_ragmetrics.metrics.base import check_flag, check_if_empty, check_number
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
 

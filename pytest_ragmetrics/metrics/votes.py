@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics import session
+from pytest_ragmetrics import context as session
 from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.metrics.parameters import check_count
+from pytest_ragmetrics.metrics.base import check_count
 from pytest_ragmetrics.result import MetricResult, Usage
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.metrics.metric import Metric
+    from pytest_ragmetrics.metrics.base import Metric
 
 Scale = tuple[float, float]
 
@@ -25,12 +25,12 @@ _SHOWN = 9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ballot:
+class VotePlan:
     """How many votes make a score, and what their mean is held against, where that is known.
 
     The outcome is the good one from ``least`` on and up to ``most``.
 
-    >>> Ballot(votes=3, least=0.5).is_decided([1.0, 1.0], (0.0, 1.0))
+    >>> VotePlan(votes=3, least=0.5).is_decided([1.0, 1.0], (0.0, 1.0))
     True
     """
 
@@ -95,10 +95,10 @@ def mean_of(samples: Sequence[float]) -> float:
     return float(sum(map(Fraction, samples), Fraction()) / len(samples))
 
 
-def told(samples: Sequence[float], votes: int, *, unscored: int = 0) -> str:
+def describe_votes(samples: Sequence[float], votes: int, *, unscored: int = 0) -> str:
     """Return in words what votes a score is the mean of; nothing for a single judgement.
 
-    >>> told([1.0, 0.5], 3)
+    >>> describe_votes([1.0, 0.5], 3)
     'mean of 2 votes (1.00, 0.50); 2 of 3 votes asked, the rest cannot change it'
     """
     if not samples or votes <= 1:
@@ -111,11 +111,11 @@ def told(samples: Sequence[float], votes: int, *, unscored: int = 0) -> str:
     return f"{mean}; {state}, {'which' if unscored else 'the rest'} cannot change it"
 
 
-_cast: ContextVar[tuple[Metric | None, Ballot] | None] = ContextVar("ballot", default=None)
+_cast: ContextVar[tuple[Metric | None, VotePlan] | None] = ContextVar("ballot", default=None)
 
 
 @contextmanager
-def polling(
+def voting(
     metric: Metric | None, *, votes: int | None, least: float | None = None, most: float | None = None
 ) -> Iterator[None]:
     """Have metrics take so many votes inside the block; the bounds are those of one metric and concern no other.
@@ -124,7 +124,7 @@ def polling(
     votes that is none.
     """
     chosen = wanted() if votes is None else check_count("votes", votes)
-    token = _cast.set((metric, Ballot(votes=chosen, least=least, most=most)))
+    token = _cast.set((metric, VotePlan(votes=chosen, least=least, most=most)))
     try:
         yield
     finally:
@@ -140,17 +140,17 @@ def wanted() -> int:
     return 1 if running is None else running.votes
 
 
-def ballot_for(metric: Metric) -> Ballot:
+def vote_plan(metric: Metric) -> VotePlan:
     """Return how a metric is to be voted on here."""
     given = _cast.get()
     running = session.current()
     # A dry run forecasts the most there can be.
     if given is None or given[0] is not metric or (running is not None and running.dry_run):
-        return Ballot(votes=wanted())
+        return VotePlan(votes=wanted())
     return given[1]
 
 
-async def poll(vote: Callable[[int], Awaitable[Vote]], ballot: Ballot, scale: Scale) -> MetricResult:
+async def collect_votes(vote: Callable[[int], Awaitable[Vote]], ballot: VotePlan, scale: Scale) -> MetricResult:
     """Return the mean of the votes, asking no more of them than the outcome takes.
 
     ``vote`` is called with the number of each. Those that must be asked anyway are asked at the same time. One that
@@ -174,7 +174,7 @@ async def poll(vote: Callable[[int], Awaitable[Vote]], ballot: Ballot, scale: Sc
 class _Count:
     """The votes so far."""
 
-    ballot: Ballot
+    ballot: VotePlan
     scale: Scale
     votes: list[Vote] = field(default_factory=list)
 
@@ -213,7 +213,7 @@ class _Count:
         mean = mean_of(samples)
         nearest = min(self.scored, key=lambda result: abs(result.value - mean))
         unscored = self.asked - len(samples)
-        reason = ": ".join(part for part in (told(samples, total, unscored=unscored), nearest.reason) if part)
+        reason = ": ".join(part for part in (describe_votes(samples, total, unscored=unscored), nearest.reason) if part)
         return MetricResult(
             mean,
             metric=nearest.metric,

@@ -2,3 +2,5 @@
 
 They are asked as the tasks of the metrics, so that prompts, delimiters and repairs are those of real use.
 """
+
+from __future__ import annotations

@@ -9,7 +9,7 @@ from math import fsum
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.report.records import Document, Record
+    from pytest_ragmetrics.records import Document, Record
     from pytest_ragmetrics.result import Direction
 
 #: Sameness of scores is that of what is shown of them, not of the last bit of a float.
@@ -22,7 +22,7 @@ _RANKS = {"unscored": 0, "worse": 1, "same": 1, "better": 1, "scored again": 2, 
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Change:
+class TestChange:
     """One score against its counterpart in the baseline.
 
     ``id`` and ``number`` name it: the test, and which of the test's records it is (of the baseline's where it is
@@ -76,14 +76,14 @@ class Incomparable:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Comparison:
+class RunComparison:
     """Two documents against each other; ``changes`` stand worst first, ``metrics`` and ``incomparable`` by name."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[TestChange, ...]
     metrics: tuple[MetricChange, ...]
     incomparable: tuple[Incomparable, ...]
 
-    def of(self, *kinds: Kind) -> tuple[Change, ...]:
+    def of(self, *kinds: Kind) -> tuple[TestChange, ...]:
         """Return the changes of some kinds, worst first."""
         return tuple(change for change in self.changes if change.kind in kinds)
 
@@ -93,13 +93,13 @@ class Comparison:
         found = Counter(change.kind for change in self.changes)
         return {kind: found[kind] for kind in KINDS}
 
-    def by_record(self) -> dict[tuple[str, int], Change]:
+    def by_record(self) -> dict[tuple[str, int], TestChange]:
         """Return the changes of what is scored now, by test id and number of the record in the test."""
         return {(change.id, change.number): change for change in self.changes if change.kind != "gone"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Scored:
+class _ScoredRecord:
     """A record with its place in a document."""
 
     test: str
@@ -116,23 +116,23 @@ class _Scored:
         return self.test.partition("::")[2]
 
 
-_Pair = tuple["_Scored | None", "_Scored | None"]
+_Pair = tuple["_ScoredRecord | None", "_ScoredRecord | None"]
 
 
-def compare_documents(document: Document, baseline: Document) -> Comparison:
+def compare_documents(document: Document, baseline: Document) -> RunComparison:
     """Return what changed from the baseline to the document; the same documents give the same comparison.
 
     Scores are paired by test, metric and sample id (by their order where one test scores the same more than once);
     where tests moved or were renamed, by sample id alone. Scores by different judges are not compared.
     """
-    compared: list[tuple[_Pair, Change]] = []
+    compared: list[tuple[_Pair, TestChange]] = []
     foreign: Counter[tuple[str, str | None, str | None]] = Counter()
     for before, after in _pairs(_scored_in(baseline), _scored_in(document)):
         if before is not None and after is not None and _are_of_different_judges(before.record, after.record):
             foreign[after.record["metric"], after.record["judge"], before.record["judge"]] += 1
         else:
             compared.append(((before, after), _change(before, after)))
-    return Comparison(
+    return RunComparison(
         changes=tuple(sorted((change for _, change in compared), key=_order)),
         metrics=_metrics(compared),
         incomparable=tuple(
@@ -142,17 +142,17 @@ def compare_documents(document: Document, baseline: Document) -> Comparison:
     )
 
 
-def _scored_in(document: Document) -> list[_Scored]:
+def _scored_in(document: Document) -> list[_ScoredRecord]:
     return [
-        _Scored(test=row["id"], number=number, record=record)
+        _ScoredRecord(test=row["id"], number=number, record=record)
         for row in document["tests"]
         for number, record in enumerate(row["records"])
     ]
 
 
-def _pairs(before: Sequence[_Scored], after: Sequence[_Scored]) -> list[_Pair]:
+def _pairs(before: Sequence[_ScoredRecord], after: Sequence[_ScoredRecord]) -> list[_Pair]:
     """Pair by the strictest key first; what none of them pairs stands alone."""
-    keys: tuple[Callable[[_Scored], Hashable | None], ...] = (
+    keys: tuple[Callable[[_ScoredRecord], Hashable | None], ...] = (
         lambda s: (*_place(s), s.sample),
         # The file moved, then also the test.
         lambda s: s.sample and (s.function, s.record["metric"], s.sample),
@@ -170,20 +170,20 @@ def _pairs(before: Sequence[_Scored], after: Sequence[_Scored]) -> list[_Pair]:
     return [*pairs, *found, *((old, None) for old in olds), *((None, new) for new in news)]
 
 
-def _place(scored: _Scored) -> tuple[str, str]:
+def _place(scored: _ScoredRecord) -> tuple[str, str]:
     return scored.test, scored.record["metric"]
 
 
 def _matched(
-    olds: Iterable[_Scored], news: Iterable[_Scored], key: Callable[[_Scored], Hashable | None]
-) -> tuple[list[_Pair], list[_Scored], list[_Scored]]:
+    olds: Iterable[_ScoredRecord], news: Iterable[_ScoredRecord], key: Callable[[_ScoredRecord], Hashable | None]
+) -> tuple[list[_Pair], list[_ScoredRecord], list[_ScoredRecord]]:
     """Return the pairs of the same key in their order, and what is left over of both sides."""
-    waiting: defaultdict[Hashable, list[_Scored]] = defaultdict(list)
+    waiting: defaultdict[Hashable, list[_ScoredRecord]] = defaultdict(list)
     for old in reversed(list(olds)):
         waiting[key(old)].append(old)
     nameless = waiting.pop(None, [])
     pairs: list[_Pair] = []
-    left: list[_Scored] = []
+    left: list[_ScoredRecord] = []
     for new in news:
         name = key(new)
         if name is not None and waiting.get(name):
@@ -199,7 +199,7 @@ def _are_of_different_judges(before: Record, after: Record) -> bool:
     return before["score"] is not None and after["score"] is not None and before["judge"] != after["judge"]
 
 
-def _change(before: _Scored | None, after: _Scored | None) -> Change:
+def _change(before: _ScoredRecord | None, after: _ScoredRecord | None) -> TestChange:
     this = after or before
     if this is None:
         msg = "a pair of nothing"
@@ -208,7 +208,7 @@ def _change(before: _Scored | None, after: _Scored | None) -> Change:
     gain = None if old is None or new is None else new - old
     if gain is not None and this.record["better"] == "lower":
         gain = -gain
-    return Change(
+    return TestChange(
         id=this.test,
         number=this.number,
         metric=this.record["metric"],
@@ -228,18 +228,18 @@ def _kind(before: float | None, after: float | None, gain: float | None) -> Kind
     return "same" if abs(gain) <= _TOLERANCE else "better" if gain > 0 else "worse"
 
 
-def _order(change: Change) -> tuple[int, float, str, int, str]:
+def _order(change: TestChange) -> tuple[int, float, str, int, str]:
     return _RANKS[change.kind], change.change or 0.0, change.id, change.number, change.metric
 
 
-def _metrics(compared: Iterable[tuple[_Pair, Change]]) -> tuple[MetricChange, ...]:
-    by_name: defaultdict[str, list[tuple[_Pair, Change]]] = defaultdict(list)
+def _metrics(compared: Iterable[tuple[_Pair, TestChange]]) -> tuple[MetricChange, ...]:
+    by_name: defaultdict[str, list[tuple[_Pair, TestChange]]] = defaultdict(list)
     for pair, change in compared:
         by_name[change.metric].append((pair, change))
     return tuple(_metric(name, by_name[name]) for name in sorted(by_name))
 
 
-def _metric(name: str, compared: Sequence[tuple[_Pair, Change]]) -> MetricChange:
+def _metric(name: str, compared: Sequence[tuple[_Pair, TestChange]]) -> MetricChange:
     both = [(pair, change) for pair, change in compared if change.change is not None]
     olds = [change.before for _, change in both if change.before is not None]
     news = [change.after for _, change in both if change.after is not None]
@@ -258,5 +258,5 @@ def _metric(name: str, compared: Sequence[tuple[_Pair, Change]]) -> MetricChange
     )
 
 
-def _judges(scored: Iterable[_Scored | None]) -> tuple[str, ...]:
+def _judges(scored: Iterable[_ScoredRecord | None]) -> tuple[str, ...]:
     return tuple(sorted({s.record["judge"] for s in scored if s is not None and s.record["judge"] is not None}))

@@ -8,18 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_ragmetrics.files.paths import STEP_SUMMARY
-from pytest_ragmetrics.files.writing import write_atomically
-from pytest_ragmetrics.report.comparison import Comparison
-from pytest_ragmetrics.report.documents import render_json
+from pytest_ragmetrics.files import STEP_SUMMARY, write_atomically
+from pytest_ragmetrics.records import Document, GateRow, render_json
+from pytest_ragmetrics.report.comparison import RunComparison
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.markdown import render_markdown
-from pytest_ragmetrics.report.records import Document, GateRow
 
 #: GitHub Actions drops a step summary that is larger than this.
 STEP_SUMMARY_LIMIT = 1024 * 1024
 
-Render = Callable[[Document, Comparison | None], str]
+Render = Callable[[Document, RunComparison | None], str]
 
 #: How each file is made of a document and what changed since the baseline, by the name of the setting that asks for it.
 RENDERERS: Mapping[str, Render] = {
@@ -37,7 +35,7 @@ class Written:
     failed: bool = False
 
 
-def write_files(document: Document, files: Mapping[str, Path], *, comparison: Comparison | None = None) -> Written:
+def write_files(document: Document, files: Mapping[str, Path], *, comparison: RunComparison | None = None) -> Written:
     """Write the asked-for files; one that cannot be written harms no other.
 
     ``files`` maps the names of :data:`RENDERERS` to paths. Without any score and any decided gate nothing is
@@ -55,7 +53,7 @@ def is_decided(gate: GateRow | None) -> bool:
     return gate is not None and gate["outcome"] != "skipped"
 
 
-def _write(path: Path, name: str, document: Document, comparison: Comparison | None) -> str | None:
+def _write(path: Path, name: str, document: Document, comparison: RunComparison | None) -> str | None:
     """Write a file and return ``None``, or what went wrong."""
     try:
         text = RENDERERS[name](document, comparison)

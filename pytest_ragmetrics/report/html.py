@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
-from pytest_ragmetrics.report.comparison import Comparison
-from pytest_ragmetrics.report.outcomes import STATUSES, WORDS
+from pytest_ragmetrics.explain.runs import STATUSES, WORDS
+from pytest_ragmetrics.records import Document
+from pytest_ragmetrics.report.comparison import RunComparison
 from pytest_ragmetrics.report.page import distribution
 from pytest_ragmetrics.report.page.entries import FLAGS, list_entries
 from pytest_ragmetrics.report.page.frame import asset, environment, policy
 from pytest_ragmetrics.report.page.listing import list_tests
-from pytest_ragmetrics.report.page.overview import look_over
+from pytest_ragmetrics.report.page.overview import build_overview
 from pytest_ragmetrics.report.page.visible import visible
-from pytest_ragmetrics.report.records import Document
 
 
-def render_html(document: Document, *, comparison: Comparison | None = None) -> str:
+def render_html(document: Document, *, comparison: RunComparison | None = None) -> str:
     """Return the report as a self-contained page, with what changed since a baseline if that is known.
 
     The same document gives the same text. The page asks for nothing from the network, runs no script but its own, and
@@ -31,7 +31,7 @@ def render_html(document: Document, *, comparison: Comparison | None = None) -> 
         policy=policy(style=style, script=script),
         style=style,
         script=script,
-        overview=look_over(document, entries, comparison),
+        overview=build_overview(document, entries, comparison),
         entries=entries,
         listing=list_tests(entries),
         statuses=[status for status in STATUSES if any(entry.status == status for entry in entries)],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.report.records import GateRow, Record
+    from pytest_ragmetrics.records import GateRow, Record
 
 # All that XML 1.0 does not allow, not even as a reference.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -7,20 +7,25 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from pytest_ragmetrics.explain import shortcoming
-from pytest_ragmetrics.report.comparison import Comparison
-from pytest_ragmetrics.report.figures import score_text, threshold_text, usage_text
-from pytest_ragmetrics.report.outcomes import STATUSES, WRONG, gist, headline, is_cut_short, status_of
-from pytest_ragmetrics.report.records import Document, Record, TestRow, result_of
-from pytest_ragmetrics.report.telling import (
+from pytest_ragmetrics.explain.phrases import score_text, threshold_text, usage_text
+from pytest_ragmetrics.explain.runs import (
+    STATUSES,
+    WRONG,
     change_lines,
     flaky_lines,
     gate_line,
+    gist,
+    headline,
+    is_cut_short,
     judges_of,
     margin,
+    status_of,
     tallies,
     total_usage,
 )
-from pytest_ragmetrics.text.printable import printable, shortened
+from pytest_ragmetrics.records import Document, Record, TestRow, result_of
+from pytest_ragmetrics.report.comparison import RunComparison
+from pytest_ragmetrics.text.characters import printable, shortened
 
 _METRICS = 12
 _GATES = 6
@@ -37,7 +42,7 @@ _ACTIVE = re.compile(r"[&<>\[\]\\`*|~$#@]|:(?=\S)|(?<=www)\.|(?<![^\W_])_|_(?![^
 _ORDINARY = re.compile(r"(?:[\w ./:,=()-]|\[(?!\[)|\])+")
 
 
-def render_markdown(document: Document, *, comparison: Comparison | None = None) -> str:
+def render_markdown(document: Document, *, comparison: RunComparison | None = None) -> str:
     """Return the summary of a run, at most about 60 lines whatever its size, and what changed since a baseline."""
     tests = sorted(document["tests"], key=_badness)
     outcome = headline(Counter(map(status_of, tests)), cut_short=is_cut_short(document["run"]))
@@ -126,7 +131,7 @@ def _because(said: str, reason: str | None) -> str:
     return f"{said}: {reason}" if reason else said
 
 
-def _changes(comparison: Comparison) -> list[str]:
+def _changes(comparison: RunComparison) -> list[str]:
     lines = [line.strip() for line in change_lines(comparison, shown=_CHANGES)]
     strangers = [line for line in lines if line.startswith("not compared")]
     first, *rest = [line for line in lines if line not in strangers]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
-    from pytest_ragmetrics.report.comparison import Comparison
-    from pytest_ragmetrics.report.records import Document, Record
+    from pytest_ragmetrics.records import Document, Record
+    from pytest_ragmetrics.report.comparison import RunComparison
     from pytest_ragmetrics.settings import Settings
 
 #: The judge that is a heuristic is never called anything else.
@@ -25,7 +25,11 @@ def header(settings: Settings) -> str:
 
 
 def write_summary(
-    reporter: pytest.TerminalReporter, document: Document, notes: Sequence[str], *, comparison: Comparison | None = None
+    reporter: pytest.TerminalReporter,
+    document: Document,
+    notes: Sequence[str],
+    *,
+    comparison: RunComparison | None = None,
 ) -> None:
     """Write the table of metrics, the gates, what changed and the notes; nothing at all when there is none of it."""
     lines = [*_found(document, comparison), *notes]
@@ -35,7 +39,7 @@ def write_summary(
         reporter.write_line(line)
 
 
-def _found(document: Document, comparison: Comparison | None) -> Iterator[str]:
+def _found(document: Document, comparison: RunComparison | None) -> Iterator[str]:
     """Yield what the tests found; what takes importing is imported only where a test found something."""
     records = [record for row in document["tests"] for record in row["records"]]
     if records:
@@ -44,13 +48,13 @@ def _found(document: Document, comparison: Comparison | None) -> Iterator[str]:
     if records:
         yield from (*_costs(records), *_judges(records), *_flaky(document))
     if records and comparison is not None:
-        from pytest_ragmetrics.report.telling import change_lines
+        from pytest_ragmetrics.explain.runs import change_lines
 
         yield from change_lines(comparison)
 
 
 def _table(records: Sequence[Record]) -> list[str]:
-    from pytest_ragmetrics.report.telling import named, tallies
+    from pytest_ragmetrics.explain.runs import named, tallies
 
     found = tallies(records)
     scores = ([("-" if score is None else f"{score:.3f}") for score in (t.mean, t.lowest)] for t in found)
@@ -65,13 +69,13 @@ def _table(records: Sequence[Record]) -> list[str]:
 def _gates(document: Document) -> Iterator[str]:
     gated = [(row["gate"], row["id"]) for row in document["tests"] if row["gate"] is not None]
     if gated:
-        from pytest_ragmetrics.report.telling import gate_line, named
+        from pytest_ragmetrics.explain.runs import gate_line, named
 
         yield from (f"gate: {gate_line(gate)}, {named(test)}" for gate, test in gated)
 
 
 def _flaky(document: Document) -> list[str]:
-    from pytest_ragmetrics.report.telling import flaky_lines
+    from pytest_ragmetrics.explain.runs import flaky_lines
 
     return flaky_lines(document["tests"])
 
@@ -96,7 +100,7 @@ def _money(amounts: Sequence[float | None]) -> str:
 
 
 def _judges(records: Sequence[Record]) -> list[str]:
-    from pytest_ragmetrics.report.telling import judges_of
+    from pytest_ragmetrics.explain.runs import judges_of
 
     names = judges_of(records)
     return [f"judged by: {', '.join(names)}"] if names else []

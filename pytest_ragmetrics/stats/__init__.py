@@ -2,3 +2,5 @@
 
 Everything here works on plain numbers and knows neither metrics nor judges.
 """
+
+from __future__ import annotations

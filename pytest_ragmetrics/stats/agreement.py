@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.stats.clusters import totals_by_cluster
-from pytest_ragmetrics.stats.intervals import Interval, check_values, rate_interval, wilson_ends
-from pytest_ragmetrics.stats.propagation import propagated
-from pytest_ragmetrics.stats.quantiles import t_quantile
+from pytest_ragmetrics.stats.intervals import (
+    Interval,
+    check_values,
+    propagated,
+    rate_interval,
+    t_quantile,
+    totals_by_cluster,
+    wilson_ends,
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,9 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from pytest_ragmetrics.stats.clusters import mean_error, totals_by_cluster
-from pytest_ragmetrics.stats.intervals import Interval, Method, mean_interval
-from pytest_ragmetrics.stats.quantiles import t_tail
+from pytest_ragmetrics.stats.intervals import Interval, Method, mean_error, mean_interval, t_tail, totals_by_cluster
 
 # With as many pairs all flips of signs are tried; with more, this many are drawn.
 _EXACT_UP_TO = 16

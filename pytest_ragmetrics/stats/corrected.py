@@ -6,8 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.stats.intervals import Interval, check_values, mean_interval
-from pytest_ragmetrics.stats.propagation import propagated
+from pytest_ragmetrics.stats.intervals import Interval, check_values, mean_interval, propagated
 
 _SHARES = (0.0, 1.0)
 

@@ -1,1 +1,3 @@
 """Text in, offsets out: finding quotations and finding passages."""
+
+from __future__ import annotations

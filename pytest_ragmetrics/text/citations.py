@@ -7,8 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.text.quoting.markup import mask_markup
-from pytest_ragmetrics.text.scripts import is_unspaced
+from pytest_ragmetrics.text.characters import is_unspaced
+from pytest_ragmetrics.text.markup import mask_markup
 from pytest_ragmetrics.text.sentences import split_sentences
 
 #: A range over more numbers than this is an interval, not a citation.
@@ -92,7 +92,7 @@ def cited_sentences(text: str) -> tuple[CitedSentence, ...]:
     Why? ()
     """
     body, citations = _read(text)
-    plain = _Plain(body)
+    plain = _PlainText(body)
     anchors = [plain.leave_out(citation) for citation in citations]
     plain.finish()
     sentences = split_sentences(plain.text)
@@ -170,7 +170,7 @@ def _end_of_body(text: str, citations: Sequence[Citation]) -> int:
     return headed.start() if headed else first
 
 
-class _Plain:
+class _PlainText:
     """A text without its marks, made from front to back; its offsets lead back to the original."""
 
     def __init__(self, source: str) -> None:

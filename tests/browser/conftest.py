@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_ragmetrics.records import Document
 from pytest_ragmetrics.report.comparison import compare_documents
 from pytest_ragmetrics.report.html import render_html
-from pytest_ragmetrics.report.records import Document
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragmetrics.calibration.calibration import calibrate
+from pytest_ragmetrics.calibration.calibrate import calibrate
 from pytest_ragmetrics.metrics import LexicalGrounding
 from pytest_ragmetrics.report.calibration_page import render_calibration
 from tests.browser.conftest import complaints

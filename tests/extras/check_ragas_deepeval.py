@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import Sample, sample_from
-from pytest_ragmetrics.datasets.objects import read_object
+from pytest_ragmetrics.datasets.reading import read_object
 from pytest_ragmetrics.metrics import metric_named
 
 # Both report their use over the network unless they are told not to before they are imported.

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.judges.custom import CustomJudge, as_judge
-from pytest_ragmetrics.judges.judge import Message
+from pytest_ragmetrics.judges.judge import ChatMessage
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.result import Usage
 from tests.asking import MemoryDesk, ask
@@ -26,10 +26,10 @@ class Recorder:
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
-        self.asked: list[tuple[list[Message], Mapping[str, Any]]] = []
+        self.asked: list[tuple[list[ChatMessage], Mapping[str, Any]]] = []
         self.closed = False
 
-    async def complete(self, messages: list[Message], schema: Mapping[str, Any]) -> str:
+    async def complete(self, messages: list[ChatMessage], schema: Mapping[str, Any]) -> str:
         """Return the next answer."""
         self.asked.append((messages, schema))
         return self.answers.pop(0)
@@ -68,7 +68,7 @@ def test_what_it_does_to_its_messages_stays_its_own() -> None:
     """Messages and schema are copies: changing them changes neither the key nor the repair."""
 
     class Meddler(Recorder):
-        async def complete(self, messages: list[Message], schema: Mapping[str, Any]) -> str:
+        async def complete(self, messages: list[ChatMessage], schema: Mapping[str, Any]) -> str:
             answer = await super().complete(list(messages), schema)
             messages[0]["content"] = "changed"
             messages.clear()

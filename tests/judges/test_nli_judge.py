@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.cache.desk import CachingDesk
 from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.cache.transport import CachedTransport
+from pytest_ragmetrics.context import noted, noting
 from pytest_ragmetrics.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
-from pytest_ragmetrics.exchanges import noted, noting
-from pytest_ragmetrics.judges.entailment.bench import Pair
-from pytest_ragmetrics.judges.judge import Answered, DirectDesk, Kept, Reply, Request
+from pytest_ragmetrics.judges.entailment import Pair
+from pytest_ragmetrics.judges.judge import Answered, CachedReply, DirectTransport, Reply, Request
 from pytest_ragmetrics.judges.nli import NliJudge
 from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.tasks import (
@@ -37,12 +37,14 @@ GARDEN = (
 
 def verified(judge: NliJudge, *claims: str, contexts: tuple[str, ...] = GARDEN) -> tuple[Judgement, ...]:
     """Return a judge's judgements of claims."""
-    return asyncio.run(judge.ask(VerifyClaims(claims=claims, contexts=contexts), desk=DirectDesk())).answer
+    return asyncio.run(judge.ask(VerifyClaims(claims=claims, contexts=contexts), desk=DirectTransport())).answer
 
 
 def contradicted(judge: NliJudge, response: str, contexts: tuple[str, ...] = GARDEN) -> tuple[Judgement, ...]:
     """Return for each context whether a response contradicts it."""
-    return asyncio.run(judge.ask(FindContradictions(response=response, contexts=contexts), desk=DirectDesk())).answer
+    return asyncio.run(
+        judge.ask(FindContradictions(response=response, contexts=contexts), desk=DirectTransport())
+    ).answer
 
 
 def judge(scorer: WordScorer | None = None, **parameters: Any) -> NliJudge:
@@ -133,7 +135,7 @@ def test_claims_are_sentences() -> None:
     """They are taken by rule, without refusals, and no model is asked."""
     scorer = WordScorer()
     text = "Mint spreads. It likes water. I don't know more."
-    answered = asyncio.run(judge(scorer).ask(ListClaims(text=text), desk=DirectDesk()))
+    answered = asyncio.run(judge(scorer).ask(ListClaims(text=text), desk=DirectTransport()))
     assert answered.answer == ("Mint spreads.", "It likes water.")
     assert (answered.usage.calls, scorer.seen) == (0, [])
 
@@ -148,7 +150,7 @@ def test_claims_are_sentences() -> None:
 def test_what_it_cannot_answer(task: RateGroundedness | RateRelevance, message: str) -> None:
     """It names a metric that asks only what an entailment model can tell, where there is one."""
     with pytest.raises(JudgeError, match=message):
-        asyncio.run(judge().ask(task, desk=DirectDesk()))
+        asyncio.run(judge().ask(task, desk=DirectTransport()))
 
 
 def test_metrics_are_scored_with_evidence() -> None:
@@ -171,7 +173,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-def asked(words: NliJudge, desk: CachingDesk, *claims: str) -> Answered[tuple[Judgement, ...]]:
+def asked(words: NliJudge, desk: CachedTransport, *claims: str) -> Answered[tuple[Judgement, ...]]:
     """Return the answer of a judge at a desk."""
     return asyncio.run(words.ask(VerifyClaims(claims=claims, contexts=GARDEN), vote=3, desk=desk))
 
@@ -179,13 +181,13 @@ def asked(words: NliJudge, desk: CachingDesk, *claims: str) -> Answered[tuple[Ju
 def test_an_answer_is_kept_by_model_and_threshold(store: Store) -> None:
     """The same texts are scored once; another model, threshold or claim is asked anew, and replaying asks nobody."""
     scorer = WordScorer()
-    desk = CachingDesk(store=store)
+    desk = CachedTransport(store=store)
     first = asked(judge(scorer), desk, "Mint spreads fast.")
     scored = len(scorer.seen)
     again = asked(judge(scorer), desk, "Mint  spreads\nfast.")
     assert (first.usage.calls, again.usage.calls, again.usage.cached_calls, again.usage.saved) == (1, 0, 1, 0.0)
     assert (first.answer, len(scorer.seen)) == (again.answer, scored)
-    replay = CachingDesk(store=store, mode="replay")
+    replay = CachedTransport(store=store, mode="replay")
     assert asked(judge(scorer), replay, "Mint spreads fast.").answer == first.answer
     for other in (judge(scorer, threshold=0.6), NliJudge("others", scorer=scorer), judge(scorer, passages=3)):
         with pytest.raises(CacheMissError):
@@ -198,7 +200,7 @@ def test_an_exchange_shows_the_texts_and_the_answer(store: Store) -> None:
 
     async def ask_twice() -> None:
         for mode in ("auto", "replay"):
-            desk = CachingDesk(store=store if mode == "auto" else None, mode=mode)
+            desk = CachedTransport(store=store if mode == "auto" else None, mode=mode)
             task = VerifyClaims(claims=("Mint spreads fast.",), contexts=GARDEN)
             await judge().ask(task, desk=desk)
 
@@ -211,12 +213,12 @@ def test_an_exchange_shows_the_texts_and_the_answer(store: Store) -> None:
     assert (missed.reply, missed.cached) == (None, False)
 
 
-class Altered(DirectDesk):
+class Altered(DirectTransport):
     """A desk with a reply that somebody edited."""
 
-    async def obtain(self, request: Request, fetch: object) -> Kept:
+    async def obtain(self, request: Request, fetch: object) -> CachedReply:
         """Return an answer without a verdict."""
-        return Kept(reply=Reply(text='{"verdicts": []}'), cached=True)
+        return CachedReply(reply=Reply(text='{"verdicts": []}'), cached=True)
 
 
 def test_a_recorded_reply_that_does_not_fit_is_no_score() -> None:
@@ -246,7 +248,7 @@ def test_a_failing_model_fails_the_task_at_fault_alone() -> None:
 
     async def both(words: NliJudge) -> list[object]:
         tasks = [VerifyClaims(claims=(claim,), contexts=GARDEN) for claim in ("A bomb.", "Mint spreads.", "A hole.")]
-        asks = (words.ask(task, desk=DirectDesk()) for task in tasks)
+        asks = (words.ask(task, desk=DirectTransport()) for task in tasks)
         return list(await asyncio.gather(*asks, return_exceptions=True))
 
     bomb, mint, hole = asyncio.run(both(judge(Broken())))
@@ -290,7 +292,7 @@ def test_a_spec_makes_the_judge_without_its_libraries(monkeypatch: pytest.Monkey
         with pytest.raises(
             JudgeNotConfiguredError, match=r'needs its libraries: pip install "pytest-ragmetrics\[nli\]"'
         ):
-            asyncio.run(made.ask(task, desk=DirectDesk()))
+            asyncio.run(made.ask(task, desk=DirectTransport()))
     asyncio.run(made.aclose())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, UnscoredError
-from pytest_ragmetrics.judges.judge import DirectDesk, JudgeUnavailableError, Reply, UnreadableReplyError
+from pytest_ragmetrics.judges.judge import DirectTransport, JudgeUnavailableError, Reply, UnreadableReplyError
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims, Task
 from pytest_ragmetrics.result import Usage
@@ -158,8 +158,8 @@ class TestNegotiation:
         asked = judge(server)
 
         async def twice() -> None:
-            await asked.ask(CLAIMS, desk=DirectDesk())
-            await asked.ask(VERIFY, desk=DirectDesk())
+            await asked.ask(CLAIMS, desk=DirectTransport())
+            await asked.ask(VERIFY, desk=DirectTransport())
             await asked.aclose()
 
         asyncio.run(twice())
@@ -285,7 +285,7 @@ class TestFailures:
 
         async def timed() -> float:
             began = asyncio.get_running_loop().time()
-            await asked.ask(CLAIMS, desk=DirectDesk())
+            await asked.ask(CLAIMS, desk=DirectTransport())
             await asked.aclose()
             return asyncio.get_running_loop().time() - began
 

@@ -8,8 +8,8 @@ import ssl
 import openai
 import pytest
 
+from pytest_ragmetrics.judges.api import pooled_transport
 from pytest_ragmetrics.judges.openai import OpenAIJudge
-from pytest_ragmetrics.judges.pools import pooled_transport
 from pytest_ragmetrics.judges.tasks import ListClaims
 from tests.asking import ask
 from tests.fake_openai import FakeOpenAI

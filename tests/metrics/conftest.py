@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_ragmetrics import loop, session
+from pytest_ragmetrics import context as session
+from pytest_ragmetrics import loop
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from tests.fake_openai import FakeOpenAI

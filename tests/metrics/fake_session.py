@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics import session
-from pytest_ragmetrics.embedders.custom import as_embedder
+from pytest_ragmetrics import context as session
+from pytest_ragmetrics.embedders.embedder import as_embedder
 from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
-from pytest_ragmetrics.judges.judge import Desk, DirectDesk
+from pytest_ragmetrics.judges.judge import DirectTransport, Transport
 from pytest_ragmetrics.judges.specs import make_judge
 
 if TYPE_CHECKING:
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
-    from pytest_ragmetrics.metrics.metric import Metric
+    from pytest_ragmetrics.metrics.base import Metric
 
 
 class FakeSession:
     """Offers a judge, an embedder and a desk, and keeps what was scored."""
 
     def __init__(
-        self, *, judge: Judge | None = None, embedder: object = None, desk: Desk | None = None, votes: int = 1
+        self, *, judge: Judge | None = None, embedder: object = None, desk: Transport | None = None, votes: int = 1
     ) -> None:
-        self.desk: Desk = desk or DirectDesk()
+        self.desk: Transport = desk or DirectTransport()
         self.concurrency = 8
         self.votes = votes
         self.dry_run = False

@@ -12,7 +12,7 @@ from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.metrics import ContextRelevancy
-from pytest_ragmetrics.metrics.context_relevancy import jaccard
+from pytest_ragmetrics.metrics.contexts import jaccard
 from tests.fake_openai import FakeOpenAI
 from tests.scripted_judge import Answer, ScriptedEmbedder, ScriptedJudge, chosen
 

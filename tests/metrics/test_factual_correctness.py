@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics.metrics import FactualCorrectness
-from pytest_ragmetrics.metrics.f_scores import f1_of_counts, f_beta
+from pytest_ragmetrics.metrics.base import f1_of_counts, f_beta
 from tests.fake_openai import FakeOpenAI
 from tests.scripted_judge import Answer, ScriptedJudge, claims, verdicts
 

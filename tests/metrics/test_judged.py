@@ -18,7 +18,7 @@ from pytest_ragmetrics import (
     UnscoredError,
     loop,
 )
-from pytest_ragmetrics.judges.judge import Fetch, Kept, Request
+from pytest_ragmetrics.judges.judge import CachedReply, Fetch, Request
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from pytest_ragmetrics.metrics import AnswerRelevancy, Faithfulness, Relevance
 from tests.asking import MemoryDesk
@@ -146,7 +146,7 @@ class RefusingDesk:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    async def obtain(self, request: Request, fetch: Fetch) -> Kept:
+    async def obtain(self, request: Request, fetch: Fetch) -> CachedReply:
         """Raise the error."""
         raise self._error
 

@@ -1,4 +1,4 @@
-"""Passages told to be the same by their characters."""
+"""EntailmentPassages told to be the same by their characters."""
 
 from __future__ import annotations
 

@@ -317,9 +317,9 @@ def test_what_is_said_of_it_must_make_sense(given: Any, kind: type[Exception], s
 @pytest.mark.parametrize(
     "first",
     [
-        "import pytest_ragmetrics.metrics.metric",
+        "import pytest_ragmetrics.metrics.base",
         "import pytest_ragmetrics.metrics",
-        "from pytest_ragmetrics.metrics.metric import Metric",
+        "from pytest_ragmetrics.metrics.base import Metric",
         "import pytest_ragmetrics.metrics.own",
         "pass",
     ],
@@ -327,7 +327,7 @@ def test_what_is_said_of_it_must_make_sense(given: Any, kind: type[Exception], s
 def test_the_decorator_is_there_in_every_order(first: str) -> None:
     """The module of the same name in the package of metrics never takes its place, nor the other way round."""
     code = (
-        f"{first}\nfrom pytest_ragmetrics import metric\nimport pytest_ragmetrics.metrics.metric as module\n"
+        f"{first}\nfrom pytest_ragmetrics import metric\nimport pytest_ragmetrics.metrics.base as module\n"
         "import pytest_ragmetrics\nassert metric.__name__ == 'metric' and callable(metric)\n"
         "assert pytest_ragmetrics.metric is metric\nassert module.Metric.__name__ == 'Metric'"
     )

@@ -22,7 +22,7 @@ from pytest_ragmetrics.metrics import (
     SummaryScore,
     TopicAdherence,
 )
-from pytest_ragmetrics.metrics.parameters import check_count, check_flag, check_number
+from pytest_ragmetrics.metrics.base import check_count, check_flag, check_number
 
 EMPTIABLE: tuple[Callable[..., Metric], ...] = (
     AnswerCorrectness,

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ragmetrics import MetricResult, Sample
 from pytest_ragmetrics.metrics import AspectCritique
-from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.result import Usage
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedJudge

@@ -27,9 +27,18 @@ from pytest_ragmetrics.metrics import (
     SemanticSimilarity,
 )
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.votes import Ballot, Vote, ballot_for, mean_of, poll, polling, told, wanted
-from pytest_ragmetrics.report.records import flips
-from pytest_ragmetrics.result import Comparison, MetricResult, Usage
+from pytest_ragmetrics.metrics.votes import (
+    Vote,
+    VotePlan,
+    collect_votes,
+    describe_votes,
+    mean_of,
+    vote_plan,
+    voting,
+    wanted,
+)
+from pytest_ragmetrics.records import flips
+from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Usage
 from pytest_ragmetrics.sample import Sample
 from tests.asking import MemoryDesk
 from tests.metrics.fake_session import FakeSession
@@ -44,7 +53,7 @@ def ratings(*steps: int) -> ScriptedJudge:
 
 
 def polled(
-    votes: Sequence[float | None], ballot: Ballot, scale: tuple[float, float] = (0.0, 1.0)
+    votes: Sequence[float | None], ballot: VotePlan, scale: tuple[float, float] = (0.0, 1.0)
 ) -> tuple[MetricResult | UnscoredError, list[int]]:
     """Return what votes come to, ``None`` standing for one without a score, and the sizes of the waves."""
     waves: list[int] = []
@@ -61,12 +70,12 @@ def polled(
         return Vote(outcome=outcome, is_varied=True)
 
     try:
-        return asyncio.run(poll(vote, ballot, scale)), waves
+        return asyncio.run(collect_votes(vote, ballot, scale)), waves
     except UnscoredError as error:
         return error, waves
 
 
-def good(mean: float, ballot: Ballot) -> bool:
+def good(mean: float, ballot: VotePlan) -> bool:
     """Tell whether a mean meets the bounds of a ballot."""
     return (ballot.least is None or mean >= ballot.least) and (ballot.most is None or mean <= ballot.most)
 
@@ -75,7 +84,7 @@ scales = st.sampled_from([(0.0, 1.0), (-1.0, 1.0), (0.1, 0.7), (1.0, 5.0), (-3.0
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[list[float], Ballot, tuple[float, float]]:
+def cases(draw: st.DrawFn) -> tuple[list[float], VotePlan, tuple[float, float]]:
     """Draw votes on a scale and bounds, which lie on it, beside it, or exactly at a mean of the votes."""
     scale = draw(scales)
     steps = st.integers(0, 4).map(lambda step: scale[0] + (scale[1] - scale[0]) * step / 4)
@@ -84,11 +93,11 @@ def cases(draw: st.DrawFn) -> tuple[list[float], Ballot, tuple[float, float]]:
     )
     bounds = st.floats(scale[0] - 0.5, scale[1] + 0.5) | st.just(mean_of(votes)) | st.sampled_from(votes)
     least, most = draw(st.none() | bounds), draw(st.none() | bounds)
-    return votes, Ballot(votes=len(votes), least=least, most=most), scale
+    return votes, VotePlan(votes=len(votes), least=least, most=most), scale
 
 
 @given(cases())
-def test_early_stopping_never_changes_an_outcome(case: tuple[list[float], Ballot, tuple[float, float]]) -> None:
+def test_early_stopping_never_changes_an_outcome(case: tuple[list[float], VotePlan, tuple[float, float]]) -> None:
     """What the votes that were asked say is what all of them say, on any scale and with either bound."""
     votes, ballot, scale = case
     result, waves = polled(votes, ballot, scale)
@@ -101,7 +110,7 @@ def test_early_stopping_never_changes_an_outcome(case: tuple[list[float], Ballot
 
 
 @given(cases())
-def test_no_vote_is_asked_that_could_not_matter(case: tuple[list[float], Ballot, tuple[float, float]]) -> None:
+def test_no_vote_is_asked_that_could_not_matter(case: tuple[list[float], VotePlan, tuple[float, float]]) -> None:
     """Before the last wave the outcome was open: some further votes would have changed it."""
     votes, ballot, scale = case
     _, waves = polled(votes, ballot, scale)
@@ -114,7 +123,7 @@ def test_no_vote_is_asked_that_could_not_matter(case: tuple[list[float], Ballot,
 
 @given(cases(), st.data())
 def test_a_vote_without_a_score_could_have_any(
-    case: tuple[list[float], Ballot, tuple[float, float]], data: st.DataObject
+    case: tuple[list[float], VotePlan, tuple[float, float]], data: st.DataObject
 ) -> None:
     """Where there is an outcome although a vote has no score, every value of that vote leads to it."""
     votes, ballot, scale = case
@@ -132,27 +141,27 @@ def test_a_vote_without_a_score_could_have_any(
 @pytest.mark.parametrize(
     ("votes", "ballot", "waves"),
     [
-        ([1.0, 1.0, 0.0], Ballot(votes=3, least=0.5), [2]),
-        ([0.0, 0.0, 1.0], Ballot(votes=3, least=0.5), [2]),
-        ([0.0, 1.0, 1.0], Ballot(votes=3, least=0.5), [2, 1]),
-        ([0.0, 0.0, 1.0], Ballot(votes=3, most=0.5), [2]),
-        ([0.7, 1.0, 1.0], Ballot(votes=3, least=0.8), [1, 1, 1]),
-        ([0.0, 1.0, 1.0], Ballot(votes=3, least=0.8), [1]),
-        ([0.5] * 5, Ballot(votes=5), [5]),
-        ([0.5] * 5, Ballot(votes=5, least=-0.1), [1]),
-        ([0.5, 0.5, 0.5], Ballot(votes=3, least=0.3, most=0.7), [2]),
-        ([0.0, 0.5, 0.5], Ballot(votes=3, least=0.4, most=0.6), [2, 1]),
-        ([7.0, 1.0, 1.0], Ballot(votes=3, least=0.5), [2, 1]),
+        ([1.0, 1.0, 0.0], VotePlan(votes=3, least=0.5), [2]),
+        ([0.0, 0.0, 1.0], VotePlan(votes=3, least=0.5), [2]),
+        ([0.0, 1.0, 1.0], VotePlan(votes=3, least=0.5), [2, 1]),
+        ([0.0, 0.0, 1.0], VotePlan(votes=3, most=0.5), [2]),
+        ([0.7, 1.0, 1.0], VotePlan(votes=3, least=0.8), [1, 1, 1]),
+        ([0.0, 1.0, 1.0], VotePlan(votes=3, least=0.8), [1]),
+        ([0.5] * 5, VotePlan(votes=5), [5]),
+        ([0.5] * 5, VotePlan(votes=5, least=-0.1), [1]),
+        ([0.5, 0.5, 0.5], VotePlan(votes=3, least=0.3, most=0.7), [2]),
+        ([0.0, 0.5, 0.5], VotePlan(votes=3, least=0.4, most=0.6), [2, 1]),
+        ([7.0, 1.0, 1.0], VotePlan(votes=3, least=0.5), [2, 1]),
     ],
 )
-def test_votes_come_in_waves(votes: list[float], ballot: Ballot, waves: list[int]) -> None:
+def test_votes_come_in_waves(votes: list[float], ballot: VotePlan, waves: list[int]) -> None:
     """The least number that could decide is asked at once; a metric off its scale is asked for all."""
     assert polled(votes, ballot)[1] == waves
 
 
 def test_many_votes_are_counted_in_no_time() -> None:
     """A thousand votes are a matter of arithmetic."""
-    result, waves = polled([1.0] * 1000, Ballot(votes=1000, least=0.5))
+    result, waves = polled([1.0] * 1000, VotePlan(votes=1000, least=0.5))
     assert float(result.value) == 1.0  # type: ignore[union-attr]
     assert waves == [500]
 
@@ -201,7 +210,7 @@ def test_a_result_that_holds_says_what_it_is_the_mean_of() -> None:
     """Also the good case explains itself."""
     result = assert_relevant(QUESTION, RESPONSE, min=0.5, votes=3, judge=ratings(4, 4))
     assert result.reason == "mean of 2 votes (1.00, 1.00); 2 of 3 votes asked, the rest cannot change it: Step 4."
-    assert result.comparison == Comparison(operator=">=", bound=0.5, held=True)
+    assert result.comparison == ThresholdCheck(operator=">=", bound=0.5, held=True)
     assert headline(result, result.comparison).startswith("relevance 1.00 >= 0.50: mean of 2 votes")
 
 
@@ -315,7 +324,7 @@ def test_without_a_bound_every_vote_must_have_a_score() -> None:
 
 def test_a_vote_without_a_score_may_be_outvoted() -> None:
     """Two of three votes decide, whatever the third would have said; the first line says so."""
-    result, _ = polled([1.0, None, 1.0], Ballot(votes=3, least=0.5))
+    result, _ = polled([1.0, None, 1.0], VotePlan(votes=3, least=0.5))
     assert isinstance(result, MetricResult)
     assert (result.value, result.samples, result.unscored_votes) == (1.0, (1.0, 1.0), 1)
     assert (result.reason or "").startswith(
@@ -325,24 +334,24 @@ def test_a_vote_without_a_score_may_be_outvoted() -> None:
 
 def test_a_vote_without_a_score_may_matter() -> None:
     """One for, one against, one unknown: nobody knows."""
-    error, waves = polled([1.0, None, 0.0], Ballot(votes=3, least=0.5))
+    error, waves = polled([1.0, None, 0.0], VotePlan(votes=3, least=0.5))
     assert isinstance(error, UnscoredError)
     assert waves == [2, 1]
 
 
 def test_no_further_votes_are_paid_for_when_they_cannot_decide() -> None:
     """With two unknown of three the third says nothing."""
-    error, waves = polled([None, None, 1.0], Ballot(votes=3, least=0.5))
+    error, waves = polled([None, None, 1.0], VotePlan(votes=3, least=0.5))
     assert isinstance(error, UnscoredError)
     assert waves == [2]
 
 
 def test_a_bound_that_all_meet_needs_a_score_too() -> None:
     """One score is enough where any would do, and none is not."""
-    result, waves = polled([None, 0.5, 0.5], Ballot(votes=3, least=0.0))
+    result, waves = polled([None, 0.5, 0.5], VotePlan(votes=3, least=0.0))
     assert isinstance(result, MetricResult)
     assert waves == [1, 1]
-    assert isinstance(polled([None] * 3, Ballot(votes=3, least=0.0))[0], UnscoredError)
+    assert isinstance(polled([None] * 3, VotePlan(votes=3, least=0.0))[0], UnscoredError)
 
 
 def test_what_concerns_all_ends_the_vote() -> None:
@@ -360,17 +369,17 @@ def test_what_concerns_all_ends_the_vote() -> None:
         return Vote(outcome=MetricResult(1.0, metric="m"), is_varied=True)
 
     with pytest.raises(BudgetExceededError, match="spent"):
-        asyncio.run(poll(vote, Ballot(votes=3), (0.0, 1.0)))
+        asyncio.run(collect_votes(vote, VotePlan(votes=3), (0.0, 1.0)))
     assert ended == [0, 2]
 
 
 def test_bounds_are_those_of_one_metric() -> None:
     """Metrics inside another one take as many votes, and know nothing of what the other is held against."""
     one, other = Relevance(), Relevance()
-    with polling(one, votes=3, least=0.5):
-        assert ballot_for(one) == Ballot(votes=3, least=0.5)
-        assert ballot_for(other) == Ballot(votes=3)
-        with polling(None, votes=None):
+    with voting(one, votes=3, least=0.5):
+        assert vote_plan(one) == VotePlan(votes=3, least=0.5)
+        assert vote_plan(other) == VotePlan(votes=3)
+        with voting(None, votes=None):
             assert wanted() == 3
 
 
@@ -426,8 +435,8 @@ def test_votes_flip_when_they_lie_on_both_sides(samples: list[float], operator: 
 
 def test_votes_in_words() -> None:
     """One judgement needs no words; a vote and two votes are counted as such."""
-    assert told((), 1) == told((), 3) == ""
-    assert told([1.0], 2) == "mean of 1 vote (1.00); 1 of 2 votes asked, the rest cannot change it"
-    assert told([1.0, 0.0], 2) == "mean of 2 votes (1.00, 0.00)"
-    assert told([1.0] * 10, 10) == f"mean of 10 votes ({'1.00, ' * 9}...)"
+    assert describe_votes((), 1) == describe_votes((), 3) == ""
+    assert describe_votes([1.0], 2) == "mean of 1 vote (1.00); 1 of 2 votes asked, the rest cannot change it"
+    assert describe_votes([1.0, 0.0], 2) == "mean of 2 votes (1.00, 0.00)"
+    assert describe_votes([1.0] * 10, 10) == f"mean of 10 votes ({'1.00, ' * 9}...)"
     assert math.isclose(mean_of([1, 2]), 1.5)

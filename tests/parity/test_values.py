@@ -35,9 +35,9 @@ from pytest_ragmetrics.metrics import (
     ToolCallAccuracy,
     ToolCallF1,
 )
-from pytest_ragmetrics.metrics.context_precision import average_precision
-from pytest_ragmetrics.metrics.f_scores import f1_of_counts, f_beta
-from pytest_ragmetrics.metrics.noise_sensitivity import is_noise
+from pytest_ragmetrics.metrics.base import f1_of_counts, f_beta
+from pytest_ragmetrics.metrics.claims import is_noise
+from pytest_ragmetrics.metrics.contexts import average_precision
 
 TEXT = st.text(alphabet="abc ü東", min_size=1, max_size=12).filter(str.strip)
 WORDS = st.lists(st.sampled_from(["pump", "valve", "fill", "dry"]), min_size=1, max_size=8)

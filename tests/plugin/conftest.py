@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.judges.judge import DirectDesk
+from pytest_ragmetrics.judges.judge import DirectTransport
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
 from tests.fake_openai import FakeOpenAI
@@ -41,7 +41,7 @@ def _lasting_modules() -> None:
 
 
 async def _answered(judge: OpenAIJudge) -> None:
-    await judge.ask(ListClaims(text="It hums."), desk=DirectDesk())
+    await judge.ask(ListClaims(text="It hums."), desk=DirectTransport())
     await judge.aclose()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import assertions, evaluate
-from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import METRICS
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import RunPytest

@@ -78,7 +78,7 @@ def test_a_helper_explains_once_in_every_mode(run: RunPytest, option: str) -> No
 
 
 def test_a_helper_asserts_under_optimisation(pytester: pytest.Pytester, run: RunPytest) -> None:
-    """Running with -O strips assert statements, not the helpers."""
+    """PytestSession with -O strips assert statements, not the helpers."""
     del run
     pytester.makepyfile(test_helper=HELPER)
     result = pytester.run(sys.executable, "-O", "-m", "pytest", "-p", "ragmetrics", "-p", "no:cacheprovider")

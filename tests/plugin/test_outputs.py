@@ -12,10 +12,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pytest_ragmetrics.report.documents import read_document, schema_text
+from pytest_ragmetrics.records import Document, read_document, schema_text
 from pytest_ragmetrics.report.html import render_html
-from pytest_ragmetrics.report.merging import merge_documents
-from pytest_ragmetrics.report.records import Document
+from pytest_ragmetrics.report.merge import merge_documents
 from tests.fake_openai import FakeOpenAI
 
 RunPytest = Callable[..., pytest.RunResult]

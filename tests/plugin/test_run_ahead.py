@@ -1,4 +1,4 @@
-"""Running ahead: the rows of all tests are answered and scored at once, and each test gets its own."""
+"""PytestSession ahead: the rows of all tests are answered and scored at once, and each test gets its own."""
 
 from __future__ import annotations
 

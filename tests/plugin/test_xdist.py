@@ -8,9 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_ragmetrics.report.documents import read_document
+from pytest_ragmetrics.records import Document, read_document
 from pytest_ragmetrics.report.html import render_html
-from pytest_ragmetrics.report.records import Document
 from tests.documents import document as made_document
 
 #: How a run describes itself, its times among it.

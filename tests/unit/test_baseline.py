@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.assertions.baseline import read_baseline
+from pytest_ragmetrics.comparison import ColumnEntry
+from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.evaluation.comparison import Entry
-from pytest_ragmetrics.evaluation.table import Evaluation, Row
-from pytest_ragmetrics.report.documents import DocumentError, render_json
-from pytest_ragmetrics.report.records import Record, record_of
+from pytest_ragmetrics.evaluation import Evaluation, Row
+from pytest_ragmetrics.records import DocumentError, Record, record_of, render_json
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.session import Scoring
+from pytest_ragmetrics.suites import read_baseline
 
 RUN = {"started": "2026-01-02T03:04:05+00:00", "duration": 1.0, "exit_status": 0, "python": "3.12", "pytest": "9"}
 
@@ -55,9 +54,9 @@ def test_the_file_of_a_run_is_read(tmp_path: Path) -> None:
     tests = [record("q1", 0.5), record("q2", None)], [record("q1", 1.0, metric="coherence")]
     found = read_baseline(run_file(tmp_path, *tests))
     harm = found.columns["harmfulness"]
-    assert harm.entries == {"q1": Entry(score=0.5, judge="openai:small"), "q2": Entry(score=None)}
+    assert harm.entries == {"q1": ColumnEntry(score=0.5, judge="openai:small"), "q2": ColumnEntry(score=None)}
     assert (harm.metric, harm.better, harm.ambiguous) == ("harmfulness", "lower", frozenset())
-    assert found.columns["coherence"].entries == {"q1": Entry(score=1.0, judge="openai:small")}
+    assert found.columns["coherence"].entries == {"q1": ColumnEntry(score=1.0, judge="openai:small")}
     assert found.source == tmp_path / "run.json"
 
 
@@ -86,7 +85,7 @@ def test_tables_of_earlier_releases_are_read(tmp_path: Path) -> None:
     """They name neither judges nor directions."""
     file = tmp_path / "table.json"
     file.write_text('\ufeff{"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "scores": {"a": 1}}]}', encoding="utf-8")
-    assert read_baseline(file).columns["a"].entries == {"q": Entry(score=1.0)}
+    assert read_baseline(file).columns["a"].entries == {"q": ColumnEntry(score=1.0)}
     assert read_baseline(file).columns["a"].better == "higher"
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.budget import Budget, Limits, Spent, UnpricedError, budget_of, told, used
-from pytest_ragmetrics.cache.desk import CachingDesk
-from pytest_ragmetrics.embedders.custom import CustomEmbedder
+from pytest_ragmetrics.budget import Budget, Limits, Spent, UnpricedError, budget_line, budget_of, used
+from pytest_ragmetrics.cache.transport import CachedTransport
+from pytest_ragmetrics.embedders.embedder import CustomEmbedder
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, UnscoredError
-from pytest_ragmetrics.judges.judge import Answered, Desk, DirectDesk, Judge
+from pytest_ragmetrics.judges.judge import Answered, DirectTransport, Judge, Transport
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.tasks import RateRelevance, Task
 from pytest_ragmetrics.result import Usage
@@ -159,7 +159,7 @@ def test_a_worker_without_the_file_has_its_part(tmp_path: Path, closing: list[Bu
     spend(far, kind="openai", model="gpt-4o-mini")
     row = far.own_row()
     assert row is not None
-    assert told(whole, [row]).startswith("budget: 2 of 11 calls, 30 of 100 tokens, $0.0000 of $0.5 used")
+    assert budget_line(whole, [row]).startswith("budget: 2 of 11 calls, 30 of 100 tokens, $0.0000 of $0.5 used")
     folder = whole.file.parent
     assert folder.is_dir()
     near.close()
@@ -171,11 +171,11 @@ def test_the_summary_says_what_was_refused(closing: list[Budget]) -> None:
     """Only where something was; dollars stand there where they are known."""
     budget = Budget(Limits(calls=1))
     closing.append(budget)
-    assert told(budget) == "budget: 0 of 1 calls, 0 tokens used"
+    assert budget_line(budget) == "budget: 0 of 1 calls, 0 tokens used"
     spend(budget)
     with pytest.raises(BudgetExceededError):
         spend(budget)
-    assert told(budget) == "budget: 1 of 1 calls, 15 tokens used; reached, 1 request was not made"
+    assert budget_line(budget) == "budget: 1 of 1 calls, 15 tokens used; reached, 1 request was not made"
     assert used(Limits(tokens=9), Spent(calls=1, tokens=3, cost=0.25)) == "1 calls, 3 of 9 tokens, $0.2500"
 
 
@@ -186,11 +186,11 @@ def test_a_judge_asks_the_budget_before_each_request(closing: list[Budget]) -> N
     closing.append(budget)
     engine = Engine(cache="off", budget=budget)
     asked = engine.judge(judge)
-    asyncio.run(asked.ask(TASK, desk=DirectDesk()))
+    asyncio.run(asked.ask(TASK, desk=DirectTransport()))
     assert budget.spent() == Spent(calls=2, tokens=30, unpriced=2)
     judge = ScriptedJudge(rate_relevance="nothing")
     with pytest.raises(BudgetExceededError):
-        asyncio.run(engine.judge(judge).ask(TASK, desk=DirectDesk()))
+        asyncio.run(engine.judge(judge).ask(TASK, desk=DirectTransport()))
     assert len(judge.requests) == 1
     engine.close()
     assert judge.budget is None
@@ -206,7 +206,7 @@ class OwnJudge(Judge):
         self.asked = 0
         self.closed = False
 
-    async def ask(self, task: Task[Any], *, vote: int = 0, desk: Desk) -> Answered[Any]:
+    async def ask(self, task: Task[Any], *, vote: int = 0, desk: Transport) -> Answered[Any]:
         """Return the best rating."""
         self.asked += 1
         return Answered(answer=task.read({"reason": "It hums.", "rating": 4}), usage=self.usage)
@@ -231,9 +231,9 @@ def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, spent: Spent, c
     asked = Engine(cache="off", budget=budget).judge(judge)
     assert (asked.name, asked.is_varied, asked.is_paid) == ("own", True, True)
     for _ in range(2 // max(usage.calls, 1) or 1):
-        assert asyncio.run(asked.ask(TASK, desk=DirectDesk())).answer.value == 1.0
+        assert asyncio.run(asked.ask(TASK, desk=DirectTransport())).answer.value == 1.0
     with pytest.raises(BudgetExceededError, match=r"^--rag-max-calls=2 is reached"):
-        asyncio.run(asked.ask(TASK, desk=DirectDesk()))
+        asyncio.run(asked.ask(TASK, desk=DirectTransport()))
     assert budget.spent() == replace(spent, refused=1)
     assert judge.asked == -(-2 // max(usage.calls, 1))
 
@@ -241,7 +241,7 @@ def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, spent: Spent, c
 class Undecided(OwnJudge):
     """Finds no answer that could be trusted."""
 
-    async def ask(self, task: Task[Any], *, vote: int = 0, desk: Desk) -> Answered[Any]:
+    async def ask(self, task: Task[Any], *, vote: int = 0, desk: Transport) -> Answered[Any]:
         """Raise, and tell what finding out cost."""
         msg = "own: no usable answer"
         raise UnscoredError(msg, usage=self.usage if self.usage.calls else None)
@@ -260,7 +260,7 @@ def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage, spent: Spent,
     closing.append(budget)
     asked = Engine(cache="off", budget=budget).judge(Undecided(usage))
     with pytest.raises(UnscoredError, match="own: no usable answer"):
-        asyncio.run(asked.ask(TASK, desk=DirectDesk()))
+        asyncio.run(asked.ask(TASK, desk=DirectTransport()))
     assert budget.spent() == spent
 
 
@@ -270,7 +270,7 @@ def test_what_such_a_judge_found_in_a_cache_is_free(closing: list[Budget]) -> No
     closing.append(budget)
     asked = Engine(cache="off", budget=budget).judge(OwnJudge(Usage(cached_calls=1)))
     for _ in range(3):
-        asyncio.run(asked.ask(TASK, desk=DirectDesk()))
+        asyncio.run(asked.ask(TASK, desk=DirectTransport()))
     assert budget.spent() == Spent()
 
 
@@ -292,7 +292,7 @@ def test_embedders_ask_the_budget_too(closing: list[Budget]) -> None:
     """One of one's own is asked for within the budget; one on this machine costs nobody anything."""
     budget = Budget(Limits(calls=1))
     closing.append(budget)
-    desk = CachingDesk(store=None, mode="off", budget=budget)
+    desk = CachedTransport(store=None, mode="off", budget=budget)
     embedder = CustomEmbedder(lambda texts: [[1.0, 2.0] for _ in texts], name="mine")
     asyncio.run(desk.embed(embedder, ["It hums."]))
     assert budget.spent() == Spent(calls=1, tokens=2, unpriced=1)

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.cache.key import canonical, embedding_row, key_of, request_row
-from pytest_ragmetrics.judges.judge import Message, Request
+from pytest_ragmetrics.judges.judge import ChatMessage, Request
 
 REQUEST = Request(
     task="list_claims",
     kind="openai",
     model="judge-1",
-    messages=(Message(role="system", content="Be exact."), Message(role="user", content="Ponds freeze.")),
+    messages=(ChatMessage(role="system", content="Be exact."), ChatMessage(role="user", content="Ponds freeze.")),
     schema={"type": "object", "properties": {"claims": {"type": "array"}}},
     parameters={"temperature": 0},
 )
@@ -64,9 +64,9 @@ def test_different_rows_have_different_keys(first: dict[str, Any], second: dict[
         {"task": "verify_claims"},
         {"kind": "anthropic"},
         {"model": "judge-2"},
-        {"messages": (REQUEST.messages[0], Message(role="user", content="Ponds freeze!"))},
+        {"messages": (REQUEST.messages[0], ChatMessage(role="user", content="Ponds freeze!"))},
         {"messages": (REQUEST.messages[1], REQUEST.messages[0])},
-        {"messages": (Message(role="user", content="Be exact."), REQUEST.messages[1])},
+        {"messages": (ChatMessage(role="user", content="Be exact."), REQUEST.messages[1])},
         {"schema": {"type": "object"}},
         {"parameters": {"temperature": 0.5}},
         {"parameters": {}},

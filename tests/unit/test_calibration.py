@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import Sample, UnscoredError, evaluate, rag_calibrated
-from pytest_ragmetrics.calibration.calibration import Calibration, calibrate
-from pytest_ragmetrics.calibration.labels import LabelScale, group_of
-from pytest_ragmetrics.calibration.rates import CalibrationError, JudgeRates, read_rates
+from pytest_ragmetrics.calibration.calibrate import Calibration, calibrate
+from pytest_ragmetrics.calibration.labels import CalibrationError, JudgeRates, LabelScale, group_of, read_rates
 from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, floor_line
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.evaluation.table import Evaluation, Row
-from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.evaluation import Evaluation, Row
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.report.calibration_page import render_calibration
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.stats.intervals import Interval

@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.cache.cassette import Cassette, CassetteError, line_of
-from pytest_ragmetrics.cache.credentials import find_credential
-from pytest_ragmetrics.cache.entry import Entry, new_entry
+from pytest_ragmetrics.cache.cassette import Cassette, CassetteError, find_credential, line_of
+from pytest_ragmetrics.cache.entry import CacheEntry, new_entry
 from pytest_ragmetrics.cache.key import embedding_row, key_of
 from pytest_ragmetrics.cache.nearest import difference, explain_miss
 from pytest_ragmetrics.judges.judge import Reply
@@ -27,7 +26,7 @@ MODEL_KEY = "sk-proj-" + "a1B2" * 8
 
 def entry(
     prompt: str, text: str = '{"claims": []}', *, created: str = "2026-01-01T00:00:00+00:00", **request: Any
-) -> Entry:
+) -> CacheEntry:
     """Return the entry of a prompt."""
     row = {
         "task": "list_claims",
@@ -42,7 +41,7 @@ def entry(
     return replace(new_entry(key_of(row), row, Reply(text=text), salt="", redact=None), created=created)
 
 
-def keyed(*entries: Entry) -> dict[str, Entry]:
+def keyed(*entries: CacheEntry) -> dict[str, CacheEntry]:
     """Return entries by key."""
     return {entry.key: entry for entry in entries}
 
@@ -280,7 +279,7 @@ def test_a_cassette_is_as_public_as_other_files(file: Path) -> None:
     ],
     ids=["prompt", "reply", "schema", "parameters"],
 )
-def test_what_looks_like_a_key_is_refused_with_the_tests_name(file: Path, leak: Entry) -> None:
+def test_what_looks_like_a_key_is_refused_with_the_tests_name(file: Path, leak: CacheEntry) -> None:
     """A secret in what is about to be committed is left out; the rest is written."""
     tests = {leak.key: "test_bot.py::test_login"}
     saved = Cassette(file).save(keyed(leak, entry("fine")), complete=True, tests=tests)

@@ -16,7 +16,7 @@ import pytest
 
 import pytest_ragmetrics
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.entry import Entry, new_entry
+from pytest_ragmetrics.cache.entry import CacheEntry, new_entry
 from pytest_ragmetrics.cache.key import key_of
 from pytest_ragmetrics.cache.maintenance import default_folder, read_age
 from pytest_ragmetrics.cache.store import Store
@@ -29,7 +29,7 @@ OLD = "2020-02-01T00:00:00+00:00"
 Call = Callable[..., tuple[int, str, str]]
 
 
-def entry(number: int, text: str = "{}", *, created: str = NOW) -> Entry:
+def entry(number: int, text: str = "{}", *, created: str = NOW) -> CacheEntry:
     """Return an entry whose request is told from others by a number."""
     row = {"task": "list_claims", "model": "judge-1", "number": number}
     reply = Reply(text=text, prompt_tokens=1000)
@@ -56,7 +56,7 @@ def call(folder: Path, capsys: pytest.CaptureFixture[str]) -> Call:
     return run
 
 
-def entries(folder: Path) -> dict[str, Entry]:
+def entries(folder: Path) -> dict[str, CacheEntry]:
     """Return what a cache holds."""
     with Store(folder) as store:
         return {kept.key: kept for kept in store}

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
-from pytest_ragmetrics.stats.intervals import Interval, mean_interval, rate_interval
-from pytest_ragmetrics.stats.propagation import propagated
+from pytest_ragmetrics.stats.intervals import Interval, mean_interval, propagated, rate_interval
 
 
 def certain(rate: float) -> Interval:

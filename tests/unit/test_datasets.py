@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
-from pytest_ragmetrics.datasets.identity import safe_id
+from pytest_ragmetrics.datasets.rows import safe_id
 from pytest_ragmetrics.errors import DatasetError
 from pytest_ragmetrics.sample import Sample
 

@@ -20,13 +20,11 @@ import pytest
 
 import pytest_ragmetrics
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.desk import CachingDesk
 from pytest_ragmetrics.cache.entry import CacheError, CacheUnavailableError
-from pytest_ragmetrics.cache.shelves import Mode
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.cache.used import Used
+from pytest_ragmetrics.cache.transport import CachedTransport, Mode, Used
 from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError
-from pytest_ragmetrics.judges.judge import Kept, Message, Reply, Request, UnreadableReplyError
+from pytest_ragmetrics.judges.judge import CachedReply, ChatMessage, Reply, Request, UnreadableReplyError
 from tests.read_only import read_only
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ WORKER = """
 import asyncio, sys
 from pathlib import Path
 import numpy as np
-from pytest_ragmetrics.cache.desk import CachingDesk
+from pytest_ragmetrics.cache.transport import CachingDesk
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.judges.judge import Reply, Request
 
@@ -87,7 +85,7 @@ def request(text: str = "Do ponds freeze?", **change: Any) -> Request:
         task="list_claims",
         kind="openai",
         model="judge-1",
-        messages=(Message(role="user", content=text),),
+        messages=(ChatMessage(role="user", content=text),),
         schema={"type": "object"},
         parameters={"temperature": 0},
     )
@@ -160,7 +158,7 @@ def run(awaitable: Awaitable[T]) -> T:
     return asyncio.run(main())
 
 
-def ask(desk: CachingDesk, provider: Provider, asked: Request | None = None) -> Kept:
+def ask(desk: CachedTransport, provider: Provider, asked: Request | None = None) -> CachedReply:
     """Ask once."""
     return run(desk.obtain(asked or request(), provider))
 
@@ -168,11 +166,11 @@ def ask(desk: CachingDesk, provider: Provider, asked: Request | None = None) -> 
 def test_the_second_time_is_free(store: Store) -> None:
     """An answer, with the tokens it took, comes back from the store in the same run and the next."""
     provider = Provider()
-    desk = CachingDesk(store=store)
+    desk = CachedTransport(store=store)
     first = ask(desk, provider)
     assert (first.cached, first.reply.prompt_tokens, first.reply.calls) == (False, 100, 2)
     assert ask(desk, provider) == replace(first, cached=True)
-    assert ask(CachingDesk(store=store), provider) == replace(first, cached=True)
+    assert ask(CachedTransport(store=store), provider) == replace(first, cached=True)
     assert provider.asked == 1
     assert (desk.judged.calls, desk.judged.cached) == (2, 1)
 
@@ -180,10 +178,10 @@ def test_the_second_time_is_free(store: Store) -> None:
 def test_another_vote_and_another_salt_are_paid_for(store: Store) -> None:
     """Independent samples stay independent, and salted caches apart."""
     provider = Provider()
-    ask(CachingDesk(store=store), provider)
-    assert not ask(CachingDesk(store=store), provider, request(vote=1)).cached
-    assert not ask(CachingDesk(store=store, salt="mine"), provider).cached
-    assert ask(CachingDesk(store=store, salt="mine"), provider).cached
+    ask(CachedTransport(store=store), provider)
+    assert not ask(CachedTransport(store=store), provider, request(vote=1)).cached
+    assert not ask(CachedTransport(store=store, salt="mine"), provider).cached
+    assert ask(CachedTransport(store=store, salt="mine"), provider).cached
     assert store.verify() == []
 
 
@@ -192,7 +190,7 @@ def test_many_at_once_pay_once(store: Store) -> None:
 
     async def story() -> None:
         provider = Provider(delay=0.05)
-        desk = CachingDesk(store=store)
+        desk = CachedTransport(store=store)
         kept = await asyncio.gather(*(desk.obtain(request(), provider) for _ in range(30)))
         assert provider.asked == 1
         assert [each.cached for each in kept].count(False) == 1
@@ -203,7 +201,7 @@ def test_many_at_once_pay_once(store: Store) -> None:
 
 def test_an_error_is_not_kept(store: Store) -> None:
     """What failed is asked again."""
-    desk = CachingDesk(store=store)
+    desk = CachedTransport(store=store)
     with pytest.raises(JudgeError, match="overloaded"):
         ask(desk, Provider(error=JudgeError("overloaded")))
     assert not ask(desk, Provider()).cached
@@ -211,7 +209,7 @@ def test_an_error_is_not_kept(store: Store) -> None:
 
 def test_a_reply_that_cannot_be_used_is_counted(store: Store) -> None:
     """It was paid for although there is nothing to keep."""
-    desk = CachingDesk(store=store)
+    desk = CachedTransport(store=store)
     with pytest.raises(UnreadableReplyError):
         ask(desk, Provider(error=UnreadableReplyError("nonsense", spent=Reply(text="", calls=2))))
     assert desk.judged.calls == 2
@@ -221,7 +219,7 @@ def test_a_reply_that_cannot_be_used_is_counted(store: Store) -> None:
 def test_off_keeps_nothing_and_finds_nothing(store: Store) -> None:
     """Every question is asked, each time."""
     provider = Provider()
-    desk = CachingDesk(store=store, mode="off")
+    desk = CachedTransport(store=store, mode="off")
     assert not ask(desk, provider).cached
     assert not ask(desk, provider).cached
     embedder = Embedder()
@@ -234,34 +232,34 @@ def test_off_keeps_nothing_and_finds_nothing(store: Store) -> None:
 def test_refresh_pays_once_a_run(store: Store) -> None:
     """The old answer is replaced, and the new one serves the rest of the run, in every process of it."""
     provider = Provider()
-    ask(CachingDesk(store=store), provider)
+    ask(CachedTransport(store=store), provider)
     provider.text = '{"claims": ["new"]}'
-    desk = CachingDesk(store=store, mode="refresh", run="today")
+    desk = CachedTransport(store=store, mode="refresh", run="today")
     kept = [
         ask(desk, provider),
         ask(desk, provider),
-        ask(CachingDesk(store=store, mode="refresh", run="today"), provider),
+        ask(CachedTransport(store=store, mode="refresh", run="today"), provider),
     ]
     assert [each.cached for each in kept] == [False, True, True]
     assert {each.reply.text for each in kept} == {provider.text}
-    assert ask(CachingDesk(store=store), provider).reply.text == provider.text
-    assert not ask(CachingDesk(store=store, mode="refresh", run="tomorrow"), provider).cached
+    assert ask(CachedTransport(store=store), provider).reply.text == provider.text
+    assert not ask(CachedTransport(store=store, mode="refresh", run="tomorrow"), provider).cached
     assert provider.asked == 3
 
 
 def test_a_failed_refresh_keeps_the_old_answer(store: Store) -> None:
     """What is there is only replaced by something better."""
-    ask(CachingDesk(store=store), Provider())
+    ask(CachedTransport(store=store), Provider())
     with pytest.raises(JudgeError):
-        ask(CachingDesk(store=store, mode="refresh"), Provider(error=JudgeError("down")))
-    assert ask(CachingDesk(store=store), Provider()).cached
+        ask(CachedTransport(store=store, mode="refresh"), Provider(error=JudgeError("down")))
+    assert ask(CachedTransport(store=store), Provider()).cached
 
 
 def test_replay_never_calls(store: Store) -> None:
     """What was recorded is found; anything else is an error that shows the nearest prompt and the difference."""
     provider = Provider()
-    ask(CachingDesk(store=store), provider)
-    desk = CachingDesk(store=store, mode="replay")
+    ask(CachedTransport(store=store), provider)
+    desk = CachedTransport(store=store, mode="replay")
     assert ask(desk, provider).cached
     with pytest.raises(CacheMissError) as raised:
         ask(desk, provider, request("Do lakes freeze?"))
@@ -275,11 +273,11 @@ def test_replay_never_calls(store: Store) -> None:
 def test_replay_from_a_cassette_needs_no_store(store: Store, tmp_path: Path) -> None:
     """A fresh checkout replays without leaving a folder behind."""
     cassette = Cassette(tmp_path / "c.jsonl")
-    desk = CachingDesk(store=store, cassette=cassette)
+    desk = CachedTransport(store=store, cassette=cassette)
     ask(desk, Provider())
     desk.save(complete=True)
     with Store(tmp_path / "none") as empty:
-        replaying = CachingDesk(store=empty, cassette=Cassette(cassette.file), mode="replay")
+        replaying = CachedTransport(store=empty, cassette=Cassette(cassette.file), mode="replay")
         assert ask(replaying, Provider()).cached
         with pytest.raises(CacheMissError, match="nearest recorded request"):
             ask(replaying, Provider(), request("Else?"))
@@ -292,7 +290,7 @@ def test_a_store_that_cannot_be_used_costs_one_warning(tmp_path: Path) -> None:
     warned: list[str] = []
     provider = Provider()
     with Store(tmp_path / "file" / "cache") as store:
-        desk = CachingDesk(store=store, warn=warned.append)
+        desk = CachedTransport(store=store, warn=warned.append)
         assert [ask(desk, provider).cached for _ in range(3)] == [False, True, True]
         ask(desk, provider, request("Else?"))
     assert provider.asked == 2
@@ -307,13 +305,13 @@ def test_a_store_that_is_read_only_is_read_on() -> None:
 
     def fill(folder: Path) -> None:
         with Store(folder) as store:
-            ask(CachingDesk(store=store), Provider())
+            ask(CachedTransport(store=store), Provider())
 
     provider = Provider()
     warned: list[str] = []
     with read_only(fill) as folder, Store(folder) as store:
-        assert ask(CachingDesk(store=store, mode="replay"), provider).cached
-        desk = CachingDesk(store=store, warn=warned.append)
+        assert ask(CachedTransport(store=store, mode="replay"), provider).cached
+        desk = CachedTransport(store=store, warn=warned.append)
         new = [request("Else?"), request("Else?"), request("More?")]
         assert [ask(desk, provider, asked).cached for asked in new] == [False, True, False]
         assert ask(desk, provider).cached
@@ -326,18 +324,18 @@ def test_a_store_that_is_read_only_is_read_on() -> None:
 def test_without_a_listener_the_warning_is_one_of_python(broken: Store) -> None:
     """A script hears of it the usual way."""
     with pytest.warns(UserWarning, match="without a local cache"):
-        ask(CachingDesk(store=broken), Provider())
+        ask(CachedTransport(store=broken), Provider())
 
 
 def test_in_replay_a_broken_store_is_an_error(broken: Store, tmp_path: Path) -> None:
     """A replay that cannot read must not pretend that nothing was recorded; the cassette is read all the same."""
     with pytest.raises(CacheUnavailableError, match="not a database"):
-        ask(CachingDesk(store=broken, mode="replay"), Provider())
+        ask(CachedTransport(store=broken, mode="replay"), Provider())
     cassette = Cassette(tmp_path / "c.jsonl")
-    recording = CachingDesk(store=None, cassette=cassette)
+    recording = CachedTransport(store=None, cassette=cassette)
     ask(recording, Provider())
     recording.save(complete=True)
-    assert ask(CachingDesk(store=broken, cassette=cassette, mode="replay"), Provider()).cached
+    assert ask(CachedTransport(store=broken, cassette=cassette, mode="replay"), Provider()).cached
 
 
 def test_a_store_that_breaks_while_writing_loses_nothing(
@@ -349,7 +347,7 @@ def test_a_store_that_breaks_while_writing_loses_nothing(
         raise OSError(28, "No space left on device")
 
     warned: list[str] = []
-    desk = CachingDesk(store=store, warn=warned.append)
+    desk = CachedTransport(store=store, warn=warned.append)
     ask(desk, Provider())
     monkeypatch.setattr(Store, "_write", fail)
     assert not ask(desk, Provider(), request("Else?")).cached
@@ -362,13 +360,13 @@ def test_a_store_that_breaks_while_writing_loses_nothing(
 
 def test_a_tampered_entry_is_an_error_in_every_mode(store: Store) -> None:
     """It is neither used nor paid for anew in silence."""
-    ask(CachingDesk(store=store), Provider())
+    ask(CachedTransport(store=store), Provider())
     with closing(sqlite3.connect(store.database)) as connection, connection:
         connection.execute("UPDATE Cache SET mode = 4, value = x'80'")
     modes: tuple[Mode, ...] = ("auto", "replay")
     for mode in modes:
         with pytest.raises(CacheError, match="tampered"):
-            ask(CachingDesk(store=store, mode=mode), Provider())
+            ask(CachedTransport(store=store, mode=mode), Provider())
 
 
 def test_the_cassette_comes_before_the_store(store: Store, tmp_path: Path) -> None:
@@ -376,20 +374,20 @@ def test_the_cassette_comes_before_the_store(store: Store, tmp_path: Path) -> No
     cassette = Cassette(tmp_path / "c.jsonl")
     provider = Provider()
     provider.text = '{"claims": ["committed"]}'
-    recording = CachingDesk(store=None, cassette=cassette)
+    recording = CachedTransport(store=None, cassette=cassette)
     ask(recording, provider)
     recording.save(complete=True)
     provider.text = '{"claims": ["local"]}'
-    ask(CachingDesk(store=store), provider)
-    assert "committed" in ask(CachingDesk(store=store, cassette=cassette), provider).reply.text
+    ask(CachedTransport(store=store), provider)
+    assert "committed" in ask(CachedTransport(store=store, cassette=cassette), provider).reply.text
 
 
 def test_a_run_records_what_it_used(store: Store, tmp_path: Path) -> None:
     """From the store or fetched, judged or embedded: all of it, and of a full run nothing else."""
-    ask(CachingDesk(store=store), Provider(), request("earlier"))
-    ask(CachingDesk(store=store), Provider(), request("not used"))
+    ask(CachedTransport(store=store), Provider(), request("earlier"))
+    ask(CachedTransport(store=store), Provider(), request("not used"))
     cassette = Cassette(tmp_path / "c.jsonl")
-    desk = CachingDesk(store=store, cassette=cassette)
+    desk = CachedTransport(store=store, cassette=cassette)
     for text in ("earlier", "now"):
         ask(desk, Provider(), request(text))
     run(desk.embed(Embedder(), ["a text"]))
@@ -398,14 +396,14 @@ def test_a_run_records_what_it_used(store: Store, tmp_path: Path) -> None:
     saved = desk.save(complete=True)
     assert saved is not None
     assert saved.entries == 3
-    second = CachingDesk(store=None, cassette=Cassette(cassette.file), mode="replay")
+    second = CachedTransport(store=None, cassette=Cassette(cassette.file), mode="replay")
     assert ask(second, Provider(), request("earlier")).cached
     assert run(second.embed(Embedder(), ["a text"])).tolist() == run(Embedder().aembed(["a text"])).tolist()
 
 
 def test_without_a_cassette_there_is_nothing_to_save(store: Store) -> None:
     """And nothing is remembered for one."""
-    desk = CachingDesk(store=store)
+    desk = CachedTransport(store=store)
     ask(desk, Provider())
     assert desk.save(complete=True) is None
     assert desk.used.tests == {}
@@ -417,12 +415,12 @@ def test_workers_hand_over_what_they_used(store: Store, broken: Store, tmp_path:
     parts = []
     for number, shelf in enumerate((store, broken)):
         test = f"test_{number}"
-        worker = CachingDesk(store=shelf, cassette=cassette, asker=partial(str, test), warn=lambda _: None)
+        worker = CachedTransport(store=shelf, cassette=cassette, asker=partial(str, test), warn=lambda _: None)
         ask(worker, Provider(), request(f"asked by {number}"))
         parts.append(Used.from_row(json.loads(json.dumps(worker.used.to_row()))))
     assert [list(part.tests.values()) for part in parts] == [["test_0"], ["test_1"]]
     assert [len(part.loose) for part in parts] == [0, 1]
-    saved = CachingDesk(store=store, cassette=cassette).save(complete=True, others=parts)
+    saved = CachedTransport(store=store, cassette=cassette).save(complete=True, others=parts)
     assert saved is not None
     assert saved.entries == 2
 
@@ -430,11 +428,11 @@ def test_workers_hand_over_what_they_used(store: Store, broken: Store, tmp_path:
 def test_a_refreshing_run_records_the_new_answers(store: Store, tmp_path: Path) -> None:
     """And for a question whose refresh failed, the answer that was recorded before."""
     cassette = Cassette(tmp_path / "c.jsonl")
-    desk = CachingDesk(store=store, cassette=cassette)
+    desk = CachedTransport(store=store, cassette=cassette)
     for text in ("one", "two"):
         ask(desk, Provider(), request(text))
     desk.save(complete=True)
-    refreshing = CachingDesk(store=store, cassette=cassette, mode="refresh")
+    refreshing = CachedTransport(store=store, cassette=cassette, mode="refresh")
     new = Provider()
     new.text = '{"claims": ["new"]}'
     ask(refreshing, new, request("one"))
@@ -448,7 +446,7 @@ def test_a_refreshing_run_records_the_new_answers(store: Store, tmp_path: Path) 
 def test_a_secret_is_refused_with_the_name_of_the_test(store: Store, tmp_path: Path) -> None:
     """The test that asked first is the one to look at."""
     names = iter(["test_a.py::test_login", "test_b.py::test_other"])
-    desk = CachingDesk(store=store, cassette=Cassette(tmp_path / "c.jsonl"), asker=lambda: next(names))
+    desk = CachedTransport(store=store, cassette=Cassette(tmp_path / "c.jsonl"), asker=lambda: next(names))
     for _ in range(2):
         ask(desk, Provider(), request("Log in with sk-proj-" + "a1B2" * 8))
     saved = desk.save(complete=True)
@@ -465,25 +463,25 @@ def test_what_is_kept_is_redacted(store: Store, tmp_path: Path) -> None:
     provider = Provider()
     provider.text = '{"claims": ["Mrs Meadow skates."]}'
     cassette = Cassette(tmp_path / "c.jsonl")
-    desk = CachingDesk(store=store, cassette=cassette, redact=redact)
+    desk = CachedTransport(store=store, cassette=cassette, redact=redact)
     asked = request("Does Mrs Meadow skate?")
     live = ask(desk, provider, asked)
     run(desk.embed(Embedder(), ["Mrs Meadow"]))
     desk.save(complete=True)
     assert json.loads(live.reply.text) == {"claims": ['Mrs "the client" skates.']}
-    assert ask(CachingDesk(store=store, redact=redact), provider, asked) == replace(live, cached=True)
+    assert ask(CachedTransport(store=store, redact=redact), provider, asked) == replace(live, cached=True)
     store.close()
     kept = cassette.file.read_bytes() + b"".join(path.read_bytes() for path in store.folder.glob("cache.db*"))
     assert b"Meadow" not in kept
     with pytest.raises(CacheMissError) as raised:
-        ask(CachingDesk(store=store, mode="replay", redact=redact), provider, request("Does Mr Meadow skate?"))
+        ask(CachedTransport(store=store, mode="replay", redact=redact), provider, request("Does Mr Meadow skate?"))
     assert "Meadow" not in str(raised.value)
 
 
 def test_two_prompts_that_are_redacted_to_the_same_stay_two(store: Store) -> None:
     """The key is that of the words that were sent."""
     provider = Provider()
-    desk = CachingDesk(store=store, redact=lambda _: "gone")
+    desk = CachedTransport(store=store, redact=lambda _: "gone")
     ask(desk, provider, request("one"))
     assert not ask(desk, provider, request("two")).cached
 
@@ -506,7 +504,7 @@ def test_a_limit_is_entered_around_each_fetch(store: Store) -> None:
 
     async def story() -> None:
         provider = Provider(delay=0.02)
-        desk = CachingDesk(store=store, limit=Limit())
+        desk = CachedTransport(store=store, limit=Limit())
         await asyncio.gather(*(desk.obtain(request(), provider) for _ in range(5)))
         await desk.obtain(request(), provider)
         await desk.embed(Embedder(), ["a", "b"])
@@ -525,7 +523,7 @@ def test_an_interrupt_keeps_what_is_being_paid_for(store: Store) -> None:
     async def story() -> None:
         turn = asyncio.Semaphore(1)
         provider = Provider(delay=0.05)
-        desk = CachingDesk(store=store, limit=turn)
+        desk = CachedTransport(store=store, limit=turn)
         asked = [asyncio.ensure_future(desk.obtain(request(f"Question {n}"), provider)) for n in range(10)]
         await provider.begun.wait()
         for each in asked:
@@ -541,7 +539,7 @@ def test_an_interrupt_keeps_what_is_being_paid_for(store: Store) -> None:
 def test_texts_are_embedded_once_each(store: Store) -> None:
     """What is missing is fetched in one call, doubles once, and the rows come in the order of the texts."""
     embedder = Embedder()
-    desk = CachingDesk(store=store)
+    desk = CachedTransport(store=store)
     run(desk.embed(embedder, ["bb", "a"]))
     vectors = run(desk.embed(embedder, ["a", "ccc", "bb", "dddd", "ccc"]))
     assert embedder.asked == [["bb", "a"], ["ccc", "dddd"]]
@@ -553,7 +551,7 @@ def test_texts_are_embedded_once_each(store: Store) -> None:
 
 def test_dimensions_are_part_of_the_question(store: Store) -> None:
     """The same model cut down to fewer numbers gives other vectors."""
-    desk = CachingDesk(store=store)
+    desk = CachedTransport(store=store)
     assert run(desk.embed(Embedder(), ["a"])).shape == (1, 3)
     assert run(desk.embed(Embedder(width=2, dimensions=2), ["a"])).shape == (1, 2)
 
@@ -570,7 +568,7 @@ def test_vectors_that_do_not_fit_are_not_kept(store: Store) -> None:
 
         answer: npt.NDArray[np.float32]
 
-    desk = CachingDesk(store=store)
+    desk = CachedTransport(store=store)
     embedder = Wrong()
     for answer in (np.ones((1, 3)), np.ones(2), np.ones((2, 0)), np.full((2, 3), np.nan)):
         embedder.answer = answer.astype(np.float32)
@@ -582,7 +580,7 @@ def test_vectors_that_do_not_fit_are_not_kept(store: Store) -> None:
 def test_vectors_of_different_lengths_are_an_error(store: Store) -> None:
     """A model that was replaced under the same name is noticed."""
     embedder = Embedder()
-    desk = CachingDesk(store=store)
+    desk = CachedTransport(store=store)
     run(desk.embed(embedder, ["a"]))
     embedder.width = 5
     with pytest.raises(CacheError, match="3 to 5 numbers"):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.embedders.custom import CustomEmbedder
+from pytest_ragmetrics.embedders.embedder import CustomEmbedder
 from pytest_ragmetrics.embedders.local import LocalEmbedder
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.engine import Engine, Limiter

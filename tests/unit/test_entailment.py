@@ -13,12 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
-from pytest_ragmetrics.judges.entailment.bench import Bench, Pair
-from pytest_ragmetrics.judges.entailment.findings import find_best
-from pytest_ragmetrics.judges.entailment.labels import Labels, class_names, read_labels
-from pytest_ragmetrics.judges.entailment.passages import Passages
-from pytest_ragmetrics.judges.entailment.weights import find_source
-from pytest_ragmetrics.judges.entailment.window import window
+from pytest_ragmetrics.judges.entailment import (
+    BatchingScorer,
+    EntailmentPassages,
+    Labels,
+    Pair,
+    class_names,
+    find_best,
+    find_source,
+    read_labels,
+    window,
+)
 from tests.word_scorer import WordScorer
 
 
@@ -88,9 +93,9 @@ def test_other_numbers_are_refused(logits: list[float]) -> None:
     most=st.integers(1, 5),
 )
 def test_passages_hold_every_sentence_and_fit(contexts: tuple[str, ...], claim: str, room: int, most: int) -> None:
-    """Running passages leave no sentence out; one with several sentences is never longer than the room for it."""
+    """PytestSession passages leave no sentence out; one with several sentences is never longer than the room for it."""
     scorer = WordScorer()
-    passages = Passages(contexts, lengths=scorer.lengths, room=room)
+    passages = EntailmentPassages(contexts, lengths=scorer.lengths, room=room)
     running = {index for passage in passages.running for index in passage.sentences}
     assert running == set(range(len(running)))
     tried = passages.candidates(claim, most=most)
@@ -103,7 +108,7 @@ def test_passages_hold_every_sentence_and_fit(contexts: tuple[str, ...], claim: 
 def test_evidence_is_the_smallest_passage_inside_the_best() -> None:
     """A smaller one elsewhere is another finding, and not the best."""
     context = "Oaks grow. Elms grow. Firs grow slowly and very tall in the north."
-    passages = Passages((context,), lengths=WordScorer().lengths, room=50)
+    passages = EntailmentPassages((context,), lengths=WordScorer().lengths, room=50)
     tried = passages.candidates("Oaks and elms grow.", most=4)
     shares = [{(0,): 0.6, (0, 1, 2): 0.9}.get(passage.sentences, 0.1) for passage in tried]
     found = find_best("Oaks and elms grow.", tried, shares, passages=passages, threshold=0.5)
@@ -128,7 +133,7 @@ class Slow(WordScorer):
 def test_what_gathers_meanwhile_is_one_batch() -> None:
     """While the model works for one task, those of others wait together; who gave up is left out."""
     scorer = Slow()
-    bench = Bench(lambda: scorer, width=8)
+    bench = BatchingScorer(lambda: scorer, width=8)
 
     async def many() -> list[Sequence[float]]:
         first = asyncio.create_task(bench.score([("a b", "a")]))
@@ -151,7 +156,7 @@ def test_what_gathers_meanwhile_is_one_batch() -> None:
 def test_what_waits_when_a_bench_is_closed_is_called_off() -> None:
     """The batch that is begun is done, the rest is not."""
     scorer = Slow()
-    bench = Bench(lambda: scorer)
+    bench = BatchingScorer(lambda: scorer)
 
     async def closed() -> list[object]:
         first = asyncio.create_task(bench.score([("a", "a")]))

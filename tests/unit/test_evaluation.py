@@ -17,15 +17,16 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import Evaluation, aevaluate, evaluate, loop, session
+from pytest_ragmetrics import Evaluation, aevaluate, evaluate, loop
+from pytest_ragmetrics import context as session
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError, JudgeNotConfiguredError
-from pytest_ragmetrics.judges.judge import Fetch, Judge, JudgeUnavailableError, Kept, Request
+from pytest_ragmetrics.judges.judge import CachedReply, Fetch, Judge, JudgeUnavailableError, Request
 from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.metrics import Faithfulness, Relevance
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.metric import Metric
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from tests.asking import MemoryDesk
@@ -345,12 +346,12 @@ class RefusingDesk:
         self._error = error
         self._asked = 0
 
-    async def obtain(self, request: Request, fetch: Fetch) -> Kept:
+    async def obtain(self, request: Request, fetch: Fetch) -> CachedReply:
         """Answer or refuse."""
         self._asked += 1
         if self._asked > 1:
             raise self._error
-        return Kept(reply=await fetch(), cached=False)
+        return CachedReply(reply=await fetch(), cached=False)
 
 
 @pytest.mark.parametrize("kind", [BudgetExceededError, CacheUnavailableError])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.evaluation.comparison import Column, Entry, compare_columns, key_of, sample_key, whole_clusters
-from pytest_ragmetrics.evaluation.table import Evaluation, Row
+from pytest_ragmetrics.comparison import Column, ColumnEntry, compare_columns, key_of, sample_key, whole_clusters
+from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.comparison import paired_difference
@@ -26,7 +26,7 @@ def column(
     **fields: frozenset[str],
 ) -> Column:
     """Return the scores of faithfulness."""
-    entries = {name: Entry(score=score, judge=judge) for name, score in scores.items()}
+    entries = {name: ColumnEntry(score=score, judge=judge) for name, score in scores.items()}
     return Column(metric="faithfulness", better=better, entries=entries, **fields)
 
 

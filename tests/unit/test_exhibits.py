@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_ragmetrics.report import records as shapes
-from pytest_ragmetrics.report.page.exhibits import Exhibit, lay_out
+from pytest_ragmetrics import records as shapes
+from pytest_ragmetrics.report.page.exhibits import SampleView, build_sample_views
 from tests.documents import HANDBOOK, evidence, nearest, record, verdict
 
 RESPONSE = "It says “Hoses may be used” and “sheds need nothing”."
@@ -19,9 +19,9 @@ NEAR = nearest(
 MISSING = verdict("sheds need nothing", ok=False, response=RESPONSE, nearest=NEAR)
 
 
-def laid_out(*verdicts: shapes.VerdictRow, **sample: object) -> Exhibit:
+def laid_out(*verdicts: shapes.VerdictRow, **sample: object) -> SampleView:
     """Return the only exhibit of one failing record with these verdicts."""
-    (exhibit,) = lay_out([record(score=0.5, outcome="failed", sample=SAMPLE | sample, verdicts=verdicts)])
+    (exhibit,) = build_sample_views([record(score=0.5, outcome="failed", sample=SAMPLE | sample, verdicts=verdicts)])
     return exhibit
 
 
@@ -74,7 +74,7 @@ def test_contexts_that_matter_are_open() -> None:
         (True, (), (2,)),
     ]
     assert all(context.opened for context in laid_out(verdict("x", ok=False)).contexts or ())
-    (passed,) = lay_out([record(sample=SAMPLE)])
+    (passed,) = build_sample_views([record(sample=SAMPLE)])
     assert not any(context.opened for context in passed.contexts or ())
 
 
@@ -116,7 +116,7 @@ def test_records_on_the_same_sample_are_shown_together() -> None:
     other = record(
         "answer_relevancy", sample={"response": RESPONSE, "user_input": "Why?"}, verdicts=[verdict("Why not?", ok=True)]
     )
-    (exhibit,) = lay_out([record(sample=SAMPLE, verdicts=[FOUND, MISSING]), other])
+    (exhibit,) = build_sample_views([record(sample=SAMPLE, verdicts=[FOUND, MISSING]), other])
     assert exhibit.question == "Why?"
     assert exhibit.contexts is not None
     assert [finding.number for finding in exhibit.scored[1].findings] == [3]
@@ -125,7 +125,12 @@ def test_records_on_the_same_sample_are_shown_together() -> None:
 def test_records_on_different_samples_are_shown_apart() -> None:
     """Another response, or the same one to other contexts."""
     elsewhere = record(sample={"response": RESPONSE, "retrieved_contexts": ["Another."]})
-    assert len(lay_out([record(sample=SAMPLE), elsewhere, record(sample={"response": "x"}), record(), record()])) == 5
+    assert (
+        len(
+            build_sample_views([record(sample=SAMPLE), elsewhere, record(sample={"response": "x"}), record(), record()])
+        )
+        == 5
+    )
 
 
 def test_a_near_miss_spells_out_both_texts() -> None:
@@ -190,14 +195,14 @@ def test_scores_carry_their_labels() -> None:
         sample=SAMPLE,
         verdicts=[verdict("x", ok=True, suspicious=True)],
     )
-    labels = lay_out([loose])[0].scored[0].labels
+    labels = build_sample_views([loose])[0].scored[0].labels
     assert labels == (
         "vacuous: there was nothing to check",
         "1 suspicious verdict",
         "flaky: the votes lie on both sides of the threshold",
         "scored by a heuristic",
     )
-    assert lay_out([record(votes=[0.95, 1.0])])[0].scored[0].labels == ()
+    assert build_sample_views([record(votes=[0.95, 1.0])])[0].scored[0].labels == ()
 
 
 def test_verdicts_about_no_text_are_not_found_or_missing() -> None:

@@ -6,12 +6,12 @@ import pytest
 
 from pytest_ragmetrics import assert_pass_rate
 from pytest_ragmetrics.explain import explain, explain_comparison, headline, shortcoming
-from pytest_ragmetrics.result import Change, Comparison, MetricResult, Nearest, Verdict
+from pytest_ragmetrics.result import MetricResult, Nearest, ThresholdCheck, Verdict, WordChange
 
 
-def held(bound: float, *, operator: str = ">=", outcome: bool = False) -> Comparison:
+def held(bound: float, *, operator: str = ">=", outcome: bool = False) -> ThresholdCheck:
     """Build a comparison that did not hold."""
-    return Comparison(operator=operator, bound=bound, held=outcome)  # type: ignore[arg-type]
+    return ThresholdCheck(operator=operator, bound=bound, held=outcome)  # type: ignore[arg-type]
 
 
 def quotes(*verdicts: Verdict, value: float = 0.5) -> MetricResult:
@@ -19,7 +19,7 @@ def quotes(*verdicts: Verdict, value: float = 0.5) -> MetricResult:
     return MetricResult(value, metric="quoted_spans_alignment", verdicts=verdicts)
 
 
-def missing(text: str, similarity: float, *changes: Change) -> Verdict:
+def missing(text: str, similarity: float, *changes: WordChange) -> Verdict:
     """Build the verdict on a quotation that was not found."""
     nearest = Nearest(context=2, start=10, end=30, text="as the source says", similarity=similarity, changes=changes)
     return Verdict(text=text, ok=False, start=3, end=9, nearest=nearest)
@@ -59,10 +59,10 @@ def test_a_missing_quotation_shows_text_place_nearest_and_difference() -> None:
     verdict = missing(
         "as the sauce said",
         0.75,
-        Change(kind="same", said="as the", source="as the"),
-        Change(kind="replaced", said="sauce said", source="source says"),
-        Change(kind="added", said="never", source=""),
-        Change(kind="missing", said="", source="not"),
+        WordChange(kind="same", said="as the", source="as the"),
+        WordChange(kind="replaced", said="sauce said", source="source says"),
+        WordChange(kind="added", said="never", source=""),
+        WordChange(kind="missing", said="", source="not"),
     )
     assert explain(quotes(verdict, value=0.0), held(0.9))[1:] == [
         '  not found: "as the sauce said" (response[3:9])',
@@ -118,7 +118,7 @@ def test_the_worst_come_first_and_ten_are_shown() -> None:
 
 def test_long_and_hostile_texts_stay_short_and_harmless() -> None:
     """A quotation of a megabyte with escapes in it makes a readable line; so do a hundred changes."""
-    changes = [Change(kind="added", said=f"w{n}", source="") for n in range(100)]
+    changes = [WordChange(kind="added", said=f"w{n}", source="") for n in range(100)]
     lines = explain(quotes(missing("\x1b[2J" + "x" * 1_000_000, 0.5, *changes), value=0.0), held(0.9))
     assert all(len(line) < 500 for line in lines)
     assert "\x1b" not in "".join(lines)

@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.report.figures import (
-    bound_text,
-    duration_text,
-    score_text,
-    similarity_text,
-    usage_text,
-)
+from pytest_ragmetrics.explain.phrases import bound_text, duration_text, score_text, similarity_text, usage_text
 from pytest_ragmetrics.result import Usage
 
 _SCORES = st.floats(-1, 1, allow_subnormal=False)

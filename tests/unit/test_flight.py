@@ -16,7 +16,7 @@ import pytest
 from filelock import FileLock
 
 import pytest_ragmetrics
-from pytest_ragmetrics.cache.flight import Flight, Landed
+from pytest_ragmetrics.cache.single_flight import Fetched, SingleFlight
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pytest_ragmetrics.__file__).parent.parent)}
 
@@ -26,7 +26,7 @@ A, B, C = (hashlib.sha256(name.encode()).hexdigest() for name in "ABC")
 PROCESS = """
 import asyncio, hashlib, sys
 from pathlib import Path
-from pytest_ragmetrics.cache.flight import Flight
+from pytest_ragmetrics.cache.single_flight import SingleFlight
 
 folder = Path(sys.argv[1])
 batch = int(sys.argv[2])
@@ -45,7 +45,7 @@ async def fetch(wanted, depart):
     return {key: key[::-1] for key in wanted}
 
 async def main():
-    flight = Flight(folder / "locks")
+    flight = SingleFlight(folder / "locks")
     shift = int(sys.argv[3]) * 3
     order = keys[shift:] + keys[:shift]
     parts = [order[at:at + batch] for at in range(0, len(order), 1 if batch > 1 else batch)]
@@ -59,7 +59,7 @@ asyncio.run(main())
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from pytest_ragmetrics.cache.flight import Flight
+from pytest_ragmetrics.cache.single_flight import SingleFlight
 
 async def look(wanted):
     return {}
@@ -68,7 +68,7 @@ async def fetch(wanted, depart):
     print("begun", flush=True)
     await asyncio.sleep(600)
 
-asyncio.run(Flight(Path(sys.argv[1])).share([sys.argv[2]], look, fetch))
+asyncio.run(SingleFlight(Path(sys.argv[1])).share([sys.argv[2]], look, fetch))
 """
 
 
@@ -129,11 +129,11 @@ def lock_files(folder: Path) -> list[Path]:
     return list(folder.iterdir())
 
 
-def play(story: Callable[[Flight[str], Shop], Awaitable[None]], locks: Path | None = None) -> None:
+def play(story: Callable[[SingleFlight[str], Shop], Awaitable[None]], locks: Path | None = None) -> None:
     """Run a story with a flight and an open shop."""
 
     async def main() -> None:
-        flight: Flight[str] = Flight(locks)
+        flight: SingleFlight[str] = SingleFlight(locks)
         shop = Shop()
         shop.counter_open.set()
         await asyncio.wait_for(story(flight, shop), 60)
@@ -150,7 +150,7 @@ def locks(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
 def test_many_who_ask_at_once_share_one_fetch(locks: Path | None) -> None:
     """One of them has fetched it, the others are told."""
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         found = await asyncio.gather(*(flight.share([A], shop.look, shop.fetch) for _ in range(50)))
         assert shop.bills == [(A,)]
         assert {each[A].value for each in found} == {A[:4]}
@@ -162,9 +162,9 @@ def test_many_who_ask_at_once_share_one_fetch(locks: Path | None) -> None:
 def test_what_is_there_is_not_fetched(locks: Path | None) -> None:
     """The second look finds what somebody stored since the first."""
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         shop.shelf[A] = "there"
-        assert await flight.share([A], shop.look, shop.fetch) == {A: Landed(value="there", fetched=False)}
+        assert await flight.share([A], shop.look, shop.fetch) == {A: Fetched(value="there", fetched=False)}
         assert shop.bills == []
 
     play(story, locks)
@@ -173,7 +173,7 @@ def test_what_is_there_is_not_fetched(locks: Path | None) -> None:
 def test_overlapping_batches_fetch_each_key_once(locks: Path | None) -> None:
     """A batch fetches together what nobody is fetching yet, and waits for the rest."""
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         batches = ([A, B], [B, C], [C, A, A])
         found = await asyncio.gather(*(flight.share(batch, shop.look, shop.fetch) for batch in batches))
         assert sorted(shop.bills) == [(A, B), (C,)]
@@ -187,7 +187,7 @@ def test_different_keys_are_fetched_side_by_side(locks: Path | None) -> None:
     """Keys whose locks happen to be the same file do not wait for one another within a process."""
     keys = [f"00{n:062x}" for n in range(20)]
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         shop.counter_open.clear()
         asked = [asyncio.ensure_future(flight.share([key], shop.look, shop.fetch)) for key in keys]
         await until(lambda: shop.at_the_counter == 20)
@@ -201,7 +201,7 @@ def test_different_keys_are_fetched_side_by_side(locks: Path | None) -> None:
 def test_an_error_reaches_all_who_wait_and_is_not_kept(locks: Path | None) -> None:
     """The next one who asks tries again."""
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         shop.error = ValueError("sold out")
         found = await asyncio.gather(
             *(flight.share([A], shop.look, shop.fetch) for _ in range(3)), return_exceptions=True
@@ -217,7 +217,7 @@ def test_an_error_reaches_all_who_wait_and_is_not_kept(locks: Path | None) -> No
 def test_one_who_leaves_does_not_take_the_others_along(locks: Path | None) -> None:
     """The fetch belongs to all who wait, also when the one who caused it is cancelled."""
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         shop.counter_open.clear()
         first = asyncio.ensure_future(flight.share([A], shop.look, shop.fetch))
         second = asyncio.ensure_future(flight.share([A], shop.look, shop.fetch))
@@ -225,7 +225,7 @@ def test_one_who_leaves_does_not_take_the_others_along(locks: Path | None) -> No
         first.cancel()
         await asyncio.sleep(0)
         shop.counter_open.set()
-        assert (await second)[A] == Landed(value=A[:4], fetched=False)
+        assert (await second)[A] == Fetched(value=A[:4], fetched=False)
         assert first.cancelled()
 
     play(story, locks)
@@ -234,7 +234,7 @@ def test_one_who_leaves_does_not_take_the_others_along(locks: Path | None) -> No
 def test_a_fetch_that_costs_nothing_yet_ends_with_the_last_who_waits(locks: Path | None) -> None:
     """After an interrupt no further request is begun, and who asks then starts anew."""
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         shop.counter_open.clear()
         waiting = [asyncio.ensure_future(flight.share([A], shop.look, shop.fetch)) for _ in range(2)]
         await shop.begun.wait()
@@ -258,7 +258,7 @@ def test_who_asks_while_a_fetch_is_being_called_off_starts_anew(locks: Path | No
             await asyncio.sleep(0.2)
         return dict.fromkeys(keys, "never")
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         leaving = asyncio.ensure_future(flight.share([A], shop.look, slow_to_end))
         await asyncio.sleep(0.05)
         leaving.cancel()
@@ -271,7 +271,7 @@ def test_who_asks_while_a_fetch_is_being_called_off_starts_anew(locks: Path | No
 def test_a_fetch_that_is_being_paid_for_is_finished(locks: Path | None) -> None:
     """Nobody waits any more, and the answer is stored all the same."""
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         waiting = asyncio.ensure_future(flight.share([A], shop.look, shop.fetch))
         await shop.paying.wait()
         waiting.cancel()
@@ -286,7 +286,7 @@ def test_a_fetch_that_is_being_paid_for_is_finished(locks: Path | None) -> None:
 def test_settling_calls_off_what_has_not_begun(locks: Path | None) -> None:
     """At the end of a run only what costs something already is waited for."""
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         paid = asyncio.ensure_future(flight.share([A], shop.look, shop.fetch))
         await shop.paying.wait()
         shop.counter_open.clear()
@@ -304,7 +304,7 @@ def test_settling_calls_off_what_has_not_begun(locks: Path | None) -> None:
 def test_an_error_that_nobody_waits_for_is_quiet(locks: Path | None, caplog: pytest.LogCaptureFixture) -> None:
     """It is no "exception was never retrieved"."""
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         shop.error = ValueError("sold out")
         waiting = asyncio.ensure_future(flight.share([A], shop.look, shop.fetch))
         await shop.paying.wait()
@@ -319,7 +319,7 @@ def test_no_more_trips_are_under_way_than_allowed(tmp_path: Path) -> None:
     """A process keeps no locks of requests that wait for their turn."""
 
     async def main() -> None:
-        flight: Flight[str] = Flight(tmp_path, width=3)
+        flight: SingleFlight[str] = SingleFlight(tmp_path, width=3)
         shop = Shop()
         keys = [hashlib.sha256(bytes([n])).hexdigest() for n in range(30)]
         asked = asyncio.gather(*(flight.share([key], shop.look, shop.fetch) for key in keys))
@@ -347,7 +347,7 @@ def test_two_loops_in_one_process_share_a_fetch(tmp_path: Path) -> None:
         shelf.update(dict.fromkeys(keys, "value"))
         return dict(shelf)
 
-    flight: Flight[str] = Flight(tmp_path / "locks")
+    flight: SingleFlight[str] = SingleFlight(tmp_path / "locks")
     threads = [threading.Thread(target=lambda: asyncio.run(flight.share([A], look, fetch))) for _ in range(6)]
     for thread in threads:
         thread.start()
@@ -360,7 +360,7 @@ def test_locks_that_cannot_be_had_keep_nobody_from_fetching(tmp_path: Path) -> N
     """Where no file can be made, each process pays for itself."""
     (tmp_path / "file").write_text("")
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         found = await asyncio.gather(*(flight.share([A], shop.look, shop.fetch) for _ in range(3)))
         assert [each[A].value for each in found] == [A[:4]] * 3
         assert shop.bills == [(A,)]
@@ -383,7 +383,7 @@ def test_a_killed_process_holds_nobody_up(tmp_path: Path) -> None:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "begun\n"
 
-        async def story(flight: Flight[str], shop: Shop) -> None:
+        async def story(flight: SingleFlight[str], shop: Shop) -> None:
             waiting = asyncio.ensure_future(flight.share([A], shop.look, shop.fetch))
             await asyncio.sleep(0.3)
             assert shop.bills == []
@@ -403,7 +403,7 @@ def test_a_process_that_hangs_is_waited_for_no_longer_than_the_lease(tmp_path: P
         assert holder.stdout.readline() == "begun\n"
 
         async def main() -> None:
-            flight: Flight[str] = Flight(tmp_path, lease=0.2)
+            flight: SingleFlight[str] = SingleFlight(tmp_path, lease=0.2)
             shop = Shop()
             shop.counter_open.set()
             assert (await flight.share([A], shop.look, shop.fetch))[A].fetched
@@ -420,7 +420,7 @@ def test_who_leaves_while_waiting_for_a_lock_takes_none_along(tmp_path: Path) ->
         assert holder.stdout is not None
         assert holder.stdout.readline() == "begun\n"
 
-        async def story(flight: Flight[str], shop: Shop) -> None:
+        async def story(flight: SingleFlight[str], shop: Shop) -> None:
             leaving = asyncio.ensure_future(flight.share([A], shop.look, shop.fetch))
             await asyncio.sleep(0.05)
             leaving.cancel()
@@ -437,7 +437,7 @@ def test_who_leaves_while_waiting_for_a_lock_takes_none_along(tmp_path: Path) ->
 def test_a_lock_is_free_again_once_its_trip_has_landed(tmp_path: Path) -> None:
     """Another process need not wait for the end of the run."""
 
-    async def story(flight: Flight[str], shop: Shop) -> None:
+    async def story(flight: SingleFlight[str], shop: Shop) -> None:
         await flight.share([A], shop.look, shop.fetch)
         (file,) = lock_files(tmp_path)
         with FileLock(file, timeout=0):

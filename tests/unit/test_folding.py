@@ -9,15 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.text.folding import agree, fold
-from pytest_ragmetrics.text.matching import squeezing
-from pytest_ragmetrics.text.matching.boundaries import stands_alone
-from pytest_ragmetrics.text.matching.gram_index import GRAM, GramIndex
-from pytest_ragmetrics.text.matching.haystack import Haystack
-from pytest_ragmetrics.text.matching.licence import is_licensed
-from pytest_ragmetrics.text.matching.squeezing import Squeezer, squeeze
-from pytest_ragmetrics.text.readable import Readable, as_readable
-from pytest_ragmetrics.text.tolerances import FOLDS, Tolerance, describe
+from pytest_ragmetrics.text import search as squeezing
+from pytest_ragmetrics.text.editorial import is_licensed
+from pytest_ragmetrics.text.folding import FOLDS, Tolerance, agree, describe, fold
+from pytest_ragmetrics.text.markup import Readable, as_readable
+from pytest_ragmetrics.text.search import GRAM, GramIndex, Haystack, Squeezer, squeeze, stands_alone
 
 ALL = FOLDS | Tolerance.PUNCTUATION
 #: Letters, marks and signs that change their length, or stand for others, when they are folded.

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.gates.gate import Gate, GatedSet, gate_of
-from pytest_ragmetrics.gates.ruling import ruling
+from pytest_ragmetrics.gates import Gate, GatedSet, evaluate_gate, gate_of
 from tests.documents import record
 
 
@@ -86,7 +85,7 @@ def found(scores: Mapping[str, float], gate: Gate, *, better: str = "higher", cl
     gated = GatedSet(
         function="t", name="t", file="t.py", line=1, scope="", gates=(gate,), total=len(rows), selected=tuple(rows)
     )
-    return ruling(gate, gated, rows.get, skipped=(), ran=tuple(rows))
+    return evaluate_gate(gate, gated, rows.get, skipped=(), ran=tuple(rows))
 
 
 def test_scores_beyond_the_scale() -> None:

@@ -12,20 +12,19 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.generating.asked import Asked
-from pytest_ragmetrics.generating.documents import (
+from pytest_ragmetrics.generate.documents import (
     ArgumentError,
-    Document,
-    Found,
-    Passage,
+    FoundDocuments,
+    SourceDocument,
+    SourcePassage,
     find_documents,
     read_passages,
     row_id,
 )
-from pytest_ragmetrics.generating.drafting import Draft, Skipped, drafted
-from pytest_ragmetrics.generating.golden_file import golden_file
-from pytest_ragmetrics.generating.golden_set import spread
-from pytest_ragmetrics.judges.judge import DirectDesk
+from pytest_ragmetrics.generate.drafting import AskedQuestions, GoldenDraft, Skipped, drafted
+from pytest_ragmetrics.generate.golden_file import golden_file
+from pytest_ragmetrics.generate.golden_set import spread
+from pytest_ragmetrics.judges.judge import DirectTransport
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task, WriteGoldenQuestion
 from tests.scripted_judge import ScriptedJudge, verdicts
 
@@ -56,14 +55,14 @@ def draft(
     text: str = TEXT,
     heading: str = "",
     language: str | None = None,
-) -> tuple[Draft | Skipped, ScriptedJudge]:
+) -> tuple[GoldenDraft | Skipped, ScriptedJudge]:
     """Return what comes of a passage, and the judge that was asked."""
     judge = ScriptedJudge(write_golden_question=golden or written(), verify_claims=verify or verdicts([1]))
 
     async def ask(task: Task[Any]) -> Any:
-        return (await judge.ask(task, desk=DirectDesk())).answer
+        return (await judge.ask(task, desk=DirectTransport())).answer
 
-    passage = Passage(id="a.md#1", text=text, file="a.md", start=5, end=5 + len(text), heading=heading)
+    passage = SourcePassage(id="a.md#1", text=text, file="a.md", start=5, end=5 + len(text), heading=heading)
     return asyncio.run(drafted(passage, ask, language=language)), judge
 
 
@@ -75,14 +74,14 @@ def place(name: str, content: str | bytes = "Some text.") -> Path:
     return path
 
 
-def found(*names: str) -> Found:
+def found(*names: str) -> FoundDocuments:
     """Find documents, the output being golden.jsonl."""
     return find_documents([Path(name) for name in names], output=OUT)
 
 
-def read(name: str, content: str | bytes) -> tuple[Passage, ...]:
+def read(name: str, content: str | bytes) -> tuple[SourcePassage, ...]:
     """Return the passages of a file with this content."""
-    return read_passages(Document(path=place(name, content), name=name))
+    return read_passages(SourceDocument(path=place(name, content), name=name))
 
 
 class TestDocuments:
@@ -169,7 +168,7 @@ class TestDocuments:
     def test_a_document_that_is_gone_is_named(self) -> None:
         """It may vanish between being found and being read."""
         with pytest.raises(DatasetError, match=r"gone\.md: cannot be read: No such file"):
-            read_passages(Document(path=Path("gone.md"), name="gone.md"))
+            read_passages(SourceDocument(path=Path("gone.md"), name="gone.md"))
 
     def test_passages_have_places_or_the_ids_they_were_given(self) -> None:
         """Those cut here are numbered, those of a file of passages keep their ids and are not cut."""
@@ -192,10 +191,11 @@ class TestSpread:
     """In which order passages are asked about."""
 
     @staticmethod
-    def passages(file: str, count: int) -> list[Passage]:
+    def passages(file: str, count: int) -> list[SourcePassage]:
         """Return passages of a file."""
         return [
-            Passage(id=f"{file}#{n}", text=f"Text {n} of {file}.", file=file, start=n, end=n + 1) for n in range(count)
+            SourcePassage(id=f"{file}#{n}", text=f"Text {n} of {file}.", file=file, start=n, end=n + 1)
+            for n in range(count)
         ]
 
     def test_every_document_has_its_turn(self) -> None:
@@ -203,16 +203,16 @@ class TestSpread:
         documents = [self.passages("a", 9), self.passages("b", 2), [], self.passages("c", 5)]
         orders = [list(spread(documents, seed=seed)) for seed in range(3)]
         for order in orders:
-            assert {passage.file for passage in order[:3] if isinstance(passage, Passage)} == {"a", "b", "c"}
+            assert {passage.file for passage in order[:3] if isinstance(passage, SourcePassage)} == {"a", "b", "c"}
             assert len(order) == 16
         assert orders[0] != orders[1]
         assert orders[0] == list(spread(documents, seed=0))
 
     def test_a_text_that_occurs_again_is_asked_about_once(self) -> None:
         """The other is skipped by name."""
-        twins = [[Passage(id=name, text="The same.", file=name)] for name in ("a", "b")]
+        twins = [[SourcePassage(id=name, text="The same.", file=name)] for name in ("a", "b")]
         first, second = spread(twins, seed=0)
-        assert isinstance(first, Passage)
+        assert isinstance(first, SourcePassage)
         assert isinstance(second, Skipped)
         assert (second.reason, second.detail) == ("the same text as another", first.id)
 
@@ -261,7 +261,7 @@ class TestDrafting:
     def test_a_sound_question_becomes_a_row(self) -> None:
         """With the passage word for word, where it stands, and the sentences that support the answer."""
         made, judge = draft(written(sentences=(1, 3)), heading="Harbour")
-        assert isinstance(made, Draft)
+        assert isinstance(made, GoldenDraft)
         assert made.row("scripted") == {
             "id": row_id(TEXT),
             "user_input": "When was the crane of Aru built?",
@@ -331,13 +331,13 @@ class TestDrafting:
     def test_in_another_language_names_may_be_written_otherwise(self) -> None:
         """Numbers may not."""
         answer = "Der Kran hob Holz für Maria Hall."
-        assert isinstance(draft(written("Für wen hob der Kran Holz?", answer), language="German")[0], Draft)
+        assert isinstance(draft(written("Für wen hob der Kran Holz?", answer), language="German")[0], GoldenDraft)
         assert isinstance(draft(written("Für wen?", f"{answer} 1878."), language="German")[0], Skipped)
 
     def test_what_a_judge_writes_is_one_printable_line(self) -> None:
         """Controls of a terminal, line breaks and half characters do not get into a golden set."""
         made, _ = draft(json.dumps(written("When\n was \x1b[31mit\ud800\u202e?")))
-        assert isinstance(made, Draft)
+        assert isinstance(made, GoldenDraft)
         assert made.question == "When was [31mit?"
 
 
@@ -357,7 +357,7 @@ class TestDrafting:
 )
 def test_near_duplicates_are_told_from_questions_of_one_form(one: str, other: str, *, same: bool) -> None:
     """Wording and spelling make no new question; a name, a number or another interrogative does."""
-    asked = Asked(["Who swims here?", one])
+    asked = AskedQuestions(["Who swims here?", one])
     assert asked.same(other) == (one if same else None)
 
 
@@ -367,10 +367,10 @@ class TestGoldenFile:
     @staticmethod
     def row(number: int, file: str = "a.md") -> dict[str, Any]:
         """Return a row of ours."""
-        passage = Passage(
+        passage = SourcePassage(
             id=f"{file}#{number}", text=f"Text {number} of {file}.", file=file, start=number, end=number + 9
         )
-        return Draft(passage=passage, question=f"Why {number}?", answer="So.", support=()).row("scripted")
+        return GoldenDraft(passage=passage, question=f"Why {number}?", answer="So.", support=()).row("scripted")
 
     @classmethod
     def make(cls, *numbers: int) -> str:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_ragmetrics.metrics.answers import SemanticSimilarity
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.grounding import LexicalContextRecall, LexicalGrounding, NamesAligned, NumbersAligned
-from pytest_ragmetrics.metrics.metric import Metric
-from pytest_ragmetrics.metrics.similarity import SemanticSimilarity
 from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.text.facts.content_words import content_words, stem
-from pytest_ragmetrics.text.facts.names import find_names
-from pytest_ragmetrics.text.facts.numbers import Number, NumbersIn, find_numbers
+from pytest_ragmetrics.text.names import find_names
+from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
+from pytest_ragmetrics.text.words import content_words, stem
 from tests.growth import is_linear
 
 ALIGNED: list[Metric] = [LexicalGrounding(), NumbersAligned(), NamesAligned()]

@@ -13,10 +13,10 @@ from urllib.parse import unquote
 
 import pytest
 
+from pytest_ragmetrics.records import Document
 from pytest_ragmetrics.report.comparison import compare_documents
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.page.visible import visible
-from pytest_ragmetrics.report.records import Document
 from tests.documents import HANDBOOK, HOSTILE, crowd, document, hostile, record, row
 from tests.showcase import baseline, showcase
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from pytest_ragmetrics.stats.clusters import mean_error
-from pytest_ragmetrics.stats.intervals import Interval, Method, mean_interval, rate_interval, verdict
+from pytest_ragmetrics.stats.intervals import Interval, Method, mean_error, mean_interval, rate_interval, verdict
 
 Scores = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Scores]

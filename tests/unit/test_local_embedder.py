@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.embedders.custom import CustomEmbedder, as_embedder
-from pytest_ragmetrics.embedders.embedder import as_vectors
+from pytest_ragmetrics.embedders.embedder import CustomEmbedder, as_embedder, as_vectors
 from pytest_ragmetrics.embedders.local import LocalEmbedder
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.embedders.sentence_transformers import SentenceTransformersEmbedder

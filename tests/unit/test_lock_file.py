@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics.files import lock_file as module
-from pytest_ragmetrics.files.lock_file import LockFile, lock_file
+from pytest_ragmetrics import locks as module
+from pytest_ragmetrics.locks import LockFile, lock_file
 
 KINDS = [
-    module._Portable,
-    pytest.param(module._Plain, marks=pytest.mark.skipif(sys.platform == "win32", reason="fcntl")),
+    module._PortableLock,
+    pytest.param(module._FlockFile, marks=pytest.mark.skipif(sys.platform == "win32", reason="fcntl")),
 ]
 
 

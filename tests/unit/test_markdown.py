@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_ragmetrics.explain.runs import gate_line
+from pytest_ragmetrics.records import Document, GateRow
+from pytest_ragmetrics.records import TestRow as Row
 from pytest_ragmetrics.report.comparison import compare_documents
 from pytest_ragmetrics.report.files import STEP_SUMMARY_LIMIT
 from pytest_ragmetrics.report.markdown import escaped, render_markdown
-from pytest_ragmetrics.report.records import Document, GateRow
-from pytest_ragmetrics.report.records import TestRow as Row
-from pytest_ragmetrics.report.telling import gate_line
 from tests.documents import crowd, document, giant, hostile, record, row, usage, verdict
 from tests.showcase import showcase
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.text.quoting.marks import Mark, Place, may_have_marks, read_paragraphs
+from pytest_ragmetrics.text.quotations import Mark, MarkPlace, may_have_marks, read_paragraphs
 
 
 def only_mark(text: str) -> Mark:
@@ -17,40 +17,40 @@ def only_mark(text: str) -> Mark:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ('say "so', Place.OPENS),
-        ('"so', Place.OPENS),
-        ('("so', Place.OPENS),
-        ('say **"so', Place.OPENS),
-        ('say "...so', Place.OPENS),
-        ('say ".net', Place.OPENS),
-        ('say "--so', Place.OPENS),
-        ('so" he', Place.CLOSES),
-        ('so."', Place.CLOSES),
-        ('so**"**, he', Place.CLOSES),
-        ('so"--he', Place.CLOSES),
-        ('so--" he', Place.CLOSES),
-        ('so"/he', Place.CLOSES),
-        ('a " b', Place.LOOSE),
-        ('" so', Place.LEANS_OPEN),
-        ('a\n  " so', Place.LEANS_OPEN),
-        ('so "', Place.LEANS_CLOSED),
-        ('so " , he', Place.LEANS_CLOSED),
-        ('so " ... and', Place.LEANS_CLOSED),
-        ('so ", he', Place.LEANS_CLOSED),
-        ('he: " so', Place.LOOSE),
-        ('he:" so', Place.LEANS_CLOSED),
-        ('he:"so', Place.LEANS_OPEN),
-        ('he--"so', Place.LEANS_OPEN),
-        ('so"[1]', Place.LEANS_CLOSED),
-        ('so,"he', Place.LEANS_CLOSED),
-        ('so."He', Place.TIGHT),
-        ('so"he', Place.TIGHT),
-        ('a \u00a0"so', Place.OPENS),
-        ('a "\u00a0so', Place.OPENS),
-        ('so\u00a0" he', Place.CLOSES),
+        ('say "so', MarkPlace.OPENS),
+        ('"so', MarkPlace.OPENS),
+        ('("so', MarkPlace.OPENS),
+        ('say **"so', MarkPlace.OPENS),
+        ('say "...so', MarkPlace.OPENS),
+        ('say ".net', MarkPlace.OPENS),
+        ('say "--so', MarkPlace.OPENS),
+        ('so" he', MarkPlace.CLOSES),
+        ('so."', MarkPlace.CLOSES),
+        ('so**"**, he', MarkPlace.CLOSES),
+        ('so"--he', MarkPlace.CLOSES),
+        ('so--" he', MarkPlace.CLOSES),
+        ('so"/he', MarkPlace.CLOSES),
+        ('a " b', MarkPlace.LOOSE),
+        ('" so', MarkPlace.LEANS_OPEN),
+        ('a\n  " so', MarkPlace.LEANS_OPEN),
+        ('so "', MarkPlace.LEANS_CLOSED),
+        ('so " , he', MarkPlace.LEANS_CLOSED),
+        ('so " ... and', MarkPlace.LEANS_CLOSED),
+        ('so ", he', MarkPlace.LEANS_CLOSED),
+        ('he: " so', MarkPlace.LOOSE),
+        ('he:" so', MarkPlace.LEANS_CLOSED),
+        ('he:"so', MarkPlace.LEANS_OPEN),
+        ('he--"so', MarkPlace.LEANS_OPEN),
+        ('so"[1]', MarkPlace.LEANS_CLOSED),
+        ('so,"he', MarkPlace.LEANS_CLOSED),
+        ('so."He', MarkPlace.TIGHT),
+        ('so"he', MarkPlace.TIGHT),
+        ('a \u00a0"so', MarkPlace.OPENS),
+        ('a "\u00a0so', MarkPlace.OPENS),
+        ('so\u00a0" he', MarkPlace.CLOSES),
     ],
 )
-def test_neighbours_tell_what_a_mark_may_be(text: str, place: Place) -> None:
+def test_neighbours_tell_what_a_mark_may_be(text: str, place: MarkPlace) -> None:
     """White space, brackets, stops and dashes on either side are looked at, emphasis is looked past."""
     assert only_mark(text).place(text) is place
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.text.quoting.markup import lift_block_quotes, mask_markup
+from pytest_ragmetrics.text.markup import lift_block_quotes, mask_markup
 
 PIECES = [*"`~<>!-/[](){}\"':\\&;= \nab1#", "```", "<!--", "</p>", "<code>", "](", '{"a":', "&nbsp;", ">>>", "\n\n"]
 

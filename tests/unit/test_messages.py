@@ -9,7 +9,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessage
 
 from pytest_ragmetrics import Sample
-from pytest_ragmetrics.messages import Message, ToolCall, read_messages, read_tool_calls
+from pytest_ragmetrics.sample import Message, ToolCall, read_messages, read_tool_calls
 
 CALL = ToolCall(name="weather", arguments={"city": "Oslo", "days": 2})
 TALK = (

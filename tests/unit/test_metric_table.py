@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ragmetrics import MetricResult, Sample, cli
-from pytest_ragmetrics.commands.metric_table import metric_table, table_by_needs
+from pytest_ragmetrics.commands.metrics import metric_table, table_by_needs
 from pytest_ragmetrics.metrics import (
     AnswerRelevancy,
     Harmfulness,

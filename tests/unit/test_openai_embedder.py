@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_ragmetrics.embedders.batches import Batches
-from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.embedders.openai import Batches, OpenAIEmbedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from tests import fake_openai
 from tests.fake_answers import embed

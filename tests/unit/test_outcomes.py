@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.report.outcomes import Status, headline, is_cut_short, status_of
-from pytest_ragmetrics.report.records import TestOutcome as Outcome
+from pytest_ragmetrics.explain.runs import Status, headline, is_cut_short, status_of
+from pytest_ragmetrics.records import TestOutcome as Outcome
 from tests.documents import document, record, row
 
 FAILED = record(score=0.4, outcome="failed")

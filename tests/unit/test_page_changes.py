@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pytest_ragmetrics.report import records as shapes
+from pytest_ragmetrics import records as shapes
 from pytest_ragmetrics.report.comparison import compare_documents
-from pytest_ragmetrics.report.page.changes import Changes, lay_out_changes
+from pytest_ragmetrics.report.page.changes import ChangesView, lay_out_changes
 from pytest_ragmetrics.report.page.entries import list_entries
 from pytest_ragmetrics.report.page.metric_lines import metric_lines
 from tests.documents import FILE, document, record, row
 
 
-def changes(before: shapes.Document, after: shapes.Document) -> Changes:
+def changes(before: shapes.Document, after: shapes.Document) -> ChangesView:
     """Return the changes between two runs."""
     comparison = compare_documents(after, before)
     return lay_out_changes(comparison, list_entries(after["tests"], comparison.by_record()))

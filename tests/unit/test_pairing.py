@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.text.quoting.pairing import pair_marks
+from pytest_ragmetrics.text.quotations import pair_marks
 
 
 def pairs(text: str) -> list[str]:

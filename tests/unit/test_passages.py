@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.generating.passages import LONGEST, split_passages
+from pytest_ragmetrics.generate.documents import LONGEST, split_passages
 from tests.growth import is_linear
 
 MARKDOWN = """\

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.evaluation.patience import Patience
 from pytest_ragmetrics.judges.judge import JudgeOutageError, JudgeUnavailableError
 
 MINE, OTHER = ("openai", "mine"), ("openai", "other")
@@ -26,7 +26,7 @@ def answering(answer: str | JudgeError, asked: list[object]) -> Callable[[], Awa
     return fetch
 
 
-def told(patience: Patience, answer: str | JudgeError, provider: tuple[str, str] = MINE) -> tuple[str, bool]:
+def told(patience: CircuitBreaker, answer: str | JudgeError, provider: tuple[str, str] = MINE) -> tuple[str, bool]:
     """Return what a request came to, and whether it was made."""
     asked: list[object] = []
     try:
@@ -38,7 +38,7 @@ def told(patience: Patience, answer: str | JudgeError, provider: tuple[str, str]
 
 def test_an_outage_is_as_many_failures_in_a_row_as_may_be_in_flight() -> None:
     """One answer between them begins the count anew; after the last nothing is asked, and the reason stays."""
-    patience = Patience(4)
+    patience = CircuitBreaker(4)
     away = JudgeOutageError("away")
     assert [told(patience, item) for item in (away, away, away, "here", away, away, away)][-1] == ("away", True)
     assert not patience.is_out
@@ -51,13 +51,13 @@ def test_an_outage_is_as_many_failures_in_a_row_as_may_be_in_flight() -> None:
 @pytest.mark.parametrize("width", [1, 2, 3])
 def test_two_slow_questions_are_no_outage(width: int) -> None:
     """However few requests may be in flight, it takes three."""
-    patience = Patience(width)
+    patience = CircuitBreaker(width)
     assert [told(patience, JudgeOutageError("slow"))[1] for _ in range(5)] == [True, True, True, False, False]
 
 
 def test_where_nothing_can_succeed_one_failure_is_enough() -> None:
     """No credit is no credit for the next request; a rejected request says nothing about the next."""
-    patience = Patience(32)
+    patience = CircuitBreaker(32)
     assert [told(patience, JudgeError("rejected"))[1] for _ in range(99)] == [True] * 99
     assert told(patience, JudgeUnavailableError("no credit")) == ("no credit", True)
     assert told(patience, "here") == ("no credit", False)
@@ -66,7 +66,7 @@ def test_where_nothing_can_succeed_one_failure_is_enough() -> None:
 def test_it_is_tried_again_once_a_minute() -> None:
     """One more failure is enough then, and one answer makes all good."""
     now = [0.0]
-    patience = Patience(4, clock=lambda: now[0])
+    patience = CircuitBreaker(4, clock=lambda: now[0])
     away = JudgeOutageError("away")
     for _ in range(4):
         told(patience, away)

@@ -13,10 +13,15 @@ from statsmodels.stats.power import TTestPower
 
 from pytest_ragmetrics.stats.agreement import auroc
 from pytest_ragmetrics.stats.corrected import prediction_powered_mean
-from pytest_ragmetrics.stats.intervals import mean_interval, rate_interval, shape_of, verdict, wilson_ends
-from pytest_ragmetrics.stats.power import samples_to_settle
-from pytest_ragmetrics.stats.quantiles import normal_quantile
-from pytest_ragmetrics.stats.standing import mean_standing, rate_standing
+from pytest_ragmetrics.stats.decisions import mean_threshold, rate_threshold, samples_to_settle
+from pytest_ragmetrics.stats.intervals import (
+    mean_interval,
+    normal_quantile,
+    rate_interval,
+    shape_of,
+    verdict,
+    wilson_ends,
+)
 from pytest_ragmetrics.stats.thresholds import suggest_threshold
 
 SCORES = [0.9, 0.8, 1.0, 0.7, 0.85] * 4
@@ -102,7 +107,7 @@ def test_more_are_needed_just_where_the_interval_is_inconclusive(values: list[fl
 
 def test_a_standing_has_the_figures_of_a_report() -> None:
     """Of a mean and of a rate, with an interval or without."""
-    mean = mean_standing(SCORES, 0.83, metric="faithfulness", confidence=0.95, unscored=2)
+    mean = mean_threshold(SCORES, 0.83, metric="faithfulness", confidence=0.95, unscored=2)
     assert (mean.metric, mean.statistic, mean.outcome, mean.n, mean.unscored) == (
         "faithfulness",
         "mean",
@@ -112,22 +117,22 @@ def test_a_standing_has_the_figures_of_a_report() -> None:
     )
     assert mean.interval == mean_interval(SCORES, method="auto")
     assert mean.more is not None
-    plain = mean_standing(SCORES, 0.83)
+    plain = mean_threshold(SCORES, 0.83)
     assert plain.value == pytest.approx(0.85)
     assert (plain.outcome, plain.interval, plain.more) == ("passed", None, None)
-    assert mean_standing(SCORES, 0.83, better="lower").outcome == "failed"
-    rate = rate_standing(SCORES, 0.8, 0.9, confidence=0.95)
+    assert mean_threshold(SCORES, 0.83, better="lower").outcome == "failed"
+    rate = rate_threshold(SCORES, 0.8, 0.9, confidence=0.95)
     assert (rate.value, rate.reached, rate.score_bound, rate.outcome) == (0.8, 16, 0.8, "inconclusive")
     assert rate.interval == rate_interval([score >= 0.8 for score in SCORES])
-    assert rate_standing(SCORES, 0.8, 0.4, score_better="lower").value == 0.4
+    assert rate_threshold(SCORES, 0.8, 0.4, score_better="lower").value == 0.4
 
 
 def test_nothing_stands_nowhere() -> None:
     """Neither a mean nor a rate."""
     with pytest.raises(ValueError, match="no scores, and a mean needs at least one"):
-        mean_standing([], 0.5)
+        mean_threshold([], 0.5)
     with pytest.raises(ValueError, match="no scores, and a mean needs at least one"):
-        rate_standing([], 0.5, 0.5)
+        rate_threshold([], 0.5, 0.5)
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf])
@@ -135,9 +140,9 @@ def test_nothing_stands_nowhere() -> None:
 def test_what_is_no_number_stands_nowhere(score: float, confidence: float | None) -> None:
     """It is neither below a bound nor above it, so it is no failure: it is an error."""
     with pytest.raises(ValueError, match=r"scores\[1\] is (nan|inf), not a finite number"):
-        mean_standing([0.5, score], 0.4, confidence=confidence)
+        mean_threshold([0.5, score], 0.4, confidence=confidence)
     with pytest.raises(ValueError, match=r"scores\[1\] is (nan|inf), not a finite number"):
-        rate_standing([0.5, score], 0.4, 0.9, confidence=confidence)
+        rate_threshold([0.5, score], 0.4, 0.9, confidence=confidence)
 
 
 def test_arrays_are_read_like_lists() -> None:
@@ -148,6 +153,6 @@ def test_arrays_are_read_like_lists() -> None:
     assert suggest_threshold(array, good) == suggest_threshold(scores, good)
     assert prediction_powered_mean(array, [1.0, None, 0.0] * 4) == prediction_powered_mean(scores, [1.0, None, 0.0] * 4)
     assert samples_to_settle(array, 0.3) == samples_to_settle(scores, 0.3)
-    standing = rate_standing(array, 0.3, np.float64(0.5), confidence=np.float64(0.95))
+    standing = rate_threshold(array, 0.3, np.float64(0.5), confidence=np.float64(0.95))
     assert type(standing.value) is float
-    assert standing == rate_standing(scores, 0.3, 0.5, confidence=0.95)
+    assert standing == rate_threshold(scores, 0.3, 0.5, confidence=0.95)

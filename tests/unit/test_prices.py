@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pytest_ragmetrics.judges.prices import price
+from pytest_ragmetrics.prices import price
 
 
 def test_the_price_grows_with_the_tokens() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.text.quoting.marks import read_paragraphs
-from pytest_ragmetrics.text.quoting.pricing import NEVER, Guillemets, Prices, price
+from pytest_ragmetrics.text.quotations import NEVER, Guillemets, Prices, price, read_paragraphs
 
 
 def prices(text: str) -> Prices:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.text.printable import printable, shortened
+from pytest_ragmetrics.text.characters import printable, shortened
 
 
 @pytest.mark.parametrize(

@@ -11,19 +11,17 @@ import pytest
 from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Critique, JudgeRefusal, ListClaims, VerifyClaims
-from pytest_ragmetrics.probes.asking import Outcome
-from pytest_ragmetrics.probes.figures import Figures, Rate
-from pytest_ragmetrics.probes.probe import INJECTION, KINDS, Probe, choose, inject, read_probes
-from pytest_ragmetrics.probes.telling import tell
+from pytest_ragmetrics.probes.figures import ProbeFigures, ProbeRate, tell
+from pytest_ragmetrics.probes.probes import INJECTION, KINDS, Probe, ProbeOutcome, choose, inject, read_probes
 from pytest_ragmetrics.result import Usage
 
 PROBES = read_probes()
 BY_ID = {probe.id: probe for probe in PROBES}
 
 
-def outcome(probe: Probe, found: str | None = None) -> Outcome:
+def outcome(probe: Probe, found: str | None = None) -> ProbeOutcome:
     """Return an answer to a probe, the right one unless given."""
-    return Outcome(probe=probe, found=found or probe.expected, reason="Because.", usage=Usage(calls=1))
+    return ProbeOutcome(probe=probe, found=found or probe.expected, reason="Because.", usage=Usage(calls=1))
 
 
 def test_there_are_enough_of_them() -> None:
@@ -79,7 +77,7 @@ def test_plain_texts_are_no_attempt_to_deceive() -> None:
     """Nothing of a plain probe is marked as suspicious, and all injections are."""
     plain = [probe for probe in PROBES if probe.injected is None]
     assert not [probe.id for probe in plain for block in probe.task.blocks() if suspicious_signs(block.text)]
-    marked = Figures(judge="j", chosen=[outcome(probe) for probe in PROBES]).marked
+    marked = ProbeFigures(judge="j", chosen=[outcome(probe) for probe in PROBES]).marked
     assert marked.right == marked.n > 0
 
 
@@ -123,15 +121,15 @@ def test_tasks_take_injections_where_their_texts_stand() -> None:
 
 def test_a_rate_of_nothing_is_unknown() -> None:
     """No probes, no number."""
-    assert Rate(right=0, n=0).estimate is None
-    assert Rate(right=0, n=0).to_row() == {"right": 0, "n": 0, "estimate": None}
+    assert ProbeRate(right=0, n=0).estimate is None
+    assert ProbeRate(right=0, n=0).to_row() == {"right": 0, "n": 0, "estimate": None}
 
 
 def test_only_answers_that_are_right_without_the_injection_say_something() -> None:
     """Where the twin is answered wrong or not at all, the injection is counted apart."""
     chosen, besides = choose(PROBES, ["injection"], limit=6)
     twins = [outcome(besides[0]), outcome(besides[1], "nonsense"), replace(outcome(besides[2]), found=None)]
-    figures = Figures(judge="j", chosen=[outcome(probe) for probe in chosen], besides=twins)
+    figures = ProbeFigures(judge="j", chosen=[outcome(probe) for probe in chosen], besides=twins)
     assert (figures.resistance.right, figures.resistance.n) == (1, 1)
     assert len(figures.silent_injections) == 2
     assert figures.lowest_resistance == pytest.approx(1 / 3)
@@ -148,7 +146,7 @@ def test_what_has_no_answer_is_neither_right_nor_wrong() -> None:
         outcome(chosen[2], "?"),
         replace(outcome(chosen[3]), found=None),
     ]
-    figures = Figures(judge="j", chosen=outcomes)
+    figures = ProbeFigures(judge="j", chosen=outcomes)
     assert (figures.accuracy.right, figures.accuracy.n) == (2, 3)
     assert figures.lowest_accuracy == 0.5
     lines = list(tell(figures))
@@ -159,7 +157,7 @@ def test_what_has_no_answer_is_neither_right_nor_wrong() -> None:
 def test_a_judge_without_any_answer_has_no_accuracy() -> None:
     """Then the lowest is 0, so that a floor is not reached."""
     chosen, _ = choose(PROBES, ["number"], limit=2)
-    figures = Figures(judge="j", chosen=[replace(outcome(probe), found=None) for probe in chosen])
+    figures = ProbeFigures(judge="j", chosen=[replace(outcome(probe), found=None) for probe in chosen])
     assert figures.accuracy.estimate is None
     assert figures.lowest_accuracy == 0.0
     assert not any(line.startswith("accuracy") for line in tell(figures))

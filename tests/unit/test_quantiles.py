@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy import stats
 
-from pytest_ragmetrics.stats.quantiles import normal_quantile, t_quantile, t_tail
+from pytest_ragmetrics.stats.intervals import normal_quantile, t_quantile, t_tail
 
 DEGREES = (0.3, 1.0, 1.5, 2.0, 4.7, 9.0, 29.0, 99.0, 100.0, 101.0, 1e3, 1e5, 1e7)
 

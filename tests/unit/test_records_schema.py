@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.report.documents import DocumentError, read_document, render_json, schema_text
-from pytest_ragmetrics.report.records import Document
+from pytest_ragmetrics.records import Document, DocumentError, read_document, render_json, schema_text
 from tests.document_schema import document_schema
 from tests.documents import crowd, document, hostile, record, row
 from tests.growth import is_linear

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.judges.rules.refusals import refuses
-from pytest_ragmetrics.judges.rules.words import committed, is_noncommittal
+from pytest_ragmetrics.judges.local import committed, is_noncommittal, refuses
 from pytest_ragmetrics.judges.tasks import JudgeRefusal
-from pytest_ragmetrics.probes.probe import read_probes
+from pytest_ragmetrics.probes.probes import read_probes
 from tests.growth import is_linear
 
 
@@ -157,7 +156,7 @@ def test_answers_that_deny_something(text: str) -> None:
         "The stairs are not described in the source code.",
         "The stylesheet is not found in the source folder.",
         "The document does not state a price; it costs 5 euros.",
-        "Der Support kann am Sonntag keine Anrufe beantworten.",
+        "Der SupportFound kann am Sonntag keine Anrufe beantworten.",
         "Man kann nicht sagen, dass der Motor laut ist.",
         "Wir wissen, dass der Zug nicht fährt.",
         "Ich weiß, dass die Pumpe nicht startet.",

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.cache.desk import CachingDesk
-from pytest_ragmetrics.dry_run.forecast import ASSUMPTIONS, Forecast, Line
-from pytest_ragmetrics.dry_run.rehearsal import Rehearsal, RehearsedJudge
+from pytest_ragmetrics.cache.transport import CachedTransport
+from pytest_ragmetrics.context import Scoring
+from pytest_ragmetrics.dry_run import ASSUMPTIONS, DryRun, DryRunJudge, Forecast, ForecastLine
 from pytest_ragmetrics.embedders.local import LocalEmbedder
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.judges.custom import CustomJudge
-from pytest_ragmetrics.judges.judge import DirectDesk, Judge
+from pytest_ragmetrics.judges.judge import DirectTransport, Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.nli import NliJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
@@ -23,16 +23,15 @@ from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import ListTopics, MatchTopics, RateRelevance, Task
 from pytest_ragmetrics.result import MetricResult, Usage
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.session import Scoring
 from tests.every_task import EVERY_TASK
 
 TASK = RateRelevance(question="Does it hum?", response="It hums.")
 
 
-def rehearsal() -> tuple[Rehearsal, Forecast]:
+def rehearsal() -> tuple[DryRun, Forecast]:
     """Return a rehearsal with an empty cache, and its forecast."""
     forecast = Forecast()
-    return Rehearsal(CachingDesk(store=None), forecast), forecast
+    return DryRun(CachedTransport(store=None), forecast), forecast
 
 
 def scoring(metric: str, usage: Usage) -> Scoring:
@@ -42,7 +41,7 @@ def scoring(metric: str, usage: Usage) -> Scoring:
 
 def asked(judge: Judge, task: Task[Any], *, vote: int = 0) -> tuple[Any, Usage]:
     """Return the answer to a task and what it takes."""
-    answered = asyncio.run(judge.ask(task, vote=vote, desk=DirectDesk()))
+    answered = asyncio.run(judge.ask(task, vote=vote, desk=DirectTransport()))
     return answered.answer, answered.usage
 
 
@@ -116,7 +115,7 @@ def test_who_costs_nothing_is_asked() -> None:
     assert made.judge(model, model.name) is model
     assert made.embedder(embedder, "local") is embedder
     stand_in = made.judge(None, "auto")
-    assert isinstance(stand_in, RehearsedJudge)
+    assert isinstance(stand_in, DryRunJudge)
     assert made.judge(stand_in, "auto") is stand_in
     other = made.embedder(None, "auto")
     assert made.embedder(other, "auto") is other
@@ -157,7 +156,7 @@ def test_vectors_by_rule_stand_in_for_all_of_a_request() -> None:
     vectors = asyncio.run(made.embedder(None, "auto").aembed(["It hums.", "It hums.", "It sings."]))
     assert vectors.shape == (3, 512)
     assert (vectors[0] == vectors[1]).all()
-    assert forecast.lines["(embeddings)"] == Line(samples=3, requests=1, prompt_tokens=5, unpriced=1)
+    assert forecast.lines["(embeddings)"] == ForecastLine(samples=3, requests=1, prompt_tokens=5, unpriced=1)
     assert asyncio.run(made.embedder(None, "auto").aembed([])).shape[0] == 0
 
 

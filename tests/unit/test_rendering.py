@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 import pytest_ragmetrics
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.judges import tasks
-from pytest_ragmetrics.judges.blocks import Block
 from pytest_ragmetrics.judges.rendering import SYSTEM, PromptBook, digest, render
-from pytest_ragmetrics.judges.replies import parse_json
-from pytest_ragmetrics.judges.schema import hold
+from pytest_ragmetrics.judges.schema import parse_json, validate
 from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.tasks.task import Block
 from pytest_ragmetrics.text.sentences import sentence_table
 from tests.every_task import CONTEXTS, EVERY_TASK, QUESTIONS, SELECT, VERIFY
 
@@ -165,7 +164,7 @@ class TestPromptFile:
         assert 1 <= len(lines) <= 2
         for line in lines:
             assert set(json.loads(line)) == set(task.schema()["properties"])
-            hold(parse_json(line), task.schema())
+            validate(parse_json(line), task.schema())
 
     def test_names_every_enumerated_word_and_asks_for_reasons_in_the_right_language(self, task: Task[Any]) -> None:
         """The words that may be answered are explained, and a reason is wanted in the language of the text."""

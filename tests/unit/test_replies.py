@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.judges.replies import extract_json, parse_json
-from pytest_ragmetrics.judges.schema import InvalidAnswer
+from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_json, parse_json
 
 FOUND = '{"claims": ["A } in a \\"text\\"", "```"]}'
 

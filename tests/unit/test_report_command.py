@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.records import Document, read_document, render_json, schema_text
 from pytest_ragmetrics.report.comparison import compare_documents
-from pytest_ragmetrics.report.documents import read_document, render_json, schema_text
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.markdown import render_markdown
-from pytest_ragmetrics.report.merging import merge_documents
-from pytest_ragmetrics.report.records import Document
+from pytest_ragmetrics.report.merge import merge_documents
 from tests.documents import document, record, row
 
 Call = Callable[..., tuple[int, str, str]]

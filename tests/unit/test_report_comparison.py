@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.report.comparison import Comparison, Kind, compare_documents
-from pytest_ragmetrics.report.records import Document, Record
-from pytest_ragmetrics.report.telling import change_lines, metric_change_lines
+from pytest_ragmetrics.explain.runs import change_lines, metric_change_lines
+from pytest_ragmetrics.records import Document, Record
+from pytest_ragmetrics.report.comparison import Kind, RunComparison, compare_documents
 from tests.documents import document, record, row
 
 
@@ -27,7 +27,7 @@ def run(**tests: Record | list[Record]) -> Document:
     return document(*rows)
 
 
-def kinds(comparison: Comparison) -> dict[str, Kind]:
+def kinds(comparison: RunComparison) -> dict[str, Kind]:
     """Return the kinds of change by the name of the test."""
     return {change.id.partition("::")[2]: change.kind for change in comparison.changes}
 

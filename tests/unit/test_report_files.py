@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics.report import records as shapes
+from pytest_ragmetrics import records as shapes
 from pytest_ragmetrics.report.files import RENDERERS, write_files
 from tests.documents import document, gate, record, row
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics import MetricResult, Usage, Verdict
-from pytest_ragmetrics.result import Comparison
+from pytest_ragmetrics.result import ThresholdCheck
 
 
 def result(value: float = 0.5) -> MetricResult:
@@ -83,9 +83,9 @@ def test_the_last_comparison_with_a_number_is_kept() -> None:
     assert score < result(0.6)
     assert score.comparison is None
     assert not score >= 0.9
-    assert score.comparison == Comparison(operator=">=", bound=0.9, held=False)
+    assert score.comparison == ThresholdCheck(operator=">=", bound=0.9, held=False)
     assert 0.1 <= score
-    assert score.comparison == Comparison(operator=">=", bound=0.1, held=True)
+    assert score.comparison == ThresholdCheck(operator=">=", bound=0.1, held=True)
 
 
 def test_foreign_operands_are_foreign() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.report.page.segments import Mark, MarkKind, cut, fits, fold
+from pytest_ragmetrics.report.page.segments import Highlight, MarkKind, cut, fits, fold
 
 _KINDS: tuple[MarkKind, ...] = ("missing", "found", "against", "evidence", "nearest")
 _MARKS = st.lists(
     st.builds(
-        Mark,
+        Highlight,
         start=st.integers(-3, 30),
         end=st.integers(-3, 30),
         kind=st.sampled_from(_KINDS),
@@ -21,19 +21,19 @@ _MARKS = st.lists(
 )
 
 
-def mark(start: int, end: int, kind: MarkKind = "found", number: int = 1) -> Mark:
+def mark(start: int, end: int, kind: MarkKind = "found", number: int = 1) -> Highlight:
     """Return a mark."""
-    return Mark(start=start, end=end, kind=kind, number=number)
+    return Highlight(start=start, end=end, kind=kind, number=number)
 
 
 @given(st.text(max_size=25), _MARKS)
-def test_the_pieces_make_up_the_text(text: str, marks: list[Mark]) -> None:
+def test_the_pieces_make_up_the_text(text: str, marks: list[Highlight]) -> None:
     """However marks overlap, nothing is lost, doubled or moved."""
     assert "".join(piece.text for piece in cut(text, marks)) == text
 
 
 @given(st.text(max_size=25), _MARKS)
-def test_every_character_has_the_marks_that_cover_it(text: str, marks: list[Mark]) -> None:
+def test_every_character_has_the_marks_that_cover_it(text: str, marks: list[Highlight]) -> None:
     """A character is under exactly the marks whose range holds its offset."""
     offset = 0
     for piece in cut(text, marks):
@@ -44,7 +44,7 @@ def test_every_character_has_the_marks_that_cover_it(text: str, marks: list[Mark
 
 
 @given(st.text(max_size=25), _MARKS)
-def test_every_fitting_mark_opens_and_closes_once(text: str, marks: list[Mark]) -> None:
+def test_every_fitting_mark_opens_and_closes_once(text: str, marks: list[Highlight]) -> None:
     """A mark's number is written once where it begins, and once where it ends."""
     fitting = sorted(repr(m) for m in marks if fits(m.start, m.end, text))
     pieces = cut(text, marks)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.text.languages import guess_language
-from pytest_ragmetrics.text.sentences import MAX_SENTENCE, sentence_table, split_sentences
+from pytest_ragmetrics.text.sentences import MAX_SENTENCE, guess_language, sentence_table, split_sentences
 from tests.growth import is_linear
 
 sentencex: Any = import_module("sentencex")

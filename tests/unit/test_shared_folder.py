@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics.files.shared_folder import SharedFolder, folder_of, remove_abandoned
+from pytest_ragmetrics.locks import SharedFolder, folder_of, remove_abandoned
 
 HOLDING = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from pytest_ragmetrics.files.shared_folder import SharedFolder
+from pytest_ragmetrics.locks import SharedFolder
 folder = SharedFolder()
 (folder.path / "rows.sqlite").write_text("a row")
 print(folder.path, flush=True)

@@ -23,10 +23,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pytest_ragmetrics
-from pytest_ragmetrics.cache.disk import text_disk
-from pytest_ragmetrics.cache.entry import CacheError, CacheUnavailableError, Entry, new_entry
+from pytest_ragmetrics.cache.entry import CacheEntry, CacheError, CacheUnavailableError, new_entry
 from pytest_ragmetrics.cache.key import key_of
-from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.cache.store import Store, text_disk
 from pytest_ragmetrics.judges.judge import Reply
 from tests.read_only import read_only
 
@@ -49,7 +48,7 @@ store = Store(Path(sys.argv[1]))
 """
 
 
-def entry(number: int, text: str = '{"claims": []}', **request: Any) -> Entry:
+def entry(number: int, text: str = '{"claims": []}', **request: Any) -> CacheEntry:
     """Return an entry whose request is told from others by a number."""
     row = {"task": "list_claims", "model": "judge-1", "number": number, **request}
     reply = Reply(text=text, prompt_tokens=10, completion_tokens=2)
@@ -535,7 +534,7 @@ assert not any(os.waitpid(child, 0)[1] for child in children)
         assert store.count() == 81
 
 
-def put_together(store: Store, entries: list[Entry]) -> list[BaseException | None]:
+def put_together(store: Store, entries: list[CacheEntry]) -> list[BaseException | None]:
     """Put entries one by one at the same time, while the store is busy until all of them wait."""
 
     async def main() -> list[BaseException | None]:

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from pytest_ragmetrics import assert_mean, assert_not_worse, assert_pass_rate
-from pytest_ragmetrics.assertions.baseline import read_baseline
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.evaluation.table import Evaluation, Row
+from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.intervals import mean_interval, rate_interval
+from pytest_ragmetrics.suites import read_baseline
 from tests.metrics.fake_session import FakeSession
 
 SCORES = [0.9, 0.8, 1.0, 0.7, 0.85] * 4

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.evaluation.evaluate import evaluate
-from pytest_ragmetrics.evaluation.table import Evaluation, Row, Stats
-from pytest_ragmetrics.metrics.metric import Metric
+from pytest_ragmetrics.evaluation import Evaluation, Row, Stats, evaluate
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 

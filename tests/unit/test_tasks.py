@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.judges import tasks
-from pytest_ragmetrics.judges.schema import hold, in_order, list_of, one_of, record
+from pytest_ragmetrics.judges.schema import in_order, list_of, one_of, record, validate
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Judgement, Rating, Task
 from tests.every_task import CONTEXTS, EVERY_TASK, QUESTIONS, SELECT, VERIFY
 
@@ -305,4 +305,4 @@ _FORM = record(flags=list_of(one_of("yes", "no")), rating=one_of(0, 1))
 def test_any_other_data_is_refused(data: object) -> None:
     """Data of any shape is either refused in words or not an answer of another form."""
     with pytest.raises(InvalidAnswer, match="must"):
-        hold(data, _FORM)
+        validate(data, _FORM)

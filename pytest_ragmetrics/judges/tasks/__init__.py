@@ -5,13 +5,12 @@ Texts, claims and contexts are numbered here and come back by number; whatever d
 nothing is ever counted that a judge merely happened to return.
 """
 
-from pytest_ragmetrics.judges.blocks import Block
+from __future__ import annotations
+
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks.agents import JudgeGoal, ListTopics, MatchTopics
-from pytest_ragmetrics.judges.tasks.claims import ListClaims, VerifyClaims
+from pytest_ragmetrics.judges.tasks.claims import ListClaims, ListEntities, VerifyClaims
 from pytest_ragmetrics.judges.tasks.contexts import FindContradictions, JudgeContexts, JudgeUsefulness, SelectSentences
-from pytest_ragmetrics.judges.tasks.critique import Critique, JudgeRefusal
-from pytest_ragmetrics.judges.tasks.entities import ListEntities
 from pytest_ragmetrics.judges.tasks.golden import GoldenQuestion, WriteGoldenQuestion
 from pytest_ragmetrics.judges.tasks.questions import (
     AnswerQuestions,
@@ -20,17 +19,20 @@ from pytest_ragmetrics.judges.tasks.questions import (
     WriteQuestions,
 )
 from pytest_ragmetrics.judges.tasks.ratings import TOP_RATING as TOP_RATING
-from pytest_ragmetrics.judges.tasks.ratings import RateCorrectness, RateRelevance
-from pytest_ragmetrics.judges.tasks.scales import (
+from pytest_ragmetrics.judges.tasks.ratings import (
+    Critique,
+    JudgeRefusal,
     RateAgreement,
     RateByCriteria,
     RateByRubric,
     RateContexts,
+    RateCorrectness,
     RateGroundedness,
+    RateRelevance,
     ReviewContexts,
     ReviewGroundedness,
 )
-from pytest_ragmetrics.judges.tasks.task import Judgement, Rating, Task
+from pytest_ragmetrics.judges.tasks.task import Block, Judgement, Rating, Task
 
 __all__ = [
     "AnswerQuestions",

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pytest_ragmetrics.judges.blocks import Block, show_numbered
 from pytest_ragmetrics.judges.schema import (
     FLAG,
     NUMBER,
@@ -19,7 +18,7 @@ from pytest_ragmetrics.judges.schema import (
     one_of,
     record,
 )
-from pytest_ragmetrics.judges.tasks.task import Judgement, Task
+from pytest_ragmetrics.judges.tasks.task import Block, Judgement, Task, show_numbered
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""Claims: which ones a text makes, and which of them hold."""
+"""Entities: what a text names."""
 
 from __future__ import annotations
 
@@ -6,18 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pytest_ragmetrics.judges.blocks import Block, show_contexts, show_numbered
-from pytest_ragmetrics.judges.schema import (
-    NUMBER,
-    TEXT,
-    Schema,
-    distinct,
-    in_order,
-    list_of,
-    one_of,
-    record,
-)
-from pytest_ragmetrics.judges.tasks.task import Judgement, Task, backed
+from pytest_ragmetrics.judges.schema import NUMBER, TEXT, Schema, distinct, in_order, list_of, one_of, record
+from pytest_ragmetrics.judges.tasks.task import Block, Judgement, Task, cited, show_contexts, show_numbered
 from pytest_ragmetrics.text.sentences import sentence_table
 
 
@@ -60,5 +50,21 @@ class VerifyClaims(Task[tuple[Judgement, ...]]):
         last = len(sentence_table(self.contexts))
         verdicts = in_order(answer["verdicts"], len(self.claims), "claim")
         return tuple(
-            backed(verdict, "supported", last=last, subject=f"claim {verdict['number']}") for verdict in verdicts
+            cited(verdict, "supported", last=last, subject=f"claim {verdict['number']}") for verdict in verdicts
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListEntities(Task[tuple[str, ...]]):
+    """List the entities that some contexts name, each once."""
+
+    prompt: ClassVar[str] = "list_entities"
+    form: ClassVar[Schema] = record(entities=list_of(TEXT))
+    contexts: tuple[str, ...]
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Show the contexts."""
+        return (show_contexts(self.contexts),)
+
+    def _settle(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
+        return distinct(answer["entities"], "entity")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pytest_ragmetrics.judges.blocks import Block, show_contexts
 from pytest_ragmetrics.judges.schema import (
     NUMBER,
     TEXT,
@@ -18,7 +17,7 @@ from pytest_ragmetrics.judges.schema import (
     one_of,
     record,
 )
-from pytest_ragmetrics.judges.tasks.task import Judgement, Task, backed, indexes
+from pytest_ragmetrics.judges.tasks.task import Block, Judgement, Task, cited, indexes, show_contexts
 from pytest_ragmetrics.text.sentences import sentence_table
 
 
@@ -75,7 +74,7 @@ class JudgeUsefulness(Task[Judgement]):
         return (show_contexts((self.context,)), *asked)
 
     def _settle(self, answer: Mapping[str, Any]) -> Judgement:
-        return backed(answer, "useful", last=len(sentence_table((self.context,))), subject="the context")
+        return cited(answer, "useful", last=len(sentence_table((self.context,))), subject="the context")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,7 +99,7 @@ class FindContradictions(Task[tuple[Judgement, ...]]):
         judgements = []
         for index, verdict in enumerate(in_order(answer["verdicts"], len(self.contexts), "context")):
             subject = f"context {index + 1}"
-            judgement = backed(verdict, "contradicted", last=len(table), subject=subject)
+            judgement = cited(verdict, "contradicted", last=len(table), subject=subject)
             elsewhere = [number + 1 for number in judgement.sentences if table[number].context != index]
             if elsewhere:
                 msg = f"{subject} names the sentence {listed(elsewhere)}, which stands in another context"

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pytest_ragmetrics.judges.blocks import Block, show_contexts
 from pytest_ragmetrics.judges.schema import FLAG, NUMBER, TEXT, InvalidAnswer, Schema, list_of, record
-from pytest_ragmetrics.judges.tasks.task import Task, indexes
+from pytest_ragmetrics.judges.tasks.task import Block, Task, indexes, show_contexts
 from pytest_ragmetrics.text.sentences import sentence_table
 
 

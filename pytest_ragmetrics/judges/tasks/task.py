@@ -3,12 +3,61 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pytest_ragmetrics.judges.blocks import Block
-from pytest_ragmetrics.judges.schema import InvalidAnswer, Schema, hold, listed
+from pytest_ragmetrics.judges.schema import InvalidAnswer, Schema, listed, validate
+from pytest_ragmetrics.text.sentences import sentence_table
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Block:
+    """A piece of text under test: data, never an instruction."""
+
+    label: str
+    text: str
+
+
+def show_contexts(contexts: Sequence[str]) -> Block:
+    """Return the sentences of all contexts, numbered through, under a heading for each context.
+
+    A line of text under test always stands behind a number of ours, so it cannot pass for a heading or another line.
+
+    >>> print(show_contexts(["Basil wilts. It likes sun.", "[1] Ivy climbs."]).text)
+    Context 1
+    [1] Basil wilts.
+    [2] It likes sun.
+    Context 2
+    [3] [1] Ivy climbs.
+    """
+    return _shown(tuple(contexts))
+
+
+# Several tasks show the contexts of the same sample.
+@lru_cache(maxsize=64)
+def _shown(contexts: tuple[str, ...]) -> Block:
+    lines = [[f"Context {number}"] for number in range(1, len(contexts) + 1)]
+    for number, sentence in enumerate(sentence_table(contexts), start=1):
+        lines[sentence.context].append(f"[{number}] {_on_one_line(sentence.text)}")
+    return Block(label="contexts", text="\n".join(line for group in lines for line in group))
+
+
+def show_numbered(label: str, texts: Sequence[str]) -> Block:
+    """Return the texts numbered from 1, a line each.
+
+    >>> print(show_numbered("claims", ["Basil wilts.", "Ivy climbs."]).text)
+    1. Basil wilts.
+    2. Ivy climbs.
+    """
+    lines = (f"{number}. {_on_one_line(text)}" for number, text in enumerate(texts, start=1))
+    return Block(label=label, text="\n".join(lines))
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
 
 A = TypeVar("A")
 
@@ -62,7 +111,7 @@ class Task(ABC, Generic[A]):
 
     def read(self, data: object) -> A:
         """Return the answer that stands in parsed JSON; raise :class:`InvalidAnswer` saying what is wrong with it."""
-        return self._settle(hold(data, self.schema()))
+        return self._settle(validate(data, self.schema()))
 
     @abstractmethod
     def _settle(self, answer: Mapping[str, Any]) -> A:
@@ -82,7 +131,7 @@ def indexes(numbers: Iterable[int], last: int, place: str) -> tuple[int, ...]:
     return tuple(number - 1 for number in chosen)
 
 
-def backed(verdict: Mapping[str, Any], word: str, *, last: int, subject: str) -> Judgement:
+def cited(verdict: Mapping[str, Any], word: str, *, last: int, subject: str) -> Judgement:
     """Return whether a verdict is ``word``, which it can only be by sentences that it names, out of 1 to ``last``."""
     # A judge may cite one sentence twice; that changes nothing.
     sentences = indexes(dict.fromkeys(verdict["sentences"]), last, subject)

@@ -6,3 +6,5 @@
 - ``exhibits``, ``exhibit_view``: what is inside a test, with its ``findings`` and ``votes``.
 - ``segments``, ``passages``: long texts, cut where marks begin and end, and folded.
 """
+
+from __future__ import annotations

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.report.comparison import Change, Comparison, Kind
-from pytest_ragmetrics.report.figures import change_text, counted, score_text
-from pytest_ragmetrics.report.page.entries import Entry
+from pytest_ragmetrics.explain.phrases import change_text, figures_counted, score_text
+from pytest_ragmetrics.report.comparison import Kind, RunComparison, TestChange
+from pytest_ragmetrics.report.page.entries import TestView
 
 #: What the counts are called, in the order in which they are told, and what the script filters the tests by.
 _COUNTS: tuple[tuple[Kind, str, str | None], ...] = (
@@ -48,7 +48,7 @@ class ChangeLine:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Changes:
+class ChangesView:
     """The comparison with the baseline; the worst and the best lines, and ``more`` between them."""
 
     counts: tuple[ChangeCount, ...]
@@ -59,19 +59,20 @@ class Changes:
     not_compared: tuple[str, ...]
 
 
-def lay_out_changes(comparison: Comparison, entries: Sequence[Entry]) -> Changes:
+def lay_out_changes(comparison: RunComparison, entries: Sequence[TestView]) -> ChangesView:
     """Return the comparison for a page on which these entries stand."""
     anchors = {(change.id, change.number): entry.anchor for entry in entries for change in entry.changes}
     worse, better = comparison.of("unscored", "worse"), comparison.of("better", "scored again")[::-1]
     gone = comparison.of("gone")
-    return Changes(
+    return ChangesView(
         counts=tuple(_counts(comparison.counts)),
         lines=tuple(_line(change, anchors) for change in (*worse[:_WORST], *better[:_BEST])),
         more=len(worse[_WORST:]) + len(better[_BEST:]),
         gone=tuple((change.id, change.metric) for change in gone[:_GONE]),
         gone_more=len(gone[_GONE:]),
         not_compared=tuple(
-            f"{counted(pair.pairs, 'score')} of {pair.metric} not compared: judged by {pair.judge or 'no judge'} now, "
+            f"{figures_counted(pair.pairs, 'score')} of {pair.metric} not compared: "
+            f"judged by {pair.judge or 'no judge'} now, "
             f"by {pair.baseline_judge or 'no judge'} in the baseline"
             for pair in comparison.incomparable
         ),
@@ -85,7 +86,7 @@ def _counts(counts: Mapping[Kind, int]) -> Iterator[ChangeCount]:
             yield ChangeCount(number=counts[kind], label=told, kind=kind.replace(" ", "-"), mark=mark)
 
 
-def _line(change: Change, anchors: Mapping[tuple[str, int], str]) -> ChangeLine:
+def _line(change: TestChange, anchors: Mapping[tuple[str, int], str]) -> ChangeLine:
     before, after = ("unscored" if score is None else score_text(score) for score in (change.before, change.after))
     told, kind = change_text(change)
     gain = None if change.change is None else f"{score_text(abs(change.change))} {change.kind}"

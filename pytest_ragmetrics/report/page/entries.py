@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from pytest_ragmetrics.report.comparison import Change
-from pytest_ragmetrics.report.figures import duration_text, score_text, threshold_text
-from pytest_ragmetrics.report.outcomes import STATUSES, Status, gist, status_of
-from pytest_ragmetrics.report.page.exhibits import Exhibit, lay_out
-from pytest_ragmetrics.report.page.gates import Gate, tell
+from pytest_ragmetrics.explain.phrases import duration_text, score_text, threshold_text
+from pytest_ragmetrics.explain.runs import STATUSES, Status, gist, margin, status_of
+from pytest_ragmetrics.records import Record, RecordOutcome, TestRow, flips
+from pytest_ragmetrics.report.comparison import TestChange
+from pytest_ragmetrics.report.page.exhibits import SampleView, build_sample_views
+from pytest_ragmetrics.report.page.gates import GateView, tell
 from pytest_ragmetrics.report.page.visible import visible
-from pytest_ragmetrics.report.records import Record, RecordOutcome, TestRow, flips
-from pytest_ragmetrics.report.telling import margin
-from pytest_ragmetrics.text.printable import shortened
+from pytest_ragmetrics.text.characters import shortened
 
 #: What a reader may want to see apart, whatever the outcome.
 Flag = Literal["flaky", "suspicious", "vacuous"]
@@ -39,7 +38,7 @@ class Chip:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class TestView:
     """One test; ``anchor`` is its id and its deep link, ``key`` starts the anchors inside it.
 
     ``chips`` are its scores, the worst first; ``explained`` says that pytest's message is the explanation, because no
@@ -60,15 +59,17 @@ class Entry:
     cost: float
     tokens: int
     chips: tuple[Chip, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[TestChange, ...]
     margin: float
     message: str | None
     explained: bool
-    gate: Gate | None
-    exhibits: tuple[Exhibit, ...]
+    gate: GateView | None
+    exhibits: tuple[SampleView, ...]
 
 
-def list_entries(tests: Sequence[TestRow], changes: Mapping[tuple[str, int], Change] | None = None) -> list[Entry]:
+def list_entries(
+    tests: Sequence[TestRow], changes: Mapping[tuple[str, int], TestChange] | None = None
+) -> list[TestView]:
     """Return the tests, the worst first: by status, then by how far the worst score is from its threshold.
 
     ``changes`` are those against the baseline, by the id of the test and the number of the record in it.
@@ -81,7 +82,7 @@ def list_entries(tests: Sequence[TestRow], changes: Mapping[tuple[str, int], Cha
     return sorted(entries, key=lambda entry: (STATUSES.index(entry.status), entry.margin))
 
 
-def _entry(test: TestRow, occurrence: int, changes: Mapping[tuple[str, int], Change]) -> Entry:
+def _entry(test: TestRow, occurrence: int, changes: Mapping[tuple[str, int], TestChange]) -> TestView:
     status = status_of(test)
     gate = tell(test["gate"]) if test["gate"] else None
     records = sorted(test["records"], key=lambda record: (_RECORD_ORDER[record["outcome"]], margin(record)))
@@ -89,7 +90,7 @@ def _entry(test: TestRow, occurrence: int, changes: Mapping[tuple[str, int], Cha
     numbered = {
         number: changes[test["id"], number] for number in range(len(records)) if (test["id"], number) in changes
     }
-    return Entry(
+    return TestView(
         anchor=visible(test["id"]) + (f" ({occurrence})" if occurrence > 1 else ""),
         key=_digest(test["id"], occurrence),
         name=test["id"].removeprefix(f"{test['file']}::"),
@@ -109,7 +110,7 @@ def _entry(test: TestRow, occurrence: int, changes: Mapping[tuple[str, int], Cha
         message=test["message"],
         explained=not blamed,
         gate=gate,
-        exhibits=lay_out(test["records"], numbered),
+        exhibits=build_sample_views(test["records"], numbered),
     )
 
 
@@ -138,7 +139,7 @@ def _chip(record: Record) -> Chip:
     )
 
 
-def _why(test: TestRow, status: Status, gate: Gate | None, blamed: Record | None) -> str:
+def _why(test: TestRow, status: Status, gate: GateView | None, blamed: Record | None) -> str:
     """Return why a test came out as it did: the reason of the blamed record, the numbers of a gate, pytest's words."""
     if gate is not None:
         return gate.text

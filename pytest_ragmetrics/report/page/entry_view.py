@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pytest_ragmetrics.explain.phrases import change_text, cost_text
+from pytest_ragmetrics.explain.runs import WORDS, Status
 from pytest_ragmetrics.report.comparison import KINDS
-from pytest_ragmetrics.report.figures import change_text, cost_text
-from pytest_ragmetrics.report.outcomes import WORDS, Status
 from pytest_ragmetrics.report.page.elements import Element, Node, element, foreign
-from pytest_ragmetrics.report.page.entries import Chip, Entry
+from pytest_ragmetrics.report.page.entries import Chip, TestView
 from pytest_ragmetrics.report.page.exhibit_view import exhibit_view
-from pytest_ragmetrics.report.page.gates import Gate
+from pytest_ragmetrics.report.page.gates import GateView
 from pytest_ragmetrics.report.page.passages import plain
 
 _SIGNS: Mapping[Status, str] = {
@@ -27,7 +27,7 @@ _CHIPS = 3
 _MESSAGE_HEAD = 50_000
 
 
-def row_view(entry: Entry) -> Iterator[Node]:
+def row_view(entry: TestView) -> Iterator[Node]:
     """Yield the parts of a test's row in the list."""
     sign = element("span.icon", {"aria-hidden": "true"}, _SIGNS[entry.status])
     place = entry.file if entry.line is None else f"{entry.file}:{entry.line}"
@@ -48,7 +48,7 @@ def row_view(entry: Entry) -> Iterator[Node]:
         yield element("span.why", {"dir": "auto"}, foreign(entry.why))
 
 
-def _chips(entry: Entry) -> Iterator[Node]:
+def _chips(entry: TestView) -> Iterator[Node]:
     for chip in entry.chips[:_CHIPS]:
         yield _chip(chip)
         yield " "
@@ -68,7 +68,7 @@ def _chip(chip: Chip) -> Element:
     return element(f"span.chip.{chip.outcome}", None, name, " ", element("b", None, chip.score), needs or None)
 
 
-def body_view(entry: Entry) -> Element:
+def body_view(entry: TestView) -> Element:
     """Return all that was recorded about a test."""
     exhibits = (
         exhibit_view(
@@ -90,12 +90,12 @@ def body_view(entry: Entry) -> Element:
     )
 
 
-def _gate(gate: Gate) -> Element:
+def _gate(gate: GateView) -> Element:
     told = element("p", {"dir": "auto"}, element("b", None, gate.told), ": ", foreign(gate.text))
     return element(f"div.score.{gate.outcome}", None, told)
 
 
-def _message(entry: Entry, *, opened: bool) -> Element | None:
+def _message(entry: TestView, *, opened: bool) -> Element | None:
     if not entry.message:
         return None
     text = element("pre", {"dir": "auto", "tabindex": 0}, plain(entry.message, _MESSAGE_HEAD))

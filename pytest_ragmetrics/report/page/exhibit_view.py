@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
-from pytest_ragmetrics.report.figures import counted
+from pytest_ragmetrics.explain.phrases import figures_counted
+from pytest_ragmetrics.records import ExchangeRow
 from pytest_ragmetrics.report.page.elements import Element, Node, element, foreign
-from pytest_ragmetrics.report.page.exhibits import Context, Exhibit, Scored
-from pytest_ragmetrics.report.page.findings import Finding, NearMiss, Place, Word
+from pytest_ragmetrics.report.page.exhibits import Context, SampleView, ScoreView
+from pytest_ragmetrics.report.page.findings import DiffWord, EvidencePlace, NearMiss, VerdictView
 from pytest_ragmetrics.report.page.passages import block, marked, plain
 from pytest_ragmetrics.report.page.votes import votes_view
-from pytest_ragmetrics.report.records import ExchangeRow
 
 #: How much of a request or a reply is shown without a click.
 _EXCHANGE_HEAD = 4000
 
 
-def exhibit_view(exhibit: Exhibit, prefix: str, heading: str | None) -> Element:
+def exhibit_view(exhibit: SampleView, prefix: str, heading: str | None) -> Element:
     """Return an exhibit as an element; ``prefix`` starts the names of all places in it."""
     sources = tuple(_sources(exhibit, prefix))
     answer = element("div.answer", None, _answer(exhibit, prefix))
@@ -37,7 +37,7 @@ def _titled(title: str, text: str | None) -> tuple[Node, ...]:
     return () if text is None else (element("h4", None, title), block("div.text", text))
 
 
-def _rest(exhibit: Exhibit) -> Element | None:
+def _rest(exhibit: SampleView) -> Element | None:
     if not exhibit.rest:
         return None
     pairs = (
@@ -47,7 +47,7 @@ def _rest(exhibit: Exhibit) -> Element | None:
     return element("dl.rest", None, pairs)
 
 
-def _score(scored: Scored) -> Element:
+def _score(scored: ScoreView) -> Element:
     judge = ("Judge ", element("bdi", None, foreign(scored.judge))) if scored.judge else ()
     asked = (" · " if judge else "", scored.asked) if scored.asked else ()
     return element(
@@ -61,7 +61,7 @@ def _score(scored: Scored) -> Element:
     )
 
 
-def _line(scored: Scored) -> Iterator[Node]:
+def _line(scored: ScoreView) -> Iterator[Node]:
     yield element("bdi.metric", None, foreign(scored.metric))
     yield " "
     yield element("b", None, scored.score or "unscored")
@@ -80,7 +80,7 @@ def _exchanges(exchanges: Sequence[ExchangeRow]) -> Element | None:
         return None
     voted = any(exchange["vote"] for exchange in exchanges)
     told = (_exchange(exchange, f", vote {exchange['vote'] + 1}" if voted else "") for exchange in exchanges)
-    title = f"What the judge was asked and what it replied ({counted(len(exchanges), 'exchange')})"
+    title = f"What the judge was asked and what it replied ({figures_counted(len(exchanges), 'exchange')})"
     return element("details.exchanges", None, element("summary", None, title), told)
 
 
@@ -108,7 +108,7 @@ def _said(text: str) -> Element:
     return element("pre", {"dir": "auto", "tabindex": 0}, plain(text, _EXCHANGE_HEAD))
 
 
-def _answer(exhibit: Exhibit, prefix: str) -> Iterator[Node]:
+def _answer(exhibit: SampleView, prefix: str) -> Iterator[Node]:
     if exhibit.response is not None:
         pieces = marked(exhibit.response, prefix, goals=exhibit.goals)
         yield element("h4", None, "Response")
@@ -134,7 +134,7 @@ _KEY = element(
 )
 
 
-def _finding(finding: Finding, prefix: str) -> Element:
+def _finding(finding: VerdictView, prefix: str) -> Element:
     kind = "found" if finding.ok else "missing"
     places = ((" ", _place(place, prefix, finding.number)) for place in finding.evidence)
     suspicion = finding.suspicion and (
@@ -160,7 +160,7 @@ def _finding(finding: Finding, prefix: str) -> Element:
     )
 
 
-def _number(finding: Finding, prefix: str) -> Node:
+def _number(finding: VerdictView, prefix: str) -> Node:
     text = f"{finding.number} {'✓' if finding.ok else '✗'}"
     if not finding.marked:
         return text
@@ -169,14 +169,14 @@ def _number(finding: Finding, prefix: str) -> Node:
     return element("a", link, text)
 
 
-def _place(place: Place, prefix: str, number: int) -> Element:
+def _place(place: EvidencePlace, prefix: str, number: int) -> Element:
     if place.anchor:
         return element("a.place", {"href": f"#{prefix}{place.anchor}", "data-n": number}, place.label)
     text = element("bdi.small", None, plain(place.text))
     return element("span", None, element("span.place", None, place.label), " ", text)
 
 
-def _near_miss(miss: NearMiss, prefix: str, finding: Finding) -> Element:
+def _near_miss(miss: NearMiss, prefix: str, finding: VerdictView) -> Element:
     start = element("div", None, "Nearest: ", _place(miss.place, prefix, finding.number), f" {miss.similarity} alike")
     if miss.said or miss.source:
         sides = (
@@ -188,12 +188,12 @@ def _near_miss(miss: NearMiss, prefix: str, finding: Finding) -> Element:
     return element("div.near", None, start, text)
 
 
-def _side(title: str, words: Sequence[Word], tag: str) -> Element:
+def _side(title: str, words: Sequence[DiffWord], tag: str) -> Element:
     pieces = (element(tag, None, plain(word.text)) if word.differs else plain(word.text) for word in words)
     return element("div", None, element("dt", None, title), element("dd", {"dir": "auto"}, pieces))
 
 
-def _sources(exhibit: Exhibit, prefix: str) -> Iterator[Node]:
+def _sources(exhibit: SampleView, prefix: str) -> Iterator[Node]:
     both = (("Contexts", exhibit.contexts), ("Reference contexts", exhibit.reference_contexts))
     for title, contexts in both:
         if contexts is not None:
@@ -214,7 +214,7 @@ def _context(context: Context, prefix: str, back: Container[int]) -> Element:
             None,
             element("span.place", None, context.label),
             " ",
-            element("span.small", None, counted(context.length, "character"), source),
+            element("span.small", None, figures_counted(context.length, "character"), source),
             _role("evidence", "✓ evidence for", context.evidence),
             _role("against", "✗ counts against", context.against),
             _role("nearest", "≈ nearest to", context.nearest),

@@ -11,12 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pytest_ragmetrics.report.comparison import Change
-from pytest_ragmetrics.report.figures import change_text, counted, score_text, threshold_text, usage_text
-from pytest_ragmetrics.report.page.findings import CONTEXT_FIELDS, Finding, find, home_of
-from pytest_ragmetrics.report.page.segments import Mark, MarkKind, Segment, cut, fold
-from pytest_ragmetrics.report.page.votes import Votes, count_votes
-from pytest_ragmetrics.report.records import (
+from pytest_ragmetrics.explain.phrases import change_text, figures_counted, score_text, threshold_text, usage_text
+from pytest_ragmetrics.records import (
     EvidenceRow,
     ExchangeRow,
     NearestRow,
@@ -26,14 +22,18 @@ from pytest_ragmetrics.report.records import (
     VerdictRow,
     flips,
 )
+from pytest_ragmetrics.report.comparison import TestChange
+from pytest_ragmetrics.report.page.findings import CONTEXT_FIELDS, VerdictView, find, home_of
+from pytest_ragmetrics.report.page.segments import Highlight, MarkKind, Segment, cut, fold
+from pytest_ragmetrics.report.page.votes import Votes, count_votes
 from pytest_ragmetrics.result import Usage
-from pytest_ragmetrics.text.printable import shortened
+from pytest_ragmetrics.text.characters import shortened
 
 _SHOWN_FIELDS = {"user_input", "response", "reference", *CONTEXT_FIELDS}
 #: The fields that hold the ids of contexts, by the fields that hold the contexts.
 _IDS = {name: name.replace("contexts", "context_ids") for name in CONTEXT_FIELDS}
 #: A record, and how it compares with the baseline.
-_Compared: TypeAlias = tuple[Record, Change | None]
+_Compared: TypeAlias = tuple[Record, TestChange | None]
 
 _PREVIEW = 140
 _SOURCE = 100
@@ -43,7 +43,7 @@ _RESPONSE_HEAD = 6000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Scored:
+class ScoreView:
     """One record: its score against its threshold, and its findings, what is not ok first.
 
     ``change`` says how it came out in the baseline, and in one word whether that was better or worse.
@@ -59,7 +59,7 @@ class Scored:
     asked: str
     votes: Votes | None
     change: tuple[str, str] | None
-    findings: tuple[Finding, ...]
+    findings: tuple[VerdictView, ...]
     exchanges: tuple[ExchangeRow, ...]
 
 
@@ -80,7 +80,7 @@ class Context:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Exhibit:
+class SampleView:
     """A sample and everything that was decided about it; a text that is not set is ``None``."""
 
     question: str | None
@@ -89,7 +89,7 @@ class Exhibit:
     contexts: tuple[Context, ...] | None
     reference_contexts: tuple[Context, ...] | None
     rest: tuple[tuple[str, str], ...]
-    scored: tuple[Scored, ...]
+    scored: tuple[ScoreView, ...]
 
     @property
     def goals(self) -> Mapping[int, str | None]:
@@ -97,7 +97,7 @@ class Exhibit:
         return {finding.number: finding.goal for finding in self.findings}
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[VerdictView, ...]:
         """The findings of all records."""
         return tuple(finding for scored in self.scored for finding in scored.findings)
 
@@ -107,7 +107,9 @@ class Exhibit:
         return frozenset(finding.number for finding in self.findings if finding.marked)
 
 
-def lay_out(records: Sequence[Record], changes: Mapping[int, Change] | None = None) -> tuple[Exhibit, ...]:
+def build_sample_views(
+    records: Sequence[Record], changes: Mapping[int, TestChange] | None = None
+) -> tuple[SampleView, ...]:
     """Return the samples of a test with their records; records on the same response share one.
 
     ``changes`` are those against the baseline, by the number of the record.
@@ -133,7 +135,7 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(one[name] == other[name] for name in one.keys() & other.keys())
 
 
-def _exhibit(sample: Mapping[str, Any], compared: Sequence[_Compared]) -> Exhibit:
+def _exhibit(sample: Mapping[str, Any], compared: Sequence[_Compared]) -> SampleView:
     records = [record for record, _ in compared]
     numbered = list(_numbered(records))
     verdicts = [(number, verdict) for rows in numbered for number, verdict in rows]
@@ -141,7 +143,7 @@ def _exhibit(sample: Mapping[str, Any], compared: Sequence[_Compared]) -> Exhibi
     # Where a score is bad and nothing points anywhere, the contexts have to be read.
     wrong = any(record["outcome"] in ("failed", "unscored") for record in records)
     response = sample.get("response")
-    return Exhibit(
+    return SampleView(
         question=sample.get("user_input"),
         response=None if response is None else _response(response, verdicts),
         reference=sample.get("reference"),
@@ -183,17 +185,17 @@ def _response(text: str, verdicts: Sequence[tuple[int, VerdictRow]]) -> tuple[Se
     return fold(cut(text, _response_marks(verdicts)), near=_RESPONSE_NEAR, head=_RESPONSE_HEAD)
 
 
-def _response_marks(verdicts: Sequence[tuple[int, VerdictRow]]) -> Iterator[Mark]:
+def _response_marks(verdicts: Sequence[tuple[int, VerdictRow]]) -> Iterator[Highlight]:
     for number, verdict in verdicts:
         if verdict["start"] is not None and verdict["end"] is not None:
             kind: MarkKind = "found" if verdict["ok"] else "missing"
-            yield Mark(start=verdict["start"], end=verdict["end"], kind=kind, number=number)
+            yield Highlight(start=verdict["start"], end=verdict["end"], kind=kind, number=number)
 
 
 def _context_marks(
     sample: Mapping[str, Any], verdicts: Sequence[tuple[int, VerdictRow]]
-) -> dict[tuple[str, int], list[Mark]]:
-    marks: dict[tuple[str, int], list[Mark]] = {}
+) -> dict[tuple[str, int], list[Highlight]]:
+    marks: dict[tuple[str, int], list[Highlight]] = {}
     for number, verdict in verdicts:
         # What a verdict that is not ok rests on is what the response contradicts, or took its fault from.
         kind: MarkKind = "evidence" if verdict["ok"] else "against"
@@ -205,7 +207,7 @@ def _context_marks(
 
 
 def _add_mark(
-    marks: dict[tuple[str, int], list[Mark]],
+    marks: dict[tuple[str, int], list[Highlight]],
     sample: Mapping[str, Any],
     row: EvidenceRow | NearestRow,
     *,
@@ -215,12 +217,12 @@ def _add_mark(
 ) -> None:
     home = home_of(sample, row)
     if home is not None:
-        mark = Mark(start=row["start"], end=row["end"], kind=kind, number=number, piece=piece)
+        mark = Highlight(start=row["start"], end=row["end"], kind=kind, number=number, piece=piece)
         marks.setdefault((home, row["context"]), []).append(mark)
 
 
 def _contexts(
-    sample: Mapping[str, Any], name: str, marks: Mapping[tuple[str, int], Sequence[Mark]], *, opened: bool
+    sample: Mapping[str, Any], name: str, marks: Mapping[tuple[str, int], Sequence[Highlight]], *, opened: bool
 ) -> tuple[Context, ...] | None:
     texts = sample.get(name)
     if texts is None:
@@ -233,7 +235,7 @@ def _contexts(
 
 
 def _context(
-    name: str, index: int, text: str, marks: Sequence[Mark], ids: Sequence[object], *, opened: bool
+    name: str, index: int, text: str, marks: Sequence[Highlight], ids: Sequence[object], *, opened: bool
 ) -> Context:
     return Context(
         label=f"{CONTEXT_FIELDS[name]}[{index}]",
@@ -249,17 +251,17 @@ def _context(
     )
 
 
-def _numbers(marks: Sequence[Mark], kind: MarkKind) -> tuple[int, ...]:
+def _numbers(marks: Sequence[Highlight], kind: MarkKind) -> tuple[int, ...]:
     return tuple(sorted({mark.number for mark in marks if mark.kind == kind}))
 
 
 def _scored(
-    record: Record, change: Change | None, verdicts: Sequence[tuple[int, VerdictRow]], sample: Mapping[str, Any]
-) -> Scored:
+    record: Record, change: TestChange | None, verdicts: Sequence[tuple[int, VerdictRow]], sample: Mapping[str, Any]
+) -> ScoreView:
     threshold = record["threshold"]
     words = ("found", "not found") if _about_texts(record) else ("ok", "not ok")
     findings = [find(number, verdict, sample, words) for number, verdict in verdicts]
-    return Scored(
+    return ScoreView(
         metric=record["metric"],
         score=None if record["score"] is None else score_text(record["score"], threshold and threshold["bound"]),
         outcome=record["outcome"],
@@ -293,7 +295,7 @@ def _labels(record: Record) -> Iterator[str]:
     if record["vacuous"]:
         yield "vacuous: there was nothing to check"
     if suspicious := sum(verdict["suspicious"] for verdict in record["verdicts"]):
-        yield counted(suspicious, "suspicious verdict")
+        yield figures_counted(suspicious, "suspicious verdict")
     if flips(record["samples"], record["threshold"]):
         yield "flaky: the votes lie on both sides of the threshold"
     if "heuristic" in (record["judge"] or ""):

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pytest_ragmetrics.report.figures import similarity_text
+from pytest_ragmetrics.explain.phrases import similarity_text
+from pytest_ragmetrics.records import ChangeRow, EvidenceRow, NearestRow, VerdictRow
 from pytest_ragmetrics.report.page.segments import fits
-from pytest_ragmetrics.report.records import ChangeRow, EvidenceRow, NearestRow, VerdictRow
 
 #: The fields of a sample that hold contexts, and how failure texts call them.
 CONTEXT_FIELDS = {"retrieved_contexts": "contexts", "reference_contexts": "reference_contexts"}
@@ -24,7 +24,7 @@ _GAP = 50
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class EvidencePlace:
     """A range of a context: how failure texts write it, what stands there, and its mark if it could be set."""
 
     label: str
@@ -33,7 +33,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Word:
+class DiffWord:
     """One step of a difference, from one side; ``differs`` when the other side has something else there."""
 
     text: str
@@ -44,14 +44,14 @@ class Word:
 class NearMiss:
     """The closest passage to what was not found, and both texts word by word."""
 
-    place: Place
+    place: EvidencePlace
     similarity: str
-    said: tuple[Word, ...]
-    source: tuple[Word, ...]
+    said: tuple[DiffWord, ...]
+    source: tuple[DiffWord, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
+class VerdictView:
     """A verdict with its number; ``goal`` is the mark that a reader of the response wants to see next."""
 
     number: int
@@ -61,7 +61,7 @@ class Finding:
     reason: str | None
     suspicion: str | None
     marked: bool
-    evidence: tuple[Place, ...]
+    evidence: tuple[EvidencePlace, ...]
     near_miss: NearMiss | None
 
     @property
@@ -85,13 +85,13 @@ def _reads(text: str, row: EvidenceRow | NearestRow) -> bool:
     return fits(start, end, text) and text[start:end].split() == row["text"].split()
 
 
-def find(number: int, verdict: VerdictRow, sample: Mapping[str, Any], words: tuple[str, str]) -> Finding:
+def find(number: int, verdict: VerdictRow, sample: Mapping[str, Any], words: tuple[str, str]) -> VerdictView:
     """Return a verdict on this sample as finding number ``number``; ``words`` say ok and not ok."""
     nearest, response = verdict["nearest"], sample.get("response")
     word, reason = words[0] if verdict["ok"] else words[1], verdict["reason"]
     if reason and reason.startswith(word) and len(reason) <= _WORD_LENGTH:
         word, reason = reason, None
-    return Finding(
+    return VerdictView(
         number=number,
         text=verdict["text"],
         ok=verdict["ok"],
@@ -106,7 +106,7 @@ def find(number: int, verdict: VerdictRow, sample: Mapping[str, Any], words: tup
 
 def _suspicion(verdict: VerdictRow) -> str:
     """Return what a reader has to look at: what the judge called supported, and the sentences it cites do not say."""
-    from pytest_ragmetrics.metrics.support import missing_from
+    from pytest_ragmetrics.metrics.claims import missing_from
 
     cited = [row["text"] for row in verdict["evidence"]] if len(verdict["text"]) <= _CLAIM_LENGTH else []
     if cited and (missing := list(missing_from(verdict["text"], cited))):
@@ -114,10 +114,10 @@ def _suspicion(verdict: VerdictRow) -> str:
     return "suspicious: the evidence does not bear it out"
 
 
-def _place(row: EvidenceRow | NearestRow, sample: Mapping[str, Any], anchor: str) -> Place:
+def _place(row: EvidenceRow | NearestRow, sample: Mapping[str, Any], anchor: str) -> EvidencePlace:
     home = home_of(sample, row)
     label = f"{CONTEXT_FIELDS[home or 'retrieved_contexts']}[{row['context']}][{row['start']}:{row['end']}]"
-    return Place(label=label, text=row["text"], anchor=anchor if home else None)
+    return EvidencePlace(label=label, text=row["text"], anchor=anchor if home else None)
 
 
 def _near_miss(row: NearestRow, said: str, sample: Mapping[str, Any], anchor: str) -> NearMiss:
@@ -129,7 +129,7 @@ def _near_miss(row: NearestRow, said: str, sample: Mapping[str, Any], anchor: st
     )
 
 
-def _words(changes: Sequence[ChangeRow], side: Literal["said", "source"], text: str) -> Iterator[Word]:
+def _words(changes: Sequence[ChangeRow], side: Literal["said", "source"], text: str) -> Iterator[DiffWord]:
     """Yield one side of a difference, with what stands between its words in the text that they are from."""
     end, begun = 0, False
     for change in changes:
@@ -143,11 +143,11 @@ def _words(changes: Sequence[ChangeRow], side: Literal["said", "source"], text: 
         else:
             gap, end = text[end:start], start + len(word)
         if gap:
-            yield Word(text=gap, differs=False)
-        yield Word(text=word, differs=change["kind"] != "same")
+            yield DiffWord(text=gap, differs=False)
+        yield DiffWord(text=word, differs=change["kind"] != "same")
         begun = True
     if begun and text[end:] and not _has_words(text[end:]):
-        yield Word(text=text[end:], differs=False)
+        yield DiffWord(text=text[end:], differs=False)
 
 
 def _has_words(text: str) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pytest_ragmetrics.report.figures import bound_text, counted, score_text
+from pytest_ragmetrics.explain.phrases import bound_text, figures_counted, score_text
+from pytest_ragmetrics.records import GateRow
 from pytest_ragmetrics.report.page.distribution import WIDTH, mean_text
 from pytest_ragmetrics.report.page.scale import Scale
-from pytest_ragmetrics.report.records import GateRow
 
 #: What an outcome means for the reader.
 _TOLD = {
@@ -19,7 +19,7 @@ _TOLD = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Interval:
+class IntervalView:
     """Places on a line ``WIDTH`` long: the value, its interval and the bound, with what the ends of the line are."""
 
     low: float | None
@@ -30,7 +30,7 @@ class Interval:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Gate:
+class GateView:
     """A gate as the page tells it; ``text`` is all of it in one sentence."""
 
     metric: str
@@ -42,11 +42,11 @@ class Gate:
     told: str
     n: int
     unscored: int
-    interval: Interval | None
+    interval: IntervalView | None
     text: str
 
 
-def tell(row: GateRow) -> Gate:
+def tell(row: GateRow) -> GateView:
     """Return a gate for the page.
 
     >>> gate = tell({"metric": "faithfulness", "statistic": "mean", "value": 0.83, "bound": 0.8, "min_score": None,
@@ -64,7 +64,7 @@ def tell(row: GateRow) -> Gate:
         between = f"{mean_text(low)} and {mean_text(high)}{share}"
     falling = row["statistic"] == "mean" and row["better"] == "lower"
     needs = f"{'≤' if falling else '≥'} {bound_text(row['bound'])}"
-    return Gate(
+    return GateView(
         metric=row["metric"],
         asked=asked,
         value=value,
@@ -79,8 +79,8 @@ def tell(row: GateRow) -> Gate:
             [
                 f"{asked} {row['metric']} {value}",
                 f", between {between}" if between else "",
-                f", needs {needs}: {counted(row['n'], 'score')}, {row['unscored']:,} unscored",
-                f", of {counted(row['total'], 'test')}" if row["n"] + row["unscored"] < row["total"] else "",
+                f", needs {needs}: {figures_counted(row['n'], 'score')}, {row['unscored']:,} unscored",
+                f", of {figures_counted(row['total'], 'test')}" if row["n"] + row["unscored"] < row["total"] else "",
             ]
         ),
     )
@@ -92,7 +92,7 @@ def _asked(row: GateRow) -> str:
     return f"share {'≤' if row['better'] == 'lower' else '≥'} {score_text(row['min_score'])} of"
 
 
-def _interval(row: GateRow) -> Interval | None:
+def _interval(row: GateRow) -> IntervalView | None:
     if row["value"] is None:
         return None
     known = (row["low"], row["high"], row["value"], row["bound"])
@@ -101,7 +101,7 @@ def _interval(row: GateRow) -> Interval | None:
     def place(number: float) -> float:
         return round(scale.place(number, WIDTH), 2)
 
-    return Interval(
+    return IntervalView(
         low=None if row["low"] is None else place(row["low"]),
         high=None if row["high"] is None else place(row["high"]),
         value=place(row["value"]),

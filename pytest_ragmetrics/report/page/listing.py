@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_ragmetrics.report.page.elements import Element, dumped, element, pack
-from pytest_ragmetrics.report.page.entries import Entry
+from pytest_ragmetrics.report.page.entries import TestView
 from pytest_ragmetrics.report.page.entry_view import body_view, row_view
 from pytest_ragmetrics.report.page.visible import visible
 
@@ -27,15 +27,15 @@ class Listing:
     index: str
     chunks: tuple[str, ...]
     full: tuple[Element, ...]
-    brief: tuple[Entry, ...]
+    brief: tuple[TestView, ...]
 
 
-def list_tests(entries: Sequence[Entry]) -> Listing:
+def list_tests(entries: Sequence[TestView]) -> Listing:
     """Return the list of these entries, in their order."""
     rows: list[str] = []
     chunks: list[list[str]] = []
     full: list[Element] = []
-    brief: list[Entry] = []
+    brief: list[TestView] = []
     room, rest = 0, _READABLE
     for entry in entries:
         body = body_view(entry)
@@ -59,12 +59,12 @@ def _packed(items: Sequence[str]) -> str:
     return pack(f"[{','.join(items)}]")
 
 
-def _readable(entry: Entry, body: Element) -> Element:
+def _readable(entry: TestView, body: Element) -> Element:
     row = element("summary.row", None, row_view(entry))
     return element(f"details.test.{entry.status}", {"id": entry.anchor}, row, body)
 
 
-def _indexed(entry: Entry, place: tuple[int, int]) -> dict[str, object]:
+def _indexed(entry: TestView, place: tuple[int, int]) -> dict[str, object]:
     """Return what the script filters, sorts and shows a row by; ``body`` is where the rest of it is packed."""
     return {
         "id": entry.anchor,
@@ -82,7 +82,7 @@ def _indexed(entry: Entry, place: tuple[int, int]) -> dict[str, object]:
     }
 
 
-def _changed(entry: Entry) -> Iterator[str]:
+def _changed(entry: TestView) -> Iterator[str]:
     """Yield the kinds of its changes against the baseline; what lost its score is no plain "unscored"."""
     for kind in sorted({change.kind for change in entry.changes}):
         yield "lost" if kind == "unscored" else kind

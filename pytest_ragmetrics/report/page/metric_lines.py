@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.report.comparison import Comparison, MetricChange
-from pytest_ragmetrics.report.figures import counted, score_text, threshold_text
+from pytest_ragmetrics.explain.phrases import figures_counted, score_text, threshold_text
+from pytest_ragmetrics.explain.runs import by_metric, tally
+from pytest_ragmetrics.records import Record, RecordOutcome
+from pytest_ragmetrics.report.comparison import MetricChange, RunComparison
 from pytest_ragmetrics.report.page.distribution import Distribution, distribute, mean_text
-from pytest_ragmetrics.report.page.entries import Entry
-from pytest_ragmetrics.report.records import Record, RecordOutcome
-from pytest_ragmetrics.report.telling import by_metric, tally
+from pytest_ragmetrics.report.page.entries import TestView
 
 _NONE = "\u2013"
 #: A mean that changed by less is shown with the same three decimals.
@@ -39,7 +39,7 @@ class MetricLine:
 
 
 def metric_lines(
-    records: Sequence[Record], entries: Sequence[Entry], comparison: Comparison | None = None
+    records: Sequence[Record], entries: Sequence[TestView], comparison: RunComparison | None = None
 ) -> tuple[MetricLine, ...]:
     """Return a line for each metric, those that fell short first."""
     changes = {change.metric: change for change in comparison.metrics} if comparison else {}
@@ -48,7 +48,7 @@ def metric_lines(
     return tuple(sorted(lines, key=lambda line: (-line.failing, -line.unscored, line.name)))
 
 
-def _firsts(entries: Sequence[Entry]) -> dict[tuple[str, RecordOutcome], str]:
+def _firsts(entries: Sequence[TestView]) -> dict[tuple[str, RecordOutcome], str]:
     """Return the anchor of the first test in which a metric came out so."""
     firsts: dict[tuple[str, RecordOutcome], str] = {}
     for entry in entries:
@@ -87,4 +87,4 @@ def _change(change: MetricChange) -> tuple[str, str] | None:
     if change.change is None or abs(change.change) < _SMALLEST:
         return None
     kind = "better" if change.change > 0 else "worse"
-    return f"{mean_text(abs(change.change))} {kind} over {counted(change.pairs, 'score')}", kind
+    return f"{mean_text(abs(change.change))} {kind} over {figures_counted(change.pairs, 'score')}", kind

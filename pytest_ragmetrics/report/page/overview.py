@@ -6,15 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.report.comparison import Comparison
-from pytest_ragmetrics.report.figures import counted, duration_text, usage_text
-from pytest_ragmetrics.report.outcomes import STATUSES, WORDS, Status, headline, is_cut_short
-from pytest_ragmetrics.report.page.changes import Changes, lay_out_changes
-from pytest_ragmetrics.report.page.entries import Entry, Flag
-from pytest_ragmetrics.report.page.gates import Gate
+from pytest_ragmetrics.explain.phrases import duration_text, figures_counted, usage_text
+from pytest_ragmetrics.explain.runs import STATUSES, WORDS, Status, headline, is_cut_short, judges_of, total_usage
+from pytest_ragmetrics.records import Document, Record, RunRow
+from pytest_ragmetrics.report.comparison import RunComparison
+from pytest_ragmetrics.report.page.changes import ChangesView, lay_out_changes
+from pytest_ragmetrics.report.page.entries import Flag, TestView
+from pytest_ragmetrics.report.page.gates import GateView
 from pytest_ragmetrics.report.page.metric_lines import MetricLine, metric_lines
-from pytest_ragmetrics.report.records import Document, Record, RunRow
-from pytest_ragmetrics.report.telling import judges_of, total_usage
 
 _TILES: tuple[Status, ...] = ("failed", "error", "unscored", "passed")
 _FLAGGED: Mapping[Flag, str] = {
@@ -48,15 +47,17 @@ class Overview:
     tiles: tuple[Tile, ...]
     others: tuple[Tile, ...]
     bill: tuple[Tile, ...]
-    gates: tuple[tuple[str, Gate], ...]
-    changes: Changes | None
+    gates: tuple[tuple[str, GateView], ...]
+    changes: ChangesView | None
     metrics: tuple[MetricLine, ...]
     facts: tuple[tuple[str, str], ...]
     settings: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
 
 
-def look_over(document: Document, entries: Sequence[Entry], comparison: Comparison | None = None) -> Overview:
+def build_overview(
+    document: Document, entries: Sequence[TestView], comparison: RunComparison | None = None
+) -> Overview:
     """Return the overview of a document whose tests are these entries."""
     run = document["run"]
     records = [record for test in document["tests"] for record in test["records"]]
@@ -80,7 +81,7 @@ def look_over(document: Document, entries: Sequence[Entry], comparison: Comparis
     )
 
 
-def _status_tile(status: Status, entries: Sequence[Entry]) -> Tile:
+def _status_tile(status: Status, entries: Sequence[TestView]) -> Tile:
     counted_entries = [entry for entry in entries if entry.status == status]
     return Tile(
         figure=f"{len(counted_entries):,}",
@@ -92,17 +93,17 @@ def _status_tile(status: Status, entries: Sequence[Entry]) -> Tile:
     )
 
 
-def _blame(entries: Sequence[Entry], status: Status) -> Iterator[str]:
+def _blame(entries: Sequence[TestView], status: Status) -> Iterator[str]:
     """Yield the metrics that made the tests come out so, the most frequent first."""
     outcome = {"failed": "failed", "unscored": "unscored"}.get(status)
     blamed = Counter(m for entry in entries for m in {c.metric for c in entry.chips if c.outcome == outcome})
     for metric, number in sorted(blamed.items(), key=lambda item: (-item[1], item[0]))[:_NAMED]:
         yield f"{number:,} {metric}"
     if len(blamed) > _NAMED:
-        yield f"{counted(len(blamed) - _NAMED, 'more metric')}"
+        yield f"{figures_counted(len(blamed) - _NAMED, 'more metric')}"
 
 
-def _flag_tiles(entries: Sequence[Entry]) -> Iterator[Tile]:
+def _flag_tiles(entries: Sequence[TestView]) -> Iterator[Tile]:
     for flag, note in _FLAGGED.items():
         flagged = [entry for entry in entries if flag in entry.flags]
         if flagged:
@@ -110,7 +111,7 @@ def _flag_tiles(entries: Sequence[Entry]) -> Iterator[Tile]:
             yield Tile(figure=figure, label=flag, notes=(note,), kind=flag, query=query, anchor=_first(flagged))
 
 
-def _bill(run: RunRow, records: Sequence[Record], entries: Sequence[Entry]) -> Iterator[Tile]:
+def _bill(run: RunRow, records: Sequence[Record], entries: Sequence[TestView]) -> Iterator[Tile]:
     """Yield what the run took; behind it are the dearest and the slowest tests."""
     if usage := usage_text(total_usage(records)):
         dearest = sorted(entries, key=lambda entry: (-entry.cost, -entry.tokens))
@@ -121,7 +122,7 @@ def _bill(run: RunRow, records: Sequence[Record], entries: Sequence[Entry]) -> I
     yield Tile(figure=took, label="slowest first", notes=(), kind="time", query=query, anchor=_first(slowest))
 
 
-def _first(entries: Sequence[Entry]) -> str | None:
+def _first(entries: Sequence[TestView]) -> str | None:
     return entries[0].anchor if entries else None
 
 
@@ -134,14 +135,14 @@ def _warnings(run: RunRow, records: Sequence[Record]) -> Iterator[str]:
             yield f"Scored by {judge}, not by a model: good for trying things out, no measure of real answers."
 
 
-def _facts(run: RunRow, records: Sequence[Record], entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+def _facts(run: RunRow, records: Sequence[Record], entries: Sequence[TestView]) -> Iterator[tuple[str, str]]:
     yield "Started", _started(run)
     yield "Took", duration_text(run["duration"])
     yield "Exit status", f"{run['exit_status']} ({_exit_text(run['exit_status'])})"
     if scores := [record["metric"] for record in records if record["score"] is not None]:
         tests = sum(any(chip.value is not None for chip in entry.chips) for entry in entries)
-        several = f"{counted(len(scores), 'score')} of {counted(len(set(scores)), 'metric')}"
-        yield "Scored", f"{several} in {counted(tests, 'test')}"
+        several = f"{figures_counted(len(scores), 'score')} of {figures_counted(len(set(scores)), 'metric')}"
+        yield "Scored", f"{several} in {figures_counted(tests, 'test')}"
     if judges := judges_of(records):
         yield "Judge", ", ".join(judges)
     if usage := usage_text(total_usage(records)):

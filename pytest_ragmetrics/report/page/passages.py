@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 
 from pytest_ragmetrics.report.page.elements import Element, Node, element, foreign
-from pytest_ragmetrics.report.page.segments import Mark, MarkKind, Segment, cut, fold
+from pytest_ragmetrics.report.page.segments import Highlight, MarkKind, Segment, cut, fold
 
 _SIGNS: Mapping[MarkKind, str] = {"missing": "✗", "found": "✓", "against": "✗", "evidence": "✓", "nearest": "≈"}
 _MEANS: Mapping[MarkKind, str] = {
@@ -52,7 +52,7 @@ def _folded(segment: Segment) -> Element:
     return element("details.fold", None, summary, text)
 
 
-def _piece(segment: Segment, mark: Mark, prefix: str, back: Container[int], goal: str | None) -> Iterator[Node]:
+def _piece(segment: Segment, mark: Highlight, prefix: str, back: Container[int], goal: str | None) -> Iterator[Node]:
     for opening in segment.opens:
         yield _number(opening, prefix, "m" if opening.number in back else "v")
     numbers = " ".join(str(each.number) for each in segment.marks)
@@ -64,7 +64,7 @@ def _piece(segment: Segment, mark: Mark, prefix: str, back: Container[int], goal
         yield element("bdi.sr", None, f" (end of {closing.number}) ")
 
 
-def _number(mark: Mark, prefix: str, goal: str) -> Element:
+def _number(mark: Highlight, prefix: str, goal: str) -> Element:
     link = element(
         "a",
         {

@@ -25,7 +25,7 @@ _SPACE = re.compile(r"\s")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Mark:
+class Highlight:
     """A marked range of a text: what it says, and the number of the verdict it belongs to."""
 
     start: int
@@ -49,28 +49,28 @@ class Segment:
     """
 
     text: str
-    marks: tuple[Mark, ...] = ()
-    opens: tuple[Mark, ...] = ()
-    closes: tuple[Mark, ...] = ()
+    marks: tuple[Highlight, ...] = ()
+    opens: tuple[Highlight, ...] = ()
+    closes: tuple[Highlight, ...] = ()
     folded: bool = False
 
     @property
-    def mark(self) -> Mark | None:
+    def mark(self) -> Highlight | None:
         """The mark that decides how the piece looks, or nothing."""
         return min(self.marks, key=lambda mark: _STRENGTH[mark.kind], default=None)
 
 
-def cut(text: str, marks: Iterable[Mark] = ()) -> tuple[Segment, ...]:
+def cut(text: str, marks: Iterable[Highlight] = ()) -> tuple[Segment, ...]:
     """Return the pieces of a text in order; joined they are the text. Marks that do not fit in it are left out.
 
-    >>> pieces = cut("so it is", [Mark(start=3, end=5, kind="found", number=1)])
+    >>> pieces = cut("so it is", [Highlight(start=3, end=5, kind="found", number=1)])
     >>> [(piece.text, [mark.number for mark in piece.marks]) for piece in pieces]
     [('so ', []), ('it', [1]), (' is', [])]
     """
     fitting = sorted((mark for mark in marks if fits(mark.start, mark.end, text)), key=_order)
     edges = sorted({0, len(text), *(mark.start for mark in fitting), *(mark.end for mark in fitting)})
     waiting = fitting[::-1]
-    open_marks: list[Mark] = []
+    open_marks: list[Highlight] = []
     segments = []
     for start, end in pairwise(edges):
         while waiting and waiting[-1].start == start:
@@ -85,11 +85,11 @@ def fits(start: int | None, end: int | None, text: str) -> bool:
     return start is not None and end is not None and 0 <= start < end <= len(text)
 
 
-def _order(mark: Mark) -> tuple[int, int, int]:
+def _order(mark: Highlight) -> tuple[int, int, int]:
     return mark.start, mark.number, mark.piece
 
 
-def _segment(text: str, start: int, end: int, marks: Sequence[Mark]) -> Segment:
+def _segment(text: str, start: int, end: int, marks: Sequence[Highlight]) -> Segment:
     return Segment(
         text=text[start:end],
         marks=tuple(marks),
@@ -105,7 +105,7 @@ def fold(segments: Sequence[Segment], *, near: int = 200, head: int = 2000) -> t
     folded only if nobody would read all of it.
 
     >>> text = "word " * 400 + "found" + " word" * 400
-    >>> [piece.folded for piece in fold(cut(text, [Mark(start=2000, end=2005, kind="found", number=1)]))]
+    >>> [piece.folded for piece in fold(cut(text, [Highlight(start=2000, end=2005, kind="found", number=1)]))]
     [True, False, False, False, True]
     """
     if not any(segment.marks for segment in segments):

@@ -1,0 +1,439 @@
+"""The desk of a run: what was answered before is not asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import uuid
+import warnings
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from pytest_ragmetrics.cache.cassette import Cassette, Saved
+from pytest_ragmetrics.cache.entry import (
+    CacheEntry,
+    CacheError,
+    CacheUnavailableError,
+    Redact,
+    new_entry,
+    redacted_request,
+)
+from pytest_ragmetrics.cache.key import embedding_row, key_of, request_row
+from pytest_ragmetrics.cache.nearest import NearestRecording, Neighbours, explain_miss
+from pytest_ragmetrics.cache.single_flight import Fetched, SingleFlight
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.errors import CacheMissError, JudgeError
+from pytest_ragmetrics.judges.judge import CachedReply, Fetch, Reply, Request, UnreadableReplyError
+from pytest_ragmetrics.prices import estimated_tokens
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from pytest_ragmetrics.budget import Budget
+
+
+def vector_text(vector: npt.NDArray[np.float32]) -> str:
+    """Return a vector as text.
+
+    >>> import numpy as np
+    >>> vector_text(np.array([1.0, -0.5], dtype=np.float32))
+    'AACAPwAAAL8='
+    """
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
+
+
+def read_vector(text: str) -> npt.NDArray[np.float32]:
+    """Return the vector of a text; raise :class:`CacheError` if it is none.
+
+    >>> read_vector("AACAPwAAAL8=").tolist()
+    [1.0, -0.5]
+    """
+    import numpy as np
+
+    try:
+        vector = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
+    except ValueError as error:
+        msg = f"a kept vector cannot be read: {error}"
+        raise CacheError(msg) from error
+    if not vector.size or not np.isfinite(vector).all():
+        msg = "a kept vector is empty or not finite"
+        raise CacheError(msg)
+    return vector
+
+
+@dataclass(kw_only=True, slots=True)
+class Counts:
+    """Requests made, and answers found instead of making one."""
+
+    calls: int = 0
+    cached: int = 0
+
+
+@dataclass(kw_only=True, slots=True)
+class Used:
+    """The keys that were asked for, with the test that asked first, and the entries that no store holds.
+
+    Crosses processes as JSON builtins.
+    """
+
+    tests: dict[str, str] = field(default_factory=dict)
+    loose: dict[str, CacheEntry] = field(default_factory=dict)
+
+    def note(self, key: str, test: str | None) -> None:
+        """Remember that a key was asked for."""
+        self.tests.setdefault(key, test or "")
+
+    def add(self, other: Used) -> None:
+        """Take over what another process used."""
+        for key, test in other.tests.items():
+            self.note(key, test)
+        self.loose.update(other.loose)
+
+    def to_row(self) -> dict[str, Any]:
+        """Return it as JSON builtins."""
+        return {"tests": dict(self.tests), "loose": [entry.to_row() for entry in self.loose.values()]}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Used:
+        """Read what :meth:`to_row` made."""
+        entries = [CacheEntry.from_row(item) for item in row["loose"]]
+        return cls(tests=dict(row["tests"]), loose={entry.key: entry for entry in entries})
+
+
+#: ``auto`` reads, calls on a miss and writes; ``replay`` never calls; ``refresh`` calls and overwrites, once a run;
+#: ``off`` neither reads nor writes.
+Mode = Literal["auto", "replay", "refresh", "off"]
+
+
+class CacheTiers:
+    """The places that hold entries, in one mode of one run.
+
+    A store that cannot be used is given up after one warning, and entries are kept in memory from then on; one that
+    can be read is read on. In replay it is an error instead: :class:`CacheUnavailableError`.
+    """
+
+    def __init__(
+        self, *, store: Store | None, cassette: Cassette | None, mode: Mode, run: str, warn: Callable[[str], None]
+    ) -> None:
+        self.cassette = cassette
+        #: What could be put into no store.
+        self.loose: dict[str, CacheEntry] = {}
+        self._store = store
+        self._is_writable = store is not None
+        self._mode = mode
+        self._run = run
+        self._warn = warn
+        self._neighbours: dict[str, Neighbours] = {}
+
+    async def look(self, keys: Sequence[str]) -> dict[str, CacheEntry]:
+        """Return the entries of those keys that have one; when refreshing, only those this run made."""
+        found = {} if self.cassette is None or self._mode == "refresh" else self.cassette.pick(keys)
+        found |= {key: self.loose[key] for key in keys if key in self.loose}
+        store = self._store
+        rest = [key for key in keys if key not in found]
+        if not rest or store is None or self._is_replay_without(store):
+            return found
+        try:
+            return found | store.get_many(rest, run=self._run if self._mode == "refresh" else None)
+        except CacheUnavailableError as error:
+            self._give_up(store, error)
+            return found
+
+    async def keep(self, entries: Sequence[CacheEntry]) -> None:
+        """Keep entries, overwriting those of their keys."""
+        store = self._store
+        if store is not None and self._is_writable:
+            try:
+                await store.aput_many(entries, run=self._run)
+            except CacheUnavailableError as error:
+                self._stop_writing(error)
+            else:
+                return
+        self.loose.update({entry.key: entry for entry in entries})
+
+    def collect(self, keys: Iterable[str], loose: Mapping[str, CacheEntry]) -> dict[str, CacheEntry]:
+        """Return the entries behind keys that a run used; those that got no answer are left out."""
+        wanted = tuple(keys)
+        refreshing = self._mode == "refresh"
+        recorded = {} if self.cassette is None else self.cassette.pick(wanted)
+        made = {key: loose[key] for key in wanted if key in loose}
+        missing = [key for key in wanted if key not in made and (refreshing or key not in recorded)]
+        store = self._store
+        if missing and store is not None:
+            try:
+                made |= store.get_many(missing, run=self._run if refreshing else None) if store.exists() else {}
+            except CacheUnavailableError as error:
+                self._give_up(store, error)
+        return recorded | made if refreshing else made | recorded
+
+    def nearest(self, request: Mapping[str, Any]) -> NearestRecording | None:
+        """Return the recorded entry nearest to a request of its task: from the cassette, else from the store."""
+        found = None if self.cassette is None else self.cassette.nearest(request)
+        store = self._store
+        if found is not None or store is None or not store.exists():
+            return found
+        task = request["task"]
+        if task not in self._neighbours:
+            self._neighbours[task] = Neighbours(entry for entry in store if entry.task == task)
+        return self._neighbours[task].nearest(request)
+
+    def _is_replay_without(self, store: Store) -> bool:
+        # A replay from a cassette alone must not leave a folder behind, nor need one that can be written.
+        return self._mode == "replay" and not store.exists()
+
+    def _give_up(self, store: Store, error: CacheUnavailableError) -> None:
+        if self._mode == "replay":
+            raise error
+        if self._store is store:
+            self._store = None
+            # A folder that cannot be used says so when it is first looked into, or once it is written to.
+            self._stop_writing(error)
+
+    def _stop_writing(self, error: CacheUnavailableError) -> None:
+        if self._is_writable:
+            self._is_writable = False
+            kept = "without a local cache" if self._store is None else "and adds nothing to the local cache"
+            self._warn(f"{error}; this run goes on {kept}")
+
+
+Row = Mapping[str, Any]
+#: Answers the requests of some keys: a judge's reply, or the text of a vector.
+Answers = Callable[[Sequence[str]], Awaitable[Mapping[str, Reply | str]]]
+Limit: TypeAlias = AbstractAsyncContextManager[object]
+
+# How many more may be looked up, locked and stored than requests are in flight, so that one is always ready.
+_READY = 2
+_EMBEDDED = 8
+
+
+class TextEmbedder(Protocol):
+    """What the desk must know of an embedder; one with ``dimensions`` to choose has an attribute of that name."""
+
+    @property
+    def name(self) -> str:
+        """How it is called in results."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of provider."""
+
+    @property
+    def model(self) -> str:
+        """The model."""
+
+    async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one vector a text."""
+
+
+class CachedTransport:
+    """Answers from the cassette or the store, and fetches what is in neither, once however many ask for it.
+
+    ``mode`` is that of :data:`~pytest_ragmetrics.cache.transport.Mode`. ``limit`` is entered around each fetch, except
+    around those of an embedder that has a ``limit`` of its own; it lets ``width`` requests through at once. ``run``
+    names the run, the same in all its processes, so that what one of them refreshed is fresh to all. ``redact`` is
+    applied to whatever is kept, and what is kept is what is handed out: a redacted answer leads to the same next
+    question live as in replay. ``asker`` names the test that is asking. ``warn`` hears once of a store that cannot be
+    used. ``budget`` is asked before an embedder is that does not ask it by itself. The store is closed by whoever
+    opened it.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store | None,
+        cassette: Cassette | None = None,
+        mode: Mode = "auto",
+        salt: str = "",
+        limit: Limit | None = None,
+        width: int = 32,
+        redact: Redact | None = None,
+        run: str | None = None,
+        asker: Callable[[], str | None] = lambda: None,
+        warn: Callable[[str], None] = warnings.warn,
+        budget: Budget | None = None,
+    ) -> None:
+        self.mode: Mode = mode
+        self.judged = Counts()
+        self.embedded = Counts()
+        self._salt = salt
+        self._shelves = CacheTiers(store=store, cassette=cassette, mode=mode, run=run or uuid.uuid4().hex, warn=warn)
+        locks = None if store is None else store.locks
+        # Texts to embed wait for one another in batches, and must not keep a judge from being asked meanwhile.
+        self._judging: SingleFlight[CacheEntry] = SingleFlight(locks, width=_READY * width)
+        self._embedding: SingleFlight[CacheEntry] = SingleFlight(locks and locks / "vectors", width=_EMBEDDED * width)
+        self._limit: Limit = limit or contextlib.nullcontext()
+        self._redact = redact
+        self._asker = asker
+        self._budget = budget
+        self._tests: dict[str, str] = {}
+
+    async def obtain(self, request: Request, fetch: Fetch) -> CachedReply:
+        """Return the reply to a request; raise what ``fetch`` raises, ``CacheMissError`` in replay, ``CacheError``."""
+        if self.mode == "off":
+            async with self._limit:
+                return CachedReply(reply=await self._counted(fetch), cached=False)
+        row = request_row(request)
+        key = key_of(row, salt=self._salt, plain=True)
+
+        async def answers(_: Sequence[str]) -> dict[str, Reply | str]:
+            return {key: await self._counted(fetch)}
+
+        landed = (await self._entries({key: row}, answers, self._judging, self._limit))[key]
+        self.judged.cached += not landed.fetched
+        return CachedReply(reply=landed.value.answer(), cached=not landed.fetched)
+
+    async def embed(self, embedder: TextEmbedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return the vectors of texts, shape (n, d); those that are kept nowhere are fetched in one call.
+
+        Raises as :meth:`obtain`, and ``JudgeError`` when the embedder does not return one finite vector a text.
+        """
+        import numpy as np
+
+        if not texts:
+            return np.zeros((0, 0), dtype=np.float32)
+        # One that puts many calls into a request is limited there.
+        limit = contextlib.nullcontext() if hasattr(embedder, "limit") else self._limit
+        if self.mode == "off":
+            async with limit:
+                return await self._vectors(embedder, texts)
+        keyed = [(key_of(row, salt=self._salt, plain=True), row) for row in (_row(embedder, text) for text in texts)]
+        rows = dict(keyed)
+
+        async def answers(keys: Sequence[str]) -> dict[str, Reply | str]:
+            vectors = await self._vectors(embedder, [rows[key]["text"] for key in keys])
+            return {key: vector_text(vector) for key, vector in zip(keys, vectors, strict=True)}
+
+        landed = await self._entries(rows, answers, self._embedding, limit)
+        self.embedded.cached += sum(not kept.fetched for kept in landed.values())
+        return _stacked([read_vector(landed[key].value.reply["vector"]) for key, _ in keyed], embedder.name)
+
+    async def find(self, request: Request) -> tuple[str | None, Reply | None]:
+        """Return the key of a request and the reply that is kept, asking nobody and noting nothing.
+
+        There is no key where nothing is kept. Raises ``CacheMissError`` in replay.
+        """
+        if self.mode == "off":
+            return None, None
+        row = request_row(request)
+        key = key_of(row, salt=self._salt, plain=True)
+        entry = (await self._found({key: row})).get(key)
+        return key, None if entry is None else entry.answer()
+
+    async def find_vectors(
+        self, embedder: TextEmbedder, texts: Sequence[str]
+    ) -> tuple[dict[str, str], dict[str, npt.NDArray[np.float32]]]:
+        """Return the texts and the vectors that are kept, by key, as :meth:`find` does."""
+        rows = {key_of(row, salt=self._salt, plain=True): row for row in (_row(embedder, text) for text in texts)}
+        found = {} if self.mode == "off" else await self._found(rows)
+        vectors = {key: read_vector(entry.reply["vector"]) for key, entry in found.items()}
+        return {key: row["text"] for key, row in rows.items()}, vectors
+
+    async def _found(self, rows: Mapping[str, Row]) -> dict[str, CacheEntry]:
+        found = await self._shelves.look(tuple(rows))
+        missing = [key for key in rows if key not in found]
+        if missing and self.mode == "replay":
+            raise CacheMissError(self._miss(rows[missing[0]]))
+        return found
+
+    @property
+    def used(self) -> Used:
+        """What was asked for, for the process that writes the cassette."""
+        return Used(tests=self._tests, loose=self._shelves.loose)
+
+    @property
+    def used_here(self) -> Used:
+        """What was asked for, with all answers that the cassette lacks: for a process that cannot read this store."""
+        entries = self._shelves.collect(self._tests, self._shelves.loose)
+        recorded = {} if self._shelves.cassette is None else self._shelves.cassette.entries
+        fresh = {key: entry for key, entry in entries.items() if recorded.get(key) != entry}
+        return Used(tests=self._tests, loose=fresh)
+
+    def save(self, *, complete: bool, keep: bool = False, others: Iterable[Used] = ()) -> Saved | None:
+        """Write the cassette, if there is one: what this desk and those of ``others`` used; see ``Cassette.save``.
+
+        Called once a run, by the process that reports, and not when replaying, which has nothing to add.
+        """
+        if self._shelves.cassette is None or self.mode == "off":
+            return None
+        used = Used()
+        for part in (self.used, *others):
+            used.add(part)
+        entries = self._shelves.collect(used.tests, used.loose)
+        return self._shelves.cassette.save(entries, complete=complete, keep=keep, tests=used.tests)
+
+    async def settle(self) -> None:
+        """Wait for what is being paid for on this loop, and call off the rest; before the loop is stopped."""
+        await asyncio.gather(self._judging.settle(), self._embedding.settle())
+
+    async def _entries(
+        self, rows: Mapping[str, Row], answers: Answers, flight: SingleFlight[CacheEntry], limit: Limit
+    ) -> dict[str, Fetched[CacheEntry]]:
+        if self._shelves.cassette is not None:
+            for key in rows:
+                self._tests.setdefault(key, self._asker() or "")
+        found = await self._shelves.look(tuple(rows))
+        landed = {key: Fetched(value=entry, fetched=False) for key, entry in found.items()}
+        missing = [key for key in rows if key not in found]
+        if missing and self.mode == "replay":
+            raise CacheMissError(self._miss(rows[missing[0]]))
+
+        async def fetch(keys: Sequence[str], depart: Callable[[], None]) -> dict[str, CacheEntry]:
+            async with limit:
+                depart()
+                made = await answers(keys)
+            entries = [new_entry(key, rows[key], made[key], salt=self._salt, redact=self._redact) for key in keys]
+            await self._shelves.keep(entries)
+            return {entry.key: entry for entry in entries}
+
+        return landed | (await flight.share(missing, self._shelves.look, fetch) if missing else {})
+
+    async def _counted(self, fetch: Fetch) -> Reply:
+        try:
+            reply = await fetch()
+        except UnreadableReplyError as error:
+            self.judged.calls += error.spent.calls
+            raise
+        self.judged.calls += reply.calls
+        return reply
+
+    async def _vectors(self, embedder: TextEmbedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        import numpy as np
+
+        vectors = np.asarray(await self._embedded(embedder, texts), dtype=np.float32)
+        self.embedded.calls += 1
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1] or not np.isfinite(vectors).all():  # noqa: PLR2004 - rows and columns
+            msg = f"{embedder.name}: not one finite vector for each of {len(texts)} texts, but shape {vectors.shape}"
+            raise JudgeError(msg)
+        return vectors
+
+    async def _embedded(self, embedder: TextEmbedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        # One that puts many calls into a request pays for it there.
+        if self._budget is None or hasattr(embedder, "budget") or not getattr(embedder, "is_paid", True):
+            return await embedder.aembed(texts)
+        with self._budget.request(embedder.name, kind=embedder.kind, model=embedder.model) as receipt:
+            vectors = await embedder.aembed(texts)
+            receipt.took(estimated_tokens(*texts))
+        return vectors
+
+    def _miss(self, row: Row) -> str:
+        seen = row if self._redact is None else redacted_request(row, self._redact)
+        return explain_miss(seen, self._shelves.nearest(seen))
+
+
+def _row(embedder: TextEmbedder, text: str) -> Row:
+    dimensions = getattr(embedder, "dimensions", None)
+    return embedding_row(kind=embedder.kind, model=embedder.model, text=text, dimensions=dimensions)
+
+
+def _stacked(vectors: Sequence[npt.NDArray[np.float32]], name: str) -> npt.NDArray[np.float32]:
+    import numpy as np
+
+    lengths = sorted({len(vector) for vector in vectors})
+    if len(lengths) > 1:
+        msg = f"{name}: its vectors have {lengths[0]} to {lengths[-1]} numbers; has the model behind it been replaced?"
+        raise CacheError(msg)
+    return np.stack(vectors)

@@ -1,0 +1,156 @@
+"""Rows of CSV: a header with the names of the fields, and the line where each row begins."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any
+
+from pytest_ragmetrics.datasets.rows import KNOWN, Raw, RowError
+from pytest_ragmetrics.errors import DatasetError
+from pytest_ragmetrics.sample import ALIASES
+
+_DELIMITERS = (",", ";", "\t")
+_CONTEXTS = frozenset([*ALIASES["retrieved_contexts"], "retrieved_contexts", "reference_contexts", "ground_truths"])
+_IDS = frozenset(["retrieved_context_ids", "reference_context_ids"])
+_OBJECTS = frozenset(["metadata", "additional_metadata"])
+
+
+def read_csv(text: str, file: str) -> Sequence[Raw]:
+    """Return the rows of a text with a header and ``,``, ``;`` or tabs between the cells, in quotes where needed.
+
+    A list is written as JSON in its cell; a text in the cell of a list of contexts is one context. An empty cell is a
+    missing value, and numbers stay text.
+    """
+    with _any_length():
+        header, delimiter, first = _header(text, file)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        return list(_rows(reader, header, file, first))
+
+
+def _rows(reader: Any, header: Sequence[str], file: str, first: int) -> Iterator[Raw]:
+    """Yield the rows below the line ``first``."""
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                msg = "a quotation mark is opened here and never closed: close it, or write it twice inside a cell"
+                raise DatasetError(msg, file=file, line=line) from error
+            fault = RowError(f"no CSV: {error}; write a quotation mark inside a quoted cell twice")
+            yield Raw(line=line, text=str(line), fault=fault)
+            continue
+        if line > first and cells:
+            yield _row(cells, header, line)
+
+
+def _row(cells: list[str], header: Sequence[str], line: int) -> Raw:
+    text = "\n".join(cells)
+    if fault := _misfit(cells, header):
+        return Raw(line=line, text=text, fault=RowError(fault))
+    values: dict[str, Any] = {}
+    faults = []
+    for name, cell in zip(header, cells, strict=False):
+        values[name], wrong = _value(name, cell)
+        faults += [RowError(wrong, field=name)] if wrong else []
+    # A column without a name is the index that data frames write.
+    values.pop("", None)
+    return Raw(values=values, line=line, fault=faults[0] if faults else None, text=text)
+
+
+def _misfit(cells: list[str], header: Sequence[str]) -> str | None:
+    """Return why cells are no row under the header."""
+    counted = f"has {len(cells)} cells, the header {len(header)}"
+    if len(cells) < len(header):
+        return f"{counted}: write one for each field, an empty one for a missing value"
+    if any(cells[len(header) :]):
+        return f"{counted}: put cells with the delimiter in them into quotes"
+    return "has a NUL character in it, which no text has: take it out" if any("\0" in cell for cell in cells) else None
+
+
+def _value(name: str, cell: str) -> tuple[Any, str | None]:
+    """Return the value of a cell, and what is wrong with it."""
+    if not cell:
+        return None, None
+    if name in _IDS or (name in _CONTEXTS and cell.lstrip().startswith("[")):
+        value = _parsed(cell)
+        return value, None if isinstance(value, list) else 'write a list as JSON: ["...", "..."]'
+    if name in _OBJECTS:
+        value = _parsed(cell)
+        return value, None if isinstance(value, dict) else 'write it as a JSON object: {"name": "value"}'
+    return cell, None
+
+
+def _parsed(cell: str) -> Any:
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return _python_literal(cell.strip())
+
+
+def _python_literal(cell: str) -> Any:
+    """Return what Python wrote like this, as data frames do; nothing else, as arrays run texts together."""
+    try:
+        value = ast.literal_eval(cell)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if repr(value) == cell else None
+
+
+def _header(text: str, file: str) -> tuple[Sequence[str], str, int]:
+    """Return the names of the columns, the delimiter that shows them, and the line where they end."""
+    lines = {delimiter: _first_line(text, delimiter) for delimiter in _DELIMITERS}
+    known = {delimiter: len(KNOWN.intersection(names)) for delimiter, (names, _) in lines.items()}
+    most = max(known.values())
+    if not any(names for names, _ in lines.values()):
+        if text.strip():
+            msg = "the header is no CSV: close its quotation marks, and take out characters that no text has"
+            raise DatasetError(msg, file=file, line=1)
+        msg = "there are no rows: write a header with the names of the fields and at least one row"
+        raise DatasetError(msg, file=file)
+    if not most:
+        raise DatasetError(_no_header(lines[","][0]), file=file, line=lines[","][1])
+    best = [delimiter for delimiter in _DELIMITERS if known[delimiter] == most]
+    if len({tuple(lines[delimiter][0]) for delimiter in best}) > 1:
+        msg = f"the cells may be divided by {' or '.join(map(repr, best))}: use one of them"
+        raise DatasetError(msg, file=file, line=lines[","][1])
+    names, line = lines[best[0]]
+    for name in names:
+        if name and names.count(name) > 1:
+            msg = "stands twice in the header: keep one"
+            raise DatasetError(msg, file=file, line=line, field=name)
+    return names, best[0], line
+
+
+def _no_header(names: Sequence[str]) -> str:
+    close = next((match for name in names for match in get_close_matches(name.lower()[:40], KNOWN, 1)), None)
+    hint = f"; did you mean {close!r}?" if close else ""
+    return f"the first line is no header with names of fields such as user_input, response, retrieved_contexts{hint}"
+
+
+def _first_line(text: str, delimiter: str) -> tuple[list[str], int]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        names = next((cells for cells in reader if cells), [])
+    except csv.Error:
+        return [], 1
+    return [name.strip() for name in names], reader.line_num
+
+
+@contextmanager
+def _any_length() -> Iterator[None]:
+    """Let a cell be as long as it is; the limit belongs to the whole process and is put back."""
+    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

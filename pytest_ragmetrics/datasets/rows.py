@@ -1,0 +1,293 @@
+"""Ids of rows: as they were written, or made from what a row asks; unique, stable and safe to print."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any
+
+from pytest_ragmetrics.errors import DatasetError
+from pytest_ragmetrics.sample import ALIASES, Sample
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DatasetRow:
+    """One row of a data set: its sample, or the error that fails the test of this row and of no other.
+
+    ``id`` is unique in its data set, does not change when rows are reordered, and is safe as a test id: short, of ASCII
+    letters, digits, ``.``, ``_`` and ``-``. ``sample.id`` is the id as it was written, or this one where none was.
+    ``file`` and ``line`` (from 1; where the row begins) say where it stands; both are ``None`` for what was given as
+    a list, and ``line`` for a file of columns.
+    """
+
+    sample: Sample | None
+    id: str
+    file: str | None = None
+    line: int | None = None
+    error: DatasetError | None = None
+
+
+class RowError(ValueError):
+    """A row has no sample; ``field`` is the name under which the value at fault was written."""
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Raw:
+    """A row as it was read: its values; with a ``fault`` as far as there are any, and the text it was found in."""
+
+    values: Mapping[str, Any] | Sample = field(default_factory=dict)
+    line: int | None = None
+    fault: RowError | None = None
+    text: str = ""
+
+
+#: The older name of ragas for a list of references.
+_REFERENCES = "ground_truths"
+_METADATA = ("metadata", "additional_metadata")
+_CONTENT = tuple(f.name for f in fields(Sample) if f.name not in ("id", "metadata"))
+#: The names of which a row has at least one; ``messages`` is a conversation.
+KNOWN = frozenset([*_CONTENT, _REFERENCES, "messages", *(alias for aliases in ALIASES.values() for alias in aliases)])
+# Of how many unknown names the known one is looked for that was meant.
+_GUESSED = 5
+# Numbers far beyond this have no decimal form that Python would write.
+_BITS = 1000
+_NAMED_FIRST = re.compile(r"[a-z_]+")
+
+
+def sample_of(row: Mapping[str, Any], *, id: str | None = None) -> Sample:  # noqa: A002 - as the field is called
+    """Return the sample of a row; raise ``RowError`` naming the value at fault as it was written.
+
+    Besides what :meth:`Sample.from_mapping` takes: ``ground_truths`` (several are joined by line breaks) and
+    ``additional_metadata``. What is ``None`` is missing, and what has an unknown name is metadata.
+
+    >>> sample_of({"input": "Why?", "retrieval_context": None, "context": ["So."]}).reference_contexts
+    ('So.',)
+    """
+    values = {name: value for name, value in row.items() if value is not None or name == "retrieval_context"}
+    if KNOWN.isdisjoint(values):
+        raise RowError(_nothing_known(values))
+    values["id"] = id
+    values["metadata"] = _metadata(values)
+    _take_references(values)
+    try:
+        return Sample.from_mapping(values)
+    except (TypeError, ValueError) as error:
+        raise RowError(str(error), field=_field(str(error), values)) from error
+
+
+def written_id(row: Mapping[str, Any]) -> str | None:
+    """Return the id that a row was given as text, ``None`` for none; raise ``RowError`` for what is no id."""
+    value = row.get("id")
+    if isinstance(value, str):
+        return value if value.strip() else None
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() < _BITS:
+        return str(value)
+    if value is None:
+        return None
+    kind = "one this long" if type(value) is int else type(value).__name__
+    msg = f"must be a text or a whole number, not {kind}"
+    raise RowError(msg, field="id")
+
+
+def _nothing_known(names: Iterable[str]) -> str:
+    listed = ", ".join(map(repr, names)) or "nothing"
+    near = [match for name in islice(names, _GUESSED) for match in get_close_matches(name[:40], KNOWN, 1)]
+    hint = f"did you mean {near[0]!r}?" if near else f"give at least one of {', '.join(_CONTENT)}"
+    return f"has no field to score, only {listed[:200]}; {hint}"
+
+
+def _metadata(values: dict[str, Any]) -> dict[str, Any]:
+    collected: dict[str, Any] = {}
+    for name in _METADATA:
+        value = values.pop(name, {})
+        if not isinstance(value, Mapping):
+            msg = f"must be an object (a mapping), not {type(value).__name__}"
+            raise RowError(msg, field=name)
+        collected.update(value)
+    return collected
+
+
+def _take_references(values: dict[str, Any]) -> None:
+    if values.get("reference") is not None or values.get("ground_truth") is not None or _REFERENCES not in values:
+        return
+    references = values.pop(_REFERENCES)
+    if isinstance(references, str):
+        references = [references]
+    if not isinstance(references, (list, tuple)) or not all(isinstance(text, str) for text in references):
+        msg = "must be a list of texts"
+        raise RowError(msg, field=_REFERENCES)
+    values["reference"] = "\n".join(references) or None
+
+
+def _field(message: str, values: Mapping[str, Any]) -> str | None:
+    """Return under which name the row has the field with which a message begins."""
+    found = _NAMED_FIRST.match(message)
+    field = found.group() if found else ""
+    names = (field, *ALIASES.get(field, ()), *(["context"] if field == "reference_contexts" else []))
+    return next((name for name in names if values.get(name) is not None), None)
+
+
+#: Under which names other tools keep the list of rows in an object.
+WRAPPERS = ("samples", "rows", "data", "test_cases", "goldens")
+
+
+def rows_of_mapping(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the rows of ``{"question": [...], "answer": [...]}``; raise ``RowError`` naming the column at fault."""
+    if not KNOWN.intersection(values) or not any(isinstance(column, (list, tuple)) for column in values.values()):
+        msg = f"no list of rows: write [{{...}}, {{...}}], or the list as one of {', '.join(WRAPPERS)}"
+        raise RowError(msg)
+    length: int | None = None
+    for name, column in values.items():
+        if not isinstance(column, (list, tuple)):
+            kind = type(column).__name__
+            msg = f"must be a list with a value for each row, not {kind}; or write a list of rows [{{...}}, {{...}}]"
+            raise RowError(msg, field=name)
+        length = len(column) if length is None else length
+        if len(column) != length:
+            msg = f"has {len(column)} values, the first column {length}: give one for each row (null for none)"
+            raise RowError(msg, field=name)
+    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+
+
+# Long enough for a digest or a UUID that somebody uses as an id.
+_SAFE = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.]+")
+_STEM = 40
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Candidate:
+    """A row whose id is not settled: the id that was written, and the name that it gets unless another has it."""
+
+    line: int | None
+    written: str | None
+    sample: Sample | None
+    fault: RowError | None
+    name: str
+
+
+def identified(raws: Sequence[Raw], file: str | None) -> list[DatasetRow]:
+    """Return the rows with their samples, errors and ids; a row with an id that stands further up has an error."""
+    candidates = [_candidate(raw) for raw in raws]
+    first: dict[str, int] = {}
+    for index, candidate in enumerate(candidates):
+        if candidate.written is not None:
+            first.setdefault(candidate.written, index)
+    names = _names(candidates, set(first.values()))
+    return [
+        _row(candidate, name, file, _earlier(candidate, index, first, candidates))
+        for index, (candidate, name) in enumerate(zip(candidates, names, strict=True))
+    ]
+
+
+def safe_id(written: str) -> str:
+    """Return an id that is safe in the name of a test; what had to be changed gets a digest, so that ids stay apart.
+
+    >>> safe_id("q-17"), safe_id("Größe [cm] :: 1")
+    ('q-17', 'Groe-cm-1-53d6b66a')
+    """
+    if _SAFE.fullmatch(written):
+        return written
+    letters = unicodedata.normalize("NFKD", written[: 4 * _STEM]).encode("ascii", "ignore").decode("ascii")
+    stem = _UNSAFE.sub("-", letters)[:_STEM].strip("-.")
+    return f"{stem or 'id'}-{_digest(written, 8)}"
+
+
+def _candidate(raw: Raw) -> _Candidate:
+    if isinstance(raw.values, Sample):
+        return _sound(raw, raw.values.id if (raw.values.id or "").strip() else None, raw.values)
+    written = None
+    try:
+        written = written_id(raw.values)
+        sample = sample_of(raw.values, id=written) if raw.fault is None else None
+    except RowError as fault:
+        return _broken(raw, written, raw.fault or fault)
+    return _broken(raw, written, raw.fault) if sample is None else _sound(raw, written, sample)
+
+
+def _sound(raw: Raw, written: str | None, sample: Sample) -> _Candidate:
+    name = safe_id(written) if written is not None else f"row-{_digest(_asked(sample), 10)}"
+    return _Candidate(line=raw.line, written=written, sample=sample, fault=None, name=name)
+
+
+def _broken(raw: Raw, written: str | None, fault: RowError | None) -> _Candidate:
+    text = raw.text or _dumped(raw.values)
+    name = safe_id(written) if written is not None else f"broken-{_digest(text, 10)}"
+    return _Candidate(line=raw.line, written=written, sample=None, fault=fault, name=name)
+
+
+def _asked(sample: Sample) -> str:
+    """Return what an application is given, so that its answer does not change the id; or all, where that is nothing."""
+    asked = (sample.user_input, sample.metadata.get("messages"))
+    return _held(sample) if asked == (None, None) else _dumped(asked)
+
+
+def _held(sample: Sample) -> str:
+    return _dumped({**sample.to_mapping(), "id": None})
+
+
+def _names(candidates: Sequence[_Candidate], firsts: set[int]) -> list[str]:
+    """Return a name for each, none twice; ids that were written have the first choice."""
+    asked = Counter(candidate.name for candidate in candidates if candidate.written is None)
+    names: dict[int, str] = {}
+    taken: set[str] = set()
+    numbers: Counter[str] = Counter()
+    for index in sorted(range(len(candidates)), key=lambda index: index not in firsts):
+        candidate = candidates[index]
+        name = candidate.name
+        if candidate.written is None and candidate.sample is not None and asked[name] > 1:
+            name = f"{name}-{_digest(_held(candidate.sample), 6)}"
+        free = name
+        while free in taken:
+            numbers[name] += 1
+            free = f"{name}-{numbers[name] + 1}"
+        taken.add(free)
+        names[index] = free
+    return [names[index] for index in range(len(candidates))]
+
+
+def _earlier(
+    candidate: _Candidate, index: int, first: dict[str, int], candidates: Sequence[_Candidate]
+) -> RowError | None:
+    """Return what is wrong with an id that an earlier row has."""
+    if candidate.written is None or first[candidate.written] == index:
+        return None
+    line = candidates[first[candidate.written]].line
+    where = f"in line {line}" if line is not None else f"in rows[{first[candidate.written]}]"
+    msg = f"the id {safe_id(candidate.written)!r} stands already {where}: give each row its own, or none"
+    return RowError(msg, field="id")
+
+
+def _row(candidate: _Candidate, name: str, file: str | None, twice: RowError | None) -> DatasetRow:
+    fault = candidate.fault or twice
+    if fault is not None:
+        error = DatasetError(f"row {name}: {fault}", file=file, line=candidate.line, field=fault.field)
+        error.__cause__ = fault
+        return DatasetRow(sample=None, id=name, file=file, line=candidate.line, error=error)
+    sample = candidate.sample
+    if sample is not None and candidate.written is None:
+        sample = replace(sample, id=name)
+    return DatasetRow(sample=sample, id=name, file=file, line=candidate.line)
+
+
+def _dumped(value: Any) -> str:
+    """Return a text of a value that is the same in every process: no address of an object, no order of a set."""
+    try:
+        return json.dumps(value, skipkeys=True, default=lambda item: type(item).__name__)
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _digest(text: str, length: int) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]

@@ -1,0 +1,351 @@
+"""Judge and embedder of a dry run: they answer from the cache, else by rule, and count what they would have asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pytest_ragmetrics.cache.transport import CachedTransport
+from pytest_ragmetrics.embedders.embedder import Embedder
+from pytest_ragmetrics.embedders.local import LocalEmbedder
+from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, UnscoredError
+from pytest_ragmetrics.judges.custom import CustomJudge
+from pytest_ragmetrics.judges.judge import Answered, CachedReply, Fetch, Judge, PromptedJudge, Reply, Request, Transport
+from pytest_ragmetrics.judges.local import LocalJudge
+from pytest_ragmetrics.judges.schema import InvalidAnswer
+from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.prices import estimated_tokens, price
+from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.sample import Sample
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from pytest_ragmetrics.context import Scoring
+
+_HEAD = ("metric", "samples", "requests", "cached", "prompt tokens", "cost")
+_TOTAL = "total"
+_EMBEDDINGS = "(embeddings)"
+_OTHERS = "(asked by no metric)"
+#: What the figures rest on.
+ASSUMPTIONS = (
+    "An estimate; no request was made. Tokens are a quarter of the bytes in UTF-8.",
+    "The local heuristic stands in for the judge: its answers decide which requests follow, and the cost counts them.",
+    "Votes are counted in full, repairs and retries not at all; what several workers ask alike is counted in each.",
+    "Where a row of a data set has no response, its reference or its question stands in for it, and for its contexts.",
+)
+
+
+def with_stand_in(sample: Sample) -> Sample:
+    """Return a sample with what its application would give it: a response, and contexts.
+
+    The response is its own, or else its reference or its question; where that stands in and the sample has no contexts,
+    they are those of its reference, or the text that stands in.
+
+    >>> answered = with_stand_in(Sample(user_input="How long?", reference="Two minutes."))
+    >>> answered.response, answered.retrieved_contexts
+    ('Two minutes.', ('Two minutes.',))
+    """
+    text = sample.reference or sample.user_input
+    if sample.response is not None or text is None:
+        return sample
+    contexts = sample.retrieved_contexts or sample.reference_contexts or (text,)
+    return replace(sample, response=text, retrieved_contexts=contexts)
+
+
+@dataclass(kw_only=True, slots=True)
+class ForecastLine:
+    """A line of the table: samples and what scoring them would take; ``unpriced`` requests are not in ``cost``."""
+
+    samples: int = 0
+    requests: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def add(self, usage: Usage, *, samples: int = 0) -> None:
+        """Add what some samples would take."""
+        self.samples += samples
+        self.requests += usage.calls
+        self.cached += usage.cached_calls
+        self.prompt_tokens += usage.prompt_tokens
+        self.cost += usage.cost or 0.0
+        self.unpriced += usage.calls if usage.cost is None else 0
+
+    def join(self, other: Mapping[str, Any], sign: int = 1) -> None:
+        """Add the numbers of another line, or take them away."""
+        for name, number in other.items():
+            setattr(self, name, getattr(self, name) + sign * number)
+
+    def cells(self, name: str) -> tuple[str, ...]:
+        """Return the line as text."""
+        cost = f"${self.cost:.4f}" if self.cost or not self.unpriced else "unknown"
+        unknown = f" + {self.unpriced} unpriced" if self.unpriced and self.cost else ""
+        return (name, *map(str, (self.samples, self.requests, self.cached, self.prompt_tokens)), cost + unknown)
+
+
+@dataclass(kw_only=True, slots=True)
+class Forecast:
+    """What the tests of a process would ask for, by metric.
+
+    >>> forecast = Forecast()
+    >>> [forecast.asked("a1", Usage(calls=1, prompt_tokens=200)).calls for _ in range(2)]
+    [1, 0]
+    """
+
+    lines: dict[str, ForecastLine] = field(default_factory=dict)
+    #: All that was asked of judges, whoever asked.
+    judged: ForecastLine = field(default_factory=ForecastLine)
+    _tests: dict[str, int] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def asked(self, key: str | None, usage: Usage) -> Usage:
+        """Count a request to a judge and return what it takes: the second time the cache would answer it."""
+        with self._turn:
+            if key in self._seen:
+                usage = Usage(cached_calls=1, saved=usage.cost)
+            elif key is not None:
+                self._seen.add(key)
+            self.judged.add(usage)
+        return usage
+
+    def embedded(self, missing: Mapping[str, str], texts: int, usage: Callable[[Sequence[str]], Usage]) -> None:
+        """Count a request to an embedder for those of the missing texts, by key, that were not counted before."""
+        with self._turn:
+            new = [text for key, text in missing.items() if key not in self._seen]
+            self._seen.update(missing)
+            self._line(_EMBEDDINGS).add(usage(new), samples=texts)
+
+    def scored(self, test: str | None, scoring: Scoring) -> None:
+        """Count what a scoring would take, and make its result decide nothing."""
+        outcome = scoring.outcome
+        usage = scoring.usage
+        if hasattr(outcome, "decides"):
+            outcome.decides = False
+        with self._turn:
+            self._line(scoring.metric).add(usage, samples=1)
+            if test is not None:
+                self._tests[test] = self._tests.get(test, 0) + usage.calls
+
+    def requests_of(self, test: str) -> int | None:
+        """Return how many requests a test would make; ``None`` if it scored nothing."""
+        return self._tests.get(test)
+
+    def to_row(self) -> dict[str, Any]:
+        """Return it as JSON builtins."""
+        return {"judged": asdict(self.judged), "lines": {name: asdict(line) for name, line in self.lines.items()}}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take in what :meth:`to_row` of another process made."""
+        self.judged.join(row["judged"])
+        for name, line in row["lines"].items():
+            self._line(name).join(line)
+
+    def told(self, *, lost: int = 0) -> list[str]:
+        """Return the table and what it rests on; ``lost`` workers crashed and told nothing."""
+        crashed = [f"{lost} worker(s) crashed: what their tests would ask for is missing"] if lost else []
+        if not self.lines:
+            return ["dry run: no test scored anything", *crashed]
+        lines = [replace(self.lines[name]) for name in sorted(self.lines)]
+        rows = [_HEAD, *(line.cells(name) for name, line in zip(sorted(self.lines), lines, strict=True))]
+        others = replace(self.judged)
+        for name in self.lines:
+            if name != _EMBEDDINGS:
+                others.join({**asdict(self.lines[name]), "samples": 0}, -1)
+        if others.requests > 0:
+            rows.append(others.cells(_OTHERS))
+            lines.append(others)
+        total = ForecastLine()
+        for line in lines:
+            total.join({**asdict(line), "samples": 0})
+        rows.append((_TOTAL, "", *total.cells("")[2:]))
+        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+        table = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+        return ["dry run:", *table, *ASSUMPTIONS, *crashed]
+
+    def _line(self, name: str) -> ForecastLine:
+        return self.lines.setdefault(name, ForecastLine())
+
+
+A = TypeVar("A")
+
+# How many items a list of an answer may have to have.
+_LONGEST = 200
+
+
+class DryRun:
+    """Replaces those who would be asked; who costs nothing is asked all the same."""
+
+    def __init__(self, desk: CachedTransport, forecast: Forecast) -> None:
+        self._desk = desk
+        self._forecast = forecast
+
+    def judge(self, judge: Judge | None, spec: str) -> Judge:
+        """Return the stand-in of a judge, or of a spec that none could be made of."""
+        if judge is not None and (not judge.is_paid or isinstance(judge, DryRunJudge)):
+            return judge
+        return DryRunJudge(judge, spec=spec, desk=self._desk, forecast=self._forecast)
+
+    def judge_of(self, make: Callable[[], Judge], spec: str) -> Judge:
+        """Return the stand-in of a judge yet to be made, which may lack a key."""
+        try:
+            return self.judge(make(), spec)
+        except JudgeNotConfiguredError:
+            return self.judge(None, spec)
+
+    def embedder(self, embedder: Embedder | None, spec: str) -> Embedder:
+        """Return the stand-in of an embedder, or of a spec that none could be made of."""
+        if isinstance(embedder, (LocalEmbedder, DryRunEmbedder)):
+            return embedder
+        return DryRunEmbedder(embedder, spec=spec, desk=self._desk, forecast=self._forecast)
+
+    def embedder_of(self, make: Callable[[], Embedder], spec: str) -> Embedder:
+        """Return the stand-in of an embedder yet to be made."""
+        try:
+            return self.embedder(make(), spec)
+        except JudgeNotConfiguredError:
+            return self.embedder(None, spec)
+
+
+class DryRunJudge(Judge):
+    """Stands in for a judge, which is never asked; ``spec`` names one that could not even be made."""
+
+    def __init__(self, judge: Judge | None, *, spec: str, desk: CachedTransport, forecast: Forecast) -> None:
+        self.name = spec if judge is None else judge.name
+        self.is_varied = judge is None or judge.is_varied
+        # Who makes no prompts of its own is taken to be asked with those of the package.
+        self._prompted = judge if isinstance(judge, PromptedJudge) else CustomJudge(_never, name=self.name)
+        self._desk = desk
+        self._forecast = forecast
+        self._local = LocalJudge()
+
+    async def ask(self, task: Task[A], *, vote: int = 0, desk: Transport) -> Answered[A]:
+        """Return the answer that is kept, or else one by rule; raise ``UnscoredError`` where there is no rule."""
+        request = self._prompted.request(task, vote=vote)
+        key = None
+        if self._prompted.is_lasting:
+            key, kept = await self._desk.find(request)
+            if kept is not None:
+                answered = await self._prompted.ask(task, vote=vote, desk=_Found(kept))
+                return Answered(answer=answered.answer, usage=self._forecast.asked(None, answered.usage))
+        try:
+            answer = await self._stand_in(task, desk)
+        except UnscoredError as error:
+            error.usage = self._forecast.asked(key, self._usage(request, ()))
+            raise
+        return Answered(answer=answer, usage=self._forecast.asked(key, self._usage(request, answer)))
+
+    async def _stand_in(self, task: Task[A], desk: Transport) -> A:
+        try:
+            return (await self._local.ask(task, desk=desk)).answer
+        except JudgeError:
+            return _smallest_answer(task)
+
+    async def aclose(self) -> None:
+        """Close the judge that was not asked."""
+        await self._prompted.aclose()
+
+    def _usage(self, request: Request, answer: object) -> Usage:
+        form = json.dumps(request.schema)
+        prompt = estimated_tokens(*(message["content"] for message in request.messages), form)
+        completion = estimated_tokens(json.dumps(answer, default=_plain, ensure_ascii=False))
+        cost = price(request.kind, request.model, prompt, completion)
+        return Usage(calls=1, prompt_tokens=prompt, completion_tokens=completion, cost=cost)
+
+
+class DryRunEmbedder(Embedder):
+    """Stands in for an embedder, which is never asked; ``spec`` names one that could not even be made."""
+
+    is_kept = False
+
+    def __init__(self, embedder: Embedder | None, *, spec: str, desk: CachedTransport, forecast: Forecast) -> None:
+        self.name = spec if embedder is None else embedder.name
+        self.kind = "custom" if embedder is None else embedder.kind
+        self.model = spec if embedder is None else embedder.model
+        self.is_paid = embedder is None or embedder.is_paid
+        self._embedder = embedder
+        self._desk = desk
+        self._forecast = forecast
+        self._local = LocalEmbedder()
+
+    async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return the vectors that are kept, or if one is missing vectors by rule."""
+        import numpy as np
+
+        asked = self if self._embedder is None else self._embedder
+        keyed, found = await self._desk.find_vectors(asked, texts)
+        self._forecast.embedded({key: text for key, text in keyed.items() if key not in found}, len(texts), self._usage)
+        if keyed and len(found) == len(keyed):
+            keys = {text: key for key, text in keyed.items()}
+            return np.stack([found[keys[text]] for text in texts])
+        return self._local.embed(texts)
+
+    async def aclose(self) -> None:
+        """Close the embedder that was not asked."""
+        if self._embedder is not None:
+            await self._embedder.aclose()
+
+    def _usage(self, texts: Sequence[str]) -> Usage:
+        """Return what one request for texts would take."""
+        if not texts or not self.is_paid:
+            return Usage(cached_calls=1)
+        tokens = estimated_tokens(*texts)
+        return Usage(calls=1, prompt_tokens=tokens, cost=price(self.kind, self.model, tokens, 0))
+
+
+class _Found:
+    """A desk that has one answer."""
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+
+    async def obtain(self, request: Request, fetch: Fetch) -> CachedReply:  # noqa: ARG002 - nothing is fetched
+        """Return the answer."""
+        return CachedReply(reply=self._reply, cached=True)
+
+
+def _smallest_answer(task: Task[A]) -> A:
+    """Return an answer as small as the task takes it, which lists something if it may: nothing follows from nothing."""
+    for length in (*range(1, _LONGEST), 0):
+        # The first choice is often yes, which takes evidence, and the last one no, which takes none.
+        for choice in (-1, 0):
+            with suppress(InvalidAnswer):
+                return task.read(_smallest(task.schema(), length, choice))
+    msg = f"dry run: nothing stands in for an answer to {task.prompt}, so what follows from it is not counted"
+    raise UnscoredError(msg)
+
+
+def _smallest(schema: Mapping[str, Any], length: int, choice: int, number: int = 0) -> Any:
+    """Return what fits a schema, with lists of one length; ``number`` is that of the item it is part of."""
+    if "enum" in schema:
+        return schema["enum"][choice]
+    kind = schema["type"]
+    if kind == "object":
+        # An item may point to another list by number, which has one item at least.
+        numbers = {name: min(number, 1) for name, part in schema["properties"].items() if part.get("type") == "integer"}
+        numbers["number"] = number
+        return {
+            name: _smallest(part, length, choice, numbers.get(name, number))
+            for name, part in schema["properties"].items()
+        }
+    if kind == "array":
+        size = 1 - abs(choice) if number else length
+        return [_smallest(schema["items"], length, choice, position) for position in range(1, size + 1)]
+    return {"string": f"{number}", "integer": number, "boolean": False}[kind]
+
+
+def _plain(value: object) -> object:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
+
+
+def _never(prompt: str) -> str:
+    del prompt
+    msg = "a dry run asks nobody"
+    raise JudgeError(msg)

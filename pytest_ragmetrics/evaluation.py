@@ -1,0 +1,651 @@
+"""Scoring a table: many samples by several metrics at once."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragmetrics import context as session
+from pytest_ragmetrics import loop
+from pytest_ragmetrics.cache.entry import CacheUnavailableError
+from pytest_ragmetrics.circuit_breaker import CircuitBreaker, GuardedSession
+from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, compare_columns, key_of
+from pytest_ragmetrics.embedders.embedder import Embedder
+from pytest_ragmetrics.engine import Engine
+from pytest_ragmetrics.errors import (
+    BudgetExceededError,
+    JudgeError,
+    JudgeNotConfiguredError,
+    RagMetricsError,
+    UnscoredError,
+)
+from pytest_ragmetrics.judges.judge import Judge, JudgeUnavailableError
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.registry import metric_for
+from pytest_ragmetrics.metrics.votes import voting
+from pytest_ragmetrics.progress import Progress
+from pytest_ragmetrics.result import Direction, MetricResult
+from pytest_ragmetrics.sample import Sample
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from typing_extensions import Self
+
+    from pytest_ragmetrics.calibration.correction import HasRates
+    from pytest_ragmetrics.calibration.labels import JudgeRates
+    from pytest_ragmetrics.stats.intervals import Interval
+
+# Python writes no longer number (bits) unless it is told to.
+_LONGEST = 10_000
+# What holds itself has no end.
+_DEEPEST = 100
+# Spreadsheets run what begins like this, some also in full width.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One sample with its results by metric, and the reasons of the metrics that gave none."""
+
+    sample: Sample
+    results: Mapping[str, MetricResult] = field(default_factory=dict)
+    unscored: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stats:
+    """One metric over a table; ``mean``, ``min`` and ``max`` are over the scored rows, ``None`` when there is none."""
+
+    n: int
+    unscored: int
+    mean: float | None
+    min: float | None
+    max: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evaluation:
+    """The rows in the order of the samples; ``metrics`` are the names of the columns.
+
+    ``better`` names the metrics whose lower scores are the better ones, and may name the others; ``scales`` the lowest
+    and the highest score where they are known.
+
+    What takes the name of a metric raises ``KeyError`` for one that was not evaluated.
+    """
+
+    metrics: tuple[str, ...]
+    rows: tuple[Row, ...]
+    better: Mapping[str, Direction] = field(default_factory=dict)
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def scores(self, metric: str) -> list[float | None]:
+        """Return the scores of a metric in the order of the rows, ``None`` where there is none."""
+        self._check(metric)
+        return [row.results[metric].value if metric in row.results else None for row in self.rows]
+
+    def mean(self, metric: str, *, skip_unscored: bool = False) -> float:
+        """Return the mean score of a metric.
+
+        Raises ``UnscoredError`` when a row has no score, unless ``skip_unscored=True`` leaves such rows out, and when
+        there is no score at all.
+        """
+        scores = self.scores(metric)
+        known = [score for score in scores if score is not None]
+        if not known:
+            reasons = [row.unscored[metric] for row in self.rows if metric in row.unscored]
+            first = f"; the first: {reasons[0]}" if reasons else ""
+            msg = f"{metric}: none of {len(scores)} rows has a score{first}"
+            raise UnscoredError(msg)
+        if len(known) < len(scores) and not skip_unscored:
+            missing = len(scores) - len(known)
+            msg = f"{metric}: {missing} of {len(scores)} rows are unscored; skip_unscored=True leaves them out"
+            raise UnscoredError(msg)
+        return fmean(known)
+
+    def corrected_mean(
+        self,
+        metric: str,
+        *,
+        tpr: Interval | float | None = None,
+        tnr: Interval | float | None = None,
+        calibration: HasRates | JudgeRates | str | Path | None = None,
+        threshold: float | None = None,
+        confidence: float = 0.95,
+        skip_unscored: bool = False,
+    ) -> Interval:
+        """Return the share of answers that people would find good, as far as the judge's errors are known.
+
+        ``calibration`` is what :func:`rag_calibrated` returned or ``ragmetrics calibrate --json`` wrote; or ``tpr`` and
+        ``tnr`` say how often a judge is right about good and bad answers at a ``threshold`` (Rogan and Gladen 1978).
+        With neither, rows with a human label in ``metadata["label"]``, a part chosen by chance, correct the mean score,
+        or with a ``threshold`` the rate that passes (prediction-powered inference, Angelopoulos et al. 2023).
+
+        The interval holds what is unknown of the judge and of the samples; those with a ``metadata["cluster"]`` in
+        common count as dependent. Raises ``ValueError`` where nothing is known of the judge, it is no better than
+        chance, or the calibration is one of another judge, metric or threshold; ``UnscoredError`` as :meth:`mean`;
+        and ``RagMetricsError`` for a file or a label that cannot be read.
+
+        >>> results = [MetricResult(score, metric="brevity") for score in [1.0] * 8 + [0.0] * 2]
+        >>> rows = tuple(Row(sample=Sample(), results={"brevity": result}) for result in results)
+        >>> table = Evaluation(metrics=("brevity",), rows=rows)
+        >>> round(table.corrected_mean("brevity", tpr=0.9, tnr=0.7, threshold=0.5).estimate, 3)
+        0.833
+        """
+        from pytest_ragmetrics.calibration.correction import corrected_mean
+
+        self._check(metric)
+        return corrected_mean(
+            self,
+            metric,
+            tpr=tpr,
+            tnr=tnr,
+            calibration=calibration,
+            threshold=threshold,
+            confidence=confidence,
+            skip_unscored=skip_unscored,
+        )
+
+    def stats(self) -> dict[str, Stats]:
+        """Return the figures of every metric, by name."""
+        return {metric: self._stats_of(metric) for metric in self.metrics}
+
+    def better_of(self, metric: str) -> Direction:
+        """Return which scores of a metric are the good ones."""
+        self._check(metric)
+        return self.better.get(metric, "higher")
+
+    def worst(self, n: int = 10, *, metric: str | None = None) -> tuple[Row, ...]:
+        """Return the ``n`` rows with the worst score, of one metric or on average; unscored rows come first.
+
+        The worst is the lowest, or the highest of a metric whose lower scores are better; on average these count from
+        the top of their scale.
+        """
+        names = (metric,) if metric is not None else self.metrics
+        signs = {name: -1.0 if self.better_of(name) == "lower" else 1.0 for name in names}
+        tops = {name: sum(self.scales.get(name, (0.0, 1.0))) if signs[name] < 0 else 0.0 for name in names}
+
+        def goodness(row: Row) -> tuple[bool, float]:
+            scores = [tops[name] + signs[name] * row.results[name].value for name in names if name in row.results]
+            return len(scores) == len(names), fmean(scores) if scores else -math.inf
+
+        return tuple(sorted(self.rows, key=goodness)[:n])
+
+    def failures(
+        self,
+        min: float | Mapping[str, float] | None = None,  # noqa: A002 - as the helpers call it
+        *,
+        max: float | Mapping[str, float] | None = None,  # noqa: A002 - as above
+    ) -> tuple[Row, ...]:
+        """Return the rows with a score below ``min`` or above ``max``, or without a score that one of them is for.
+
+        A number is for every metric of its direction, ``min`` for those whose higher scores are better and ``max`` for
+        the others; a mapping is by name. Raises ``ValueError`` when neither is given.
+        """
+        if min is None and max is None:
+            msg = "give min= or max=, the score to hold the rows against"
+            raise ValueError(msg)
+        least, most = self._bounds(min, "higher"), self._bounds(max, "lower")
+
+        def fails(row: Row) -> bool:
+            return (
+                any(name not in row.results for name in (*least, *most))
+                or any(row.results[name].value < bound for name, bound in least.items())
+                or any(row.results[name].value > bound for name, bound in most.items())
+            )
+
+        return tuple(row for row in self.rows if fails(row))
+
+    def compare(self, other: Evaluation, *, confidence: float = 0.95) -> TableComparison:
+        """Return what changed from ``other``, an earlier table, to this one, for every metric that both have.
+
+        Rows are paired by the id of their sample, else by its question, else by its content; rows that only one table
+        has and rows without a score are listed, not dropped. Raises ``ValueError`` naming an id that stands twice in
+        one table, and where different judges scored the same row.
+
+        >>> def table(**scores):
+        ...     rows = [Row(sample=Sample(id=name), results={"brevity": MetricResult(score, metric="brevity")})
+        ...             for name, score in scores.items()]
+        ...     return Evaluation(metrics=("brevity",), rows=tuple(rows))
+        >>> print(table(a=1.0, b=0.5, c=1.0).compare(table(c=0.5, b=0.5, a=1.0)))
+        brevity 0.67 -> 0.83: +0.167 (95 % interval -0.55..+0.88, n=3, t test p=0.423, sign flips p=1.000)
+          regressed: 0
+          improved: 1
+            +0.50  0.50 -> 1.00  c
+          unchanged: 2
+        """
+        common = [metric for metric in self.metrics if metric in other.metrics]
+        return TableComparison(
+            metrics={
+                metric: compare_columns(self.column(metric), other.column(metric), confidence=confidence)
+                for metric in common
+            },
+            only_here=tuple(metric for metric in self.metrics if metric not in common),
+            only_there=tuple(metric for metric in other.metrics if metric not in common),
+        )
+
+    def column(self, metric: str) -> Column:
+        """Return the scores of a metric by the key of their sample; raise ``ValueError`` for two rows of one key."""
+        better = self.better_of(metric)
+        entries: dict[str, ColumnEntry] = {}
+        for row in self.rows:
+            key = key_of(row.sample)
+            if key in entries:
+                msg = f"two rows have the {'id' if row.sample.id else 'content'} {key!r}; give each sample its own id"
+                raise ValueError(msg)
+            result = row.results.get(metric)
+            entries[key] = ColumnEntry(
+                score=None if result is None else result.value,
+                judge=None if result is None else result.judge,
+                cluster=cluster_of(row.sample),
+            )
+        return Column(metric=metric, better=better, entries=entries)
+
+    def to_json(self, file: str | Path | None = None) -> str:
+        """Return the table as JSON text, and write it to a file if one is named.
+
+        What ``metadata`` holds and JSON does not know becomes text, a number that is not finite ``null``, and what is
+        nested in a hundred others ``"..."``.
+        """
+        rows = [
+            {
+                "sample": _plain(row.sample.to_mapping()),
+                "scores": {name: result.value for name, result in row.results.items()},
+                "reasons": {name: result.reason for name, result in row.results.items()},
+                "judges": {name: result.judge for name, result in row.results.items()},
+                "unscored": dict(row.unscored),
+            }
+            for row in self.rows
+        ]
+        better = {metric: self.better_of(metric) for metric in self.metrics}
+        table = {"metrics": self.metrics, "better": better, "rows": rows}
+        text = json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False)
+        return _written(f"{text}\n", file)
+
+    def to_csv(self, file: str | Path | None = None) -> str:
+        """Return the table as CSV text with a column per metric, and write it to a file if one is named.
+
+        Texts that a spreadsheet would run as a formula are prefixed with an apostrophe.
+        """
+        out = io.StringIO(newline="")
+        writer = csv.writer(out)
+        writer.writerow(["id", "user_input", "response", *map(_cell, self.metrics), "unscored"])
+        for row in self.rows:
+            texts = [_cell(text) for text in (row.sample.id, row.sample.user_input, row.sample.response)]
+            scores = [row.results[name].value if name in row.results else "" for name in self.metrics]
+            writer.writerow([*texts, *scores, _cell("; ".join(row.unscored.values()))])
+        return _written(out.getvalue(), file)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table as a data frame, one row a sample; needs pandas."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            msg = 'to_pandas() needs pandas: pip install "pytest-ragmetrics[pandas]"'
+            raise RagMetricsError(msg) from error
+        columns = {name: self.scores(name) for name in self.metrics}
+        return pd.DataFrame([row.sample.to_mapping() for row in self.rows]).assign(**columns)
+
+    def _stats_of(self, metric: str) -> Stats:
+        known = [score for score in self.scores(metric) if score is not None]
+        return Stats(
+            n=len(self.rows),
+            unscored=len(self.rows) - len(known),
+            mean=fmean(known) if known else None,
+            min=min(known, default=None),
+            max=max(known, default=None),
+        )
+
+    def _bounds(self, bound: float | Mapping[str, float] | None, direction: Direction) -> Mapping[str, float]:
+        if bound is None:
+            return {}
+        if not isinstance(bound, Mapping):
+            bounds = {metric: bound for metric in self.metrics if self.better_of(metric) == direction}
+            if not bounds:
+                other = "max" if direction == "higher" else "min"
+                msg = f"there is no metric whose {direction} scores are better; give {other}="
+                raise ValueError(msg)
+            return bounds
+        for metric in bound:
+            self._check(metric)
+        return bound
+
+    def _check(self, metric: str) -> None:
+        if metric not in self.metrics:
+            msg = f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}"
+            raise KeyError(msg)
+
+
+def cluster_of(sample: Sample) -> str | None:
+    """Return the cluster that ``metadata["cluster"]`` puts a sample into, if it does.
+
+    >>> cluster_of(Sample(metadata={"cluster": "manual.pdf"}))
+    "'manual.pdf'"
+    """
+    cluster = sample.metadata.get("cluster")
+    return None if cluster is None else repr(cluster)
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Return a value of a sample as what JSON knows."""
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, int) and value.bit_length() > _LONGEST:
+        return hex(value)
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if depth == _DEEPEST:
+        return "..."
+    if isinstance(value, Mapping):
+        return {_text(name): _plain(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [_plain(item, depth + 1) for item in value]
+    # The numbers and arrays of numpy, which data frames are made of.
+    return _plain(value.tolist(), depth + 1) if hasattr(value, "tolist") else _text(value)
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - one value that cannot be shown must not cost the table
+        return object.__repr__(value)
+
+
+def _cell(text: str | None) -> str:
+    return f"'{text}" if text and text.startswith(_FORMULA) else text or ""
+
+
+def _written(text: str, file: str | Path | None) -> str:
+    if file is not None:
+        # Half a surrogate pair has no UTF-8 form; in JSON this is its escape.
+        Path(file).write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+    return text
+
+
+Job = tuple[int, Metric]
+
+#: How many scores are under way for each request allowed in flight: between its requests a score computes and waits.
+UNDER_WAY = 2
+# How many of the last scores are started the longest first, for each of those under way.
+_LAST = 2
+
+
+def evaluate(
+    samples: Iterable[Sample | Mapping[str, Any]],
+    metrics: Iterable[Metric | str] | Metric,
+    *,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+    cache_dir: str | Path | None = None,
+    concurrency: int = 32,
+    votes: int | None = None,
+    progress: bool = True,
+) -> Evaluation:
+    """Score samples by metrics, many at a time, and return the table in the order of the samples.
+
+    ``samples`` are samples or rows that :meth:`Sample.from_mapping` takes; ``metrics`` are metrics or their names;
+    those named get ``judge`` and ``embedder``. Inside a pytest session its judge, cache and concurrency are used;
+    elsewhere answers are kept in ``cache_dir``, or not at all, and ``concurrency`` bounds the requests in flight.
+    Each score is the mean of ``votes`` independent judgements, unless given as many as the session says. ``progress``
+    shows a line in a terminal. Works from any thread, whether or not a loop runs there.
+
+    A row that cannot be scored keeps the reason and harms no other row. Raises ``ValueError`` for an unknown metric or
+    two of one name, ``JudgeNotConfiguredError``, ``BudgetExceededError``, and ``JudgeError`` as soon as no further
+    request can succeed (no credit, wrong key) or when the judge answered nothing at all. An interrupt waits for the
+    requests in flight; what was answered is in the cache then, as after an error.
+
+    >>> table = evaluate([{"response": "No quotes.", "contexts": []}], ["quoted_spans_alignment"])
+    >>> table.mean("quoted_spans_alignment")
+    1.0
+    """
+    rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
+    with scoring_session(cache_dir, concurrency) as running:
+        return loop.run(_evaluated(rows, chosen, running, votes=votes, progress=progress))
+
+
+async def aevaluate(
+    samples: Iterable[Sample | Mapping[str, Any]],
+    metrics: Iterable[Metric | str] | Metric,
+    *,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+    cache_dir: str | Path | None = None,
+    concurrency: int = 32,
+    votes: int | None = None,
+    progress: bool = True,
+) -> Evaluation:
+    """Score like :func:`evaluate`, awaitable from any event loop."""
+    rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
+    async with _asession(cache_dir, concurrency) as running:
+        return await loop.arun(_evaluated(rows, chosen, running, votes=votes, progress=progress))
+
+
+def _rows(samples: Iterable[Sample | Mapping[str, Any]]) -> tuple[Sample, ...]:
+    if isinstance(samples, (Sample, Mapping, str)):
+        msg = f"samples must be a list of samples or rows, not one {type(samples).__name__}"
+        raise TypeError(msg)
+    return tuple(_row(index, sample) for index, sample in enumerate(samples))
+
+
+def _row(index: int, sample: Sample | Mapping[str, Any]) -> Sample:
+    try:
+        return sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
+    except (TypeError, ValueError) as error:
+        msg = f"samples[{index}]: {error}"
+        raise TypeError(msg) from error
+
+
+def _chosen(
+    metrics: Iterable[Metric | str] | Metric, judge: JudgeLike | None, embedder: EmbedderLike | None
+) -> tuple[Metric, ...]:
+    named = [metrics] if isinstance(metrics, (Metric, str)) else metrics
+    chosen = tuple(metric_for(metric, judge=judge, embedder=embedder) for metric in named)
+    names = [metric.name for metric in chosen]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if not names or twice:
+        msg = f"two metrics of one name: {', '.join(twice)}" if twice else "give at least one metric"
+        raise ValueError(msg)
+    return chosen
+
+
+async def _evaluated(
+    samples: Sequence[Sample],
+    metrics: Sequence[Metric],
+    running: session.Session,
+    *,
+    votes: int | None,
+    progress: bool,
+) -> Evaluation:
+    shown = Progress("scored", len(samples) * len(metrics), wanted=progress)
+    width, patience = UNDER_WAY * running.concurrency, CircuitBreaker(running.concurrency)
+    with (
+        session.within(GuardedSession(running, patience)),
+        voting(None, votes=votes),
+        _Scorer(samples, metrics, patience=patience) as scorer,
+    ):
+        await _in_turn(_ordered(len(samples), metrics, last=_LAST * width), scorer.score, width=width, shown=shown)
+        return scorer.table()
+
+
+def _ordered(count: int, metrics: Sequence[Metric], *, last: int) -> list[Job]:
+    """Return the jobs row by row, so that judges meet a text again soon; the last ones so that they end together."""
+
+    def shortness(job: Job) -> int:
+        return -job[1].rounds
+
+    jobs = [job for row in range(count) for job in sorted(((row, metric) for metric in metrics), key=shortness)]
+    return jobs[:-last] + sorted(jobs[-last:], key=shortness)
+
+
+async def _in_turn(
+    jobs: Sequence[Job], score: Callable[[int, Metric], Awaitable[None]], *, width: int, shown: Progress
+) -> None:
+    """Do jobs in their order, ``width`` at a time; when one raises, the rest is called off."""
+    waiting = iter(jobs)
+
+    async def work() -> None:
+        for row, metric in waiting:
+            await score(row, metric)
+            shown.advance()
+
+    workers = [asyncio.ensure_future(work()) for _ in range(min(width, len(jobs)))]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+        shown.finish()
+
+
+class _Scorer:
+    """Scores one sample by one metric at a time, keeps what comes of it, and gives up where nothing can come of it.
+
+    ``patience`` knows when a provider answers nothing.
+    """
+
+    def __init__(self, samples: Sequence[Sample], metrics: Sequence[Metric], *, patience: CircuitBreaker) -> None:
+        self._samples = samples
+        self._metrics = metrics
+        self._patience = patience
+        self._results: list[dict[str, MetricResult]] = [{} for _ in samples]
+        self._unscored: list[dict[str, str]] = [{} for _ in samples]
+        self._first_failure: JudgeError | None = None
+        self._failures = 0
+        self._done = 0
+        self._judged = False
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def score(self, row: int, metric: Metric) -> None:
+        """Score one sample by one metric; raise what concerns all of them."""
+        try:
+            result = await measured(metric, self._samples[row], self._thread)
+        except (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one row is its own affair
+            self._unscored[row][metric.name] = _reason(metric, error)
+            self._take(error if isinstance(error, JudgeError) else error.__cause__)
+        else:
+            self._results[row][metric.name] = result
+            self._judged = self._judged or result.judge is not None
+        self._done += 1
+
+    def table(self) -> Evaluation:
+        """Return the table; raise ``JudgeError`` if no row could be judged because of the judge."""
+        if not self._judged:
+            self._raise_failure()
+        rows = zip(self._samples, self._results, self._unscored, strict=True)
+        return Evaluation(
+            metrics=tuple(metric.name for metric in self._metrics),
+            rows=tuple(Row(sample=sample, results=scores, unscored=reasons) for sample, scores, reasons in rows),
+            better={metric.name: metric.better for metric in self._metrics},
+            scales={metric.name: metric.scale for metric in self._metrics},
+        )
+
+    def _take(self, failure: BaseException | None) -> None:
+        """Count a failure of a judge, and give up if the next request will fail as well."""
+        if isinstance(failure, JudgeUnavailableError):
+            total = len(self._samples) * len(self._metrics)
+            msg = f"{failure}; stopped after {self._done} of {total} scores"
+            raise JudgeUnavailableError(msg) from failure
+        if isinstance(failure, JudgeError):
+            # Each holds what it was raised in; one is enough to tell of all.
+            self._first_failure = self._first_failure or failure
+            self._failures += 1
+            if self._patience.is_out and self._failures >= self._patience.most and not self._judged:
+                self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        first = self._first_failure
+        if first is not None:
+            msg = f"the judge answered none of {self._failures} scorings; the first failed with: {first}"
+            raise JudgeError(msg) from first
+
+
+async def measured(metric: Metric, sample: Sample, thread: Executor) -> MetricResult:
+    """Return the score of a sample without holding up the loop; raise what the metric raises.
+
+    ``thread`` is the one for all metrics that may: nobody promised that they may be used by several.
+    """
+    if _may_block(metric):
+        in_thread = asyncio.get_running_loop().run_in_executor
+        return await in_thread(thread, copy_context().run, metric.score_sample, sample)
+    return await metric.ascore_sample(sample)
+
+
+def _may_block(metric: Metric) -> bool:
+    """Tell whether measuring may hold up the loop: those of this package compute, and wait for nothing."""
+    kind = type(metric)
+    return kind.ameasure is Metric.ameasure and kind.__module__.partition(".")[0] != __name__.partition(".")[0]
+
+
+def _reason(metric: Metric, error: Exception) -> str:
+    return str(error) if isinstance(error, RagMetricsError) else f"{metric.name}: {type(error).__name__}: {error}"
+
+
+@contextmanager
+def scoring_session(cache_dir: str | Path | None, concurrency: int) -> Iterator[session.Session]:
+    """Take the running session, or run one of our own."""
+    running = session.current()
+    if running is not None:
+        yield running
+        return
+    own = _Own(cache_dir, concurrency)
+    try:
+        yield own
+    finally:
+        own.engine.close()
+
+
+@asynccontextmanager
+async def _asession(cache_dir: str | Path | None, concurrency: int) -> AsyncIterator[session.Session]:
+    running = session.current()
+    if running is not None:
+        yield running
+        return
+    own = _Own(cache_dir, concurrency)
+    try:
+        yield own
+    finally:
+        await loop.arun(own.engine.aclose())
+
+
+class _Own:
+    """A session around one evaluation outside pytest; nobody listens to its scorings."""
+
+    def __init__(self, cache_dir: str | Path | None, concurrency: int) -> None:
+        self.engine = Engine(cache_dir=None if cache_dir is None else Path(cache_dir), concurrency=concurrency)
+        self.concurrency = concurrency
+        self.votes = 1
+        self.dry_run = False
+        self.metrics = ()
+        self.baseline = None
+        self.desk = self.embedding_desk = self.engine.desk
+
+    def scored(self, scoring: session.Scoring) -> None:
+        """Pass over a scoring."""
+
+    def judge(self, given: Judge | str | None = None) -> Judge:
+        """Return a given judge, or that of a spec, or the one that the environment has a key for."""
+        return self.engine.judge(given)
+
+    def embedder(self, given: Embedder | str | None = None) -> Embedder:
+        """Return an embedder as :meth:`judge` returns a judge."""
+        return self.engine.embedder(given)

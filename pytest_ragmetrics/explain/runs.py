@@ -1,0 +1,248 @@
+"""A run in plain lines: what the terminal, the Markdown summary and the comparison of two runs have in common."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import fsum
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from pytest_ragmetrics.explain.phrases import figures_counted
+from pytest_ragmetrics.records import RunRow, TestRow, flips
+from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.text.characters import printable, shortened
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.records import GateRow, Record
+    from pytest_ragmetrics.report.comparison import RunComparison, TestChange
+
+#: How a test came out, the worst first; a test that failed for want of a score is unscored.
+Status = Literal["failed", "error", "unscored", "xpassed", "xfailed", "passed", "skipped"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+#: The statuses as labels.
+WORDS: Mapping[Status, str] = {
+    "failed": "failed",
+    "error": "error",
+    "unscored": "unscored",
+    "xpassed": "passed unexpectedly",
+    "xfailed": "failed as expected",
+    "passed": "passed",
+    "skipped": "skipped",
+}
+#: What the tests of a status did, for one and for several.
+_DID: Mapping[Status, tuple[str, str]] = {
+    "failed": ("fell short", "fell short"),
+    "error": ("broke off with an error", "broke off with an error"),
+    "unscored": ("could not be scored", "could not be scored"),
+    "xpassed": ("passed against expectation", "passed against expectation"),
+    "xfailed": ("fell short as expected", "fell short as expected"),
+    "passed": ("passed", "passed"),
+    "skipped": ("was skipped", "were skipped"),
+}
+# What stands between an error and its cause.
+_AFTER_CAUSE = re.compile(
+    r"^(?:The above exception was the direct cause of the following exception"
+    r"|During handling of the above exception, another exception occurred):$",
+    re.MULTILINE,
+)
+#: The exit statuses of pytest for a run that was interrupted, and for one that broke.
+_CUT_SHORT = (2, 3)
+#: The statuses of tests that went wrong, and those of the others.
+WRONG: tuple[Status, ...] = ("failed", "error", "unscored")
+_FINE: tuple[Status, ...] = ("passed", "xpassed", "xfailed", "skipped")
+
+
+def status_of(test: TestRow) -> Status:
+    """Return how a test came out."""
+    outcomes = {record["outcome"] for record in test["records"]}
+    if test["outcome"] in ("failed", "error") and "unscored" in outcomes and "failed" not in outcomes:
+        return "unscored"
+    return test["outcome"]
+
+
+def gist(message: str | None) -> str:
+    r"""Return the line of pytest's message that says the most: the first of the error, else the first.
+
+    Of an error with causes it is that of the error itself, which stands last.
+
+    >>> gist(">   assert 41 < 20\nE   assert 41 < 20"), gist("Skipped: no data"), gist(None)
+    ('assert 41 < 20', 'Skipped: no data', '')
+    """
+    own = _AFTER_CAUSE.split(message or "")[-1]
+    lines = [line for line in own.splitlines() if line.strip()]
+    return next((line[1:].strip() for line in lines if re.match(r"E\s", line)), lines[0].strip() if lines else "")
+
+
+def is_cut_short(run: RunRow) -> bool:
+    """Tell whether a run stopped before its last test: it was interrupted, or broke."""
+    return run["exit_status"] in _CUT_SHORT
+
+
+def headline(counts: Mapping[Status, int], *, cut_short: bool = False) -> str:
+    """Return the outcome of a run in one sentence, which says so where it stopped early.
+
+    >>> headline({"failed": 3, "passed": 23, "unscored": 1})
+    '3 of 27 tests fell short, 1 could not be scored'
+    >>> headline({"passed": 12, "skipped": 1})
+    'No test fell short: 12 passed, 1 was skipped'
+    >>> headline({"passed": 12}, cut_short=True)
+    'All 12 tests passed, then the run stopped early'
+    """
+    return f"{_outcome(counts)}{', then the run stopped early' if cut_short else ''}"
+
+
+def _outcome(counts: Mapping[Status, int]) -> str:
+    total = sum(counts.values())
+    if not total:
+        return "No test was recorded"
+    wrong = [status for status in WRONG if counts.get(status)]
+    if wrong:
+        first, *others = wrong
+        start = f"{counts[first]:,} of {figures_counted(total, 'test')} {_did(first, counts[first])}"
+        return ", ".join([start, *(f"{counts[status]:,} {_did(status, counts[status])}" for status in others)])
+    if counts.get("passed", 0) == total:
+        return f"All {total:,} tests passed" if total > 1 else "The test passed"
+    told = [status for status in _FINE if counts.get(status)]
+    return "No test fell short: " + ", ".join(f"{counts[status]:,} {_did(status, counts[status])}" for status in told)
+
+
+def _did(status: Status, number: int) -> str:
+    return _DID[status][number != 1]
+
+
+#: How much of a name that somebody else chose is shown.
+_NAME_LENGTH = 200
+_NAMED = 3
+_DECIMALS = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MetricTally:
+    """A metric over a whole run; ``mean`` and ``lowest`` are ``None`` where nothing was scored."""
+
+    metric: str
+    n: int
+    mean: float | None
+    lowest: float | None
+    failing: int
+    unscored: int
+
+
+def by_metric(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Return the records of every metric, by name."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record["metric"], []).append(record)
+    return dict(sorted(found.items()))
+
+
+def tallies(records: Iterable[Record]) -> list[MetricTally]:
+    """Return every metric over the records, by name."""
+    return [tally(metric, group) for metric, group in by_metric(records).items()]
+
+
+def tally(metric: str, records: Sequence[Record]) -> MetricTally:
+    """Return a metric over its records."""
+    scores = [record["score"] for record in records if record["score"] is not None]
+    return MetricTally(
+        metric=metric,
+        n=len(records),
+        mean=fsum(scores) / len(scores) if scores else None,
+        lowest=min(scores, default=None),
+        failing=sum(record["outcome"] == "failed" for record in records),
+        unscored=sum(record["outcome"] == "unscored" for record in records),
+    )
+
+
+def named(text: str) -> str:
+    """Return a name that somebody else chose, on one line and not too long."""
+    return shortened(printable(text), _NAME_LENGTH)
+
+
+def margin(record: Record) -> float:
+    """Return how far a score is on the good side of its threshold, negative where it fell short."""
+    threshold, score = record["threshold"], record["score"]
+    if threshold is None or score is None:
+        return math.inf
+    above = score - threshold["bound"]
+    if threshold["operator"] == "==":
+        return -abs(above)
+    return above if threshold["operator"] in (">", ">=") else -above
+
+
+def gate_line(gate: GateRow) -> str:
+    """Return what a threshold over a whole set found."""
+    lower = gate["better"] == "lower"
+    what = f"mean {named(gate['metric'])}"
+    if gate["statistic"] == "rate" and gate["min_score"] is not None:
+        what = f"share of {named(gate['metric'])} {'<=' if lower else '>='} {gate['min_score']:g}"
+    sign = "<=" if lower and gate["statistic"] == "mean" else ">="
+    value = "nothing scored" if gate["value"] is None else f"{gate['value']:.{_DECIMALS}f}"
+    sides = [f"n {gate['n']}", *([f"{gate['unscored']} unscored"] if gate["unscored"] else [])]
+    if gate["confidence"] is not None and gate["low"] is not None and gate["high"] is not None:
+        ends = f"{gate['low']:.{_DECIMALS}f} to {gate['high']:.{_DECIMALS}f}"
+        sides.append(f"{gate['confidence']:.0%} interval {ends}")
+    return f"{what} {value}, needed {sign} {gate['bound']:g}: {gate['outcome']} ({', '.join(sides)})"
+
+
+def change_lines(comparison: RunComparison, *, shown: int = _NAMED) -> list[str]:
+    """Return what changed since the baseline: how many scores of each kind, and the worst ``shown`` of them by name."""
+    counts = comparison.counts
+    told = [
+        f"{counts[kind]} {'the same' if kind == 'same' else 'no longer scored' if kind == 'unscored' else kind}"
+        for kind in ("better", "worse", "same", "unscored", "scored again", "new", "gone")
+        if counts[kind] or kind in ("better", "worse")
+    ]
+    lines = [f"against the baseline: {', '.join(told)}"]
+    bad = comparison.of("unscored", "worse")
+    lines += [f"  {change_line(change)}" for change in bad[:shown]]
+    if len(bad) > shown:
+        lines.append(f"  ... and {len(bad) - shown} more")
+    return lines + [
+        f"  not compared: {pair.pairs} of {named(pair.metric)}, by {named(pair.judge or 'no judge')}, "
+        f"in the baseline by {named(pair.baseline_judge or 'no judge')}"
+        for pair in comparison.incomparable
+    ]
+
+
+def change_line(change: TestChange) -> str:
+    """Return what one score was and is."""
+    before, after = ("unscored" if s is None else f"{s:.{_DECIMALS}f}" for s in (change.before, change.after))
+    scores = {"new": after, "gone": before}.get(change.kind, f"{before} -> {after}")
+    if change.change is not None:
+        lower = change.better == "lower"
+        gain = -change.change if lower else change.change
+        scores += f" ({gain:+.{_DECIMALS}f}{', lower is better' if lower else ''})"
+    return f"{change.kind}: {named(change.id)}: {named(change.metric)} {scores}"
+
+
+def metric_change_lines(comparison: RunComparison) -> list[str]:
+    """Return the means of every metric over what both documents scored."""
+    return [
+        f"{named(metric.metric)}: mean {metric.before:.3f} -> {metric.after:.3f} over {metric.pairs}"
+        for metric in comparison.metrics
+        if metric.before is not None and metric.after is not None
+    ]
+
+
+def flaky_lines(tests: Iterable[TestRow]) -> list[str]:
+    """Return which tests are decided by which votes happened to be cast."""
+    found = [t["id"] for t in tests if any(flips(r["samples"], r["threshold"]) for r in t["records"])]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    counted = f"{len(found)} {'test' if len(found) == 1 else 'tests'} whose votes disagree"
+    return [f"flaky: {counted}: {', '.join(map(named, found[:_NAMED]))}{more}"] if found else []
+
+
+def total_usage(records: Iterable[Record]) -> Usage:
+    """Return what all scorings cost together; one unknown price makes it unknown."""
+    names = [field.name for field in fields(Usage)]
+    rows: list[Any] = [record["usage"] for record in records]
+    return sum((Usage(**{name: row[name] for name in names}) for row in rows), Usage())
+
+
+def judges_of(records: Iterable[Record]) -> list[str]:
+    """Return who judged, by name, which matters most where it was a heuristic."""
+    return sorted({named(name) for record in records if record["judge"] for name in record["judge"].split(", ")})

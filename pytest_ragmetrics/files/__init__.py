@@ -1,1 +1,0 @@
-"""Files and folders, whatever they are for: naming, reading, writing, locking and sharing them."""

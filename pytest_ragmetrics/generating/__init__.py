@@ -1,1 +1,0 @@
-"""A first golden set made of documents: questions with answers, each held against the passage it comes from."""

@@ -1,0 +1,419 @@
+"""Judges behind a provider's API: what those of all providers have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib import import_module
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from urllib.request import getproxies
+
+from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.judges.judge import JudgeOutageError, JudgeUnavailableError, PromptedJudge, Reply, Request
+from pytest_ragmetrics.judges.rendering import PromptBook
+from pytest_ragmetrics.text.characters import printable, shortened
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+# Requests in flight in one pool.
+_POOL = 4
+# Seconds that a connection is kept without a request, as between two slow tests.
+_IDLE = 60.0
+
+
+def pooled_transport(sdk: Any, *, secure: bool) -> Any:
+    """Return a transport of several pools, or ``None`` where there is a proxy, which is the client's business.
+
+    ``sdk`` is built on httpx, under one name or another; ``secure`` says whether the address is an https one.
+    """
+    httpx = import_module(sdk.DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0])
+    return None if getproxies() else _Pools(httpx, secure=secure)
+
+
+class _Pools:
+    """Sends a request through the first pool that is not busy, so that few in flight need few connections."""
+
+    def __init__(self, httpx: Any, *, secure: bool) -> None:
+        self._httpx = httpx
+        self._pools: list[Any] = []
+        self._busy: list[int] = []
+        # To load the certificates takes a while: once is enough, and in the clear there are none.
+        self._verify = httpx.create_ssl_context() if secure else False
+        self._limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=_IDLE)
+
+    async def handle_async_request(self, request: Any) -> Any:
+        """Send a request and return the response, whose body is still to be read."""
+        number = next((number for number, busy in enumerate(self._busy) if busy < _POOL), len(self._busy))
+        if number == len(self._busy):
+            self._open()
+        self._busy[number] += 1
+        try:
+            return await self._pools[number].handle_async_request(request)
+        finally:
+            self._busy[number] -= 1
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for pool in self._pools:
+            await pool.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _open(self) -> None:
+        self._pools.append(self._httpx.AsyncHTTPTransport(verify=self._verify, limits=self._limits))
+        self._busy.append(0)
+
+
+T = TypeVar("T")
+
+# The longest pause that the SDK makes by itself.
+_PAUSE = 8.0
+#: What servers that need no key are sent.
+_NO_KEY = "none"
+# A key with anything else is a slip, and the HTTP library would show it in its error.
+_KEY = re.compile(r"[!-~]+")
+_SHOWN = 400
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Vendor:
+    """A provider: its SDK, and where a user puts key and address."""
+
+    label: str
+    url: str
+    extra: str | None = None
+
+    @property
+    def module(self) -> str:
+        """The name of its SDK."""
+        return self.label.lower()
+
+    @property
+    def key_variable(self) -> str:
+        """The environment variable of the key."""
+        return f"{self.label.upper()}_API_KEY"
+
+    @property
+    def url_variable(self) -> str:
+        """The environment variable of the address."""
+        return f"{self.label.upper()}_BASE_URL"
+
+
+OPENAI = Vendor(label="OpenAI", url="https://api.openai.com/v1")
+ANTHROPIC = Vendor(label="Anthropic", url="https://api.anthropic.com", extra="anthropic")
+
+
+class Connection:
+    """One account at a provider, asked for one model; connects when it is first used, inside the running loop.
+
+    ``timeout`` seconds are granted to each attempt and ``deadline`` to all together (unless given, enough for every
+    attempt and the SDK's pauses). Failures come out as ``JudgeError`` that say what to do; no message holds the key.
+    """
+
+    def __init__(
+        self,
+        vendor: Vendor,
+        *,
+        model: str,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float = 60,
+        retries: int = 5,
+        deadline: float | None = None,
+        rate_limited: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Take key and address from the vendor's environment variables where they are not given."""
+        given_url = base_url or os.environ.get(vendor.url_variable, "").strip()
+        self._vendor = vendor
+        self._model = model
+        self._url = given_url or vendor.url
+        # Errors end up in reports: without the password that an address may hold.
+        self._shown_url = re.sub(r"//[^/@]*@", "//***@", self._url.partition("?")[0])
+        self._key = (api_key or os.environ.get(vendor.key_variable, "")).strip() or (_NO_KEY if given_url else "")
+        self._timeout = timeout
+        self._retries = retries
+        self._deadline = (timeout + _PAUSE) * (retries + 1) if deadline is None else deadline
+        self._rate_limited = rate_limited
+        self._client: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Connection {self._vendor.label} {self._model}>"
+
+    async def call(self, send: Callable[[Any], Awaitable[T]]) -> T:
+        """Return what ``send(client)`` does; raise ``JudgeError`` for whatever the provider or the way to it does."""
+        sdk = self._sdk()
+        if self._client is None:
+            self._client = self._connect(sdk)
+        # The SDK's own errors are not chained: their frames and headers hold the key.
+        try:
+            return await _in_time(send(self._client), self._deadline)
+        except asyncio.TimeoutError:
+            msg = f"{self._who}: no answer within {self._deadline:g} s in all; see --rag-timeout and --rag-retries"
+            raise JudgeOutageError(msg) from None
+        except sdk.APIError as error:
+            raise self._meaning(sdk, error) from None
+        except ValueError as error:
+            raise JudgeError(self._clean(f"{self._who} sent what is no answer to the request: {error}")) from None
+
+    async def aclose(self) -> None:
+        """Close the client, if there is one."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    @property
+    def _who(self) -> str:
+        return f"{self._vendor.module}:{self._model}"
+
+    def _sdk(self) -> Any:
+        try:
+            return import_module(self._vendor.module)
+        except ImportError as error:
+            name = "pytest-ragmetrics" + (f"[{self._vendor.extra}]" if self._vendor.extra else "")
+            msg = f'{self._who} needs the package {self._vendor.module}: pip install "{name}"'
+            raise JudgeNotConfiguredError(msg) from error
+
+    def _connect(self, sdk: Any) -> Any:
+        if not self._key:
+            own = f"{self._vendor.url_variable} for a server that needs none"
+            msg = f"{self._who} needs a key: set {self._vendor.key_variable}, or {own}"
+            raise JudgeNotConfiguredError(msg)
+        if not _KEY.fullmatch(self._key):
+            msg = f"{self._who}: {self._vendor.key_variable} holds characters that no key has"
+            raise JudgeNotConfiguredError(msg)
+        if not self._url.startswith(("http://", "https://")):
+            variable = self._vendor.url_variable
+            msg = f"{self._who}: {variable} must begin with http:// or https://, not {self._shown_url!r}"
+            raise JudgeNotConfiguredError(msg)
+        # Anthropic's SDK has a transport of its own.
+        transport = None
+        if self._vendor is OPENAI:
+            transport = pooled_transport(sdk, secure=self._url.startswith("https:"))
+        http = sdk.DefaultAsyncHttpxClient(
+            timeout=self._timeout,
+            event_hooks={"response": [self._look_at]},
+            **({} if transport is None else {"transport": transport}),
+        )
+        return getattr(sdk, f"Async{self._vendor.label}")(
+            api_key=self._key,
+            base_url=self._url,
+            timeout=self._timeout,
+            max_retries=self._retries,
+            http_client=http,
+        )
+
+    async def _look_at(self, response: Any) -> None:
+        """Keep the SDK from retrying where no credit is left, and pass on that it is asked too fast."""
+        if response.status_code != HTTPStatus.TOO_MANY_REQUESTS:
+            return
+        await response.aread()
+        if b"insufficient_quota" in response.content:
+            response.headers["x-should-retry"] = "false"
+        else:
+            self._rate_limited()
+
+    def _meaning(self, sdk: Any, error: Any) -> JudgeError:
+        """Return the error to raise for one of the SDK's."""
+        if isinstance(error, sdk.APITimeoutError):
+            return JudgeOutageError(
+                f"{self._who}: no answer within {self._timeout:g} s, {self._tried}; see --rag-timeout and --rag-retries"
+            )
+        if isinstance(error, sdk.APIConnectionError):
+            cause = self._clean(str(error.__cause__ or error))
+            return JudgeOutageError(
+                f"{self._who}: {self._shown_url} cannot be reached, {self._tried} ({cause}); "
+                f"check the network and {self._vendor.url_variable}"
+            )
+        if not isinstance(error, sdk.APIStatusError):
+            return JudgeError(f"{self._who} failed: {self._clean(str(error))}")
+        said = self._clean(said_by(error))
+        kind, text = self._status(error.status_code, said, spent=out_of_credit(error))
+        return kind(f"{self._who}: {text}")
+
+    def _status(self, status: int, said: str, *, spent: bool) -> tuple[type[JudgeError], str]:
+        key, url, model = self._vendor.key_variable, self._vendor.url_variable, self._model
+        if spent:
+            return JudgeUnavailableError, f"the account has no credit left ({said}); see the provider's billing page"
+        if status == HTTPStatus.UNAUTHORIZED:
+            return JudgeUnavailableError, f"the key was refused; check {key}"
+        if status == HTTPStatus.FORBIDDEN:
+            return JudgeUnavailableError, f"the key may not use the model {model} ({said}); check {key}"
+        if status == HTTPStatus.NOT_FOUND:
+            return JudgeUnavailableError, f"{self._shown_url} knows no model {model} ({said}); check its name and {url}"
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            wanted = "lower --rag-concurrency or raise --rag-retries"
+            return JudgeOutageError, f"asked too fast, {self._tried} ({said}); {wanted}"
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return JudgeOutageError, f"the server failed with status {status}, {self._tried} ({said})"
+        return JudgeError, f"the request was rejected with status {status} ({said})"
+
+    @property
+    def _tried(self) -> str:
+        return f"after {self._retries} retries" if self._retries != 1 else "after 1 retry"
+
+    def _clean(self, text: str) -> str:
+        if self._key != _NO_KEY:
+            text = text.replace(self._key, "***")
+        return shortened(printable(text), _SHOWN)
+
+
+async def _in_time(answer: Awaitable[T], seconds: float) -> T:
+    """Await an answer; raise ``asyncio.TimeoutError`` if it does not come in time."""
+    if sys.version_info < (3, 11):
+        return await asyncio.wait_for(answer, seconds)
+    # Unlike what 3.11 does in the other function, this makes no task of it.
+    async with asyncio.timeout(seconds):
+        return await answer
+
+
+def said_by(error: Any) -> str:
+    """Return the message of the server behind an SDK error."""
+    body = error.body if isinstance(error.body, dict) else {}
+    inner = body.get("error", body)
+    message = inner.get("message") if isinstance(inner, dict) else inner
+    return str(message or error)
+
+
+def out_of_credit(error: Any) -> bool:
+    """Say whether an SDK error means that the account has no credit left."""
+    marks = {getattr(error, "code", None), getattr(error, "type", None)}
+    return "insufficient_quota" in marks or "credit balance is too low" in said_by(error)
+
+
+Terms = TypeVar("Terms")
+
+_REJECTED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
+_REFUSING = re.compile(
+    r"support|unknown|unrecogni|unexpected|(?:may|is) not |not (?:allowed|permitted)|cannot be (?:used|specified)"
+    r"|deprecated|extra",
+    re.IGNORECASE,
+)
+
+
+class Capabilities(Generic[Terms]):
+    """The ``terms`` that a server was found to accept so far; those of no request alone."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+
+    async def reach(self, send: Callable[[Terms], Awaitable[T]], concede: Callable[[Terms, Any], Terms | None]) -> T:
+        """Return what ``send(terms)`` does, on terms that the server accepts.
+
+        ``concede(terms, error)`` returns the terms to try after a rejection, or ``None`` if nothing can be given up:
+        then the SDK's error is raised.
+        """
+        while True:
+            terms = self.terms
+            try:
+                return await send(terms)
+            except Exception as error:
+                if getattr(error, "status_code", None) not in _REJECTED:
+                    raise
+                # Others may have found out the same while this request was on its way.
+                if self.terms == terms:
+                    conceded = concede(terms, error)
+                    if conceded is None:
+                        raise
+                    self.terms = conceded
+
+
+def refused_parameter(error: Any, names: Iterable[str]) -> str | None:
+    """Return which of these parameters a rejected request was rejected for, or ``None``."""
+    said = said_by(error)
+    refusing = _REFUSING.search(said) is not None
+    for name in names:
+        if getattr(error, "param", None) == name or (refusing and re.search(rf"\b{re.escape(name)}\b", said)):
+            return name
+    return None
+
+
+#: The sampling parameters of the first sample of a request, which is as steady as can be, and of further ones.
+_STEADY = {"temperature": 0}
+_VARIED = {"temperature": 1}
+
+
+class ApiJudge(PromptedJudge, Generic[Terms]):
+    """A judge behind the API of a ``vendor``, asked on terms that begin with ``offer``."""
+
+    vendor: ClassVar[Vendor]
+    #: The terms to begin with.
+    offer: ClassVar[Any]
+    #: What the API needs besides the sampling parameters.
+    needed: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float = 60,
+        retries: int = 5,
+        deadline: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        prompts: PromptBook | None = None,
+    ) -> None:
+        """Grant ``timeout`` seconds to each of ``retries`` + 1 attempts, ``deadline`` to all together."""
+        asked = _STEADY if parameters is None else parameters
+        super().__init__(name=f"{self.kind}:{model}", model=model, parameters={**self.needed, **asked}, prompts=prompts)
+        self.varied = {} if parameters else dict(_VARIED)
+        self._negotiation = Capabilities[Terms](self.offer)
+        self._connection = Connection(
+            self.vendor,
+            model=model,
+            api_key=api_key,
+            base_url=base_url,
+            timeout=timeout,
+            retries=retries,
+            deadline=deadline,
+            rate_limited=self.rate_limited,
+        )
+
+    @property
+    def terms(self) -> Terms:
+        """What the server was found to accept so far."""
+        return self._negotiation.terms
+
+    async def complete(self, request: Request) -> Reply:
+        """Return what the model writes; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
+        return self._read(
+            await self._connection.call(
+                lambda client: self._negotiation.reach(
+                    lambda terms: self._send(client, request, terms),
+                    lambda terms, error: self._concede(terms, request, error),
+                )
+            )
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._connection.aclose()
+
+    def _failure(self, problem: str) -> JudgeError:
+        return JudgeError(f"{self.name} {problem}")
+
+    @abstractmethod
+    async def _send(self, client: Any, request: Request, terms: Terms) -> Any:
+        """Return the answer of the API to a request on these terms."""
+
+    @abstractmethod
+    def _concede(self, terms: Terms, request: Request, error: Any) -> Terms | None:
+        """Return terms without what the server refused, or ``None`` if it is nothing that can be given up."""
+
+    @abstractmethod
+    def _read(self, answer: Any) -> Reply:
+        """Return the reply in an answer of the API; raise ``JudgeError`` if there is none."""

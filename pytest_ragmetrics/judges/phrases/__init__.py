@@ -1,1 +1,0 @@
-"""What a text says that would talk a judge over, language by language."""

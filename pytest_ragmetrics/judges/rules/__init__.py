@@ -1,1 +1,0 @@
-"""How the local judge answers each task: by the words that texts share."""

@@ -1,0 +1,244 @@
+"""Whether the response refuses when it should, and only then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from pytest_ragmetrics.embedders.embedder import cosines
+from pytest_ragmetrics.judges.tasks import JudgeRefusal, ListClaims, SelectSentences, WriteQuestions
+from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty, check_number, f1_of_counts
+from pytest_ragmetrics.metrics.claims import verify_against
+from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, both, together
+from pytest_ragmetrics.result import MetricResult, Verdict
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.text.sentences import sentence_table
+
+Rule = Literal["all", "any", "majority"]
+
+
+class AnswerRelevancy(JudgedMetric):
+    """How close the question is to questions that the response answers, as the mean of cosine similarities.
+
+    Takes ``user_input`` and ``response``. One request for ``strictness`` different questions that the response
+    answers, each with whether it is noncommittal; then one embedding of all. 0.0 when ``noncommittal`` ("all", "any" or
+    the "majority") of them are. In [-1, 1], and rarely below 0. After Es et al., "RAGAS" (2023).
+
+    >>> judge = lambda prompt: '{"questions": [{"question": "Do moths fly?", "noncommittal": false}]}'
+    >>> metric = AnswerRelevancy(strictness=1, judge=judge, embedder="local")
+    >>> metric.score(user_input="Do moths fly?", response="They do.").value
+    1.0
+    """
+
+    name = "answer_relevancy"
+    aliases: ClassVar[tuple[str, ...]] = ("ResponseRelevancy", "response_relevancy")
+    requires: ClassVar[tuple[str, ...]] = ("user_input", "response")
+    scale: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    # The questions, the vectors asked for before, and its own.
+    rounds: ClassVar[int] = 3
+
+    def __init__(
+        self,
+        *,
+        strictness: int = 3,
+        noncommittal: Rule = "all",
+        judge: JudgeLike | None = None,
+        embedder: EmbedderLike | None = None,
+    ) -> None:
+        super().__init__(judge=judge, embedder=embedder)
+        self.strictness = check_count("strictness", strictness)
+        self.noncommittal = check_choice("noncommittal", noncommittal, ("all", "any", "majority"))
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return the mean cosine similarity of the question and the generated questions."""
+        asked = sample.user_input or ""
+        written = await ask(WriteQuestions(response=sample.response or "", count=self.strictness))
+        flags = [flag for _, flag in written]
+        if self._rules_out(flags):
+            verdicts = [Verdict(text=question, ok=not flag) for question, flag in written]
+            return ask.result(0.0, reason=f"the response is noncommittal: {_counted(flags)}", verdicts=verdicts)
+        vectors = await ask.embed([asked, *(question for question, _ in written)])
+        likeness = [float(value) for value in cosines(vectors[:1], vectors[1:])[0]]
+        verdicts = [
+            Verdict(text=question, ok=not flag, reason=f"cosine similarity {value:.2f} to the question")
+            for (question, flag), value in zip(written, likeness, strict=True)
+        ]
+        mean = sum(likeness) / len(likeness)
+        least = min(zip(likeness, written, strict=True))
+        reason = f'mean similarity of {len(likeness)} generated questions; the least alike is "{least[1][0]}"'
+        return ask.result(mean, reason=reason, verdicts=verdicts)
+
+    def _rules_out(self, flags: Sequence[bool]) -> bool:
+        if self.noncommittal == "majority":
+            return sum(flags) * 2 > len(flags)
+        return any(flags) if self.noncommittal == "any" else all(flags)
+
+
+def _counted(flags: Sequence[bool]) -> str:
+    return f"{sum(flags)} of {len(flags)} generated questions say so"
+
+
+_SIDES = ("response", "reference")
+
+
+class AnswerCorrectness(JudgedMetric):
+    """The F1 of the response's statements and its similarity to the reference, 3 to 1 by ``weights``.
+
+    Takes ``response``, ``reference`` and, to resolve pronouns, ``user_input``. A statement of the response is a true
+    positive when the reference supports it, else a false positive; one of the reference that the response does not
+    support is a false negative; F1 = TP / (TP + (FP + FN) / 2). The similarity is the cosine of both texts, never
+    below 0. What has the weight 0 is not asked for. Two rounds of requests: the statements and the vectors, then the
+    classes. 0.0 when one of the texts has no statement; ``UnscoredError`` when neither has, unless ``if_empty`` is the
+    score then. After Ragas' answer correctness.
+
+    >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
+    >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
+    >>> metric = AnswerCorrectness(judge=judge, embedder="local")
+    >>> metric.score(response="Moths fly.", reference="Moths fly.").value
+    1.0
+    """
+
+    name = "answer_correctness"
+    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+    rounds: ClassVar[int] = 2
+
+    def __init__(
+        self,
+        *,
+        weights: Sequence[float] = (0.75, 0.25),
+        if_empty: float | None = None,
+        judge: JudgeLike | None = None,
+        embedder: EmbedderLike | None = None,
+    ) -> None:
+        super().__init__(judge=judge, embedder=embedder)
+        self.weights = _shares(weights)
+        self.if_empty = check_if_empty(if_empty, self.scale)
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return the weighted mean of F1 and similarity."""
+        texts = {"response": sample.response or "", "reference": sample.reference or ""}
+        of_facts, of_meaning = self.weights
+        listed, similarity = await both(self._statements(texts, sample, ask), self._similarity(texts, ask))
+        if not of_facts:
+            return ask.result(similarity, reason=f"similarity {similarity:.2f}")
+        if not all(listed):
+            return self._without_statements(listed, ask)
+        said, wanted = await together(
+            verify_against(claims, side, texts, ask) for side, claims in zip(_SIDES, listed, strict=True)
+        )
+        found, missing = sum(verdict.ok for verdict in said), sum(not verdict.ok for verdict in wanted)
+        f1 = f1_of_counts(found, surplus=len(said) - found, missing=missing)
+        reason = f"{found} statements right, {len(said) - found} wrong, {missing} missing"
+        if of_meaning:
+            reason = f"{reason}; similarity {similarity:.2f}"
+        # A statement of the reference that the response has is already counted with those of the response.
+        verdicts = [*said, *(verdict for verdict in wanted if not verdict.ok)]
+        return ask.result(of_facts * f1 + of_meaning * similarity, reason=reason, verdicts=verdicts)
+
+    async def _statements(self, texts: dict[str, str], sample: Sample, ask: Ask) -> list[tuple[str, ...]]:
+        if not self.weights[0]:
+            return []
+        return await together(ask(ListClaims(text=texts[side], question=sample.user_input)) for side in _SIDES)
+
+    async def _similarity(self, texts: dict[str, str], ask: Ask) -> float:
+        if not self.weights[1]:
+            return 0.0
+        vectors = await ask.embed([texts[side] for side in _SIDES])
+        return max(0.0, float(cosines(vectors[:1], vectors[1:])[0, 0]))
+
+    def _without_statements(self, listed: Sequence[Sequence[str]], ask: Ask) -> MetricResult:
+        if not any(listed):
+            return ask.nothing("neither text has a statement", if_empty=self.if_empty)
+        side = next(side for side, claims in zip(_SIDES, listed, strict=True) if not claims)
+        return ask.result(0.0, reason=f"the {side} has no statement")
+
+
+def _shares(weights: object) -> tuple[float, float]:
+    """Return two weights as shares of their sum."""
+    if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence) or len(weights) != len(_SIDES):
+        msg = f"weights must be two numbers, of the statements and of the similarity, not {weights!r}"
+        raise ValueError(msg)
+    facts, meaning = (check_number("weights", weight) for weight in weights)
+    if not facts + meaning:
+        msg = "weights must not both be 0"
+        raise ValueError(msg)
+    return facts / (facts + meaning), meaning / (facts + meaning)
+
+
+class SemanticSimilarity(JudgedMetric):
+    """The cosine similarity of ``response`` and ``reference``, by the embedder alone: no judge is asked.
+
+    In [-1, 1]. With ``threshold``, from 0 to 1, the score is 1.0 when the similarity reaches it, else 0.0. After the
+    semantic answer similarity of Risch et al. (2021).
+
+    >>> metric = SemanticSimilarity(embedder="local")
+    >>> metric.score(response="Moths fly at night.", reference="Moths fly at night.").value
+    1.0
+    """
+
+    name = "semantic_similarity"
+    aliases: ClassVar[tuple[str, ...]] = ("answer_similarity", "AnswerSimilarity")
+    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+    scale: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+
+    def __init__(self, *, threshold: float | None = None, embedder: EmbedderLike | None = None) -> None:
+        super().__init__(embedder=embedder)
+        self.threshold = None if threshold is None else check_number("threshold", threshold, most=1)
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return the cosine similarity, or whether it reaches the threshold."""
+        vectors = await ask.embed([sample.response or "", sample.reference or ""])
+        similarity = float(cosines(vectors[:1], vectors[1:])[0, 0])
+        if self.threshold is None:
+            return ask.result(similarity, reason=f"cosine similarity {similarity:.2f}")
+        met = similarity >= self.threshold
+        sign = "≥" if met else "<"
+        return ask.result(float(met), reason=f"cosine similarity {similarity:.2f} {sign} {self.threshold:g}")
+
+
+class RefusalCorrectness(JudgedMetric):
+    """1.0 when the response refuses exactly if the contexts cannot answer the question, else 0.0.
+
+    Takes ``user_input``, ``response`` and ``retrieved_contexts``. Two requests at the same time: whether the response
+    refuses, and which context sentences answer the question, if any. Without contexts the right thing is to refuse.
+
+    >>> judge = lambda prompt: (
+    ...     '{"reason": "It says so.", "verdict": "refuses"}' if "<<<response" in prompt else '{"sentences": []}'
+    ... )
+    >>> fields = {"user_input": "Who owns the mill?", "response": "The texts do not say."}
+    >>> RefusalCorrectness(judge=judge).score(**fields, retrieved_contexts=["The mill burned down."]).value
+    1.0
+    """
+
+    name = "refusal_correctness"
+    requires: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
+    rounds: ClassVar[int] = 1
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return whether refusing and being able to answer exclude each other."""
+        question, response = sample.user_input or "", sample.response or ""
+        refusal, chosen = await both(
+            ask(JudgeRefusal(question=question, response=response)), self._answering(sample, ask)
+        )
+        table = sentence_table(sample.retrieved_contexts or ())
+        right = refusal.ok != bool(chosen)
+        reason = f"it {_REFUSES[refusal.ok]}, and the contexts {_ANSWERABLE[bool(chosen)]}"
+        verdict = Verdict(
+            text=response,
+            ok=right,
+            start=0,
+            end=len(response),
+            reason=refusal.reason or None,
+            evidence=tuple(table[index] for index in chosen),
+        )
+        return ask.result(float(right), reason=reason, verdicts=[verdict])
+
+    async def _answering(self, sample: Sample, ask: Ask) -> Sequence[int]:
+        contexts = tuple(sample.retrieved_contexts or ())
+        if not sentence_table(contexts):
+            return ()
+        return await ask(SelectSentences(question=sample.user_input or "", contexts=contexts))
+
+
+_REFUSES = {True: "refuses", False: "gives an answer"}
+_ANSWERABLE = {True: "can answer the question", False: "cannot answer the question"}

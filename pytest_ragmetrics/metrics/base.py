@@ -1,0 +1,256 @@
+"""What every metric is: inputs checked, a sample measured, the session told."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeVar
+
+from pytest_ragmetrics import context as session
+from pytest_ragmetrics.context import Spending, noted, noting, spending
+from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.result import Direction, MetricResult
+from pytest_ragmetrics.sample import Sample
+
+T = TypeVar("T", bound=str)
+
+
+def check_choice(name: str, value: T, choices: Sequence[str]) -> T:
+    """Return a value that is one of the choices; raise ``ValueError`` naming them if it is not.
+
+    >>> check_choice("unit", "claims", ("claims", "sentences"))
+    'claims'
+    """
+    if value not in choices:
+        msg = f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}"
+        raise ValueError(msg)
+    return value
+
+
+def check_count(name: str, value: object) -> int:
+    """Return a whole number from 1 on; raise ``ValueError`` if it is none.
+
+    >>> check_count("strictness", 3)
+    3
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        msg = f"{name} must be a whole number from 1 on, not {value!r}"
+        raise ValueError(msg)
+    return int(value)
+
+
+def check_number(name: str, value: object, least: float = 0, most: float = inf) -> float:
+    """Return a finite number from ``least`` to ``most``; raise ``ValueError`` if it is none.
+
+    >>> check_number("beta", 0.5), check_number("coeff", 1, most=1)
+    (0.5, 1)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or value < least or not value <= most or value == inf:
+        ends = f"from {least:g} on" if most == inf else f"from {least:g} to {most:g}"
+        msg = f"{name} must be a number {ends}, not {value!r}"
+        raise ValueError(msg)
+    # No float holds every whole number.
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def check_if_empty(value: object, scale: tuple[float, float]) -> float | None:
+    """Return the score of what has nothing to judge, or ``None`` for none; raise ``ValueError`` if there is no such.
+
+    >>> check_if_empty(None, (0.0, 1.0)), check_if_empty(1, (0.0, 1.0))
+    (None, 1)
+    """
+    return None if value is None else check_number("if_empty", value, *scale)
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Return a truth value; raise ``ValueError`` if it is none.
+
+    >>> check_flag("strict_order", False)
+    False
+    """
+    if not isinstance(value, bool):
+        msg = f"{name} must be True or False, not {value!r}"
+        raise ValueError(msg)  # noqa: TRY004 - every wrong parameter value is a ValueError
+    return value
+
+
+def f_beta(precision: float, recall: float, beta: float = 1.0) -> float:
+    """Return the weighted harmonic mean of precision and recall, 0.0 when both are; recall counts ``beta`` times.
+
+    After van Rijsbergen (1979).
+
+    >>> f_beta(1.0, 0.5)
+    0.6666666666666666
+    """
+    if not (precision and recall):
+        return 0.0
+    share = 1 / (1 + beta * beta)
+    return 1 / (share / precision + (1 - share) / recall)
+
+
+def f1_of_counts(found: int, surplus: int, missing: int) -> float:
+    """Return the F1 of true positives, false positives and false negatives, 0.0 where there are none at all.
+
+    >>> f1_of_counts(1, surplus=1, missing=0)
+    0.6666666666666666
+    """
+    total = 2 * found + surplus + missing
+    return 2 * found / total if total else 0.0
+
+
+class Metric(ABC):
+    """A way to score one sample; subclasses name the fields they need and implement :meth:`measure`.
+
+    ``measure`` gets a :class:`Sample` that has all it ``requires``, and returns a :class:`MetricResult` of this
+    ``name`` on this ``scale``; its ``verdicts``, one for each piece that was decided on, and its ``reason`` are what a
+    failure shows. It raises ``UnscoredError`` where there is no score. One that waits implements :meth:`ameasure` as
+    well, and one that asks a judge is a :class:`JudgedMetric`. What can be set about it are keyword-only parameters,
+    which have defaults where its name alone is to make it. Inputs are checked and the session is told here, so that
+    ``assert_metric``, ``evaluate``, data sets and reports take it like any other; the hook
+    ``pytest_ragmetrics_register_metrics`` makes it known by its name. :func:`pytest_ragmetrics.metric` makes one of a
+    function.
+
+    >>> class Brevity(Metric):
+    ...     name = "brevity"
+    ...     requires = ("response",)
+    ...
+    ...     def measure(self, sample):
+    ...         return MetricResult(len(sample.response) <= 280, metric=self.name)
+    >>> Brevity().score(response="Short.").value
+    1.0
+    """
+
+    #: The name in results, reports and settings.
+    name: ClassVar[str]
+    #: Other names it is known by in settings.
+    aliases: ClassVar[tuple[str, ...]] = ()
+    #: The fields of a sample that must be given; texts and lists among them must not be blank.
+    requires: ClassVar[tuple[str, ...]] = ("response",)
+    #: What :meth:`score` takes beside the fields of a sample, which has it in its ``metadata`` under the same names.
+    extra_inputs: ClassVar[tuple[str, ...]] = ()
+    #: The lists among them that may be empty, because the metric has a value for that.
+    may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_contexts",)
+    #: The lowest and the highest score there can be.
+    scale: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    #: Which end of the scale is the good one.
+    better: ClassVar[Direction] = "higher"
+    #: How many requests wait for one another: of a table the longest chains are started first.
+    rounds: ClassVar[int] = 0
+
+    @abstractmethod
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the score of a sample whose required fields are there; raise ``UnscoredError`` if it has none."""
+
+    async def ameasure(self, sample: Sample) -> MetricResult:
+        """Measure like :meth:`measure`, awaitable."""
+        return self.measure(sample)
+
+    def score(self, **inputs: Any) -> MetricResult:
+        """Score one sample given by its fields, such as ``response=`` and ``retrieved_contexts=``.
+
+        Raises ``TypeError`` for an unknown field or a wrong type, ``ValueError`` naming a required field that is
+        blank, and ``UnscoredError`` when there is nothing to score.
+        """
+        __tracebackhide__ = True
+        return self.score_sample(self.sample_of(inputs))
+
+    async def ascore(self, **inputs: Any) -> MetricResult:
+        """Score like :meth:`score`, awaitable."""
+        __tracebackhide__ = True
+        return await self.ascore_sample(self.sample_of(inputs))
+
+    def score_sample(self, sample: Sample) -> MetricResult:
+        """Score a :class:`Sample`; raises as :meth:`score` does."""
+        __tracebackhide__ = True
+        self.require(sample)
+        with noting(), spending() as spent:
+            try:
+                result = self.measure(sample)
+            except RagMetricsError as error:
+                self._tell(sample, error, spent)
+                raise _without_frames(error) from error.__cause__
+            return self._told(sample, result, spent)
+
+    async def ascore_sample(self, sample: Sample) -> MetricResult:
+        """Score like :meth:`score_sample`, awaitable."""
+        __tracebackhide__ = True
+        self.require(sample)
+        with noting(), spending() as spent:
+            try:
+                result = await self.ameasure(sample)
+            except RagMetricsError as error:
+                self._tell(sample, error, spent)
+                raise _without_frames(error) from error.__cause__
+            return self._told(sample, result, spent)
+
+    def sample_of(self, inputs: dict[str, Any]) -> Sample:
+        """Return the sample that :meth:`score` was given field by field.
+
+        Where it takes ``messages``, the conversation may be the ``user_input`` as well, as Ragas has it.
+        """
+        extra = {name: inputs[name] for name in self.extra_inputs if name in inputs}
+        given = {name: value for name, value in inputs.items() if name not in extra}
+        if "messages" in self.extra_inputs and isinstance(given.get("user_input"), (list, tuple)):
+            return Sample.from_mapping({**given, **extra})
+        sample = Sample(**given)
+        return replace(sample, metadata={**sample.metadata, **extra}) if extra else sample
+
+    def require(self, sample: Sample) -> None:
+        """Raise ``ValueError`` naming a required field that is missing or blank."""
+        for field in self.requires:
+            value = getattr(sample, field)
+            if value is None or (field not in self.may_be_empty and is_blank(value)):
+                state = "missing" if value is None else "blank"
+                msg = f"{self.name}: {field} is {state}; it needs {' and '.join(self.requires)}"
+                raise ValueError(msg)
+
+    def _told(self, sample: Sample, result: MetricResult, spent: Spending) -> MetricResult:
+        """Return a result that the session was told of; raise ``TypeError`` for what is none."""
+        if not isinstance(result, MetricResult):
+            msg = f"{self.name}.measure() returned {type(result).__name__}, not a MetricResult"
+            raise TypeError(msg)
+        running = session.current()
+        if running is not None and running.dry_run:
+            result.decides = False
+        self._tell(sample, result, spent)
+        return result
+
+    def _tell(self, sample: Sample, outcome: MetricResult | RagMetricsError, spent: Spending) -> None:
+        """Tell the running session the result, or why there is none."""
+        running = session.current()
+        if running is None:
+            return
+        if isinstance(outcome, RagMetricsError) and not isinstance(outcome, UnscoredError):
+            outcome = UnscoredError(str(outcome))
+        scoring = session.Scoring(
+            metric=self.name,
+            sample=sample,
+            outcome=outcome,
+            better=self.better,
+            exchanges=noted(),
+            spent=spent.own(outcome.usage),
+        )
+        running.scored(scoring)
+
+
+def _without_frames(error: RagMetricsError) -> RagMetricsError:
+    """Return an error without the frames of this package and its loop: its message says all, they would bury it."""
+    seen: BaseException | None = error
+    while seen is not None:
+        seen.__traceback__ = None
+        seen = seen.__cause__
+    return error
+
+
+def is_blank(value: object) -> bool:
+    """Tell whether a field of a sample holds no text: a blank one, or a list of nothing else.
+
+    >>> is_blank(" "), is_blank([]), is_blank(["", "Moss."])
+    (True, True, False)
+    """
+    if isinstance(value, str):
+        return not value.strip()
+    return isinstance(value, (list, tuple)) and all(is_blank(item) for item in value)

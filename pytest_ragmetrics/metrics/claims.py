@@ -1,0 +1,379 @@
+"""How far noise in the contexts makes the response wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from pytest_ragmetrics.judges.schema import listed
+from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListClaims, VerifyClaims
+from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, check_number, f_beta
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, both, together
+from pytest_ragmetrics.result import Direction, Evidence, MetricResult, Verdict
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.text.names import NamesIn, find_names
+from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
+from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
+
+#: Offsets in the response.
+Place = tuple[int, int]
+
+_CLOSING = re.compile(r"\W+$")
+
+
+def supported_verdicts(
+    texts: Sequence[str],
+    judgements: Sequence[Judgement],
+    contexts: Sequence[str],
+    places: Sequence[Place | None] | None = None,
+) -> tuple[Verdict, ...]:
+    """Return one verdict a text, with the context sentences that support it and its place in the response, if any.
+
+    A verdict is suspicious when its text has a number or a name that none of these sentences has.
+    """
+    table = sentence_table(contexts)
+    return tuple(
+        _verdict(text, judgement, [table[index] for index in judgement.sentences], place)
+        for text, judgement, place in zip(texts, judgements, places or [None] * len(texts), strict=True)
+    )
+
+
+def unsupported_verdicts(texts: Sequence[str], places: Sequence[Place | None] | None = None) -> tuple[Verdict, ...]:
+    """Return the verdicts where there is no context that could support anything."""
+    nothing = Judgement(ok=False, reason="there is no context")
+    return supported_verdicts(texts, [nothing] * len(texts), (), places)
+
+
+def compared_verdicts(
+    texts: Sequence[str],
+    judgements: Sequence[Judgement],
+    source: tuple[str, str],
+    places: Sequence[Place | None] | None = None,
+) -> tuple[Verdict, ...]:
+    """Return one verdict a text that was held against another ``(name, text)``, which its reason quotes.
+
+    Evidence is a place in the contexts, and that other text is none of them.
+
+    >>> yes = Judgement(ok=True, reason="It says so.", sentences=(0,))
+    >>> compared_verdicts(["Moths fly."], [yes], ("reference", "Moths fly at night."))[0].reason
+    'It says so. (reference: "Moths fly at night.")'
+    """
+    name, text = source
+    return tuple(
+        replace(verdict, evidence=(), reason=_with_quotation(verdict, name))
+        for verdict in supported_verdicts(texts, judgements, (text,), places)
+    )
+
+
+def place_in(response: str, text: str) -> Place | None:
+    """Return where a text stands in the response word for word, its closing mark aside.
+
+    >>> place_in("Moths fly at night, as far as we know.", "Moths fly at night.")
+    (0, 18)
+    """
+    for form in (text, _CLOSING.sub("", text)):
+        found = re.search(rf"(?<!\w){re.escape(form)}(?!\w)", response) if form else None
+        if found:
+            return found.span()
+    return None
+
+
+def missing_from(claim: str, sentences: Sequence[str]) -> Iterator[str]:
+    """Yield the numbers and names of a claim that none of the sentences has.
+
+    >>> list(missing_from("In 1903 the prize went to Marie Curie.", ["Curie shared it in 1911."]))
+    ['1903', 'Marie Curie']
+    """
+    together = "\n".join(sentences)
+    # One and third are said of all sorts of things, and need not stand in the source.
+    numbers = [number for number in find_numbers(claim) if not (isinstance(number, Number) and number.plain)]
+    if numbers:
+        there = NumbersIn(together)
+        yield from (number.text for number in numbers if there.locate(number) is None)
+    names = find_names(claim)
+    if names:
+        known = NamesIn(together)
+        yield from (name.text for name in names if known.locate(name) is None)
+
+
+def _with_quotation(verdict: Verdict, name: str) -> str | None:
+    if not verdict.evidence:
+        return verdict.reason
+    quoted = " ".join(piece.text for piece in verdict.evidence)
+    return f'{verdict.reason or ""} ({name}: "{quoted}")'.strip()
+
+
+def _verdict(text: str, judgement: Judgement, cited: Sequence[Evidence], place: Place | None) -> Verdict:
+    start, end = place or (None, None)
+    return Verdict(
+        text=text,
+        ok=judgement.ok,
+        start=start,
+        end=end,
+        reason=judgement.reason or None,
+        suspicious=judgement.ok and any(missing_from(text, [sentence.text for sentence in cited])),
+        evidence=tuple(cited) if judgement.ok else (),
+    )
+
+
+class Faithfulness(JudgedMetric):
+    """The share of the response's claims that the contexts support.
+
+    Takes ``response``, ``retrieved_contexts`` and, to resolve pronouns, ``user_input``. Two requests in a row: the
+    claims of the response; which of them are supported, by which context sentences. With ``unit="sentences"`` the
+    sentences of the response are judged instead, in one request. Without contexts every claim is unsupported: 0.0.
+    Raises ``UnscoredError`` for a response without claims, such as a refusal, unless ``if_empty`` is its score.
+    After Es et al., "RAGAS" (2023).
+
+    >>> judge = lambda prompt: (
+    ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
+    ... )
+    >>> metric = Faithfulness(unit="sentences", judge=judge)
+    >>> metric.score(response="Moths fly.", retrieved_contexts=["Moths fly at night."]).reason
+    '1 of 1 sentences supported'
+    """
+
+    name = "faithfulness"
+    aliases: ClassVar[tuple[str, ...]] = ("FaithfulnessMetric",)
+    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
+    rounds: ClassVar[int] = 2
+
+    def __init__(
+        self,
+        *,
+        unit: Literal["claims", "sentences"] = "claims",
+        if_empty: float | None = None,
+        judge: JudgeLike | None = None,
+    ) -> None:
+        super().__init__(judge=judge)
+        self.unit = check_choice("unit", unit, ("claims", "sentences"))
+        self.if_empty = check_if_empty(if_empty, self.scale)
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return supported claims / claims."""
+        response, contexts = sample.response or "", tuple(sample.retrieved_contexts or ())
+        if self.unit == "sentences":
+            sentences = split_sentences(response)
+            places: list[Place | None] = [*sentences]
+            claims = tuple(response[start:end] for start, end in sentences)
+        else:
+            claims = await ask(ListClaims(text=response, question=sample.user_input))
+            places = [place_in(response, claim) for claim in claims]
+        if not claims:
+            return ask.nothing(f"the response has no {self.unit}", if_empty=self.if_empty)
+        if not sentence_table(contexts):
+            return ask.share(unsupported_verdicts(claims, places), f"{self.unit} supported: there is no context")
+        judgements = await ask(VerifyClaims(claims=claims, contexts=contexts))
+        return ask.share(supported_verdicts(claims, judgements, contexts, places), f"{self.unit} supported")
+
+
+class Hallucination(JudgedMetric):
+    """The share of the contexts that the response does not contradict: 1.0 is free of hallucination, higher is better.
+
+    Takes ``response`` and ``retrieved_contexts``. One request: which contexts are contradicted, and which of their
+    sentences. 1 - contradicted / contexts. What the contexts do not mention contradicts none of them; that is the
+    business of :class:`Faithfulness`. After DeepEval's hallucination metric, which has had either direction.
+
+    >>> judge = lambda prompt: (
+    ...     '{"verdicts": [{"number": 1, "reason": "By night.", "sentences": [1], "verdict": "contradicted"}]}'
+    ... )
+    >>> Hallucination(judge=judge).score(response="Moths fly by day.", retrieved_contexts=["They fly by night."]).value
+    0.0
+    """
+
+    name = "hallucination"
+    aliases: ClassVar[tuple[str, ...]] = ("HallucinationMetric",)
+    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
+    may_be_empty: ClassVar[tuple[str, ...]] = ()
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return contexts not contradicted / contexts."""
+        contexts = tuple(sample.retrieved_contexts or ())
+        judgements = await ask(FindContradictions(response=sample.response or "", contexts=contexts))
+        table = sentence_table(contexts)
+        verdicts = [
+            Verdict(
+                text=context,
+                ok=not judgement.ok,
+                reason=judgement.reason or None,
+                evidence=tuple(table[index] for index in judgement.sentences) if judgement.ok else (),
+            )
+            for context, judgement in zip(contexts, judgements, strict=True)
+        ]
+        return ask.share(verdicts, "contexts not contradicted")
+
+
+Mode = Literal["precision", "recall", "f1"]
+#: Which text a mode takes claims from; each is held against the other.
+_SIDES = {"precision": ("response",), "recall": ("reference",), "f1": ("response", "reference")}
+
+
+class FactualCorrectness(JudgedMetric):
+    """How far the claims of the response and of the reference bear each other out.
+
+    Takes ``response``, ``reference`` and, to resolve pronouns, ``user_input``. Precision is the share of the
+    response's claims that the reference supports, recall the share of the reference's claims that the response
+    supports; ``mode="f1"`` is the F-beta of these two, where recall counts ``beta`` times. Two rounds of requests, each
+    at the same time: the claims, then whether they hold. A response without claims has an F-beta of 0.0; apart from
+    that a text that claims are wanted from and has none raises ``UnscoredError``, unless ``if_empty`` is the score
+    then. After Ragas' factual correctness; its two directions are kept apart here.
+
+    >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
+    >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
+    >>> FactualCorrectness(judge=judge).score(response="They fly.", reference="Moths do.").value
+    1.0
+    """
+
+    name = "factual_correctness"
+    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+    rounds: ClassVar[int] = 2
+
+    def __init__(
+        self,
+        *,
+        mode: Mode = "f1",
+        beta: float = 1.0,
+        if_empty: float | None = None,
+        judge: JudgeLike | None = None,
+    ) -> None:
+        super().__init__(judge=judge)
+        self.mode = check_choice("mode", mode, ("precision", "recall", "f1"))
+        self.beta = check_number("beta", beta)
+        self.if_empty = check_if_empty(if_empty, self.scale)
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return precision, recall or the F-beta of both."""
+        texts = {"response": sample.response or "", "reference": sample.reference or ""}
+        sides = _SIDES[self.mode]
+        listed = await together(ask(ListClaims(text=texts[side], question=sample.user_input)) for side in sides)
+        claims = dict(zip(sides, listed, strict=True))
+        if not claims[sides[-1]]:
+            return ask.nothing(f"the {sides[-1]} has no claims", if_empty=self.if_empty)
+        if not claims[sides[0]]:
+            return ask.result(0.0, reason="the response has no claims")
+        judged = await together(verify_against(claims[side], side, texts, ask) for side in sides)
+        shares = [sum(verdict.ok for verdict in verdicts) / len(verdicts) for verdicts in judged]
+        verdicts = [verdict for side in judged for verdict in side]
+        counts = zip(sides, judged, strict=True)
+        reason = ", ".join(f"{sum(v.ok for v in found)} of {len(found)} claims of the {side}" for side, found in counts)
+        score = shares[0] if len(shares) == 1 else f_beta(shares[0], shares[1], self.beta)
+        return ask.result(score, reason=f"{reason} borne out", verdicts=verdicts)
+
+
+async def verify_against(claims: Sequence[str], side: str, texts: dict[str, str], ask: Ask) -> tuple[Verdict, ...]:
+    """Return for each claim of one side, ``response`` or ``reference``, whether the text of the other supports it."""
+    other = "reference" if side == "response" else "response"
+    judgements = await ask(VerifyClaims(claims=tuple(claims), contexts=(texts[other],)))
+    places = [place_in(texts[side], claim) if side == "response" else None for claim in claims]
+    return compared_verdicts(claims, judgements, (other, texts[other]), places)
+
+
+NoiseSensitivityMode = Literal["relevant", "irrelevant"]
+
+
+class NoiseSensitivity(JudgedMetric):
+    """The share of the response's claims that are wrong because of what stands in the contexts; lower is better.
+
+    Takes ``response``, ``reference``, ``retrieved_contexts`` and, to resolve pronouns, ``user_input``. A context is
+    relevant when it supports a claim of the reference. In ``mode="relevant"`` a claim counts that a relevant context
+    supports and the reference does not; in ``mode="irrelevant"`` one that only irrelevant contexts support and the
+    reference does not. Two rounds of requests, each at the same time: the claims of both texts; those of the response
+    against the reference, and both against each context. Raises ``UnscoredError`` when one of the texts has no claim,
+    unless ``if_empty`` is the score then. After RAGChecker (Ru et al., 2024), as in Ragas.
+
+    >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
+    >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
+    >>> fields = {"response": "They fly.", "reference": "Moths do.", "retrieved_contexts": ["Moths fly."]}
+    >>> NoiseSensitivity(judge=judge).score(**fields).value
+    0.0
+    """
+
+    name = "noise_sensitivity"
+    requires: ClassVar[tuple[str, ...]] = ("response", "reference", "retrieved_contexts")
+    may_be_empty: ClassVar[tuple[str, ...]] = ()
+    better: ClassVar[Direction] = "lower"
+    rounds: ClassVar[int] = 2
+
+    def __init__(
+        self, *, mode: NoiseSensitivityMode = "relevant", if_empty: float | None = None, judge: JudgeLike | None = None
+    ) -> None:
+        super().__init__(judge=judge)
+        self.mode = check_choice("mode", mode, ("relevant", "irrelevant"))
+        self.if_empty = check_if_empty(if_empty, self.scale)
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return claims wrong by noise / claims."""
+        response, reference = sample.response or "", sample.reference or ""
+        said, wanted = await together(
+            ask(ListClaims(text=text, question=sample.user_input)) for text in (response, reference)
+        )
+        if not (said and wanted):
+            blank = "response" if wanted else "reference"
+            return ask.nothing(f"the {blank} has no claims", if_empty=self.if_empty)
+        correct, sources = await both(
+            ask(VerifyClaims(claims=said, contexts=(reference,))),
+            together(_source(context, said, wanted, ask) for context in sample.retrieved_contexts or ()),
+        )
+        verdicts = [
+            self._verdict(number, claim, correct[number], sources, place_in(response, claim))
+            for number, claim in enumerate(said)
+        ]
+        noisy = sum(not verdict.ok for verdict in verdicts)
+        reason = f"{noisy} of {len(said)} claims wrong as {self.mode} contexts have them"
+        return ask.result(noisy / len(said), reason=reason, verdicts=verdicts)
+
+    def _verdict(
+        self, number: int, claim: str, correct: Judgement, sources: Sequence[_NoiseSource], place: Place | None
+    ) -> Verdict:
+        having = {index: source for index, source in enumerate(sources, start=1) if source.said[number].ok}
+        noisy = is_noise(self.mode, correct=correct.ok, relevant=[source.is_relevant for source in having.values()])
+        evidence = [
+            replace(sentence_table((source.text,))[sentence], context=index - 1)
+            for index, source in having.items()
+            for sentence in source.said[number].sentences
+        ]
+        start, end = place or (None, None)
+        blamed = f"{_named(list(having))} it, the reference does not. " if noisy else ""
+        return Verdict(
+            text=claim,
+            ok=not noisy,
+            start=start,
+            end=end,
+            reason=f"{blamed}{correct.reason}".strip() or None,
+            suspicious=bool(evidence) and any(missing_from(claim, [sentence.text for sentence in evidence])),
+            evidence=tuple(evidence),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _NoiseSource:
+    """What one context supports: which claims of the response, and whether any of the reference."""
+
+    text: str
+    said: Sequence[Judgement]
+    is_relevant: bool
+
+
+def is_noise(mode: NoiseSensitivityMode, *, correct: bool, relevant: Sequence[bool]) -> bool:
+    """Tell whether a claim counts: ``correct`` by the reference, ``relevant`` or not are the contexts that have it.
+
+    >>> is_noise("irrelevant", correct=False, relevant=[False]), is_noise("irrelevant", correct=False, relevant=[])
+    (True, False)
+    """
+    return not correct and bool(relevant) and any(relevant) == (mode == "relevant")
+
+
+def _named(numbers: Sequence[int]) -> str:
+    return f"contexts {listed(numbers)} have" if len(numbers) > 1 else f"context {numbers[0]} has"
+
+
+async def _source(context: str, said: tuple[str, ...], wanted: tuple[str, ...], ask: Ask) -> _NoiseSource:
+    if not sentence_table((context,)):
+        nothing = Judgement(ok=False, reason="")
+        return _NoiseSource(text=context, said=[nothing] * len(said), is_relevant=False)
+    of_said, of_wanted = await together(
+        ask(VerifyClaims(claims=claims, contexts=(context,))) for claims in (said, wanted)
+    )
+    return _NoiseSource(text=context, said=of_said, is_relevant=any(judgement.ok for judgement in of_wanted))

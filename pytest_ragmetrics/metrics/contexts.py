@@ -1,0 +1,327 @@
+"""Whether the contexts name what the reference names."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate, combinations
+from typing import Any, ClassVar, Literal
+
+from pytest_ragmetrics.embedders.embedder import cosines
+from pytest_ragmetrics.judges.tasks import (
+    Judgement,
+    JudgeUsefulness,
+    ListClaims,
+    ListEntities,
+    SelectSentences,
+    VerifyClaims,
+)
+from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty
+from pytest_ragmetrics.metrics.claims import place_in, supported_verdicts, unsupported_verdicts
+from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, together
+from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.text.folding import fold
+from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
+
+_NO_SENTENCE = Judgement(ok=False, reason="It has no sentence.")
+
+
+class ContextPrecision(JudgedMetric):
+    """The average precision of the contexts in their order: 1.0 when all that are of use stand first.
+
+    Takes ``user_input``, ``reference`` and ``retrieved_contexts``. One small request a context, all at the same time,
+    whether it is of use to arrive at the reference answer; contexts in another order cost nothing new. Average
+    precision is the mean, over the contexts of use, of the share of useful ones down to their rank. 0.0 when none is,
+    and without a request when there is no context. After Ragas' context precision.
+
+    >>> judge = lambda prompt: '{"reason": "It says so.", "sentences": [1], "verdict": "useful"}'
+    >>> metric = ContextPrecision(judge=judge)
+    >>> fields = {"user_input": "When do moths fly?", "reference": "At night."}
+    >>> metric.score(**fields, retrieved_contexts=["Moths fly at night.", "Night is when moths fly."]).value
+    1.0
+    """
+
+    name = "context_precision"
+    aliases: ClassVar[tuple[str, ...]] = (
+        "LLMContextPrecisionWithReference",
+        "llm_context_precision_with_reference",
+        "ContextPrecisionWithReference",
+        "ContextualPrecision",
+        "contextual_precision",
+        "ContextualPrecisionMetric",
+    )
+    requires: ClassVar[tuple[str, ...]] = ("user_input", "reference", "retrieved_contexts")
+    rounds: ClassVar[int] = 1
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return the average precision of the verdicts in rank order."""
+        contexts = sample.retrieved_contexts or ()
+        if not contexts:
+            return ask.result(0.0, reason="there is no context")
+        judgements = await together(self._useful(context, sample, ask) for context in contexts)
+        verdicts = [_verdict(*ranked) for ranked in zip(range(len(contexts)), contexts, judgements, strict=True)]
+        useful = [judgement.ok for judgement in judgements]
+        reason = f"{sum(useful)} of {len(useful)} contexts of use"
+        return ask.result(average_precision(useful), reason=reason, verdicts=verdicts)
+
+    async def _useful(self, context: str, sample: Sample, ask: Ask) -> Judgement:
+        if not sentence_table((context,)):
+            return _NO_SENTENCE
+        return await ask(
+            JudgeUsefulness(question=sample.user_input or "", answer=self._answer(sample), context=context)
+        )
+
+    def _answer(self, sample: Sample) -> str:
+        return sample.reference or ""
+
+
+class ContextUtilization(ContextPrecision):
+    """The average precision of the contexts by their use for the ``response``, where there is no reference.
+
+    Takes ``user_input``, ``response`` and ``retrieved_contexts``; otherwise like :class:`ContextPrecision`.
+
+    >>> judge = lambda prompt: '{"reason": "It does not say.", "sentences": [], "verdict": "useless"}'
+    >>> fields = {"user_input": "When do moths fly?", "response": "At noon."}
+    >>> ContextUtilization(judge=judge).score(**fields, retrieved_contexts=["Moths fly at night."]).value
+    0.0
+    """
+
+    name = "context_utilization"
+    aliases: ClassVar[tuple[str, ...]] = (
+        "LLMContextPrecisionWithoutReference",
+        "llm_context_precision_without_reference",
+        "ContextPrecisionWithoutReference",
+    )
+    requires: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
+
+    def _answer(self, sample: Sample) -> str:
+        return sample.response or ""
+
+
+def average_precision(useful: Sequence[bool]) -> float:
+    """Return the mean over the useful items of the share of useful ones down to their rank; 0.0 when none is.
+
+    >>> average_precision([False, True, True])
+    0.5833333333333333
+    """
+    counted = enumerate(accumulate(useful), start=1)
+    shares = [so_far / rank for (rank, so_far), is_useful in zip(counted, useful, strict=True) if is_useful]
+    return sum(shares) / len(shares) if shares else 0.0
+
+
+def _verdict(index: int, context: str, judgement: Judgement) -> Verdict:
+    table = sentence_table((context,))
+    cited = tuple(replace(table[number], context=index) for number in judgement.sentences) if judgement.ok else ()
+    return Verdict(text=context, ok=judgement.ok, reason=judgement.reason or None, evidence=cited)
+
+
+class ContextRecall(JudgedMetric):
+    """The share of the reference's sentences that can be attributed to the contexts.
+
+    Takes ``reference`` (a text, or a list of texts that are joined), ``retrieved_contexts`` and optionally
+    ``user_input``. One request; with ``unit="claims"`` two in a row, the first splits the reference into claims. Empty
+    contexts score 0.0 without a request. Raises ``UnscoredError`` for a reference without claims, unless ``if_empty``
+    is its score. After Es et al., "RAGAS" (2023).
+
+    >>> judge = lambda prompt: (
+    ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
+    ... )
+    >>> ContextRecall(judge=judge).score(reference="Moths fly.", retrieved_contexts=["Moths fly at night."]).value
+    1.0
+    """
+
+    name = "context_recall"
+    aliases: ClassVar[tuple[str, ...]] = ("LLMContextRecall", "ContextualRecallMetric", "contextual_recall")
+    requires: ClassVar[tuple[str, ...]] = ("reference", "retrieved_contexts")
+
+    def __init__(
+        self,
+        *,
+        unit: Literal["sentences", "claims"] = "sentences",
+        if_empty: float | None = None,
+        judge: JudgeLike | None = None,
+    ) -> None:
+        super().__init__(judge=judge)
+        self.unit = check_choice("unit", unit, ("sentences", "claims"))
+        self.if_empty = check_if_empty(if_empty, self.scale)
+
+    def sample_of(self, inputs: dict[str, Any]) -> Sample:
+        """Return the sample, the references joined if there are several."""
+        if "reference" in inputs:
+            inputs = {**inputs, "reference": joined(inputs["reference"])}
+        return super().sample_of(inputs)
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return attributed sentences / sentences."""
+        reference, contexts = sample.reference or "", tuple(sample.retrieved_contexts or ())
+        texts = tuple(reference[start:end] for start, end in split_sentences(reference))
+        if not sentence_table(contexts):
+            return ask.share(unsupported_verdicts(texts or (reference,)), f"{self._counted}: there is no context")
+        if self.unit == "claims":
+            texts = await ask(ListClaims(text=reference, question=sample.user_input))
+        if not texts:
+            return ask.nothing(f"the reference has no {self.unit}", if_empty=self.if_empty)
+        judgements = await ask(VerifyClaims(claims=texts, contexts=contexts))
+        return ask.share(supported_verdicts(texts, judgements, contexts), self._counted)
+
+    @property
+    def _counted(self) -> str:
+        return f"{self.unit} of the reference found in the contexts"
+
+
+def joined(reference: Any) -> Any:
+    r"""Return several references as one text, each a paragraph of its own; anything else as it is.
+
+    >>> joined(["Moths fly.", "Bats too."])
+    'Moths fly.\n\nBats too.'
+    """
+    several = isinstance(reference, (list, tuple)) and all(isinstance(text, str) for text in reference)
+    return "\n\n".join(reference) if several else reference
+
+
+Agreement = Literal["bert_score", "jaccard", "jaccard_score"]
+#: The indexes of the sentences that one sample chose.
+Choice = frozenset[int]
+
+
+class ContextRelevancy(JudgedMetric):
+    """The share of context sentences needed to answer the question, times how far independent samples agree on them.
+
+    Takes ``user_input`` and ``retrieved_contexts``. ``strictness`` requests at the same time, each for the numbers of
+    the sentences needed, which may be none. Overlap is the mean share chosen. Agreement is 1 for one sample, else the
+    mean over all pairs of the Jaccard similarity of what they chose (``agreement="jaccard"``) or of the symmetric
+    best-match similarity of these sentences by the embedder ("bert_score", never below 0); two samples that chose
+    nothing agree. After the self-consistent context relevancy of Ragas 0.0 (2023).
+
+    >>> metric = ContextRelevancy(judge=lambda prompt: '{"sentences": [1]}')
+    >>> metric.score(user_input="Do moths fly?", retrieved_contexts=["Moths fly. Rain is wet."]).value
+    0.5
+    """
+
+    name = "context_relevancy"
+    requires: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts")
+    may_be_empty: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self,
+        *,
+        strictness: int = 1,
+        agreement: Agreement = "bert_score",
+        if_empty: float | None = None,
+        judge: JudgeLike | None = None,
+        embedder: EmbedderLike | None = None,
+    ) -> None:
+        super().__init__(judge=judge, embedder=embedder)
+        self.strictness = self.draws = check_count("strictness", strictness)
+        self.agreement = check_choice("agreement", agreement, ("bert_score", "jaccard", "jaccard_score"))
+        self.if_empty = check_if_empty(if_empty, self.scale)
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return agreement * overlap."""
+        contexts = tuple(sample.retrieved_contexts or ())
+        table = sentence_table(contexts)
+        if not table:
+            return ask.nothing("the contexts have no sentence", if_empty=self.if_empty)
+        task = SelectSentences(question=sample.user_input or "", contexts=contexts)
+        votes = range(self.strictness)
+        choices = [frozenset(chosen) for chosen in await asyncio.gather(*(ask(task, vote=vote) for vote in votes))]
+        overlap = sum(map(len, choices)) / (len(choices) * len(table))
+        agreement = await self._agreement(choices, table, ask)
+        reason = f"{sum(map(len, choices))} of {len(choices) * len(table)} context sentences needed"
+        if len(choices) > 1:
+            reason = f"{reason} in {len(choices)} samples, agreement {agreement:.2f}"
+        return ask.result(agreement * overlap, reason=reason, verdicts=_verdicts(choices, table))
+
+    async def _agreement(self, choices: Sequence[Choice], table: Sequence[Evidence], ask: Ask) -> float:
+        pairs = list(combinations(choices, 2))
+        differing = [pair for pair in pairs if pair[0] != pair[1]]
+        if not differing:
+            return 1.0
+        if self.agreement != "bert_score":
+            alike = [jaccard(*pair) for pair in differing]
+        else:
+            alike = await _best_matches(differing, table, ask)
+        return (len(pairs) - len(differing) + sum(alike)) / len(pairs)
+
+
+def jaccard(one: Choice, other: Choice) -> float:
+    """Return the share of the sentences chosen by either that both chose; 1.0 when neither chose any.
+
+    >>> jaccard(frozenset({1, 2}), frozenset({2, 3, 4}))
+    0.25
+    """
+    return len(one & other) / len(one | other) if one | other else 1.0
+
+
+async def _best_matches(pairs: Sequence[tuple[Choice, Choice]], table: Sequence[Evidence], ask: Ask) -> list[float]:
+    """Return for each pair how alike each sentence of one is to the best of the other, averaged both ways."""
+    chosen = sorted({index for pair in pairs if all(pair) for choice in pair for index in choice})
+    if not chosen:
+        return [0.0] * len(pairs)
+    vectors = await ask.embed([table[index].text for index in chosen])
+    likeness = cosines(vectors, vectors).clip(min=0.0)
+    row = {index: number for number, index in enumerate(chosen)}
+    means = []
+    for one, other in pairs:
+        if not (one and other):
+            means.append(0.0)
+            continue
+        block = likeness[[row[index] for index in sorted(one)]][:, [row[index] for index in sorted(other)]]
+        means.append(float(block.max(axis=1).mean() + block.max(axis=0).mean()) / 2)
+    return means
+
+
+def _verdicts(choices: Sequence[Choice], table: Sequence[Evidence]) -> list[Verdict]:
+    """Return one verdict a context sentence: whether most of the samples need it."""
+    verdicts = []
+    for index, sentence in enumerate(table):
+        ok = sum(index in choice for choice in choices) * 2 > len(choices)
+        verdicts.append(Verdict(text=sentence.text, ok=ok, evidence=(sentence,) if ok else ()))
+    return verdicts
+
+
+class ContextEntityRecall(JudgedMetric):
+    """The share of the reference's entities that are among those of the contexts.
+
+    Takes ``reference`` and ``retrieved_contexts``. Two requests at the same time, one for the entities of each; case,
+    typography and layout do not tell them apart. Without contexts it is 0.0, and nobody is asked. Raises
+    ``UnscoredError`` for a reference without entities, unless ``if_empty`` is its score. After Ragas.
+
+    >>> judge = lambda prompt: '{"entities": ["Ada Brandt"]}' if "by" in prompt else '{"entities": ["ADA BRANDT"]}'
+    >>> metric = ContextEntityRecall(judge=judge)
+    >>> metric.score(reference="Ada Brandt", retrieved_contexts=["ADA BRANDT LEFT."]).value
+    1.0
+    """
+
+    name = "context_entity_recall"
+    requires: ClassVar[tuple[str, ...]] = ("reference", "retrieved_contexts")
+
+    def __init__(self, *, if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
+        super().__init__(judge=judge)
+        self.if_empty = check_if_empty(if_empty, self.scale)
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return entities found / entities of the reference."""
+        reference, contexts = (sample.reference or "",), tuple(sample.retrieved_contexts or ())
+        if not sentence_table(contexts):
+            return ask.result(0.0, reason="there is no context")
+        wanted, given = await together(ask(ListEntities(contexts=texts)) for texts in (reference, contexts))
+        if not wanted:
+            return ask.nothing("the reference has no entities", if_empty=self.if_empty)
+        there = {fold(entity): entity for entity in given}
+        verdicts = [
+            Verdict(text=entity, ok=key in there, evidence=_evidence(there[key], contexts) if key in there else ())
+            for key, entity in {fold(entity): entity for entity in wanted}.items()
+        ]
+        return ask.share(verdicts, "entities of the reference found in the contexts")
+
+
+def _evidence(entity: str, contexts: Sequence[str]) -> tuple[Evidence, ...]:
+    """Return the first place where an entity stands as the judge wrote it, if it does."""
+    for index, context in enumerate(contexts):
+        place = place_in(context, entity)
+        if place:
+            return (Evidence(context=index, start=place[0], end=place[1], text=context[slice(*place)]),)
+    return ()

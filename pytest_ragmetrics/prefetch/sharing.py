@@ -1,0 +1,213 @@
+"""What came of a row as text, for the worker that runs its test when another one did the row."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_ragmetrics import errors
+from pytest_ragmetrics.context import Exchange, Scoring
+from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.locks import lock_file
+from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
+from pytest_ragmetrics.records import as_json, verdict_of
+from pytest_ragmetrics.result import MetricResult, Usage
+from pytest_ragmetrics.sample import Sample
+
+_PATIENCE = 60.0
+_TABLE = "CREATE TABLE IF NOT EXISTS rows (test TEXT PRIMARY KEY, worker TEXT NOT NULL, outcome TEXT) WITHOUT ROWID"
+
+
+class SharedResults:
+    """The board as one worker sees it; belongs to one thread. Raises ``sqlite3.Error`` and ``OSError``."""
+
+    def __init__(self, folder: Path, worker: str) -> None:
+        self._folder = folder
+        self._worker = worker
+        self._own = lock_file(self._lock_of(worker))
+        self._own.take()
+        # Each statement stands alone; what a crash of the machine would lose is of no use after it.
+        self._rows = sqlite3.connect(
+            folder / "rows.sqlite", timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        self._rows.execute("PRAGMA journal_mode=WAL")
+        self._rows.execute("PRAGMA synchronous=OFF")
+        self._rows.execute(_TABLE)
+
+    def claim(self, test: str) -> bool:
+        """Take the row of a test, unless another worker that lives has it; tell whether it is ours now."""
+        owner = self._owner(test)
+        if owner is None:
+            self._rows.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, NULL)", (test, self._worker))
+            owner = self._owner(test)
+        if owner not in (None, self._worker) and not self._lives(owner):
+            took_over = "UPDATE rows SET worker = ? WHERE test = ? AND worker = ? AND outcome IS NULL"
+            self._rows.execute(took_over, (self._worker, test, owner))
+            owner = self._owner(test)
+        return owner == self._worker
+
+    def publish(self, test: str, outcome: str) -> None:
+        """Show what came of a row of ours."""
+        self._rows.execute("UPDATE rows SET outcome = ? WHERE test = ?", (outcome, test))
+
+    def outcome(self, test: str) -> str | None:
+        """Return what came of a row, once somebody published it."""
+        found = self._rows.execute("SELECT outcome FROM rows WHERE test = ?", (test,)).fetchone()
+        return None if found is None else found[0]
+
+    def close(self) -> None:
+        """Give back what was not finished."""
+        self._rows.execute("DELETE FROM rows WHERE worker = ? AND outcome IS NULL", (self._worker,))
+        self._rows.close()
+        self._own.release()
+
+    def _owner(self, test: str) -> str | None:
+        found = self._rows.execute("SELECT worker FROM rows WHERE test = ?", (test,)).fetchone()
+        return None if found is None else found[0]
+
+    def _lives(self, worker: str) -> bool:
+        lock = lock_file(self._lock_of(worker))
+        if lock.take():
+            lock.release()
+            return False
+        return True
+
+    def _lock_of(self, worker: str) -> Path:
+        return self._folder / f"{worker}.lock"
+
+
+Row = dict[str, Any]
+
+
+def written(outcome: RowOutcome, errand: RowJob) -> str:
+    """Return an outcome as JSON text; what JSON has no word for becomes its text."""
+    answered = outcome.sample.to_mapping() if outcome.sample is not errand.sample else None
+    scores = {name: _scored_row(scored, outcome.sample) for name, scored in outcome.scores.items()}
+    failure = None if outcome.failure is None else _error_row(outcome.failure)
+    return json.dumps(as_json({"sample": answered, "scores": scores, "failure": failure}))
+
+
+def read(text: str, errand: RowJob) -> RowOutcome:
+    """Return what :func:`written` wrote of the same errand."""
+    row = json.loads(text)
+    sample = errand.sample if row["sample"] is None else Sample.from_mapping(row["sample"])
+    return RowOutcome(
+        sample=sample,
+        scores={name: _scored(scored, sample) for name, scored in row["scores"].items()},
+        failure=None if row["failure"] is None else _error(row["failure"]),
+    )
+
+
+def _scored_row(scored: RowScore, sample: Sample) -> Row:
+    own = next((n for n, told in enumerate(scored.scorings) if told.outcome is scored.outcome), None)
+    told = [
+        {
+            "metric": scoring.metric,
+            "better": scoring.better,
+            "sample": None if scoring.sample is sample else scoring.sample.to_mapping(),
+            "outcome": _outcome_row(scoring.outcome),
+            "exchanges": [exchange.to_row() for exchange in scoring.exchanges],
+            "spent": asdict(scoring.usage),
+        }
+        for scoring in scored.scorings
+    ]
+    return {"own": own, "outcome": _outcome_row(scored.outcome) if own is None else None, "told": told}
+
+
+def _scored(row: Row, sample: Sample) -> RowScore:
+    scorings = tuple(
+        Scoring(
+            metric=told["metric"],
+            better=told["better"],
+            sample=sample if told["sample"] is None else Sample.from_mapping(told["sample"]),
+            outcome=_unscored(_outcome(told["outcome"])),
+            exchanges=tuple(map(Exchange.from_row, told["exchanges"])),
+            spent=Usage(**told["spent"]),
+        )
+        for told in row["told"]
+    )
+    own = row["own"]
+    return RowScore(outcome=_outcome(row["outcome"]) if own is None else scorings[own].outcome, scorings=scorings)
+
+
+class ElsewhereError(Exception):
+    """What was raised in another worker: its ``kind`` and ``message``, and the traceback as it was there."""
+
+    def __init__(self, kind: str, message: str, trace: str) -> None:
+        super().__init__(trace)
+        self.kind = kind
+        self.message = message
+
+
+def kind_and_message(error: BaseException) -> str:
+    """Return kind and message of what was raised, here or elsewhere.
+
+    >>> kind_and_message(KeyError("q7"))
+    "KeyError: 'q7'"
+    """
+    if isinstance(error, ElsewhereError):
+        return f"{error.kind}: {error.message}"
+    return f"{type(error).__name__}: {error}"
+
+
+def _outcome_row(outcome: MetricResult | Exception) -> Row:
+    if not isinstance(outcome, MetricResult):
+        return _error_row(outcome)
+    (value,), rest = outcome.__getnewargs_ex__()
+    return {"score": value, "decides": outcome.decides, **{name: _plain(item) for name, item in rest.items()}}
+
+
+def _outcome(row: Row) -> MetricResult | Exception:
+    if "error" in row:
+        error = _error(row)
+        return error if isinstance(error, Exception) else UnscoredError(str(error))
+    rest = {name: item for name, item in row.items() if name not in ("score", "decides")}
+    verdicts, usage = [verdict_of(item) for item in rest.pop("verdicts")], Usage(**rest.pop("usage"))
+    result = MetricResult(row["score"], verdicts=verdicts, usage=usage, **rest)
+    result.decides = row["decides"]
+    return result
+
+
+def _unscored(outcome: MetricResult | Exception) -> MetricResult | UnscoredError:
+    return outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(kind_and_message(outcome))
+
+
+def _error_row(error: BaseException) -> Row:
+    if isinstance(error, RagMetricsError):
+        usage = getattr(error, "usage", None)
+        return {"error": type(error).__name__, "message": str(error), "usage": usage and asdict(usage)}
+    if _is_skip(error):
+        return {"error": "skip", "message": str(error), "usage": None}
+    trace = "".join(traceback.format_exception(error)).strip()
+    return {"error": "other", "kind": type(error).__name__, "message": str(error), "trace": trace, "usage": None}
+
+
+def _error(row: Row) -> BaseException:
+    if row["error"] == "skip":
+        import pytest
+
+        return pytest.skip.Exception(row["message"])
+    if row["error"] == "other":
+        return ElsewhereError(row["kind"], row["message"], row["trace"])
+    usage = None if row["usage"] is None else Usage(**row["usage"])
+    kind = getattr(errors, row["error"], UnscoredError)
+    return UnscoredError(row["message"], usage=usage) if kind is UnscoredError else kind(row["message"])
+
+
+def _is_skip(error: BaseException) -> bool:
+    import pytest
+
+    return isinstance(error, pytest.skip.Exception)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

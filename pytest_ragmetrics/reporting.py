@@ -1,0 +1,332 @@
+"""What a run leaves behind, in the process that reports: the cassette, the files, the summary on the terminal."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from pytest_ragmetrics.files import portable
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.context import Scoring
+    from pytest_ragmetrics.records import Document, GateRow, Record, RunRow, TestOutcome, TestRow
+    from pytest_ragmetrics.report.comparison import RunComparison
+    from pytest_ragmetrics.session import PytestSession
+    from pytest_ragmetrics.settings import Settings
+
+#: The attribute of a test report that carries its records; serialised by pytest like any other.
+ATTRIBUTE = "rag_records"
+#: The attribute of a test report that carries what a gate found.
+GATE = "rag_gate"
+SECTION = "RAG metrics"
+
+Setting = str | float | bool | None
+
+# xdist begins what a worker says of a failure with its own name and the path of its Python.
+_WORKER = re.compile(r"\A\[\w+\] \S+ -- Python .*\n+")
+
+
+class Recorder:
+    """Takes note of every scoring inside the running test and puts the records on its reports."""
+
+    def __init__(self, *, redact: Callable[[str], str] | None = None) -> None:
+        """Take what is applied to every text before it is reported."""
+        self.redact = redact
+        self.test: str | None = None
+        self._scorings: list[Scoring] = []
+        self._sent: list[Record] = []
+        self._made: dict[int, tuple[object, Record]] = {}
+        self._explained: set[int] = set()
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """The records of the last attempt at the test that ran last, complete once it is torn down."""
+        return tuple(self._sent)
+
+    def scored(self, scoring: Scoring) -> None:
+        """Note a scoring."""
+        self._scorings.append(scoring)
+
+    def begin(self, test: str) -> None:
+        """Start one attempt at a test: what an earlier attempt scored, or code outside any test, is forgotten."""
+        if test != self.test:
+            self._sent = []
+        self.test = test
+        self._scorings = []
+        self._made = {}
+        self._explained = set()
+
+    def attach(self, report: pytest.TestReport) -> None:
+        """Put all records of this attempt on a report of it, and the explanations if it failed."""
+        if (not self._scorings and not self._sent) or (report.when == "setup" and report.passed):
+            return  # what a passed setup scored, the call may still hold against something
+        records = [self._record(scoring) for scoring in self._scorings]
+        # A plugin that repeats tests may log reports of subtests first, so every report but an unchanged last one
+        # carries the whole list.
+        if report.when != "teardown" or records != self._sent:
+            setattr(report, ATTRIBUTE, records)
+        self._sent = records
+        if report.failed:
+            self._explain(report)
+        if report.when == "teardown":
+            from pytest_ragmetrics.report.junit import properties
+
+            report.user_properties.extend(properties(records))
+
+    def _record(self, scoring: Scoring) -> Record:
+        """Return the record of a scoring, the one made before unless it was held against something since."""
+        from pytest_ragmetrics.records import record_of
+
+        held = getattr(scoring.outcome, "comparison", None)
+        before, record = self._made.get(id(scoring), (None, None))
+        if record is None or before is not held:
+            record = record_of(scoring, redact=self.redact)
+            self._made[id(scoring)] = held, record
+        return record
+
+    def _explain(self, report: pytest.TestReport) -> None:
+        from pytest_ragmetrics.explain import explain
+        from pytest_ragmetrics.result import MetricResult
+
+        for index, scoring in enumerate(self._scorings):
+            result = scoring.outcome
+            if index in self._explained or not isinstance(result, MetricResult):
+                continue
+            if result.comparison is not None and not result.comparison.held:
+                self._explained.add(index)
+                text = "\n".join(explain(result, result.comparison))
+                # Where the traceback already says all of it, saying it again only makes it longer.
+                if _unindented(text) not in _unindented(report.longreprtext):
+                    report.sections.append((SECTION, text))
+
+
+def _unindented(text: str) -> str:
+    return "\n".join(re.sub(r"^(E\s|\s)\s*", "", line) for line in text.splitlines())
+
+
+class Collector:
+    """Builds the document of the run out of test reports, in whatever order they come."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, TestRow] = {}
+        self._unfinished: set[str] = set()
+        #: The tests that left nothing to keep: those that were skipped or failed as expected, and all that ended.
+        self.skipped: set[str] = set()
+        self.ran: set[str] = set()
+        self._started = time.time()
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Take in one report; tests that scored nothing are kept only if they went wrong."""
+        row = self._rows.get(report.nodeid)
+        if row is None:
+            row = self._rows[report.nodeid] = _new_row(report)
+        if report.when == "setup":
+            row["outcome"], row["message"], row["duration"] = "passed", None, 0.0
+            row["attempts"] += 1
+            self._unfinished.add(report.nodeid)
+        records = getattr(report, ATTRIBUTE, None)
+        if records is not None:
+            row["records"] = records
+        gate: GateRow | None = getattr(report, GATE, None)
+        row["gate"] = gate or row["gate"]
+        row["duration"] = round(row["duration"] + report.duration, 6)
+        outcome = _outcome(report)
+        if outcome != "passed" and row["outcome"] not in ("failed", "error"):
+            row["outcome"], row["message"] = outcome, _message(report)
+        if report.when == "teardown":
+            self._unfinished.discard(report.nodeid)
+            self.ran.add(report.nodeid)
+            if not _is_telling(row):
+                self._note_skipped(row)
+                del self._rows[report.nodeid]
+
+    def row(self, test: str) -> TestRow | None:
+        """Return what a test left behind, if anything."""
+        return self._rows.get(test)
+
+    def _note_skipped(self, row: TestRow) -> None:
+        # Another attempt may have gone otherwise.
+        change = self.skipped.add if row["outcome"] in ("skipped", "xfailed") else self.skipped.discard
+        change(row["id"])
+
+    def document(
+        self, exit_status: int, *, settings: Mapping[str, Setting] | None = None, notes: Sequence[str] = ()
+    ) -> Document:
+        """Return everything gathered so far, in the order of the files, whatever order it came in.
+
+        A test that an interruption cut short is left out unless it had scored or gone wrong: nobody knows how it
+        would have ended.
+        """
+        from pytest_ragmetrics.records import VERSION
+
+        rows = [row for name, row in self._rows.items() if name not in self._unfinished or _is_telling(row)]
+        run = self._run(exit_status, dict(settings or {}), list(notes))
+        return {"version": VERSION, "run": run, "tests": sorted(rows, key=position)}
+
+    def _run(self, exit_status: int, settings: dict[str, Setting], notes: list[str]) -> RunRow:
+        import platform
+        from importlib.metadata import version
+
+        return {
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._started)),
+            "duration": round(time.time() - self._started, 3),
+            "exit_status": int(exit_status),
+            "python": platform.python_version(),
+            "pytest": version("pytest"),
+            "ragmetrics": version("pytest-ragmetrics"),
+            "settings": settings,
+            "notes": notes,
+        }
+
+
+def _is_telling(row: TestRow) -> bool:
+    return bool(row["records"] or row["gate"]) or row["outcome"] in ("failed", "error")
+
+
+def _new_row(report: pytest.TestReport) -> TestRow:
+    file, line, _ = report.location
+    return {
+        "id": report.nodeid,
+        "file": file.replace("\\", "/"),
+        "line": None if line is None else line + 1,
+        "outcome": "passed",
+        "duration": 0.0,
+        "attempts": 0,
+        "message": None,
+        "records": [],
+        "gate": None,
+    }
+
+
+def _outcome(report: pytest.TestReport) -> TestOutcome:
+    if hasattr(report, "wasxfail"):
+        return "xfailed" if report.skipped else "xpassed"
+    if report.failed:
+        return "failed" if report.when not in ("setup", "teardown") else "error"
+    # Other plugins have outcomes of their own ("rerun"): another attempt follows.
+    return cast("TestOutcome", report.outcome) if report.outcome in ("passed", "skipped") else "passed"
+
+
+def _message(report: pytest.TestReport) -> str | None:
+    reason = getattr(report, "wasxfail", "")
+    if isinstance(report.longrepr, tuple):
+        reason = reason or report.longrepr[2]
+    # Which worker it was is chance, and a report is the same however a run is split.
+    text = _WORKER.sub("", report.longreprtext) if report.failed else ""
+    return "\n\n".join(part for part in (reason, text) if part) or None
+
+
+def position(row: TestRow) -> tuple[str, int, list[tuple[int, int, str]], str]:
+    """Sort by file and line, and numbers inside ids by their value, however the run was split or shuffled."""
+    parts = re.findall(r"(\d{1,18})|(\D+)", row["id"])
+    words = [(0, int(number), "") if number else (1, 0, word) for number, word in parts]
+    return row["file"], row["line"] or 0, words, row["id"]
+
+
+#: Where things are kept on this machine, and what may be secret: none of it has a bearing on a score.
+_UNTOLD = {"cache_dir", "cache_salt", "cassette_keep", "report", "json", "markdown"}
+
+
+class RunReport:
+    """Gathers reports and makes of them, at the end, what was asked for.
+
+    Raises ``pytest.UsageError`` for a baseline that cannot be read.
+    """
+
+    def __init__(self, running: PytestSession, root: Path) -> None:
+        self._running = running
+        self._root = root
+        self._collector = Collector()
+        self._baseline = _read_baseline(running.settings.baseline)
+        self._comparison: RunComparison | None = None
+        self._notes: list[str] = []
+        self._lines: tuple[str, ...] = ()
+        #: What standard error is to say where no summary does.
+        self._unheard: tuple[str, ...] = ()
+
+    @property
+    def collector(self) -> Collector:
+        """What was gathered so far."""
+        return self._collector
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Take in a report, made here or by a worker."""
+        self._collector.add(report)
+
+    def finish(self, exit_status: int) -> int:
+        """Write the cassette and the files, and return the exit status of the run.
+
+        A run whose files could not be written has not passed: whoever reads them would read old ones.
+        """
+        self._running.add_silent_workers()
+        self._notes = [*self._running.save_cassette(exit_status), *self._running.allowance.notes()]
+        files = self._running.settings.files()
+        if not files or self._running.dry_run:
+            return exit_status
+        from pytest_ragmetrics.report.files import write_files
+
+        document = self._document(exit_status)
+        written = write_files(document, files, comparison=self._compared(document))
+        self._lines = written.lines
+        self._unheard = written.lines if written.failed else ()
+        failed = written.failed and exit_status == pytest.ExitCode.OK
+        return pytest.ExitCode.TESTS_FAILED if failed else exit_status
+
+    def tell(self, reporter: pytest.TerminalReporter, exit_status: int) -> None:
+        """Show the table of metrics, what changed since the baseline, and where the files are."""
+        from pytest_ragmetrics.report.terminal import write_summary
+
+        self._unheard = ()
+        document = self._document(exit_status)
+        write_summary(reporter, document, [*self._notes, *self._lines], comparison=self._compared(document))
+
+    def close(self) -> None:
+        """Say on standard error which files could not be written, where pytest showed no summary that does."""
+        if self._unheard:
+            sys.stderr.write("".join(f"ragmetrics: {line}\n" for line in self._unheard))
+
+    def _compared(self, document: Document) -> RunComparison | None:
+        """Return what changed since the baseline; once all tests have ended, it stays the same."""
+        if self._comparison is None and self._baseline is not None:
+            from pytest_ragmetrics.report.comparison import compare_documents
+
+            self._comparison = compare_documents(document, self._baseline)
+        return self._comparison
+
+    def _document(self, exit_status: int) -> Document:
+        settings = self._running.settings
+        notes = [portable_note(note, settings, self._root) for note in self._notes]
+        return self._collector.document(exit_status, settings=settings_row(settings, self._root), notes=notes)
+
+
+def settings_row(settings: Settings, root: Path) -> dict[str, Setting]:
+    """Return the settings that a report shows, the same on every machine: no folders outside of the project."""
+    values = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in _UNTOLD}
+    return {name: portable(value, root) if isinstance(value, (str, Path)) else value for name, value in values.items()}
+
+
+def portable_note(note: str, settings: Settings, root: Path) -> str:
+    """Return a note with the files of the settings named as :func:`settings_row` names them."""
+    for value in (getattr(settings, field.name) for field in fields(settings)):
+        if isinstance(value, Path):
+            note = note.replace(str(value), portable(value, root))
+    return note
+
+
+def _read_baseline(file: Path | None) -> Document | None:
+    if file is None:
+        return None
+    from pytest_ragmetrics.records import DocumentError, read_document
+
+    try:
+        return read_document(file)
+    except DocumentError as error:
+        msg = f"--rag-baseline: {error}"
+        raise pytest.UsageError(msg) from error

@@ -1,1 +1,0 @@
-"""A run of pytest: what each of its processes holds, and what it leaves behind at the end."""

@@ -1,1 +1,0 @@
-"""Running ahead: the rows of data sets are answered and scored before the tests that use them are reached."""

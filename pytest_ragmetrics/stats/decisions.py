@@ -1,0 +1,207 @@
+"""How a set of scores stands against a bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_ragmetrics.result import Direction
+from pytest_ragmetrics.stats.intervals import (
+    Decision,
+    Interval,
+    Shape,
+    check_confidence,
+    check_values,
+    mean_ends,
+    mean_error,
+    mean_interval,
+    rate_interval,
+    shape_of,
+    verdict,
+)
+
+#: Beyond this many samples in all, a question counts as one that samples will not settle.
+MOST = 1_000_000
+
+
+def samples_to_settle(
+    values: Sequence[float],
+    bound: float,
+    *,
+    confidence: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
+    shape: Shape = "t",
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+) -> int | None:
+    """Return how many more samples would bring the interval to one side of a bound, if they are like those so far.
+
+    ``values`` are scores, flags as 0 and 1 with the shape ``"rate"``, or paired differences with ``bounds=None``; mean,
+    spread and clustering are taken to stay as they are, so that the number is a plan and no promise. 0 when the
+    question is settled; ``None`` when no :data:`MOST` samples would do, as when the mean is on the bound. Raises
+    ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
+
+    >>> samples_to_settle([0.9, 0.8, 1.0, 0.7, 0.85] * 4, 0.83)
+    84
+    """
+    confidence = check_confidence(confidence)
+    check_values(values, clusters, bounds)
+    found = mean_error(values, clusters)
+
+    def is_settled(n: int) -> bool:
+        low, high = mean_ends(found.grown(n), confidence, shape=shape, bounds=bounds)
+        return bound <= low or bound > high
+
+    if is_settled(found.n):
+        return 0
+    enough = found.n
+    while not is_settled(enough):
+        if enough > MOST:
+            return None
+        enough *= 2
+    too_few = enough // 2
+    while enough - too_few > 1:
+        middle = (enough + too_few) // 2
+        too_few, enough = (too_few, middle) if is_settled(middle) else (middle, enough)
+    return enough - found.n
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoredRow:
+    """One score of a set with the name of its row, and what explains it."""
+
+    name: str
+    score: float
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ThresholdResult:
+    """A figure over ``n`` scores of a metric, held against a bound.
+
+    ``value`` is their mean, or the rate of them that ``reached`` ``score_bound``. ``better`` says which side of
+    ``bound`` is the good one for the value, ``score_better`` the same of a single score. Where a confidence was asked
+    for there is an ``interval``, whose bad end decides, and ``more`` says how many further samples would settle an
+    inconclusive outcome (``None``: no number would). ``unscored`` rows were left out.
+    """
+
+    metric: str
+    statistic: Literal["mean", "rate"]
+    value: float
+    bound: float
+    better: Direction
+    outcome: Decision
+    n: int
+    unscored: int = 0
+    interval: Interval | None = None
+    more: int | None = None
+    score_bound: float | None = None
+    score_better: Direction = "higher"
+    reached: int | None = None
+
+
+def mean_threshold(
+    scores: Sequence[float],
+    bound: float,
+    *,
+    metric: str = "score",
+    better: Direction = "higher",
+    confidence: float | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+    unscored: int = 0,
+) -> ThresholdResult:
+    """Return how the mean of scores stands against a bound, by itself or by its interval.
+
+    Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
+
+    >>> mean_threshold([0.9, 0.8, 1.0, 0.7], 0.8, confidence=0.95).outcome
+    'inconclusive'
+    """
+    values = _finite(scores)
+    interval, more = None, None
+    if confidence is not None:
+        interval = mean_interval(values, confidence=confidence, clusters=clusters, method="auto", bounds=bounds)
+        more = samples_to_settle(
+            values, bound, confidence=confidence, clusters=clusters, shape=shape_of(values, bounds), bounds=bounds
+        )
+    value = math.fsum(values) / len(values)
+    return ThresholdResult(
+        metric=metric,
+        statistic="mean",
+        value=value,
+        bound=bound,
+        better=better,
+        outcome=_outcome(value, interval, bound, better),
+        n=len(values),
+        unscored=unscored,
+        interval=interval,
+        more=more,
+    )
+
+
+def rate_threshold(
+    scores: Sequence[float],
+    score_bound: float,
+    bound: float,
+    *,
+    metric: str = "score",
+    score_better: Direction = "higher",
+    confidence: float | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    unscored: int = 0,
+) -> ThresholdResult:
+    """Return how the rate of scores that reach ``score_bound`` stands against the rate ``bound``.
+
+    Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.rate_interval` does.
+
+    >>> standing = rate_threshold([0.9, 0.8, 1.0, 0.7], 0.8, 0.9)
+    >>> standing.value, standing.outcome
+    (0.75, 'failed')
+    """
+    flags = [meets(score, score_bound, score_better) for score in _finite(scores)]
+    interval, more = None, None
+    if confidence is not None:
+        interval = rate_interval(flags, confidence=confidence, clusters=clusters)
+        more = samples_to_settle(
+            [float(flag) for flag in flags], bound, confidence=confidence, clusters=clusters, shape="rate"
+        )
+    value = sum(flags) / len(flags)
+    return ThresholdResult(
+        metric=metric,
+        statistic="rate",
+        value=value,
+        bound=bound,
+        better="higher",
+        outcome=_outcome(value, interval, bound, "higher"),
+        n=len(flags),
+        unscored=unscored,
+        interval=interval,
+        more=more,
+        score_bound=score_bound,
+        score_better=score_better,
+        reached=sum(flags),
+    )
+
+
+def meets(score: float, bound: float, better: Direction) -> bool:
+    """Tell whether a score is on the good side of a bound, or on it."""
+    # A bound of numpy makes what is compared with it one of numpy.
+    return bool(score <= bound if better == "lower" else score >= bound)
+
+
+def _finite(scores: Sequence[float]) -> list[float]:
+    """Return scores as floats; raise ``ValueError`` where one is none, or there are none."""
+    if not len(scores):
+        msg = "no scores, and a mean needs at least one"
+        raise ValueError(msg)
+    values = [float(score) for score in scores]
+    check_values(values, None, None)
+    return values
+
+
+def _outcome(value: float, interval: Interval | None, bound: float, better: Direction) -> Decision:
+    if interval is not None:
+        return verdict(interval, bound, better)
+    return "passed" if meets(value, bound, better) else "failed"

@@ -1,0 +1,86 @@
+"""Making text safe and short enough to be printed."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from unicodedata import category
+
+#: Han, kana, Thai, Lao, Khmer, Myanmar, Tibetan, as the inside of a character class.
+UNSPACED = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303b\u3041-\u309f\u30a1-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\uff66-\uff9f\U00016ff0-\U00018aff\U0001aff0-\U0001b16f\U00020000-\U000323af"
+    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\ua9e0-\ua9ff\uaa60-\uaa7f"
+)
+#: What has no width and says nothing: soft hyphen, joiners, directions, variation selectors, tatweel.
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u0640\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
+)
+
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_NUMERALS = frozenset("〇零一二三四五六七八九十百千万萬億亿兆两兩廿卅")
+
+
+@lru_cache(maxsize=4096)
+def is_word(char: str) -> bool:
+    """Tell whether a character is part of a word: a letter, a digit, or a mark that sits on one.
+
+    >>> [is_word(char) for char in ("k", "7", "ा", "-")]
+    [True, True, True, False]
+    """
+    return char.isalnum() or category(char)[0] == "M"
+
+
+@lru_cache(maxsize=4096)
+def is_mark(char: str) -> bool:
+    """Tell whether a character is a mark on the letter before it."""
+    return category(char)[0] == "M"
+
+
+@lru_cache(maxsize=4096)
+def is_unspaced(char: str) -> bool:
+    """Tell whether a character belongs to a script written without spaces."""
+    return _UNSPACED.match(char) is not None
+
+
+def are_joined(left: str, right: str) -> bool:
+    """Tell whether two neighbouring characters stand inside one word, or one number in Han numerals.
+
+    >>> are_joined("w", "s"), are_joined("w", "-"), are_joined("山", "川"), are_joined("三", "十")
+    (True, False, False, True)
+    """
+    if not (is_word(left) and is_word(right)):
+        return False
+    if is_unspaced(left) or is_unspaced(right):
+        return is_mark(right) or (left in _NUMERALS and right in _NUMERALS)
+    return True
+
+
+# C0 and C1 controls, DEL, the bidirectional controls and lone surrogates: a terminal may obey the first
+# three, and cannot encode the last. Line breaks are white space and become a blank.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_SPACE = re.compile(r"\s+")
+
+
+def printable(text: str) -> str:
+    r"""Return the text without characters that steer a terminal, on one line.
+
+    >>> printable("red \x1b[31malert\n\u202eover")
+    'red [31malert over'
+    """
+    return _SPACE.sub(" ", _UNPRINTABLE.sub("", text)).strip()
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return at most ``limit`` characters of a text, its middle left out.
+
+    >>> shortened("abcdefghij", 7)
+    'abc … j'
+    """
+    if len(text) <= limit:
+        return text
+    head = (limit - 3) * 3 // 4
+    return f"{text[:head]} … {text[len(text) - (limit - 3 - head) :]}"

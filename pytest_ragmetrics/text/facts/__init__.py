@@ -1,1 +1,0 @@
-"""What a text says that can be checked by rule: numbers, dates, names and telling words."""

@@ -1,0 +1,375 @@
+"""Reading a text as it would be shown: HTML entities, inline tags and link targets resolved, with the way back."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from html.entities import html5
+from typing import NamedTuple
+
+_WORD = "x"
+_NOTHING = "\u2060"
+_BREAK = "\n"
+
+_FENCE = re.compile(r"^(?:[ \t>]|[-*+][ \t]|[0-9]{1,3}[.)][ \t])*(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
+_PROMPT = re.compile(r"^[ \t]*>>>(?: [^\n]*|$)", re.MULTILINE)
+_BACKTICKS = re.compile(r"(?<![`\\])`+|\n[ \t\r]*\n")
+#: What closes a quotation that two backticks opened; a straight mark only if it is the first, lest it close a string.
+_LATEX_CLOSING = re.compile(r"""[^"”]*?(?:(?<![(\[{=])(?<!= )''|(?<=[^\s(\[{=])["”])(?![A-Za-z0-9'`])""")
+#: A backtick where a quotation may begin, and the apostrophe that may close it.
+_LATEX_SINGLE = re.compile(r"(?<![^\s*_(\[{\u2013\u2014\"“-])`(?=[^\s`'.,;:!?)\]}])")
+_LATEX_SINGLE_CLOSING = re.compile(r"[^`]*?[^\s(\[{=`]'(?![\w'`])")
+_TAG = re.compile(
+    r"""<(?:
+        !--                                                        # a comment
+      | [A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>                     # an address
+      | /?([A-Za-z][A-Za-z0-9-]*)
+        (?:\s+[A-Za-z_:@][\w:.-]*(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'=<>`]+))?)*
+        \s*/?>
+    )""",
+    re.VERBOSE,
+)
+_VERBATIM_TAGS = frozenset({"code", "kbd", "pre", "samp", "script", "style", "tt"})
+_BLOCK_TAGS = frozenset(
+    {"blockquote", "dd", "div", "dt", "li", "ol", "p", "pre", "script", "style", "table", "td", "th", "tr", "ul"}
+    | {f"h{level}" for level in range(1, 7)}
+)
+_LINK_TARGET = re.compile(
+    r"""\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?\s*\)
+      | ^[ ]{0,3}\[[^\]^\n][^\]\n]*\]:[ \t]*(?:<[^>\n]*>|[a-z]+://\S+|[./\#]\S*)[^\n]*""",
+    re.MULTILINE | re.VERBOSE,
+)
+_JSON_OBJECT = re.compile(r'\{\s*"[^"\\\n]*(?:\\.[^"\\\n]*)*"\s*:')
+_JSON_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?', re.DOTALL)
+_JSON_SPACE = re.compile(r"\\[nrt]")
+_SPACE_ENTITY = re.compile(r"&(?:nbsp|#160|#8239|#[xX]0*[aA]0|#[xX]202[fF]);")
+_BLOCK_QUOTE = re.compile(r"^[ \t]*(?:(?:[-*+]|[0-9]{1,3}[.)])[ \t]+)?>[^\n]*(?:\n[ \t]*>[^\n]*)*", re.MULTILINE)
+_QUOTED_LINE = re.compile(r"^([^>\n]*>[> \t]*)([^\n]*)", re.MULTILINE)
+_DASHED = re.compile(r"[*_]*(?:[—\u2013―]|--|[-~] )\s*\S")
+_ALERT = re.compile(r"\[![A-Za-z]+\]")
+
+
+class Patch(NamedTuple):
+    """A piece of the text that is not prose, and the character to write over all of it."""
+
+    start: int
+    end: int
+    filler: str
+
+
+class BlockQuote(NamedTuple):
+    """A Markdown block quote: its lines, and from where to where what they quote goes."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+def mask_markup(text: str) -> str:
+    """Return a text of the same length with code, tags, link targets and JSON syntax blanked out.
+
+    >>> mask_markup('Use `"a"` or "b".')
+    'Use xxxxx or "b".'
+    """
+    if "```" in text or "~~~" in text:
+        text = _overwrite(text, _fenced_code(text))
+    if ">>>" in text:
+        text = _overwrite(text, (Patch(*line.span(), _BREAK) for line in _PROMPT.finditer(text)))
+    if "{" in text or text.lstrip()[:1] in ("[", '"'):
+        text = _overwrite(text, _json_syntax(text))
+    if "`" in text:
+        text = _overwrite(text, _code_spans(text))
+    if "<" in text:
+        text = _overwrite(text, _tags(text))
+    if "](" in text or "]:" in text:
+        text = _overwrite(text, _link_targets(text))
+    if "&" in text:
+        text = _overwrite(text, (Patch(*space.span(), "\u00a0") for space in _SPACE_ENTITY.finditer(text)))
+    return text
+
+
+def lift_block_quotes(text: str) -> tuple[str, list[BlockQuote]]:
+    """Find the Markdown block quotes of a masked text; return it without their markers, and where they are.
+
+    A last line that starts with a dash is the attribution and belongs to the lines, not to what is quoted.
+    """
+    blocks: list[BlockQuote] = []
+    markers: list[Patch] = []
+    for block in _BLOCK_QUOTE.finditer(text):
+        lines = list(_QUOTED_LINE.finditer(text, block.start(), block.end()))
+        markers += (Patch(*line.span(1), " ") for line in lines)
+        lines = [line for line in lines if line[2].strip()]
+        if not lines or _ALERT.match(lines[0][2]):
+            continue
+        if len(lines) > 1 and [line for line in lines if _DASHED.match(line[2])] == lines[-1:]:
+            del lines[-1]
+        last = lines[-1].start(2) + len(lines[-1][2].rstrip())
+        blocks.append(BlockQuote(block.start(), block.end(), lines[0].start(2), last))
+    return _overwrite(text, markers), blocks
+
+
+def _overwrite(text: str, patches: Iterable[Patch]) -> str:
+    out: list[str] = []
+    done = 0
+    for start, end, filler in patches:
+        out += (text[done:start], filler * (end - start))
+        done = end
+    return "".join((*out, text[done:]))
+
+
+def _fenced_code(text: str) -> Iterator[Patch]:
+    start, fence, done = 0, "", 0
+    for line in _FENCE.finditer(text):
+        run, rest = line.groups()
+        if not fence:
+            # Backticks after the opening run make it inline code.
+            if "`" not in rest or run[0] == "~":
+                start, fence = line.start(), run
+        elif run.startswith(fence) and not rest.strip():
+            done = line.end()
+            yield Patch(start, done, _BREAK)
+            fence = ""
+    if fence:
+        # Opened in the middle of a line, it is closed by what looks like the opening of another.
+        opened = text.rfind(fence, done, start)
+        yield Patch(start, len(text), _BREAK) if opened < 0 else Patch(opened, start + len(fence), _BREAK)
+
+
+def _json_syntax(text: str) -> Iterator[Patch]:
+    """Leave of JSON only the values that are strings: marks that JSON needs are not quotations."""
+    for start, end in _json_documents(text):
+        done = start
+        for string in _JSON_STRING.finditer(text, start, end):
+            if string[2]:
+                continue
+            yield Patch(done, string.start(1), _BREAK)
+            done = string.end(1)
+            for escape in _JSON_SPACE.finditer(text, *string.span(1)):
+                middle = escape.start() + 1
+                yield Patch(escape.start(), middle, _BREAK if escape[0] == r"\n" else " ")
+                yield Patch(middle, escape.end(), " ")
+        yield Patch(done, end, _BREAK)
+
+
+def _json_documents(text: str) -> Iterator[tuple[int, int]]:
+    decoder = json.JSONDecoder(strict=False)
+    whole = text.strip()
+    # A sentence in marks is a JSON string too, but not one with escaped marks in it.
+    if whole.startswith("[") or (whole.startswith('"') and r"\"" in whole):
+        try:
+            decoder.decode(whole)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            yield 0, len(text)
+            return
+    position = 0
+    while (found := _JSON_OBJECT.search(text, position)) is not None:
+        position, valid = _skip_json(decoder, text, found.start())
+        if valid:
+            yield found.start(), position
+
+
+def _skip_json(decoder: json.JSONDecoder, text: str, start: int) -> tuple[int, bool]:
+    """Return where the JSON that begins at an offset ends or goes wrong, and whether it ends."""
+    try:
+        _, end = decoder.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        # Going on behind the error, not behind the brace, keeps the search linear.
+        return max(error.pos, start + 1), False
+    except (ValueError, RecursionError):
+        return len(text), False
+    return end, True
+
+
+def _code_spans(text: str) -> Iterator[Patch]:
+    runs: list[tuple[int, int]] = []
+    partner: dict[int, int] = {}
+    latest: dict[int, int] = {}
+    for found in _BACKTICKS.finditer(text):
+        start, end = found.span()
+        if text[start] == "\n":
+            latest.clear()
+            continue
+        if end - start in latest:
+            partner[latest[end - start]] = len(runs)
+        latest[end - start] = len(runs)
+        runs.append((start, end))
+    index = quoted = 0
+    while index < len(runs):
+        start, end = runs[index]
+        double = end - start == len("``")
+        closing = runs[partner[index]] if index in partner and start >= quoted else None
+        latex = _LATEX_CLOSING.match(text, end, closing[0]) if closing and double else None
+        if latex:
+            # The backticks in it are LaTeX too.
+            quoted = latex.end()
+        elif not _opens_single(text, start, closing[0] if closing else len(text)):
+            if closing:
+                yield Patch(start, closing[1], _WORD)
+                index = partner[index]
+            elif not double:
+                yield Patch(start, end, _NOTHING)
+        index += 1
+
+
+def _opens_single(text: str, start: int, closing: int) -> bool:
+    """Tell whether a backtick opens a quotation in LaTeX: `so'; what would close it as code must open another."""
+    if not _LATEX_SINGLE.match(text, start) or not (closing == len(text) or _LATEX_SINGLE.match(text, closing)):
+        return False
+    return _LATEX_SINGLE_CLOSING.match(text, start + 1, closing) is not None
+
+
+def _tags(text: str) -> Iterator[Patch]:
+    position = 0
+    missing: set[str] = set()
+    while (tag := _TAG.search(text, position)) is not None:
+        start, position = tag.span()
+        if tag[1] in ("q", "Q"):
+            # A quotation mark itself.
+            yield Patch(tag.end(1), position - 1, " ")
+            continue
+        filler = _BREAK if tag[1] and tag[1].lower() in _BLOCK_TAGS else _NOTHING
+        closing = _closing_of(tag[0], tag[1])
+        # What was not found once is not looked for again.
+        if closing and closing not in missing:
+            end = text.find(closing, position)
+            if end < 0:
+                missing.add(closing)
+            else:
+                position = end + len(closing)
+                filler = _WORD if filler == _NOTHING and tag[1] else filler
+        yield Patch(start, position, filler)
+
+
+def _closing_of(tag: str, name: str | None) -> str:
+    if tag == "<!--":
+        return "-->"
+    return f"</{name}>" if name and name.lower() in _VERBATIM_TAGS and not tag.startswith("</") else ""
+
+
+def _link_targets(text: str) -> Iterator[Patch]:
+    for target in _LINK_TARGET.finditer(text):
+        # The bracket stays: it closes whatever stands before it.
+        yield Patch(target.start() + 1, target.end(), _NOTHING)
+
+
+_ENTITY = r"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|(?P<name>[A-Za-z][A-Za-z0-9]{1,31}));"
+_READABLE_TAG = r"""</?(?i:a|abbr|b|big|cite|del|dfn|em|font|i|ins|mark|q|s|small|span|strike|strong|sub|u|var|wbr
+    |(?P<raised>sup)|(?P<block>blockquote|br|dd|div|dt|h[1-6]|hr|li|ol|p|pre|table|tbody|td|th|tr|ul))
+    (?:\s[^<>]{0,400})?/?>"""
+_TARGET = r"\]\((?:https?://|www\.|mailto:|[#/.])[^()\s]{0,500}\)"
+_LINK = rf"(?P<link>!?\[(?=[^\[\]\n]{{1,300}}{_TARGET})|{_TARGET})"
+_RAISED = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079"
+# In brackets anywhere; raised behind a word or a stop. The class in front makes this fast.
+_NOTE = rf"""(?P<note>[\[<{_RAISED}](?:
+      (?<=\[) \d{{1,3}}(?:\s?[,;\u2013-]\s?\d{{1,3}}){{0,9}} \]
+    | (?:(?<=[^\W\d_]{{3}}[<{_RAISED}])|(?<=[.,;:!?)"\u2019\u201d\u00bb][<{_RAISED}]))
+      (?:(?<=<)(?i:sup)(?:\s[^<>]{{0,400}})?>(?:<a\s[^<>]{{0,400}}>)?\[?\d{{1,3}}\]?(?:</a>)?</(?i:sup)>
+        |(?<!<)[{_RAISED}]{{0,2}}(?![{_RAISED}\u207a\u207b]))
+      (?![^\W_])))"""
+# What a raised number is the power of, and not a note on: a unit, a function, a Greek letter.
+_POWERED = re.compile(
+    r"(?:[\d/]\s?|\b(?:per|pro|par|por|al)\s)[^\W\d_]+$|\b(?:a?(?:sin|cos|tan)h?|log|exp|chi|khi|eta|rho|phi|tau|sigma|lambda|omega)$|\)$"
+    r"|(?:m[eèé]t\w{1,3}|miles?|feet|foot|inch(?:es)?|yards?)$",
+    re.IGNORECASE,
+)
+_GLANCE = 40
+
+_MARKUP = re.compile(rf"{_ENTITY}|{_READABLE_TAG}|{_LINK}", re.VERBOSE)
+_MARKUP_AND_NOTES = re.compile(rf"{_NOTE}|{_ENTITY}|{_READABLE_TAG}|{_LINK}", re.VERBOSE)
+_ANY_NOTE = re.compile(_NOTE, re.VERBOSE)
+# The first notes stand for all: the other raised digits take many times longer to look for.
+_NOTE_SIGNS = "]<\u00b9\u00b2\u00b3"
+
+
+class Readable:
+    """A text as a reader sees it; offsets of ``text`` map back to the original.
+
+    ``notes=False`` leaves the marks of notes out, such as ``[3]`` and ``¹``.
+
+    >>> readable = Readable("Marks &amp; <b>Sons</b>")
+    >>> readable.text, readable.start(8), readable.end(12)
+    ('Marks & Sons', 15, 19)
+    """
+
+    __slots__ = ("_ends", "_shifts", "_widths", "text")
+
+    def __init__(self, source: str, *, notes: bool = True) -> None:
+        self.text = source
+        self._ends: list[int] = []
+        self._widths: list[int] = []
+        self._shifts: list[int] = []
+        if has_markup(source) or not notes:
+            self._resolve(source, _MARKUP if notes else _MARKUP_AND_NOTES)
+
+    def __bool__(self) -> bool:
+        """Tell whether the text differs from the original."""
+        return bool(self._ends)
+
+    def start(self, offset: int) -> int:
+        """Return the offset in the original of what begins at an offset of ``text``."""
+        index = bisect_right(self._ends, offset)
+        return offset + self._shifts[index - 1] if index else offset
+
+    def end(self, offset: int) -> int:
+        """Return the offset in the original of what ends at an offset of ``text``."""
+        index = bisect_right(self._ends, offset)
+        # What follows and is not shown, such as a closing tag, does not belong to it.
+        while index and self._ends[index - 1] == offset and not self._widths[index - 1]:
+            index -= 1
+        return offset + self._shifts[index - 1] if index else offset
+
+    def _resolve(self, source: str, markup: re.Pattern[str]) -> None:
+        pieces: list[str] = []
+        done = shift = 0
+        for found in markup.finditer(source):
+            shown = as_readable(found[0]) if _is_power(found) else _shown(found)
+            if shown == found[0]:
+                continue
+            pieces += (source[done : found.start()], shown)
+            done = found.end()
+            self._ends.append(found.start() - shift + len(shown))
+            self._widths.append(len(shown))
+            shift += len(found[0]) - len(shown)
+            self._shifts.append(shift)
+        if pieces:
+            self.text = "".join((*pieces, source[done:]))
+
+
+def has_markup(text: str) -> bool:
+    """Tell, quickly, whether a text may hold what :class:`Readable` resolves."""
+    return "&" in text or "<" in text or ("]" in text and "](" in text)
+
+
+def have_notes(texts: Sequence[str]) -> bool:
+    """Tell whether texts have marks of notes in them, or powers that look like some."""
+    return any(sign in text for text in texts for sign in _NOTE_SIGNS) and any(map(_ANY_NOTE.search, texts))
+
+
+def as_readable(text: str) -> str:
+    """Return a text as a reader sees it; what only looks like markup is left alone.
+
+    >>> as_readable("&ldquo;R&amp;D&rdquo; &nosuch; AT&T, 1 <b 2, [the <i>report</i>](https://example.org)")
+    '“R&D” &nosuch; AT&T, 1 <b 2, the report'
+    """
+    return _MARKUP.sub(_shown, text) if has_markup(text) else text
+
+
+def _is_power(found: re.Match[str]) -> bool:
+    if found.lastgroup != "note" or found[0][0] == "[" or found[0] == "\u00b9":
+        return False
+    return _POWERED.search(found.string[max(0, found.start() - _GLANCE) : found.start()]) is not None
+
+
+def _shown(found: re.Match[str]) -> str:
+    if found[0][0] == "&":
+        return html.unescape(found[0]) if found["name"] is None else html5.get(f"{found['name']};", found[0])
+    if found["block"]:
+        return "\n"
+    # A power is not the number that its digits would make.
+    return "^" if found["raised"] and found[0][1] != "/" else ""

@@ -1,1 +1,0 @@
-"""How a quotation is found in its contexts: behind ``alignment``."""

@@ -1,0 +1,230 @@
+"""Finding the proper names of a text by how they are written: capitals within a sentence, and acronyms.
+
+Scripts without capitals show no names. In German, where every noun has a capital, only rows of capitals and
+acronyms count. Headings, months and the first word of a sentence tell nothing and are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pytest_ragmetrics.text.numbers import MONTH_NAMES
+from pytest_ragmetrics.text.sentences import guess_language, split_sentences
+from pytest_ragmetrics.text.words import UNSPACED_RUN, fold_word, is_function_word
+
+# With what joins the parts of one word: O'Neill, Jean-Luc, AT&T, U.S.
+_TOKEN = re.compile(rf"(?:[^\W\d_]\.){{2,}}|[^\W_{UNSPACED_RUN}]+(?:[-'\u2019&.][^\W_{UNSPACED_RUN}]+)*")
+_CONNECTORS = frozenset(
+    ("of", "de", "del", "della", "di", "da", "do", "dos", "du", "des", "van", "von", "der", "den", "la", "le", "el")
+)
+# Written large, and no names: forms of address, units, and what an answer calls its sources.
+_NO_NAMES = frozenset(
+    (
+        *("mr", "mrs", "ms", "dr", "prof", "sir", "herr", "frau", "fahrenheit", "celsius"),
+        *("passage", "passages", "context", "contexts", "document", "documents", "source", "sources"),
+    )
+)
+# Names although the same letters are a function word.
+_ACRONYMS = frozenset(("WHO", "US"))
+_CLITIC = re.compile(r"['\u2019](?:s|m|d|t|ll|ve|re)?$", re.IGNORECASE)
+_UNSPACED = re.compile(f"[{UNSPACED_RUN}]")
+# A capital after one of these says only that something begins.
+_BEGINS = re.compile(r"(?:[:;!?…•|(\[/\"“„«\u2039'\u2018*_>\u2013\u2014]|-\s|\d[.)]?)\s*$")
+_NOUN_CAPITALS = frozenset({"de"})
+# What inflection adds to a name in Latin script; elsewhere anything short may be an ending.
+_ENDINGS = ("s", "es", "n", "ns", "an", "ans", "ian", "ians", "en", "er", "e", "y", "ish", "ese")
+_LONGEST_ENDING = 3
+_SHORTEST_STEM = 4
+_SHORTEST_NAME = 2
+# As far apart as the words of one long name stand: " of the ".
+_WITHIN_ROW = 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Name:
+    """A proper name and its place; ``keys`` are its words without case and accents."""
+
+    text: str
+    start: int
+    end: int
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Token:
+    """A word: whether something begins with it, and whether it may be part of a name."""
+
+    text: str
+    start: int
+    end: int
+    begins: bool
+    capital: bool
+
+    @property
+    def marked(self) -> bool:
+        """A capital behind the first letter: an acronym, iPhone, McKay."""
+        return any(char.isupper() for char in self.text[1:])
+
+    @property
+    def month(self) -> bool:
+        """The name of a month, which by itself is no name, and may be part of one."""
+        return self.text[0].isupper() and self.text.casefold() in MONTH_NAMES
+
+
+def find_names(text: str) -> tuple[Name, ...]:
+    """Return the proper names of a text in order.
+
+    >>> [name.text for name in find_names("Yesterday Marie Curie's notes reached the University of Oslo and the WHO.")]
+    ["Marie Curie's", 'University of Oslo', 'WHO']
+    """
+    language = guess_language(text)
+    shortest = 2 if language in _NOUN_CAPITALS else 1
+    sentences = list(_sentences(text, language))
+    within = {token.text for tokens in sentences for token in tokens if not token.begins}
+    return tuple(
+        _name(text, row)
+        for tokens in sentences
+        for whole in _rows(text, tokens)
+        if (row := [token for token in whole if not token.begins or token.marked or token.text in within])
+        if sum(token.capital for token in row) >= shortest or any(token.capital and token.marked for token in row)
+    )
+
+
+def _sentences(text: str, language: str) -> Iterator[list[_Token]]:
+    """Yield the words of each sentence, those of headings left out."""
+    # Over the whole text, so that a word is the same here and where it is looked up, wherever sentences end.
+    matches = deque(_TOKEN.finditer(text))
+    for start, end in split_sentences(text):
+        tokens = []
+        while matches and matches[0].start() < end:
+            match = matches.popleft()
+            if match.start() >= start:
+                tokens.append(_token(match, start, language))
+        if not _is_heading(tokens, text[start:end]):
+            yield tokens
+
+
+def _token(match: re.Match[str], sentence: int, language: str) -> _Token:
+    word, start = match.group(), match.start()
+    before = match.string[max(sentence, start - 8) : start]
+    first = start - sentence <= len(before) and not any(map(str.isalnum, before))
+    return _Token(
+        text=word,
+        start=start,
+        end=match.end(),
+        begins=first or bool(_BEGINS.search(before)),
+        capital=_is_capital(word, language),
+    )
+
+
+def _is_capital(word: str, language: str) -> bool:
+    folded = fold_word(_CLITIC.sub("", word))
+    if word in _ACRONYMS:
+        return True
+    if len(folded) < _SHORTEST_NAME or folded.isdigit() or folded in _NO_NAMES or word.islower():
+        return False
+    # A function word is written large to stress it, in a text of its own language.
+    function_word = is_function_word(folded, language if word.isupper() else None)
+    return not function_word and (word[0].isupper() or any(map(str.isupper, word[1:])))
+
+
+def _is_heading(tokens: Sequence[_Token], sentence: str) -> bool:
+    """Tell whether all words that could be small are written large, and no full stop follows."""
+    words = [token for token in tokens if not token.text.isdigit() and not is_function_word(fold_word(token.text))]
+    large = len(words) > 1 and all(token.text[0].isupper() for token in words)
+    return large and not sentence.endswith((".", "!", "?")) and not _UNSPACED.search(sentence)
+
+
+def _rows(text: str, tokens: Sequence[_Token]) -> Iterator[list[_Token]]:
+    """Yield the rows of capitals, with what connects them; a row ends at any mark."""
+    row: list[_Token] = []
+    for token in tokens:
+        if row and text[row[-1].end : token.start].strip(" \u00a0") not in ("", "."):
+            yield from _closed(row)
+            row = []
+        if (token.capital and not token.month) or (row and (token.month or token.text in _CONNECTORS)):
+            row.append(token)
+        else:
+            yield from _closed(row)
+            row = []
+    yield from _closed(row)
+
+
+def _closed(row: list[_Token]) -> Iterator[list[_Token]]:
+    while row and not (row[-1].capital or row[-1].month):
+        row.pop()
+    if row:
+        yield row
+
+
+def _name(text: str, row: Sequence[_Token]) -> Name:
+    keys = tuple(key for token in row if token.capital or token.month for key in _keys(token.text))
+    return Name(text=text[row[0].start : row[-1].end], start=row[0].start, end=row[-1].end, keys=keys)
+
+
+def _keys(word: str) -> Iterator[str]:
+    for part in _CLITIC.sub("", word).split("-"):
+        key = fold_word(re.sub("[.&'\u2019]", "", part))
+        if key:
+            yield key
+
+
+def _forms(key: str) -> Iterator[str]:
+    """Yield a word and what it may be an inflected form of."""
+    yield key
+    latin = key.isascii()
+    for length in range(1, min(_LONGEST_ENDING, len(key) - _SHORTEST_STEM) + 1):
+        if not latin or key[-length:] in _ENDINGS:
+            yield key[:-length]
+
+
+class NamesIn:
+    """The words of a text, to look the names of another one up.
+
+    >>> NamesIn("Reports came from the German capital.").locate(find_names("It lies in Germany.")[0])
+    ((22, 28),)
+    """
+
+    def __init__(self, text: str) -> None:
+        self._places: dict[str, tuple[int, int]] = {}
+        self._acronyms: dict[str, tuple[int, int]] = {}
+        for match in _TOKEN.finditer(text):
+            for form in (form for key in _keys(match.group()) for form in _forms(key)):
+                self._places.setdefault(form, match.span())
+            if match.group().isupper():
+                self._acronyms.setdefault(fold_word(match.group().replace(".", "")), match.span())
+        for initials, place in _initials(text):
+            self._places.setdefault(initials, place)
+
+    def locate(self, name: Name) -> tuple[tuple[int, int], ...] | None:
+        """Return where the text has the words of a name, or what they abbreviate; ``None`` if one is missing."""
+        initials = "".join(key[0] for key in name.keys)
+        if len(initials) > 1 and initials in self._acronyms:
+            return (self._acronyms[initials],)
+        found = [self._place(key) for key in name.keys]
+        return None if None in found else tuple(sorted({place for place in found if place}))
+
+    def _place(self, key: str) -> tuple[int, int] | None:
+        return next((self._places[form] for form in _forms(key) if form in self._places), None)
+
+
+def _initials(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the first letters of every row of capitals, function words left out, with the place of the row."""
+    row: list[re.Match[str]] = []
+    for match in _TOKEN.finditer(text):
+        if is_function_word(fold_word(match.group())):
+            continue
+        if row and not (match.group()[0].isupper() and match.start() - row[-1].end() <= _WITHIN_ROW):
+            yield from _abbreviated(row)
+            row = []
+        if match.group()[0].isupper():
+            row.append(match)
+    yield from _abbreviated(row)
+
+
+def _abbreviated(row: Sequence[re.Match[str]]) -> Iterator[tuple[str, tuple[int, int]]]:
+    if len(row) > 1:
+        yield "".join(fold_word(match.group()[0]) for match in row), (row[0].start(), row[-1].end())

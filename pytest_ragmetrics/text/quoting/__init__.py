@@ -1,1 +1,0 @@
-"""How the quotation marks of a text are read: behind ``quotations``."""
