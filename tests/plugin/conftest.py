@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -16,11 +22,21 @@ from pytest_ragmetrics.judges.tasks import ListClaims
 from tests.fake_openai import FakeOpenAI
 
 RunPytest = Callable[..., pytest.RunResult]
+Scored = Callable[[], dict[str, dict[str, Any]]]
+SERIAL: list[str] = []
+MANY = ["-p", "xdist", "-n2"]
 
 # What the inner tests score: one quotation is real, the other has one word changed.
 SOURCE = "Open the valve slowly. The pump needs two minutes to fill."
 TRUE = 'It says "open the valve slowly".'
 FALSE = 'It says "the pump needs nine minutes to fill".'
+TEXTS = f"SOURCE = {SOURCE!r}\nTRUE = {TRUE!r}\nFALSE = {FALSE!r}"
+
+_SETTINGS = ("JUDGE", "EMBEDDER", "CACHE", "CACHE_DIR", "CONCURRENCY")
+_PROVIDERS = (
+    *("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    *(f"RAGMETRICS_{setting}" for setting in _SETTINGS),
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -49,7 +65,7 @@ async def _answered(judge: OpenAIJudge) -> None:
 def run(pytester: pytest.Pytester) -> RunPytest:
     """Run pytest in-process with the plugin, on files given by name and the texts every example uses."""
     # Neither the colours nor the verbosity that CI variables switch on are what these tests are about.
-    pytester.makepyfile(texts=f"SOURCE = {SOURCE!r}\nTRUE = {TRUE!r}\nFALSE = {FALSE!r}")
+    pytester.makepyfile(texts=TEXTS)
     pytester.syspathinsert()
 
     def run_pytest(*args: str, **files: str) -> pytest.RunResult:
@@ -73,10 +89,8 @@ def scored(pytester: pytest.Pytester) -> Callable[[], dict[str, dict[str, Any]]]
 @pytest.fixture
 def no_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide whatever providers this machine is set up for."""
-    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+    for variable in _PROVIDERS:
         monkeypatch.delenv(variable, raising=False)
-    for setting in ("JUDGE", "EMBEDDER", "CACHE", "CACHE_DIR", "CONCURRENCY"):
-        monkeypatch.delenv(f"RAGMETRICS_{setting}", raising=False)
 
 
 @pytest.fixture
@@ -85,4 +99,63 @@ def server(no_provider: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeO
     with FakeOpenAI() as running:
         monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
+        yield running
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of pytest that has ended: what it printed, and the folder it ran in."""
+
+    result: pytest.RunResult
+    folder: Path
+
+    def text(self, name: str) -> str:
+        """Return the text of a file in the folder."""
+        return (self.folder / name).read_text("utf-8")
+
+    @property
+    def tests(self) -> dict[str, dict[str, Any]]:
+        """The tests of the JSON file that the run wrote to ``out.json``, by id."""
+        return {row["id"]: row for row in json.loads(self.text("out.json"))["tests"]}
+
+
+RunOnce = Callable[..., Run]
+
+
+@pytest.fixture(scope="module")
+def run_once(tmp_path_factory: pytest.TempPathFactory) -> RunOnce:
+    """Run pytest in a process of its own for a fixture whose run several tests read.
+
+    Takes arguments and files like ``run``; ``provider`` is the server that the environment names, ``env`` are further
+    variables, ``folder`` is that of an earlier run.
+    """
+
+    def run_pytest(
+        *args: str,
+        provider: FakeOpenAI | None = None,
+        env: dict[str, str] | None = None,
+        folder: Path | None = None,
+        **files: str,
+    ) -> Run:
+        folder = folder or tmp_path_factory.mktemp("run")
+        for name, text in {"texts": TEXTS, **files}.items():
+            file = folder / f"{name}.py"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(dedent(text), "utf-8")
+        environment = {name: value for name, value in os.environ.items() if name not in _PROVIDERS}
+        environment |= {"PY_COLORS": "0", "HOME": str(folder), **(env or {})}
+        if provider is not None:
+            environment |= {"OPENAI_BASE_URL": provider.base_url, "OPENAI_API_KEY": "sk-fake"}
+        command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", *args]
+        ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        result = pytest.RunResult(ended.returncode, ended.stdout.splitlines(), ended.stderr.splitlines(), 0.0)
+        return Run(result=result, folder=folder)
+
+    return run_pytest
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[FakeOpenAI]:
+    """Return a running provider for the shared runs of a module; pass it as ``provider``."""
+    with FakeOpenAI() as running:
         yield running
