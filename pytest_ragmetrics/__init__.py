@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.assertions import *  # noqa: F403 - the helpers are listed there alone
-    from pytest_ragmetrics.assertions.calibrated import rag_calibrated as rag_calibrated
+    from pytest_ragmetrics.calibration.calibrate import rag_calibrated as rag_calibrated
     from pytest_ragmetrics.errors import BudgetExceededError as BudgetExceededError
     from pytest_ragmetrics.errors import CacheMissError as CacheMissError
     from pytest_ragmetrics.errors import DatasetError as DatasetError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 #: Where each public name stands; the helpers are those that ``assertions`` lists.
 _HOMES = {
-    "assertions.calibrated": ("rag_calibrated",),
+    "calibration.calibrate": ("rag_calibrated",),
     "errors": (
         "BudgetExceededError",
         "CacheMissError",

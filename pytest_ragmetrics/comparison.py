@@ -12,6 +12,7 @@ from pytest_ragmetrics.explain import explain_changes
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.comparison import Difference, paired_difference
+from pytest_ragmetrics.stats.intervals import whole_clusters
 
 # What differs by less is the same score, computed in another order.
 _ROUNDING = 1e-9
@@ -169,18 +170,6 @@ def compare_columns(here: Column, there: Column, *, confidence: float = 0.95) ->
         unscored_here=unscored_here,
         unscored_there=unscored_there,
     )
-
-
-def whole_clusters(named: Iterable[Hashable | None]) -> list[Hashable] | None:
-    """Return a cluster for each row, its own for a row that names none; ``None`` where no row names one.
-
-    >>> whole_clusters(["a", None, "a"])
-    [('cluster', 'a'), ('row', 1), ('cluster', 'a')]
-    """
-    names = list(named)
-    if all(name is None for name in names):
-        return None
-    return [("row", index) if name is None else ("cluster", name) for index, name in enumerate(names)]
 
 
 def _difference(rows: Sequence[RowChange], confidence: float) -> Difference:

@@ -38,13 +38,13 @@ from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.stats.intervals import whole_clusters
 
 if TYPE_CHECKING:
     import pandas as pd
     from typing_extensions import Self
 
-    from pytest_ragmetrics.calibration.correction import HasRates
-    from pytest_ragmetrics.calibration.labels import JudgeRates
+    from pytest_ragmetrics.calibration.correction import HasRates, JudgeRates
     from pytest_ragmetrics.stats.intervals import Interval
 
 # Python writes no longer number (bits) unless it is told to.
@@ -145,16 +145,20 @@ class Evaluation:
         """
         from pytest_ragmetrics.calibration.correction import corrected_mean
 
-        self._check(metric)
+        self.mean(metric, skip_unscored=skip_unscored)  # raises for unscored rows
+        rows = [row for row in self.rows if metric in row.results]
         return corrected_mean(
-            self,
             metric,
+            [row.results[metric] for row in rows],
+            [row.sample for row in rows],
+            better=self.better_of(metric),
+            scale=self.scales.get(metric, (0.0, 1.0)),
+            clusters=whole_clusters(cluster_of(row.sample) for row in rows),
             tpr=tpr,
             tnr=tnr,
             calibration=calibration,
             threshold=threshold,
             confidence=confidence,
-            skip_unscored=skip_unscored,
         )
 
     def stats(self) -> dict[str, Stats]:

@@ -19,7 +19,6 @@ from pytest_ragmetrics.comparison import (
     compare_columns,
     key_of,
     sample_key,
-    whole_clusters,
 )
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row, cluster_of
@@ -41,7 +40,7 @@ from pytest_ragmetrics.stats.decisions import (
     rate_threshold,
     samples_to_settle,
 )
-from pytest_ragmetrics.stats.intervals import Decision, check_confidence, verdict
+from pytest_ragmetrics.stats.intervals import Decision, check_confidence, verdict, whole_clusters
 
 # So many files are kept in mind, each as it was when it was read.
 _FILES = 4

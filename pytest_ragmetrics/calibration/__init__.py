@@ -1,3 +1,1 @@
-"""How far a judge can be trusted: its scores held against the labels of people."""
-
-from __future__ import annotations
+"""Calibration of judges: their scores compared with human labels, and means corrected for their known errors."""

@@ -1,95 +1,113 @@
-"""What people would find of a whole table, from a judge's scores and what is known of its errors."""
+"""Means corrected for the errors of a judge, as a calibration or labels among the rows show them.
+
+:meth:`Evaluation.corrected_mean` passes the results of one metric; the formulas are in ``stats.corrected``.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol, cast
 
-from pytest_ragmetrics.calibration.labels import JudgeRates, LabelScale, judges_of, read_rates
-from pytest_ragmetrics.comparison import whole_clusters
-from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.evaluation import cluster_of
+from pytest_ragmetrics.calibration.labels import LabelScale
+from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.files import read_json
+from pytest_ragmetrics.result import Direction, MetricResult
+from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
 from pytest_ragmetrics.stats.decisions import meets
 from pytest_ragmetrics.stats.intervals import Interval, check_confidence, rate_interval
 
-if TYPE_CHECKING:
-    from pytest_ragmetrics.evaluation import Evaluation, Row
-    from pytest_ragmetrics.result import Direction
+#: ``format`` and ``version`` of the files of ``ragmetrics calibrate --json``.
+FORMAT = "pytest-ragmetrics calibration"
+VERSION = 1
+
+
+class CalibrationError(RagMetricsError):
+    """A calibration cannot be read."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeRates:
+    """How often a judge is right at a threshold: about the good answers (``tpr``), and about the bad ones (``tnr``)."""
+
+    metric: str
+    judge: str | None
+    better: Direction
+    threshold: float
+    tpr: Interval
+    tnr: Interval
 
 
 class HasRates(Protocol):
-    """A calibration, as far as a correction needs it."""
+    """The part of a ``Calibration`` that a correction uses."""
 
     @property
     def rates(self) -> JudgeRates:
         """How often the judge is right."""
 
 
+def judges_of(results: Sequence[MetricResult]) -> str | None:
+    """Return the names of the judges of results, ``None`` if no judge was asked."""
+    return ", ".join(sorted({result.judge for result in results if result.judge is not None})) or None
+
+
 def corrected_mean(
-    table: Evaluation,
     metric: str,
+    results: Sequence[MetricResult],
+    samples: Sequence[Sample],
     *,
-    tpr: Interval | float | None = None,
-    tnr: Interval | float | None = None,
-    calibration: HasRates | JudgeRates | str | Path | None = None,
-    threshold: float | None = None,
-    confidence: float = 0.95,
-    skip_unscored: bool = False,
+    better: Direction,
+    scale: tuple[float, float],
+    clusters: Sequence[Hashable] | None,
+    tpr: Interval | float | None,
+    tnr: Interval | float | None,
+    calibration: HasRates | JudgeRates | str | Path | None,
+    threshold: float | None,
+    confidence: float,
 ) -> Interval:
-    """Return what :meth:`Evaluation.corrected_mean` does, of a metric that the table has."""
+    """Return the value of :meth:`Evaluation.corrected_mean` for results of a metric and the samples they belong to."""
     check_confidence(confidence)
-    rows = _scored_rows(table, metric, skip_unscored=skip_unscored)
-    better = table.better_of(metric)
-    clusters = whole_clusters(cluster_of(row.sample) for row in rows)
-    rates = None if calibration is None else _rates(calibration, metric, better, rows, confidence)
-    if rates is None and tpr is None and tnr is None:
-        scores = [_goodness(table, metric, row, threshold) for row in rows]
-        labels = _labels(rows, binary=threshold is not None)
+    values = [result.value for result in results]
+    if calibration is None and tpr is None and tnr is None:
+        scores = [_goodness(value, better, scale, threshold) for value in values]
+        labels = _labels(samples, binary=threshold is not None)
         return prediction_powered_mean(scores, labels, clusters=clusters, confidence=confidence)
-    if rates is not None and (tpr is not None or tnr is not None):
-        msg = "give calibration=, or tpr= and tnr=, not both"
-        raise ValueError(msg)
-    right, caught = (tpr, tnr) if rates is None else (rates.tpr, rates.tnr)
-    bound = threshold if rates is None or threshold is not None else rates.threshold
-    if right is None or caught is None or bound is None:
+    bound = threshold
+    if calibration is not None:
+        if tpr is not None or tnr is not None:
+            msg = "give calibration=, or tpr= and tnr=, not both"
+            raise ValueError(msg)
+        rates = _matching_rates(calibration, metric, better, judges_of(results), confidence)
+        if threshold not in (None, rates.threshold):
+            msg = f"the calibration is one at the threshold {rates.threshold:g}, not {threshold:g}; leave it out"
+            raise ValueError(msg)
+        tpr, tnr, bound = rates.tpr, rates.tnr, rates.threshold
+    if tpr is None or tnr is None or bound is None:
         msg = "to correct by rates give tpr=, tnr= and the threshold= that they were found at, or calibration="
         raise ValueError(msg)
-    if rates is not None and bound != rates.threshold:
-        msg = f"the calibration is one at the threshold {rates.threshold:g}, not {bound:g}; leave threshold= out"
-        raise ValueError(msg)
-    passed = [meets(row.results[metric].value, bound, better) for row in rows]
-    share = rate_interval(passed, clusters=clusters, confidence=confidence)
-    return corrected_rate(share, tpr=right, tnr=caught)
+    passed = [meets(value, bound, better) for value in values]
+    return corrected_rate(rate_interval(passed, clusters=clusters, confidence=confidence), tpr=tpr, tnr=tnr)
 
 
-def _scored_rows(table: Evaluation, metric: str, *, skip_unscored: bool) -> list[Row]:
-    rows = [row for row in table.rows if metric in row.results]
-    missing = len(table.rows) - len(rows)
-    if not rows or (missing and not skip_unscored):
-        hint = "; skip_unscored=True leaves them out" if rows else ""
-        msg = f"{metric}: {missing} of {len(table.rows)} rows are unscored{hint}"
-        raise UnscoredError(msg)
-    return rows
-
-
-def _rates(
+def _matching_rates(
     calibration: HasRates | JudgeRates | str | Path,
     metric: str,
     better: Direction,
-    rows: list[Row],
+    judge: str | None,
     confidence: float,
 ) -> JudgeRates:
-    """Return the rates of a calibration; raise ``ValueError`` for one of another metric, judge or confidence."""
+    """Return the rates of a calibration; raise ``ValueError`` if metric, judge or confidence differ."""
     if isinstance(calibration, (str, Path)):
         calibration = read_rates(calibration)
     rates = calibration if isinstance(calibration, JudgeRates) else calibration.rates
     if (rates.metric, rates.better) != (metric, better):
         msg = f"the calibration is one of {rates.metric} ({rates.better} is better), not of {metric} ({better})"
         raise ValueError(msg)
-    judges = judges_of(row.results[metric] for row in rows)
-    if judges != rates.judge:
-        msg = f"the calibration is one of {rates.judge or 'no judge'}, and {judges or 'no judge'} scored this table"
+    if judge != rates.judge:
+        msg = f"the calibration is one of {rates.judge or 'no judge'}, and {judge or 'no judge'} scored this table"
         raise ValueError(msg)
     if rates.tpr.confidence != confidence:
         msg = f"the calibration has intervals of {rates.tpr.confidence * 100:g} %: ask for that confidence"
@@ -97,19 +115,18 @@ def _rates(
     return rates
 
 
-def _goodness(table: Evaluation, metric: str, row: Row, threshold: float | None) -> float:
-    """Return how good an answer is by its score: whether it passes, or where it stands between worst and best."""
-    value, better = row.results[metric].value, table.better_of(metric)
+def _goodness(value: float, better: Direction, scale: tuple[float, float], threshold: float | None) -> float:
+    """Return 1 or 0 for a score that passes or fails a threshold, without one its place between worst and best."""
     if threshold is not None:
         return float(meets(value, threshold, better))
-    low, high = table.scales.get(metric, (0.0, 1.0))
+    low, high = scale
     share = (value - low) / (high - low)
     return 1.0 - share if better == "lower" else share
 
 
-def _labels(rows: list[Row], *, binary: bool) -> list[float | None]:
+def _labels(samples: Sequence[Sample], *, binary: bool) -> list[float | None]:
     scale = LabelScale()
-    labels = [scale.read(row.sample) for row in rows]
+    labels = [scale.read(sample) for sample in samples]
     if all(label is None for label in labels):
         msg = (
             "nothing is known of the judge's errors: give calibration=, or tpr=, tnr= and threshold=, or label some "
@@ -117,3 +134,61 @@ def _labels(rows: list[Row], *, binary: bool) -> list[float | None]:
         )
         raise ValueError(msg)
     return [None if label is None else float(scale.is_good(label)) if binary else label for label in labels]
+
+
+def read_rates(file: str | Path) -> JudgeRates:
+    """Return the rates in a file of ``ragmetrics calibrate --json``; raise :class:`CalibrationError` naming a fault."""
+    path = Path(file)
+    try:
+        data = read_json(path)
+    except OSError as error:
+        msg = f"{path}: {error.strerror or error}"
+        raise CalibrationError(msg) from error
+    except ValueError as error:
+        msg = f"{path}: not a JSON file: {error}"
+        raise CalibrationError(msg) from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
+        msg = f"{path}: not a calibration of version {VERSION}; write one with ragmetrics calibrate ... --json={path}"
+        raise CalibrationError(msg)
+    try:
+        return _rates(data)
+    except ValueError as error:
+        msg = f"{path}: {error}"
+        raise CalibrationError(msg) from error
+
+
+def _rates(data: Mapping[str, Any]) -> JudgeRates:
+    metric, judge, better = data.get("metric"), data.get("judge"), data.get("better")
+    if not isinstance(metric, str) or not (judge is None or isinstance(judge, str)):
+        msg = "field 'metric' and 'judge' must be names"
+        raise ValueError(msg)
+    if better not in ("higher", "lower"):
+        msg = f"field 'better' must be 'higher' or 'lower', not {better!r}"
+        raise ValueError(msg)
+    found = data.get("agreement")
+    figures = found if isinstance(found, dict) else {}
+    return JudgeRates(
+        metric=metric,
+        judge=judge,
+        better=cast("Direction", better),
+        threshold=_number(data.get("threshold"), "threshold"),
+        tpr=_interval(figures.get("tpr"), "tpr"),
+        tnr=_interval(figures.get("tnr"), "tnr"),
+    )
+
+
+def _interval(data: Any, name: str) -> Interval:
+    fields = data if isinstance(data, dict) else {}
+    low, estimate, high = (_number(fields.get(end), f"{name}.{end}") for end in ("low", "estimate", "high"))
+    confidence, n = _number(fields.get("confidence"), f"{name}.confidence"), fields.get("n")
+    if not 0.0 <= low <= estimate <= high <= 1.0 or not 0.0 < confidence < 1.0 or not isinstance(n, int):
+        msg = f"field {name!r} is not the interval of a rate"
+        raise ValueError(msg)
+    return Interval(estimate=estimate, low=low, high=high, confidence=confidence, n=n)
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
+        msg = f"field {name!r} must be a number, not {value!r}"
+        raise ValueError(msg)
+    return float(value)

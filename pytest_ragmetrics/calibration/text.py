@@ -1,11 +1,11 @@
-"""The wording of a calibration: in the terminal, in a failure, and on the page."""
+"""The wording of a calibration, for ``ragmetrics calibrate``, failures of ``rag_calibrated`` and the page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytest_ragmetrics.calibration.calibrate import Calibration, LabelledRow
+from pytest_ragmetrics.calibration.result import Calibration, LabelledRow
 from pytest_ragmetrics.explain import explain
 from pytest_ragmetrics.explain.phrases import SHOWN, and_more, counted, format_apart, format_interval, named, readable
 from pytest_ragmetrics.result import ThresholdCheck, Verdict

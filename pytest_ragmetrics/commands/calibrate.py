@@ -24,7 +24,7 @@ from pytest_ragmetrics.files import write_atomically
 from pytest_ragmetrics.judges.specs import check_spec
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.calibration.calibrate import Calibration
+    from pytest_ragmetrics.calibration.result import Calibration
 
 _WORST = 10
 _MODE = "RAGMETRICS_CACHE"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_ragmetrics.calibration.calibrate import Calibration
+from pytest_ragmetrics.calibration.result import Calibration
 from pytest_ragmetrics.calibration.text import (
     disagreement_line,
     evidence_lines,

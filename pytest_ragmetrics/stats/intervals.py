@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
@@ -150,6 +150,18 @@ class MeanError:
             error=self.error / math.sqrt(factor),
             df=self.df * factor,
         )
+
+
+def whole_clusters(named: Iterable[Hashable | None]) -> list[Hashable] | None:
+    """Return a cluster for each row, its own for a row that names none; ``None`` where no row names one.
+
+    >>> whole_clusters(["a", None, "a"])
+    [('cluster', 'a'), ('row', 1), ('cluster', 'a')]
+    """
+    names = list(named)
+    if all(name is None for name in names):
+        return None
+    return [("row", index) if name is None else ("cluster", name) for index, name in enumerate(names)]
 
 
 def totals_by_cluster(values: Sequence[float], clusters: Sequence[Hashable] | None) -> list[tuple[float, int]]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import pytest_ragmetrics
-from pytest_ragmetrics.calibration.labels import read_rates
+from pytest_ragmetrics.calibration.correction import read_rates
 from pytest_ragmetrics.cli import main
 
 Call = Callable[..., tuple[int, str, str]]

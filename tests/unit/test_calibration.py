@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import Sample, UnscoredError, evaluate, rag_calibrated
-from pytest_ragmetrics.calibration.calibrate import Calibration, calibrate
-from pytest_ragmetrics.calibration.labels import CalibrationError, JudgeRates, LabelScale, group_of, read_rates
+from pytest_ragmetrics.calibration.calibrate import calibrate
+from pytest_ragmetrics.calibration.correction import CalibrationError, JudgeRates, read_rates
+from pytest_ragmetrics.calibration.labels import LabelScale, group_of
+from pytest_ragmetrics.calibration.result import Calibration
 from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, floor_line
 from pytest_ragmetrics.errors import DatasetError
 from pytest_ragmetrics.evaluation import Evaluation, Row
@@ -435,7 +437,7 @@ def test_a_table_with_unscored_rows_is_corrected_only_on_purpose() -> None:
     with pytest.raises(UnscoredError, match=r"1 of 3 rows are unscored; skip_unscored=True leaves them out"):
         run.corrected_mean("written", calibration=RATES)
     assert run.corrected_mean("written", calibration=RATES, skip_unscored=True).n == 2
-    with pytest.raises(UnscoredError, match=r"1 of 1 rows are unscored$"):
+    with pytest.raises(UnscoredError, match=r"none of 1 rows has a score"):
         table([None]).corrected_mean("written", calibration=RATES, skip_unscored=True)
     with pytest.raises(KeyError, match="'other' was not evaluated"):
         run.corrected_mean("other")

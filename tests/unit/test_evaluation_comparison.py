@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.comparison import Column, ColumnEntry, compare_columns, key_of, sample_key, whole_clusters
+from pytest_ragmetrics.comparison import Column, ColumnEntry, compare_columns, key_of, sample_key
 from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.comparison import paired_difference
+from pytest_ragmetrics.stats.intervals import whole_clusters
 
 BEFORE = {"a": 0.5, "b": 1.0, "c": 0.75, "d": None, "e": 0.25, "gone": 1.0}
 AFTER = {"e": 0.5, "d": 0.5, "c": 0.75, "b": 0.25, "a": None, "new": 0.0}
