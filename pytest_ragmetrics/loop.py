@@ -11,7 +11,7 @@ import atexit
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from typing import Any, Generic, TypeVar
 
@@ -25,14 +25,21 @@ _PATIENCE = 10.0
 
 
 class _Background:
-    """A running loop and its thread."""
+    """A running loop and its thread; raises ``RuntimeError`` where no thread can be started any more."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
+        # asyncio ends a default executor of its own from one more thread, which Python 3.12 does not start at exit.
+        self._workers = ThreadPoolExecutor(thread_name_prefix="ragmetrics-worker")
+        self.loop.set_default_executor(self._workers)
         self.closers: list[Close] = []
         self._stopping = False
         self.thread = threading.Thread(target=self._serve, name="ragmetrics-loop", daemon=True)
-        self.thread.start()
+        try:
+            self.thread.start()
+        except RuntimeError:
+            self.loop.close()
+            raise
 
     def submit(self, coro: Coroutine[Any, Any, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(coro, self.loop)
@@ -46,7 +53,7 @@ class _Background:
         self.loop.stop()
 
     def _serve(self) -> None:
-        with closing(self.loop):
+        with closing(self.loop), self._workers:
             while not self._stopping:
                 # These two end a loop after they were handed to whoever waits; the others still need it.
                 with suppress(KeyboardInterrupt, SystemExit):
@@ -54,7 +61,7 @@ class _Background:
             self.loop.run_until_complete(self._wind_up())
 
     async def _wind_up(self) -> None:
-        """Cancel what is left, then close what was to be closed, generators and threads."""
+        """Cancel what is left, then close what was to be closed, and generators; at exit no thread can be started."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -64,7 +71,6 @@ class _Background:
             with suppress(Exception):
                 await close()
         await self.loop.shutdown_asyncgens()
-        await self.loop.shutdown_default_executor()
 
 
 class _Call(Generic[T]):
@@ -111,7 +117,7 @@ def run(coro: Coroutine[Any, Any, T]) -> T:
         raise RuntimeError(msg)
     call = _Call(coro)
     try:
-        future = _submit(call.run())
+        future = _submit(call.run(), coro)
         while not future.done():
             wait((future,), timeout=_GLANCE)
     except BaseException:
@@ -156,10 +162,17 @@ def on_stop(close: Close) -> None:
         _started().closers.append(close)
 
 
-def _submit(coro: Coroutine[Any, Any, T]) -> Future[T]:
+def _submit(coro: Coroutine[Any, Any, T], *awaited: Coroutine[Any, Any, Any]) -> Future[T]:
+    """Hand over a coroutine; where no loop can be started, close it and those that it would have ``awaited``."""
     # The lock is held until the coroutine is handed over, so that a loop being stopped gets no more of them.
     with _lock:
-        return _started().submit(coro)
+        try:
+            background = _started()
+        except RuntimeError:
+            for unused in (coro, *awaited):
+                unused.close()
+            raise
+        return background.submit(coro)
 
 
 def _started() -> _Background:

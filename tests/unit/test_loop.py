@@ -256,7 +256,7 @@ def test_stop_closes_generators_and_threads() -> None:
     assert loop.run(first()) == 1
     loop.stop()
     assert closed.is_set()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith(("asyncio_", "ragmetrics"))]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ragmetrics")]
 
 
 def test_stop_closes_what_asked_for_it() -> None:
@@ -355,6 +355,71 @@ def test_a_script_that_stops_nothing_ends_quietly() -> None:
     """
     done = _python(script)
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+def test_a_script_that_used_threads_ends_quietly() -> None:
+    """No thread can be started at exit since Python 3.12, and none is needed: clients and generators are closed."""
+    script = """
+        import asyncio, threading
+        from pytest_ragmetrics import loop
+
+        async def numbers():
+            try:
+                yield 1
+            finally:
+                print("generator closed", flush=True)
+
+        async def first():
+            return await asyncio.to_thread(lambda: 1) + await anext(kept)
+
+        async def close():
+            print("client closed", flush=True)
+
+        kept = numbers()
+        loop.on_stop(close)
+        print(loop.run(first()), flush=True)
+        started = threading.Event()
+        threading.Thread(target=lambda: loop.run(asyncio.to_thread(started.set)), daemon=True).start()
+        started.wait(10)
+    """
+    done = _python(script)
+    assert (done.stdout.splitlines(), done.stderr) == (["2", "client closed", "generator closed"], "")
+
+
+def test_a_loop_that_cannot_be_started_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor a coroutine that is never awaited."""
+
+    def refuse(_: threading.Thread) -> None:
+        msg = "can't create new thread at interpreter shutdown"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError, match="can't create new thread"):
+        loop.run(_double(1))
+    with pytest.raises(RuntimeError, match="can't create new thread"):
+        asyncio.run(loop.arun(_double(1)))
+    gc.collect()
+
+
+def test_a_call_at_exit_is_answered_or_told_why_not() -> None:
+    """After the loop was stopped Python 3.12 can start no other; nothing is left open or unawaited then."""
+    script = """
+        import asyncio, atexit, gc
+
+        def late():
+            for call in (loop.run, lambda coro: asyncio.run(loop.arun(coro))):
+                try:
+                    print(call(asyncio.sleep(0, "answered")))
+                except RuntimeError as error:
+                    print(error)
+            gc.collect()
+
+        atexit.register(late)
+        from pytest_ragmetrics import loop
+    """
+    done = _python(script)
+    assert done.stderr == ""
+    assert set(done.stdout.splitlines()) in ({"answered"}, {"can't create new thread at interpreter shutdown"})
 
 
 def _python(script: str) -> subprocess.CompletedProcess[str]:
