@@ -244,8 +244,12 @@ def _connect(file: Path | None) -> sqlite3.Connection:
     connection = sqlite3.connect(
         ":memory:" if file is None else file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
     )
-    # A machine that loses its power takes the run along.
-    connection.execute("PRAGMA synchronous = OFF")
-    connection.execute(_SCHEMA)
-    connection.execute(_START)
+    try:
+        # A machine that loses its power takes the run along.
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute(_SCHEMA)
+        connection.execute(_START)
+    except BaseException:
+        connection.close()
+        raise
     return connection
