@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
@@ -13,13 +14,16 @@ from typing import Any
 from pytest_ragmetrics import errors
 from pytest_ragmetrics.context import Exchange, Scoring
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.locks import lock_file
+from pytest_ragmetrics.files import PRIVATE_FILE
+from pytest_ragmetrics.locks import LockFile, lock_file
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.records import as_json, verdict_of
 from pytest_ragmetrics.result import MetricResult, Usage
 from pytest_ragmetrics.sample import Sample
 
 _PATIENCE = 60.0
+# Between two attempts at a worker's own lock.
+_PAUSE = 0.005
 _TABLE = "CREATE TABLE IF NOT EXISTS rows (test TEXT PRIMARY KEY, worker TEXT NOT NULL, outcome TEXT) WITHOUT ROWID"
 
 
@@ -29,15 +33,12 @@ class SharedResults:
     def __init__(self, folder: Path, worker: str) -> None:
         self._folder = folder
         self._worker = worker
-        self._own = lock_file(self._lock_of(worker))
-        self._own.take()
-        # Each statement stands alone; what a crash of the machine would lose is of no use after it.
-        self._rows = sqlite3.connect(
-            folder / "rows.sqlite", timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-        )
-        self._rows.execute("PRAGMA journal_mode=WAL")
-        self._rows.execute("PRAGMA synchronous=OFF")
-        self._rows.execute(_TABLE)
+        self._own = _taken(self._lock_of(worker))
+        try:
+            self._rows = _connected(folder / "rows.sqlite")
+        except BaseException:
+            self._own.release()
+            raise
 
     def claim(self, test: str) -> bool:
         """Take the row of a test, unless another worker that lives has it; tell whether it is ours now."""
@@ -79,6 +80,32 @@ class SharedResults:
 
     def _lock_of(self, worker: str) -> Path:
         return self._folder / f"{worker}.lock"
+
+
+def _taken(path: Path) -> LockFile:
+    """Take the lock of a worker that begins; a run that starts now may take its folder for abandoned before that."""
+    lock = lock_file(path)
+    while not (lock.take() and path.exists()):
+        lock.release()
+        time.sleep(_PAUSE)
+    return lock
+
+
+def _connected(file: Path) -> sqlite3.Connection:
+    from filelock import FileLock
+
+    # Each statement stands alone; what a crash of the machine would lose is of no use after it.
+    rows = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        # SQLite does not wait when two switch a new database to WAL at once: one of them gets "database is locked".
+        with FileLock(file.with_name("open.lock"), mode=PRIVATE_FILE, timeout=_PATIENCE):
+            rows.execute("PRAGMA journal_mode=WAL")
+        rows.execute("PRAGMA synchronous=OFF")
+        rows.execute(_TABLE)
+    except BaseException:
+        rows.close()
+        raise
+    return rows
 
 
 Row = dict[str, Any]
