@@ -22,7 +22,8 @@ def test_a_vector_comes_back_as_it_was(numbers: list[float]) -> None:
 @pytest.mark.parametrize("text", ["AACAPwAAAL8", "AACA", "AACA PwAA", "äöü", "=", "{}"])
 def test_a_text_that_is_no_vector_is_an_error(text: str) -> None:
     """Cut short, or never one: a store or a cassette is read that anybody could have edited."""
-    with pytest.raises(CacheError, match="a kept vector cannot be read: "):
+    # Python 3.10 decodes "=" to nothing, later versions refuse it.
+    with pytest.raises(CacheError, match=r"a kept vector (cannot be read: |is empty)"):
         read_vector(text)
 
 
