@@ -3,55 +3,52 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from inspect import getclosurevars, getdoc, signature
+from collections.abc import Callable, Iterable, Iterator
+from inspect import getdoc, signature
 
-from pytest_ragmetrics import assertions
 from pytest_ragmetrics.commands.command import Command
 from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.metrics.registry import METRICS
+from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 
 _ONE_BY_ONE = ("metric", "name", "also called", "needs", "helper", "asks", "rounds", "better", "what it says")
 _BY_NEEDS = ("needs", "asks", "metrics", "helpers")
 _NOBODY = "nobody"
 
 
-def metric_table(metrics: Iterable[type[Metric]] = METRICS) -> list[str]:
-    """Return the lines of a Markdown table with a row for each metric.
+def metric_table(metrics: Iterable[type[Metric]] = ()) -> list[str]:
+    """Return the lines of a Markdown table with a row for each metric, by default all of this package.
 
     >>> from pytest_ragmetrics.metrics import HitRate
     >>> print(metric_table([HitRate])[-1].rpartition(" | ")[0])
     | `HitRate` | `hit_rate` | `hit_rate@k`, `hit_at_k`, `hit@k` | `retrieved_context_ids`, `reference_context_ids` | \
 `assert_retrieved(retrieved_ids, reference_ids)` | nobody | 0 | higher
     """
-    helpers = _helpers()
     rows = (
         (
             _code(kind.__name__),
             _code(kind.name),
             _code(*vars(kind).get("aliases", ())),
             _needs(kind),
-            _code(*(_call(helper) for helper in _helpers_of(kind, helpers))),
+            _code(_call(helper_of(kind))),
             _asks(kind),
             str(kind.rounds),
             kind.better,
             _says(kind),
         )
-        for kind in metrics
+        for kind in metrics or built_in_metrics()
     )
     return list(_table(_ONE_BY_ONE, rows))
 
 
-def table_by_needs(metrics: Iterable[type[Metric]] = METRICS) -> list[str]:
+def table_by_needs(metrics: Iterable[type[Metric]] = ()) -> list[str]:
     """Return the lines of a Markdown table that groups the metrics by what they need, and by whom they ask.
 
     >>> from pytest_ragmetrics.metrics import ExactMatch, TokenF1
     >>> print(table_by_needs([ExactMatch, TokenF1])[-1])
     | `response`, `reference` | nobody | `ExactMatch`, `TokenF1` | `assert_exact_match`, `assert_text_alike` |
     """
-    helpers = _helpers()
     groups: dict[tuple[str, str], list[type[Metric]]] = {}
-    for kind in metrics:
+    for kind in metrics or built_in_metrics():
         groups.setdefault((_needs(kind), _asks(kind)), []).append(kind)
     rows = (
         (
@@ -60,7 +57,7 @@ def table_by_needs(metrics: Iterable[type[Metric]] = METRICS) -> list[str]:
             ", ".join(
                 _code(kind.__name__) + (" (lower is better)" if kind.better == "lower" else "") for kind in kinds
             ),
-            _code(*dict.fromkeys(helper.__name__ for kind in kinds for helper in _helpers_of(kind, helpers))),
+            _code(*dict.fromkeys(helper_of(kind).__name__ for kind in kinds)),
         )
         for (needs, asks), kinds in sorted(groups.items(), key=lambda group: group[0][1] != _NOBODY)
     )
@@ -73,23 +70,6 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]
     yield f"|{'---|' * len(heads)}"
     for row in rows:
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
-
-
-def _helpers() -> dict[type, list[Callable[..., object]]]:
-    """Return the assertion helpers by the metrics that they make."""
-    found: dict[type, list[Callable[..., object]]] = {}
-    for name in assertions.__all__:
-        helper: Callable[..., object] = getattr(assertions, name)
-        for value in getclosurevars(helper).globals.values():
-            for kind in value.values() if isinstance(value, Mapping) else (value,):
-                if isinstance(kind, type) and issubclass(kind, Metric) and kind is not Metric:
-                    found.setdefault(kind, []).append(helper)
-    return found
-
-
-def _helpers_of(kind: type[Metric], helpers: Mapping[type, list[Callable[..., object]]]) -> list[Callable[..., object]]:
-    """Return the helpers of a metric, else those of what it is a kind of, else the one for every metric."""
-    return next((helpers[base] for base in kind.__mro__ if base in helpers), [assertions.assert_metric])
 
 
 def _call(helper: Callable[..., object]) -> str:

@@ -7,11 +7,12 @@ from typing import ClassVar, Literal
 
 from pytest_ragmetrics.embedders.embedder import cosines
 from pytest_ragmetrics.judges.tasks import JudgeRefusal, ListClaims, SelectSentences, WriteQuestions
+from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty, check_number, f1_of_counts
 from pytest_ragmetrics.metrics.claims import verify_against
 from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, both, together
 from pytest_ragmetrics.result import MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.sentences import sentence_table
 
 Rule = Literal["all", "any", "majority"]
@@ -31,6 +32,9 @@ class AnswerRelevancy(JudgedMetric):
     """
 
     name = "answer_relevancy"
+    noun = "generated question"
+    complaint = "noncommittal"
+    helper = "assert_answer_relevant"
     aliases: ClassVar[tuple[str, ...]] = ("ResponseRelevancy", "response_relevancy")
     requires: ClassVar[tuple[str, ...]] = ("user_input", "response")
     scale: ClassVar[tuple[float, float]] = (-1.0, 1.0)
@@ -74,6 +78,26 @@ class AnswerRelevancy(JudgedMetric):
         return any(flags) if self.noncommittal == "any" else all(flags)
 
 
+def assert_answer_relevant(
+    question: str,
+    response: str,
+    *,
+    min: float = 0.7,
+    strictness: int = 3,
+    noncommittal: Literal["all", "any", "majority"] = "all",
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+) -> MetricResult:
+    """Assert that questions which the response answers are, in the mean, at least ``min`` alike to the question.
+
+    See :class:`~pytest_ragmetrics.metrics.AnswerRelevancy` for the parameters.
+    """
+    __tracebackhide__ = True
+    metric = AnswerRelevancy(strictness=strictness, noncommittal=noncommittal, judge=judge, embedder=embedder)
+    return assert_metric(metric, Sample(user_input=question, response=response), min=min, votes=votes)
+
+
 def _counted(flags: Sequence[bool]) -> str:
     return f"{sum(flags)} of {len(flags)} generated questions say so"
 
@@ -99,6 +123,9 @@ class AnswerCorrectness(JudgedMetric):
     """
 
     name = "answer_correctness"
+    noun = "statement"
+    complaint = "wrong or missing"
+    helper = "assert_answer_correct"
     requires: ClassVar[tuple[str, ...]] = ("response", "reference")
     rounds: ClassVar[int] = 2
 
@@ -153,6 +180,28 @@ class AnswerCorrectness(JudgedMetric):
         return ask.result(0.0, reason=f"the {side} has no statement")
 
 
+def assert_answer_correct(
+    response: str,
+    reference: str,
+    *,
+    question: str | None = None,
+    min: float = 0.7,
+    weights: Sequence[float] = (0.75, 0.25),
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+) -> MetricResult:
+    """Assert that the F1 of the statements and the similarity of the texts are, weighed, at least ``min``.
+
+    See :class:`~pytest_ragmetrics.metrics.AnswerCorrectness` for the parameters and for when there is no score.
+    """
+    __tracebackhide__ = True
+    metric = AnswerCorrectness(weights=weights, if_empty=if_empty, judge=judge, embedder=embedder)
+    sample = Sample(user_input=question, response=response, reference=reference)
+    return assert_metric(metric, sample, min=min, votes=votes)
+
+
 def _shares(weights: object) -> tuple[float, float]:
     """Return two weights as shares of their sum."""
     if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence) or len(weights) != len(_SIDES):
@@ -177,6 +226,7 @@ class SemanticSimilarity(JudgedMetric):
     """
 
     name = "semantic_similarity"
+    helper = "assert_semantically_similar"
     aliases: ClassVar[tuple[str, ...]] = ("answer_similarity", "AnswerSimilarity")
     requires: ClassVar[tuple[str, ...]] = ("response", "reference")
     scale: ClassVar[tuple[float, float]] = (-1.0, 1.0)
@@ -196,6 +246,14 @@ class SemanticSimilarity(JudgedMetric):
         return ask.result(float(met), reason=f"cosine similarity {similarity:.2f} {sign} {self.threshold:g}")
 
 
+def assert_semantically_similar(
+    response: str, reference: str, *, min: float, embedder: EmbedderLike | None = None
+) -> MetricResult:
+    """Assert that the cosine similarity of the response and the reference is at least ``min``."""
+    __tracebackhide__ = True
+    return assert_metric(SemanticSimilarity(embedder=embedder), Sample(response=response, reference=reference), min=min)
+
+
 class RefusalCorrectness(JudgedMetric):
     """1.0 when the response refuses exactly if the contexts cannot answer the question, else 0.0.
 
@@ -211,6 +269,9 @@ class RefusalCorrectness(JudgedMetric):
     """
 
     name = "refusal_correctness"
+    noun = "response"
+    complaint = "wrong to refuse or to answer"
+    helper = "assert_refusal_correct"
     requires: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
     rounds: ClassVar[int] = 1
 
@@ -240,5 +301,30 @@ class RefusalCorrectness(JudgedMetric):
         return await ask(SelectSentences(question=sample.user_input or "", contexts=contexts))
 
 
+def assert_refusal_correct(
+    question: str,
+    response: str,
+    contexts: object,
+    *,
+    min: float = 0.5,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the response refuses exactly if the contexts cannot answer; several ``votes`` decide by majority.
+
+    See :class:`~pytest_ragmetrics.metrics.RefusalCorrectness`.
+
+    >>> assert_refusal_correct("Who owns the mill?", "I do not know.", "Moths fly at night.", judge="local").value
+    1.0
+    """
+    __tracebackhide__ = True
+    sample = Sample(user_input=question, response=response, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(RefusalCorrectness(judge=judge), sample, min=min, votes=votes)
+
+
 _REFUSES = {True: "refuses", False: "gives an answer"}
 _ANSWERABLE = {True: "can answer the question", False: "cannot answer the question"}
+
+
+#: What Ragas calls it.
+ResponseRelevancy = AnswerRelevancy

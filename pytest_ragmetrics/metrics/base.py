@@ -127,6 +127,12 @@ class Metric(ABC):
     name: ClassVar[str]
     #: Other names it is known by in settings.
     aliases: ClassVar[tuple[str, ...]] = ()
+    #: What one verdict is about, for the sentence "2 of 5 claims not supported".
+    noun: ClassVar[str] = "verdict"
+    #: What is wrong with a verdict that is not ok, of one or of several.
+    complaint: ClassVar[str] = "not ok"
+    #: The assertion helper for it, a function in the module of the class that says so.
+    helper: ClassVar[str] = "assert_metric"
     #: The fields of a sample that must be given; texts and lists among them must not be blank.
     requires: ClassVar[tuple[str, ...]] = ("response",)
     #: What :meth:`score` takes beside the fields of a sample, which has it in its ``metadata`` under the same names.
@@ -254,3 +260,13 @@ def is_blank(value: object) -> bool:
     if isinstance(value, str):
         return not value.strip()
     return isinstance(value, (list, tuple)) and all(is_blank(item) for item in value)
+
+
+def joined(reference: Any) -> Any:
+    r"""Return several references as one text, each a paragraph of its own; anything else as it is.
+
+    >>> joined(["Moths fly.", "Bats too."])
+    'Moths fly.\n\nBats too.'
+    """
+    several = isinstance(reference, (list, tuple)) and all(isinstance(text, str) for text in reference)
+    return "\n\n".join(reference) if several else reference

@@ -9,10 +9,11 @@ from typing import ClassVar, Literal
 
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListClaims, VerifyClaims
+from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, check_number, f_beta
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, both, together
 from pytest_ragmetrics.result import Direction, Evidence, MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.names import NamesIn, find_names
 from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
@@ -136,6 +137,9 @@ class Faithfulness(JudgedMetric):
     """
 
     name = "faithfulness"
+    noun = "claim"
+    complaint = "not supported"
+    helper = "assert_faithful"
     aliases: ClassVar[tuple[str, ...]] = ("FaithfulnessMetric",)
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
     rounds: ClassVar[int] = 2
@@ -169,6 +173,30 @@ class Faithfulness(JudgedMetric):
         return ask.share(supported_verdicts(claims, judgements, contexts, places), f"{self.unit} supported")
 
 
+def assert_faithful(
+    response: str,
+    contexts: object,
+    *,
+    question: str | None = None,
+    min: float = 0.8,
+    unit: Literal["claims", "sentences"] = "claims",
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the share of the response's claims that the contexts support is at least ``min``.
+
+    Raises ``AssertionError`` that shows the claims not supported and why; see
+    :class:`~pytest_ragmetrics.metrics.Faithfulness` for the parameters and for when there is no score.
+
+    >>> assert_faithful("Moths fly at night.", "Moths fly at night.", judge="local").value
+    1.0
+    """
+    __tracebackhide__ = True
+    sample = Sample(user_input=question, response=response, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(Faithfulness(unit=unit, if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
+
+
 class Hallucination(JudgedMetric):
     """The share of the contexts that the response does not contradict: 1.0 is free of hallucination, higher is better.
 
@@ -184,6 +212,9 @@ class Hallucination(JudgedMetric):
     """
 
     name = "hallucination"
+    noun = "context"
+    complaint = "contradicted"
+    helper = "assert_not_hallucinated"
     aliases: ClassVar[tuple[str, ...]] = ("HallucinationMetric",)
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
     may_be_empty: ClassVar[tuple[str, ...]] = ()
@@ -203,6 +234,26 @@ class Hallucination(JudgedMetric):
             for context, judgement in zip(contexts, judgements, strict=True)
         ]
         return ask.share(verdicts, "contexts not contradicted")
+
+
+def assert_not_hallucinated(
+    response: str, contexts: object, *, min: float = 1.0, votes: int | None = None, judge: JudgeLike | None = None
+) -> MetricResult:
+    """Assert that the share of the contexts that the response does not contradict is at least ``min``.
+
+    Raises ``AssertionError`` that shows the contexts contradicted; see
+    :class:`~pytest_ragmetrics.metrics.Hallucination`.
+
+    >>> assert_not_hallucinated("Moths fly at night.", ["Moths fly at night."], judge="local").value
+    1.0
+    """
+    __tracebackhide__ = True
+    return assert_metric(
+        Hallucination(judge=judge),
+        Sample(response=response, retrieved_contexts=as_contexts(contexts)),
+        min=min,
+        votes=votes,
+    )
 
 
 Mode = Literal["precision", "recall", "f1"]
@@ -227,6 +278,9 @@ class FactualCorrectness(JudgedMetric):
     """
 
     name = "factual_correctness"
+    noun = "claim"
+    complaint = "not borne out"
+    helper = "assert_factually_correct"
     requires: ClassVar[tuple[str, ...]] = ("response", "reference")
     rounds: ClassVar[int] = 2
 
@@ -262,6 +316,32 @@ class FactualCorrectness(JudgedMetric):
         return ask.result(score, reason=f"{reason} borne out", verdicts=verdicts)
 
 
+def assert_factually_correct(
+    response: str,
+    reference: str,
+    *,
+    question: str | None = None,
+    min: float = 0.7,
+    mode: Literal["precision", "recall", "f1"] = "f1",
+    beta: float = 1.0,
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the claims of the response and of the reference bear each other out to the degree ``min``.
+
+    Raises ``AssertionError`` that shows the claims that are wrong or missing; see
+    :class:`~pytest_ragmetrics.metrics.FactualCorrectness` for the parameters and for when there is no score.
+
+    >>> assert_factually_correct("Moths fly at night.", "Moths fly at night.", judge="local").value
+    1.0
+    """
+    __tracebackhide__ = True
+    metric = FactualCorrectness(mode=mode, beta=beta, if_empty=if_empty, judge=judge)
+    sample = Sample(user_input=question, response=response, reference=reference)
+    return assert_metric(metric, sample, min=min, votes=votes)
+
+
 async def verify_against(claims: Sequence[str], side: str, texts: dict[str, str], ask: Ask) -> tuple[Verdict, ...]:
     """Return for each claim of one side, ``response`` or ``reference``, whether the text of the other supports it."""
     other = "reference" if side == "response" else "response"
@@ -291,6 +371,9 @@ class NoiseSensitivity(JudgedMetric):
     """
 
     name = "noise_sensitivity"
+    noun = "claim"
+    complaint = "wrong as contexts have it"
+    helper = "assert_noise_resisted"
     requires: ClassVar[tuple[str, ...]] = ("response", "reference", "retrieved_contexts")
     may_be_empty: ClassVar[tuple[str, ...]] = ()
     better: ClassVar[Direction] = "lower"
@@ -345,6 +428,30 @@ class NoiseSensitivity(JudgedMetric):
             suspicious=bool(evidence) and any(missing_from(claim, [sentence.text for sentence in evidence])),
             evidence=tuple(evidence),
         )
+
+
+def assert_noise_resisted(
+    response: str,
+    contexts: object,
+    reference: str,
+    *,
+    question: str | None = None,
+    max: float = 0.2,
+    mode: Literal["relevant", "irrelevant"] = "relevant",
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the share of claims that are wrong because contexts have them is at most ``max``.
+
+    Raises ``AssertionError`` that shows these claims and the contexts to blame; see
+    :class:`~pytest_ragmetrics.metrics.NoiseSensitivity`.
+    """
+    __tracebackhide__ = True
+    metric = NoiseSensitivity(mode=mode, if_empty=if_empty, judge=judge)
+    passages = as_contexts(contexts)
+    sample = Sample(user_input=question, response=response, reference=reference, retrieved_contexts=passages)
+    return assert_metric(metric, sample, max=max, votes=votes)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import accumulate, combinations
+from itertools import combinations
 from typing import Any, ClassVar, Literal
 
 from pytest_ragmetrics.embedders.embedder import cosines
@@ -17,11 +17,13 @@ from pytest_ragmetrics.judges.tasks import (
     SelectSentences,
     VerifyClaims,
 )
-from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty
+from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty, joined
 from pytest_ragmetrics.metrics.claims import place_in, supported_verdicts, unsupported_verdicts
 from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, together
+from pytest_ragmetrics.metrics.retrieval import average_precision
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.folding import fold
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
 
@@ -44,6 +46,9 @@ class ContextPrecision(JudgedMetric):
     """
 
     name = "context_precision"
+    noun = "context"
+    complaint = "of no use"
+    helper = "assert_context_precision"
     aliases: ClassVar[tuple[str, ...]] = (
         "LLMContextPrecisionWithReference",
         "llm_context_precision_with_reference",
@@ -77,6 +82,24 @@ class ContextPrecision(JudgedMetric):
         return sample.reference or ""
 
 
+def assert_context_precision(
+    question: str,
+    contexts: object,
+    reference: str,
+    *,
+    min: float = 0.7,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the average precision of the contexts, by their use for the reference answer, is at least ``min``.
+
+    See :class:`~pytest_ragmetrics.metrics.ContextPrecision`.
+    """
+    __tracebackhide__ = True
+    sample = Sample(user_input=question, reference=reference, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(ContextPrecision(judge=judge), sample, min=min, votes=votes)
+
+
 class ContextUtilization(ContextPrecision):
     """The average precision of the contexts by their use for the ``response``, where there is no reference.
 
@@ -89,6 +112,9 @@ class ContextUtilization(ContextPrecision):
     """
 
     name = "context_utilization"
+    noun = "context"
+    complaint = "of no use"
+    helper = "assert_context_utilization"
     aliases: ClassVar[tuple[str, ...]] = (
         "LLMContextPrecisionWithoutReference",
         "llm_context_precision_without_reference",
@@ -100,15 +126,22 @@ class ContextUtilization(ContextPrecision):
         return sample.response or ""
 
 
-def average_precision(useful: Sequence[bool]) -> float:
-    """Return the mean over the useful items of the share of useful ones down to their rank; 0.0 when none is.
+def assert_context_utilization(
+    question: str,
+    contexts: object,
+    response: str,
+    *,
+    min: float = 0.7,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the average precision of the contexts, by their use for the response, is at least ``min``.
 
-    >>> average_precision([False, True, True])
-    0.5833333333333333
+    See :class:`~pytest_ragmetrics.metrics.ContextUtilization`.
     """
-    counted = enumerate(accumulate(useful), start=1)
-    shares = [so_far / rank for (rank, so_far), is_useful in zip(counted, useful, strict=True) if is_useful]
-    return sum(shares) / len(shares) if shares else 0.0
+    __tracebackhide__ = True
+    sample = Sample(user_input=question, response=response, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(ContextUtilization(judge=judge), sample, min=min, votes=votes)
 
 
 def _verdict(index: int, context: str, judgement: Judgement) -> Verdict:
@@ -133,6 +166,9 @@ class ContextRecall(JudgedMetric):
     """
 
     name = "context_recall"
+    noun = "statement"
+    complaint = "not in the contexts"
+    helper = "assert_context_recalled"
     aliases: ClassVar[tuple[str, ...]] = ("LLMContextRecall", "ContextualRecallMetric", "contextual_recall")
     requires: ClassVar[tuple[str, ...]] = ("reference", "retrieved_contexts")
 
@@ -171,14 +207,25 @@ class ContextRecall(JudgedMetric):
         return f"{self.unit} of the reference found in the contexts"
 
 
-def joined(reference: Any) -> Any:
-    r"""Return several references as one text, each a paragraph of its own; anything else as it is.
+def assert_context_recalled(
+    contexts: object,
+    reference: str | Sequence[str],
+    *,
+    question: str | None = None,
+    min: float = 0.8,
+    unit: Literal["sentences", "claims"] = "sentences",
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the share of the reference's sentences that the contexts hold is at least ``min``.
 
-    >>> joined(["Moths fly.", "Bats too."])
-    'Moths fly.\n\nBats too.'
+    ``reference`` is a text or several. Raises ``AssertionError`` that shows what is not in the contexts; see
+    :class:`~pytest_ragmetrics.metrics.ContextRecall` for the parameters.
     """
-    several = isinstance(reference, (list, tuple)) and all(isinstance(text, str) for text in reference)
-    return "\n\n".join(reference) if several else reference
+    __tracebackhide__ = True
+    sample = Sample(user_input=question, reference=joined(reference), retrieved_contexts=as_contexts(contexts))
+    return assert_metric(ContextRecall(unit=unit, if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
 
 
 Agreement = Literal["bert_score", "jaccard", "jaccard_score"]
@@ -201,6 +248,9 @@ class ContextRelevancy(JudgedMetric):
     """
 
     name = "context_relevancy"
+    noun = "context sentence"
+    complaint = "not needed"
+    helper = "assert_context_relevant"
     requires: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts")
     may_be_empty: ClassVar[tuple[str, ...]] = ()
 
@@ -244,6 +294,30 @@ class ContextRelevancy(JudgedMetric):
         else:
             alike = await _best_matches(differing, table, ask)
         return (len(pairs) - len(differing) + sum(alike)) / len(pairs)
+
+
+def assert_context_relevant(
+    question: str,
+    contexts: object,
+    *,
+    min: float,
+    strictness: int = 1,
+    agreement: Literal["bert_score", "jaccard", "jaccard_score"] = "bert_score",
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+) -> MetricResult:
+    """Assert that the share of context sentences needed to answer the question is at least ``min``.
+
+    See :class:`~pytest_ragmetrics.metrics.ContextRelevancy` for the parameters.
+    """
+    __tracebackhide__ = True
+    metric = ContextRelevancy(
+        strictness=strictness, agreement=agreement, if_empty=if_empty, judge=judge, embedder=embedder
+    )
+    sample = Sample(user_input=question, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(metric, sample, min=min, votes=votes)
 
 
 def jaccard(one: Choice, other: Choice) -> float:
@@ -296,6 +370,9 @@ class ContextEntityRecall(JudgedMetric):
     """
 
     name = "context_entity_recall"
+    noun = "name"
+    complaint = "not in the contexts"
+    helper = "assert_entities_recalled"
     requires: ClassVar[tuple[str, ...]] = ("reference", "retrieved_contexts")
 
     def __init__(self, *, if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
@@ -316,6 +393,28 @@ class ContextEntityRecall(JudgedMetric):
             for key, entity in {fold(entity): entity for entity in wanted}.items()
         ]
         return ask.share(verdicts, "entities of the reference found in the contexts")
+
+
+def assert_entities_recalled(
+    contexts: object,
+    reference: str,
+    *,
+    min: float = 0.8,
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the share of the reference's entities that the contexts name is at least ``min``.
+
+    Raises ``AssertionError`` that lists those missing; see
+    :class:`~pytest_ragmetrics.metrics.ContextEntityRecall`.
+
+    >>> assert_entities_recalled("The harbour of Lindow silted up.", "It was Lindow.", judge="local").value
+    1.0
+    """
+    __tracebackhide__ = True
+    sample = Sample(reference=reference, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(ContextEntityRecall(if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
 
 
 def _evidence(entity: str, contexts: Sequence[str]) -> tuple[Evidence, ...]:

@@ -6,11 +6,13 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pytest_ragmetrics.judges.tasks import Critique, RateByCriteria, RateByRubric
+from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_count
 from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, Ask, JudgeLike, fields_of
+from pytest_ragmetrics.metrics.votes import voting, wanted
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
 
@@ -29,6 +31,9 @@ class AspectCritique(AnyFieldsMetric):
     """
 
     name = "aspect_critique"
+    noun = "judgement"
+    complaint = "against"
+    helper = "assert_aspect"
     aliases: ClassVar[tuple[str, ...]] = ("AspectCritic", "aspect_critic")
     #: The question of a predefined aspect.
     definition: str = ""
@@ -116,6 +121,39 @@ class Harmlessness(AspectCritique):
     definition = "Is the response free of anything that could cause harm to people, animals, property or society?"
 
 
+# A mean of votes of 0 and 1 lies above it where most of them are 1.
+_MAJORITY = 0.5
+
+
+def assert_aspect(
+    sample: Sample | Mapping[str, Any],
+    aspect: str,
+    *,
+    definition: str | None = None,
+    good: Literal[0, 1] | None = None,
+    strictness: int = 1,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the judgement of an aspect is the good one: harmless, coherent, but not harmful.
+
+    ``aspect`` names a predefined one (harmfulness, maliciousness, coherence, correctness, conciseness, harmlessness)
+    or, with its ``definition``, one of your own, where 1 is ``good`` unless you say 0. Several
+    ``votes``, an odd number, decide by majority: they are held against 0.5, and 2 of 3 that agree are enough. See
+    :class:`~pytest_ragmetrics.metrics.AspectCritique`.
+    """
+    __tracebackhide__ = True
+    metric = AspectCritique(name=aspect, definition=definition, good=good, strictness=strictness, judge=judge)
+    with voting(None, votes=votes):
+        number = wanted()
+    if number % 2 == 0:
+        given = "votes=, the marker rag_votes or --rag-votes"
+        msg = f"{metric.name}: {number} votes may have no majority of yes or no; make it an odd number ({given})"
+        raise ValueError(msg)
+    bound = float(metric.good) if number == 1 else _MAJORITY
+    return assert_metric(metric, sample, **{"min" if metric.good else "max": bound}, votes=number)
+
+
 #: The predefined aspects.
 ASPECTS: tuple[type[AspectCritique], ...] = (
     Harmfulness,
@@ -158,6 +196,9 @@ class Rubric(AnyFieldsMetric):
     """
 
     name = "rubric"
+    noun = "step"
+    complaint = "low"
+    helper = "assert_rubric"
     aliases: ClassVar[tuple[str, ...]] = ("RubricsScore", "rubrics_score")
 
     def __init__(
@@ -178,6 +219,27 @@ class Rubric(AnyFieldsMetric):
         return ask.result(rating.value, reason=reason, verdicts=[verdict])
 
 
+def assert_rubric(
+    sample: Sample | Mapping[str, Any],
+    steps: Sequence[str] | Mapping[int, str] | Mapping[str, str],
+    *,
+    name: str | None = None,
+    min: float = 0.5,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the step of your scale that fits a sample best, brought to [0, 1], is at least ``min``.
+
+    See :class:`~pytest_ragmetrics.metrics.Rubric`.
+
+    >>> judge = lambda prompt: '{"reason": "It says please.", "rating": 2}'
+    >>> assert_rubric({"response": "Please wait."}, ["Rude.", "Polite."], judge=judge).value
+    1.0
+    """
+    __tracebackhide__ = True
+    return assert_metric(Rubric(steps=steps, name=name, judge=judge), sample, min=min, votes=votes)
+
+
 class SimpleCriteria(AnyFieldsMetric):
     """A whole number from 0 to ``highest`` that a judge gives a sample by your ``definition``, divided by ``highest``.
 
@@ -193,6 +255,9 @@ class SimpleCriteria(AnyFieldsMetric):
     """
 
     name = "simple_criteria"
+    noun = "judgement"
+    complaint = "low"
+    helper = "assert_criteria"
     aliases: ClassVar[tuple[str, ...]] = ("SimpleCriteriaScore", "simple_criteria_score")
 
     def __init__(
@@ -217,6 +282,29 @@ class SimpleCriteria(AnyFieldsMetric):
         return ask.result(rating.value, reason=reason, verdicts=[verdict])
 
 
+def assert_criteria(
+    sample: Sample | Mapping[str, Any],
+    definition: str,
+    *,
+    highest: int = 5,
+    name: str | None = None,
+    min: float = 0.5,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the number from 0 to ``highest`` that a sample is given, divided by ``highest``, is at least ``min``.
+
+    See :class:`~pytest_ragmetrics.metrics.SimpleCriteria`.
+
+    >>> judge = lambda prompt: '{"reason": "It says please.", "rating": 4}'
+    >>> assert_criteria({"response": "Please wait."}, "How polite is it?", judge=judge).value
+    0.8
+    """
+    __tracebackhide__ = True
+    metric = SimpleCriteria(definition=definition, highest=highest, name=name, judge=judge)
+    return assert_metric(metric, sample, min=min, votes=votes)
+
+
 def _steps(given: object, name: str) -> tuple[str, ...]:
     """Return the descriptions of the steps in order."""
     if isinstance(given, Mapping):
@@ -239,3 +327,7 @@ def _number(key: object) -> int | None:
     """Return the number of a step, which other tools call ``score1_description``."""
     found = re.search(r"\d+", str(key))
     return int(found.group()) if found else None
+
+
+#: What Ragas calls it.
+AspectCritic = AspectCritique

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, TypeAlias, TypeVar
 
-from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.metrics.base import Metric, joined
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
 from pytest_ragmetrics.text.numbers import Date, Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.words import ContentWord, content_words
@@ -32,12 +33,27 @@ class LexicalGrounding(Metric):
     """
 
     name = "lexical_grounding"
+    noun = "word"
+    complaint = "in no context"
+    helper = "assert_lexically_grounded"
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of content words found."""
         words = list(content_words(sample.response or ""))
         return _share_of_words(self.name, words, sample.retrieved_contexts or ())
+
+
+def assert_lexically_grounded(response: str, contexts: object, *, min: float = 0.4) -> MetricResult:
+    """Assert that the share of the response's content words that stand in the contexts is at least ``min``.
+
+    >>> assert_lexically_grounded("Moths fly.", "Moths fly at night.").value
+    1.0
+    """
+    __tracebackhide__ = True
+    return assert_metric(
+        LexicalGrounding(), Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min
+    )
 
 
 class LexicalContextRecall(Metric):
@@ -50,12 +66,22 @@ class LexicalContextRecall(Metric):
     """
 
     name = "lexical_context_recall"
+    noun = "word"
+    complaint = "in no context"
+    helper = "assert_lexically_recalled"
     requires: ClassVar[tuple[str, ...]] = ("reference", "retrieved_contexts")
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of content words found."""
         words = list(content_words(sample.reference or ""))
         return _share_of_words(self.name, words, sample.retrieved_contexts or (), placed=False)
+
+
+def assert_lexically_recalled(contexts: object, reference: str | Sequence[str], *, min: float) -> MetricResult:
+    """Assert that the share of the reference's content words that stand in the contexts is at least ``min``."""
+    __tracebackhide__ = True
+    sample = Sample(reference=joined(reference), retrieved_contexts=as_contexts(contexts))
+    return assert_metric(LexicalContextRecall(), sample, min=min)
 
 
 class NumbersAligned(Metric):
@@ -73,6 +99,9 @@ class NumbersAligned(Metric):
     """
 
     name = "numbers_aligned"
+    noun = "number"
+    complaint = "in no context"
+    helper = "assert_numbers_aligned"
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
 
     def measure(self, sample: Sample) -> MetricResult:
@@ -82,6 +111,12 @@ class NumbersAligned(Metric):
         numbers = [found for found in find_numbers(sample.response or "") if isinstance(found, Date) or not found.plain]
         verdicts = [_verdict(number, _locate(number, locators, contexts)) for number in numbers]
         return _share(self.name, "numbers", verdicts)
+
+
+def assert_numbers_aligned(response: str, contexts: object, *, min: float = 1.0) -> MetricResult:
+    """Assert that the share of the response's numbers and dates that stand in a context is at least ``min``."""
+    __tracebackhide__ = True
+    return assert_metric(NumbersAligned(), Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min)
 
 
 class NamesAligned(Metric):
@@ -99,6 +134,9 @@ class NamesAligned(Metric):
     """
 
     name = "names_aligned"
+    noun = "name"
+    complaint = "in no context"
+    helper = "assert_names_aligned"
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
 
     def measure(self, sample: Sample) -> MetricResult:
@@ -107,6 +145,12 @@ class NamesAligned(Metric):
         locators = [NamesIn(context).locate for context in contexts]
         names = find_names(sample.response or "")
         return _share(self.name, "names", [_verdict(name, _locate(name, locators, contexts)) for name in names])
+
+
+def assert_names_aligned(response: str, contexts: object, *, min: float = 1.0) -> MetricResult:
+    """Assert that the share of the response's proper names that stand in a context is at least ``min``."""
+    __tracebackhide__ = True
+    return assert_metric(NamesAligned(), Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min)
 
 
 def _share_of_words(

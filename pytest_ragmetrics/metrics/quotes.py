@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, get_args
+from typing import ClassVar, Literal, get_args
 
+from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag
 from pytest_ragmetrics.result import MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.alignment import Matching, Sources
 from pytest_ragmetrics.text.quotations import find_quotations
 
@@ -30,6 +31,9 @@ class QuotedSpansAlignment(Metric):
     """
 
     name: ClassVar[str] = "quoted_spans_alignment"
+    noun = "quoted span"
+    complaint = "not found"
+    helper = "assert_quoted_spans_aligned"
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
 
     def __init__(
@@ -72,6 +76,33 @@ class QuotedSpansAlignment(Metric):
             )
             return MetricResult(0.0, metric=self.name, reason=reason)
         return MetricResult(1.0, metric=self.name, reason="No quoted spans found in response", vacuous=True)
+
+
+def assert_quoted_spans_aligned(
+    response: str,
+    contexts: object,
+    *,
+    min: float = 0.9,
+    casefold: bool = True,
+    min_span_words: int = 3,
+    matching: Literal["editorial", "verbatim"] = "editorial",
+    require_quotes: bool = False,
+) -> MetricResult:
+    """Assert that the share of the response's quotations that stand in a context is at least ``min``.
+
+    ``contexts`` is a text, a document or a list of them. The other parameters are those of
+    :class:`~pytest_ragmetrics.metrics.QuotedSpansAlignment`. Raises ``AssertionError`` that shows every quotation not
+    found, the passage nearest to it and the words that differ. Needs no judge and no network.
+
+    >>> assert_quoted_spans_aligned('It says "open the valve slowly".', ["Open the valve slowly."]).value
+    1.0
+    """
+    __tracebackhide__ = True
+    metric = QuotedSpansAlignment(
+        casefold=casefold, min_span_words=min_span_words, matching=matching, require_quotes=require_quotes
+    )
+    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(metric, sample, min=min)
 
 
 def quoted_spans_alignment(

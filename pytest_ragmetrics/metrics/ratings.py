@@ -18,11 +18,12 @@ from pytest_ragmetrics.judges.tasks import (
     ReviewGroundedness,
     Task,
 )
+from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.metrics.strings import token_f1
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import Sample, as_contexts
 
 
 class DualRating(JudgedMetric):
@@ -61,6 +62,9 @@ class ContextRelevance(DualRating):
     """
 
     name = "context_relevance"
+    noun = "rating"
+    complaint = "not the highest"
+    helper = "assert_context_relevance"
     aliases: ClassVar[tuple[str, ...]] = ("nv_context_relevance",)
     requires: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts")
     rated: ClassVar[str] = "user_input"
@@ -69,6 +73,18 @@ class ContextRelevance(DualRating):
         """Return both wordings."""
         question, contexts = sample.user_input or "", tuple(sample.retrieved_contexts or ())
         return RateContexts(question=question, contexts=contexts), ReviewContexts(question=question, contexts=contexts)
+
+
+def assert_context_relevance(
+    question: str, contexts: object, *, min: float = 0.5, votes: int | None = None, judge: JudgeLike | None = None
+) -> MetricResult:
+    """Assert that two ratings of how far the contexts hold what the question asks for are ``min`` in the mean.
+
+    See :class:`~pytest_ragmetrics.metrics.ContextRelevance`.
+    """
+    __tracebackhide__ = True
+    sample = Sample(user_input=question, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(ContextRelevance(judge=judge), sample, min=min, votes=votes)
 
 
 class ResponseGroundedness(DualRating):
@@ -84,6 +100,9 @@ class ResponseGroundedness(DualRating):
     """
 
     name = "response_groundedness"
+    noun = "rating"
+    complaint = "not the highest"
+    helper = "assert_grounded"
     aliases: ClassVar[tuple[str, ...]] = ("nv_response_groundedness",)
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
 
@@ -91,6 +110,22 @@ class ResponseGroundedness(DualRating):
         """Return both wordings."""
         said, contexts = sample.response or "", tuple(sample.retrieved_contexts or ())
         return RateGroundedness(response=said, contexts=contexts), ReviewGroundedness(response=said, contexts=contexts)
+
+
+def assert_grounded(
+    response: str, contexts: object, *, min: float = 0.75, votes: int | None = None, judge: JudgeLike | None = None
+) -> MetricResult:
+    """Assert that two ratings of how far the contexts bear the response out are ``min`` in the mean.
+
+    See :class:`~pytest_ragmetrics.metrics.ResponseGroundedness`.
+    """
+    __tracebackhide__ = True
+    return assert_metric(
+        ResponseGroundedness(judge=judge),
+        Sample(response=response, retrieved_contexts=as_contexts(contexts)),
+        min=min,
+        votes=votes,
+    )
 
 
 class AnswerAccuracy(DualRating):
@@ -105,6 +140,9 @@ class AnswerAccuracy(DualRating):
     """
 
     name = "answer_accuracy"
+    noun = "rating"
+    complaint = "not the highest"
+    helper = "assert_answer_accurate"
     aliases: ClassVar[tuple[str, ...]] = ("nv_accuracy",)
     requires: ClassVar[tuple[str, ...]] = ("user_input", "response", "reference")
 
@@ -115,6 +153,24 @@ class AnswerAccuracy(DualRating):
             RateAgreement(question=question, first=response, second=reference),
             RateAgreement(question=question, first=reference, second=response),
         )
+
+
+def assert_answer_accurate(
+    question: str,
+    response: str,
+    reference: str,
+    *,
+    min: float = 0.5,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that two ratings of how far response and reference agree are ``min`` in the mean.
+
+    See :class:`~pytest_ragmetrics.metrics.AnswerAccuracy`.
+    """
+    __tracebackhide__ = True
+    sample = Sample(user_input=question, response=response, reference=reference)
+    return assert_metric(AnswerAccuracy(judge=judge), sample, min=min, votes=votes)
 
 
 def mean_of(ratings: Sequence[Rating]) -> float:
@@ -145,12 +201,24 @@ class Relevance(JudgedMetric):
     """
 
     name = "relevance"
+    noun = "response"
+    complaint = "hardly relevant"
+    helper = "assert_relevant"
     requires: ClassVar[tuple[str, ...]] = ("user_input", "response")
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the rating."""
         task = RateRelevance(question=sample.user_input or "", response=sample.response or "")
         return _rated(sample, await ask(task), ask)
+
+
+def assert_relevant(
+    question: str, response: str, *, min: float, votes: int | None = None, judge: JudgeLike | None = None
+) -> MetricResult:
+    """Assert that the judge rates how the response addresses the question at least ``min``."""
+    __tracebackhide__ = True
+    sample = Sample(user_input=question, response=response)
+    return assert_metric(Relevance(judge=judge), sample, min=min, votes=votes)
 
 
 class Correctness(JudgedMetric):
@@ -165,6 +233,9 @@ class Correctness(JudgedMetric):
     """
 
     name = "correctness_rating"
+    noun = "response"
+    complaint = "hardly correct"
+    helper = "assert_correct"
     requires: ClassVar[tuple[str, ...]] = ("response", "reference")
 
     def __init__(self, *, method: Literal["judge", "token_f1"] = "judge", judge: JudgeLike | None = None) -> None:
@@ -193,6 +264,25 @@ class Correctness(JudgedMetric):
         return token_f1(sample.response or "", sample.reference or "", metric=self.name)
 
 
+def assert_correct(
+    response: str,
+    reference: str,
+    *,
+    min: float,
+    method: Literal["judge", "token_f1"] = "judge",
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the response says what the reference says: the judge's rating or the F1 of the words is ``min``.
+
+    >>> assert_correct("in May 1903", "May 1903", min=0.8, method="token_f1").value
+    0.8
+    """
+    __tracebackhide__ = True
+    sample = Sample(response=response, reference=reference)
+    return assert_metric(Correctness(method=method, judge=judge), sample, min=min, votes=votes)
+
+
 class ContextPrecisionProportion(JudgedMetric):
     """The share of the contexts that help to answer the question, whatever their order.
 
@@ -205,6 +295,9 @@ class ContextPrecisionProportion(JudgedMetric):
     """
 
     name = "context_precision_proportion"
+    noun = "context"
+    complaint = "not relevant"
+    helper = "assert_contexts_precise"
     requires: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts")
     may_be_empty: ClassVar[tuple[str, ...]] = ()
 
@@ -222,6 +315,15 @@ class ContextPrecisionProportion(JudgedMetric):
             for index, (text, judgement) in enumerate(zip(contexts, judgements, strict=True))
         ]
         return ask.share(verdicts, "contexts relevant")
+
+
+def assert_contexts_precise(
+    question: str, contexts: object, *, min: float, votes: int | None = None, judge: JudgeLike | None = None
+) -> MetricResult:
+    """Assert that the share of the contexts that help to answer the question is at least ``min``."""
+    __tracebackhide__ = True
+    sample = Sample(user_input=question, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(ContextPrecisionProportion(judge=judge), sample, min=min, votes=votes)
 
 
 def _rated(sample: Sample, rating: Rating, ask: Ask) -> MetricResult:

@@ -1,59 +1,20 @@
-"""The metrics by name, as settings and markers call them."""
+"""The metrics by name, as settings and markers call them: those of this package and those that a hook registers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from inspect import isabstract, signature
+from functools import lru_cache
+from importlib import import_module
+from inspect import Parameter, isabstract, signature
+from pkgutil import iter_modules
 from typing import Any, Protocol
 
 from pytest_ragmetrics import context as session
-from pytest_ragmetrics.metrics.agents import AgentGoalAccuracy, ToolCallAccuracy, ToolCallF1, TopicAdherence
-from pytest_ragmetrics.metrics.answers import AnswerCorrectness, AnswerRelevancy, RefusalCorrectness, SemanticSimilarity
+from pytest_ragmetrics import metrics as package
+from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.metrics.citations import CitationPrecision, CitationRecall, CitationValidity
-from pytest_ragmetrics.metrics.claims import FactualCorrectness, Faithfulness, Hallucination, NoiseSensitivity
-from pytest_ragmetrics.metrics.contexts import (
-    ContextEntityRecall,
-    ContextPrecision,
-    ContextRecall,
-    ContextRelevancy,
-    ContextUtilization,
-)
-from pytest_ragmetrics.metrics.critiques import ASPECTS, AspectCritique, Rubric, SimpleCriteria
-from pytest_ragmetrics.metrics.grounding import LexicalContextRecall, LexicalGrounding, NamesAligned, NumbersAligned
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgedMetric, JudgeLike
-from pytest_ragmetrics.metrics.quotes import QuotedSpansAlignment
-from pytest_ragmetrics.metrics.ratings import (
-    AnswerAccuracy,
-    ContextPrecisionProportion,
-    ContextRelevance,
-    Correctness,
-    Relevance,
-    ResponseGroundedness,
-)
-from pytest_ragmetrics.metrics.retrieval import (
-    MAP,
-    MRR,
-    NDCG,
-    HitRate,
-    IDBasedContextPrecision,
-    IDBasedContextRecall,
-    NonLLMContextPrecision,
-    NonLLMContextRecall,
-    PrecisionAtK,
-    RecallAtK,
-)
-from pytest_ragmetrics.metrics.strings import (
-    BleuScore,
-    CHRFScore,
-    ExactMatch,
-    NonLLMStringSimilarity,
-    RougeScore,
-    StringPresence,
-    TokenF1,
-)
-from pytest_ragmetrics.metrics.summary import SummaryScore
 
 HOOK = "pytest_ragmetrics_register_metrics"
 
@@ -68,6 +29,46 @@ class Implementation(Protocol):
     @property
     def function(self) -> Callable[..., Any]:
         """The hook."""
+
+
+@lru_cache(maxsize=1)
+def built_in_metrics() -> tuple[type[Metric], ...]:
+    """Return the metrics of this package that their name alone makes.
+
+    They are the classes with a ``name`` of their own in the modules of :mod:`pytest_ragmetrics.metrics`: to add one is
+    to add it there. Scanning the modules, unlike registering in ``__init_subclass__``, leaves out the classes of users,
+    tests and docstrings.
+
+    >>> "faithfulness" in [metric.name for metric in built_in_metrics()]
+    True
+    """
+    there = [module.name for module in iter_modules(package.__path__)]
+    order = [*package.MODULES, *there]
+    modules = [import_module(f"{package.__name__}.{name}") for name in sorted(there, key=order.index)]
+    return tuple(
+        dict.fromkeys(kind for module in modules for kind in vars(module).values() if _is_listed(kind, module))
+    )
+
+
+def _is_listed(kind: object, module: object) -> bool:
+    if not (isinstance(kind, type) and issubclass(kind, Metric) and kind.__module__ == getattr(module, "__name__", "")):
+        return False
+    needed = [it for it in signature(kind).parameters.values() if it.default is Parameter.empty]
+    return "name" in vars(kind) and not needed
+
+
+def helper_of(kind: type[Metric]) -> Callable[..., object]:
+    """Return the assertion helper of a metric, a function in the module of the class that names it."""
+    owner = next(base for base in kind.__mro__ if "helper" in vars(base))
+    if owner is Metric:
+        return assert_metric
+    found: Callable[..., object] = getattr(import_module(owner.__module__), kind.helper)
+    return found
+
+
+def helper_named(name: str) -> Callable[..., object] | None:
+    """Return the assertion helper of that name that belongs to a metric of this package."""
+    return next((helper_of(kind) for kind in built_in_metrics() if kind.helper == name), None)
 
 
 def registered_metrics(implementations: Iterable[Implementation]) -> list[Metric | type[Metric]]:
@@ -115,64 +116,6 @@ def _complaint(item: object) -> str:
     return "" if isinstance(name, str) and name.strip() else "has no name; give the class a name"
 
 
-#: Every metric of this package.
-METRICS: tuple[type[Metric], ...] = (
-    QuotedSpansAlignment,
-    Faithfulness,
-    AnswerRelevancy,
-    SummaryScore,
-    ContextRelevancy,
-    ContextRecall,
-    AspectCritique,
-    *ASPECTS,
-    Relevance,
-    Correctness,
-    ContextPrecisionProportion,
-    ContextPrecision,
-    ContextUtilization,
-    NoiseSensitivity,
-    FactualCorrectness,
-    AnswerCorrectness,
-    AgentGoalAccuracy,
-    TopicAdherence,
-    CitationPrecision,
-    CitationRecall,
-    RefusalCorrectness,
-    Rubric,
-    SimpleCriteria,
-    AnswerAccuracy,
-    ContextRelevance,
-    ResponseGroundedness,
-    Hallucination,
-    ContextEntityRecall,
-    LexicalGrounding,
-    LexicalContextRecall,
-    NumbersAligned,
-    NamesAligned,
-    CitationValidity,
-    RecallAtK,
-    PrecisionAtK,
-    HitRate,
-    MRR,
-    MAP,
-    NDCG,
-    IDBasedContextRecall,
-    IDBasedContextPrecision,
-    NonLLMContextRecall,
-    NonLLMContextPrecision,
-    ExactMatch,
-    StringPresence,
-    NonLLMStringSimilarity,
-    TokenF1,
-    BleuScore,
-    CHRFScore,
-    RougeScore,
-    ToolCallAccuracy,
-    ToolCallF1,
-    SemanticSimilarity,
-)
-
-
 def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Metric | type[Metric]:
     """Return the metric of a name, an alias or a class name.
 
@@ -184,7 +127,7 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
     <class 'pytest_ragmetrics.metrics.answers.AnswerRelevancy'>
     """
     running = session.current()
-    known = _by_name((*METRICS, *(() if running is None else running.metrics), *also))
+    known = _by_name((*built_in_metrics(), *(() if running is None else running.metrics), *also))
     if name in known:
         return known[known[name].name]
     near = get_close_matches(name, known, n=3)

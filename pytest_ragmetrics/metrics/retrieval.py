@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import ClassVar, Literal, TypeAlias
 
+from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_number
-from pytest_ragmetrics.metrics.contexts import average_precision
 from pytest_ragmetrics.metrics.strings import MEASURES, Measure, likeness
 from pytest_ragmetrics.result import Evidence, MetricResult, Nearest, Verdict
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import Sample, as_contexts
 
 Id: TypeAlias = "str | int"
 
@@ -26,6 +27,8 @@ class RankingMetric(Metric):
     Takes ``retrieved_context_ids`` (may be empty) and ``reference_context_ids``. Ids are compared as given, so 7 is not
     "7"; of an id that comes twice the first rank counts. ``k`` cuts the ranking; ``None`` takes all of it.
     """
+
+    helper = "assert_retrieved"
 
     requires: ClassVar[tuple[str, ...]] = ("retrieved_context_ids", "reference_context_ids")
     may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_context_ids",)
@@ -65,6 +68,8 @@ class PrecisionAtK(RankingMetric):
     """
 
     name = "precision_at_k"
+    noun = "retrieved id"
+    complaint = "not relevant"
     aliases: ClassVar[tuple[str, ...]] = ("precision@k",)
 
     def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
@@ -81,6 +86,8 @@ class RecallAtK(RankingMetric):
     """
 
     name = "recall_at_k"
+    noun = "reference id"
+    complaint = "missed"
     aliases: ClassVar[tuple[str, ...]] = ("recall@k",)
 
     def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
@@ -97,6 +104,8 @@ class HitRate(RankingMetric):
     """
 
     name = "hit_rate"
+    noun = "reference id"
+    complaint = "missed"
     aliases: ClassVar[tuple[str, ...]] = ("hit_rate@k", "hit_at_k", "hit@k")
 
     def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
@@ -113,6 +122,8 @@ class MRR(RankingMetric):
     """
 
     name = "mrr"
+    noun = "retrieved id"
+    complaint = "not relevant"
     aliases: ClassVar[tuple[str, ...]] = ("mrr@k", "reciprocal_rank", "mean_reciprocal_rank")
 
     def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
@@ -133,12 +144,13 @@ class MAP(RankingMetric):
     """
 
     name = "map"
+    noun = "reference id"
+    complaint = "missed"
     aliases: ClassVar[tuple[str, ...]] = ("map@k", "average_precision", "mean_average_precision")
 
     def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
         """Return the average precision."""
-        ranks = [rank for rank, found in enumerate(top, start=1) if found in relevant]
-        value = sum(hits / rank for hits, rank in enumerate(ranks, start=1)) / len(relevant)
+        value = average_precision([found in relevant for found in top], len(relevant))
         return self._result(value, top, relevant, _of_references(top, relevant, sample))
 
 
@@ -158,6 +170,8 @@ class NDCG(RankingMetric):
     """
 
     name = "ndcg"
+    noun = "reference id"
+    complaint = "missed"
     aliases: ClassVar[tuple[str, ...]] = ("ndcg@k", "ndcg_at_k")
     extra_inputs: ClassVar[tuple[str, ...]] = ("relevance",)
 
@@ -191,6 +205,47 @@ class NDCG(RankingMetric):
     def _gain(self, grade: float) -> float:
         # Of a tiny grade the power leaves nothing, but it is not nothing.
         return float(grade) if self.gain == "linear" else 2.0**grade - 1 or grade * math.log(2)
+
+
+_RANKINGS: Mapping[str, type[RankingMetric]] = {
+    "recall": RecallAtK,
+    "precision": PrecisionAtK,
+    "hit_rate": HitRate,
+    "mrr": MRR,
+    "map": MAP,
+    "ndcg": NDCG,
+}
+
+
+def assert_retrieved(
+    retrieved_ids: Sequence[str | int],
+    reference_ids: Sequence[str | int] | Mapping[str | int, float],
+    *,
+    metric: Literal["recall", "precision", "hit_rate", "mrr", "map", "ndcg"] = "recall",
+    k: int | None = 5,
+    min: float = 0.8,
+) -> MetricResult:
+    """Assert that a metric of the ids retrieved, best first, is at least ``min`` for the top ``k`` of them.
+
+    For ndcg, ``reference_ids`` may be a mapping of ids to grades. Raises ``AssertionError`` that shows the ids that
+    are missing, or retrieved in vain; see the classes in ``pytest_ragmetrics.metrics`` for the formulas.
+
+    >>> assert_retrieved(["a", "b", "c"], ["a", "c"], k=3).value
+    1.0
+    """
+    __tracebackhide__ = True
+    kind = _RANKINGS[check_choice("metric", metric, tuple(_RANKINGS))]
+    if isinstance(retrieved_ids, (AbstractSet, Mapping)):
+        msg = f"retrieved_ids must be a list, best first, not {type(retrieved_ids).__name__}"
+        raise TypeError(msg)
+    if isinstance(reference_ids, Mapping):
+        if kind is not NDCG:
+            msg = f"reference_ids with grades are for metric='ndcg', not {metric!r}: give a list of ids"
+            raise TypeError(msg)
+        sample = Sample(retrieved_context_ids=retrieved_ids, metadata={"relevance": reference_ids})
+    else:
+        sample = Sample(retrieved_context_ids=retrieved_ids, reference_context_ids=reference_ids)
+    return assert_metric(kind(k=k), sample, min=min)
 
 
 def _discounted(gains: Sequence[float]) -> float:
@@ -257,6 +312,18 @@ def _passages(sample: Sample) -> dict[Id, tuple[Evidence, ...]]:
     return found
 
 
+def average_precision(useful: Sequence[bool], relevant: int | None = None) -> float:
+    """Return the sum over the useful items of the share of useful ones down to their rank / ``relevant``.
+
+    ``relevant`` is the number of useful items unless given; 0.0 when none is of use.
+
+    >>> average_precision([False, True, True])
+    0.5833333333333333
+    """
+    ranks = [rank for rank, is_useful in enumerate(useful, start=1) if is_useful]
+    return sum(hits / rank for hits, rank in enumerate(ranks, start=1)) / (relevant or len(ranks)) if ranks else 0.0
+
+
 class IDBasedContextPrecision(PrecisionAtK):
     """The share of the different ids retrieved that are relevant; nothing retrieved: 0.0.
 
@@ -267,6 +334,8 @@ class IDBasedContextPrecision(PrecisionAtK):
     """
 
     name = "id_based_context_precision"
+    noun = "retrieved id"
+    complaint = "not relevant"
     aliases: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
@@ -283,6 +352,8 @@ class IDBasedContextRecall(RecallAtK):
     """
 
     name = "id_based_context_recall"
+    noun = "reference id"
+    complaint = "missed"
     aliases: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
@@ -295,6 +366,8 @@ class LikeContexts(Metric):
     Two passages are the same if their likeness is at least ``threshold``; ``measure`` is levenshtein, indel, hamming,
     jaro or jaro_winkler, brought to [0, 1] by the length of the texts.
     """
+
+    helper = "assert_contexts_alike"
 
     requires: ClassVar[tuple[str, ...]] = ("retrieved_contexts", "reference_contexts")
 
@@ -322,6 +395,8 @@ class NonLLMContextPrecision(LikeContexts):
     """
 
     name = "non_llm_context_precision"
+    noun = "context"
+    complaint = "unlike the reference"
     aliases: ClassVar[tuple[str, ...]] = (
         "NonLLMContextPrecisionWithReference",
         "non_llm_context_precision_with_reference",
@@ -353,6 +428,8 @@ class NonLLMContextRecall(LikeContexts):
     """
 
     name = "non_llm_context_recall"
+    noun = "reference context"
+    complaint = "not retrieved"
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share found."""
@@ -376,3 +453,34 @@ class NonLLMContextRecall(LikeContexts):
             reason=f"no context is {self.threshold:.0%} alike",
             nearest=Nearest(context=best, start=0, end=len(text), text=text, similarity=score),
         )
+
+
+def assert_contexts_alike(
+    contexts: object,
+    reference_contexts: object,
+    *,
+    metric: Literal["recall", "precision"] = "recall",
+    threshold: float = 0.5,
+    measure: Measure = "levenshtein",
+    min: float = 0.8,
+) -> MetricResult:
+    """Assert that the share of the reference contexts that were retrieved is at least ``min``, told by characters.
+
+    With ``metric="precision"``, that the average precision of the contexts is. See
+    :class:`~pytest_ragmetrics.metrics.NonLLMContextRecall` for ``threshold`` and ``measure``.
+
+    >>> assert_contexts_alike(["Whales sing.", "Moths fly at night"], ["Moths fly at night."]).value
+    1.0
+    """
+    __tracebackhide__ = True
+    kinds = {"recall": NonLLMContextRecall, "precision": NonLLMContextPrecision}
+    kind = kinds[check_choice("metric", metric, tuple(kinds))]
+    sample = Sample(
+        retrieved_contexts=as_contexts(contexts),
+        reference_contexts=as_contexts(reference_contexts, name="reference_contexts"),
+    )
+    return assert_metric(kind(threshold=threshold, measure=measure), sample, min=min)
+
+
+#: What Ragas calls it.
+NonLLMContextPrecisionWithReference = NonLLMContextPrecision

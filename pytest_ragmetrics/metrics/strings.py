@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag, f1_of_counts
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
@@ -47,6 +48,9 @@ class ExactMatch(Metric):
     """
 
     name = "exact_match"
+    noun = "response"
+    complaint = "not the reference"
+    helper = "assert_exact_match"
     aliases: ClassVar[tuple[str, ...]] = ("ExactMatchMetric",)
     requires: ClassVar[tuple[str, ...]] = ("response", "reference")
 
@@ -63,6 +67,16 @@ class ExactMatch(Metric):
         return MetricResult(float(holds), metric=self.name, reason=reason, verdicts=[verdict])
 
 
+def assert_exact_match(response: str, reference: str, *, min: float = 1.0) -> MetricResult:
+    """Assert that the response is the reference, character for character.
+
+    >>> assert_exact_match("Oslo", "Oslo").value
+    1.0
+    """
+    __tracebackhide__ = True
+    return assert_metric(ExactMatch(), Sample(response=response, reference=reference), min=min)
+
+
 class StringPresence(ExactMatch):
     """1.0 if ``reference`` stands in ``response``, character for character, else 0.0.
 
@@ -71,6 +85,9 @@ class StringPresence(ExactMatch):
     """
 
     name = "string_presence"
+    noun = "response"
+    complaint = "without the reference"
+    helper = "assert_string_present"
     aliases: ClassVar[tuple[str, ...]] = ("string_present",)
 
     def measure(self, sample: Sample) -> MetricResult:
@@ -80,6 +97,16 @@ class StringPresence(ExactMatch):
         if not found and reference.casefold() in response.casefold():
             return self._of(sample, holds=False, reason=f'"{reference}" stands in it in another case')
         return self._of(sample, holds=found, reason=f'"{reference}" stands {"" if found else "not "}in it')
+
+
+def assert_string_present(response: str, reference: str, *, min: float = 1.0) -> MetricResult:
+    """Assert that the reference stands in the response, character for character.
+
+    >>> assert_string_present("The capital is Oslo.", "Oslo").value
+    1.0
+    """
+    __tracebackhide__ = True
+    return assert_metric(StringPresence(), Sample(response=response, reference=reference), min=min)
 
 
 class NonLLMStringSimilarity(Metric):
@@ -92,6 +119,7 @@ class NonLLMStringSimilarity(Metric):
     """
 
     name = "non_llm_string_similarity"
+    helper = "assert_text_alike"
     requires: ClassVar[tuple[str, ...]] = ("response", "reference")
 
     def __init__(self, *, measure: Measure = "levenshtein") -> None:
@@ -114,6 +142,7 @@ class TokenF1(Metric):
     """
 
     name = "token_f1"
+    helper = "assert_text_alike"
     aliases: ClassVar[tuple[str, ...]] = ("f1",)
     requires: ClassVar[tuple[str, ...]] = ("response", "reference")
     may_be_empty: ClassVar[tuple[str, ...]] = ("response", "reference")
@@ -121,6 +150,26 @@ class TokenF1(Metric):
     def measure(self, sample: Sample) -> MetricResult:
         """Return the F1."""
         return token_f1(sample.response or "", sample.reference or "", metric=self.name)
+
+
+def assert_text_alike(
+    response: str,
+    reference: str,
+    *,
+    metric: Literal["similarity", "token_f1"] = "similarity",
+    measure: Measure = "levenshtein",
+    min: float = 0.8,
+) -> MetricResult:
+    """Assert that response and reference are at least ``min`` alike, by their characters or by the words they share.
+
+    >>> assert_text_alike("In May 1903.", "May 1903", metric="token_f1").value
+    0.8
+    """
+    __tracebackhide__ = True
+    kinds = {"similarity": NonLLMStringSimilarity(measure=measure), "token_f1": TokenF1()}
+    return assert_metric(
+        kinds[check_choice("metric", metric, tuple(kinds))], Sample(response=response, reference=reference), min=min
+    )
 
 
 def token_f1(response: str, reference: str, *, metric: str) -> MetricResult:
@@ -149,6 +198,7 @@ class BleuScore(Metric):
     """
 
     name = "bleu_score"
+    helper = "assert_bleu"
     aliases: ClassVar[tuple[str, ...]] = ("bleu",)
     requires: ClassVar[tuple[str, ...]] = ("response", "reference")
 
@@ -167,6 +217,16 @@ class BleuScore(Metric):
         )
 
 
+def assert_bleu(response: str, reference: str, *, min: float = 0.3, tokenize: Tokenizer = "auto") -> MetricResult:
+    """Assert that the BLEU score of the response is at least ``min``, in [0, 1]; needs the extra ``[text]``.
+
+    >>> assert_bleu("The pump needs two minutes.", "The pump needs two minutes.").value
+    1.0
+    """
+    __tracebackhide__ = True
+    return assert_metric(BleuScore(tokenize=tokenize), Sample(response=response, reference=reference), min=min)
+
+
 class CHRFScore(Metric):
     """chrF of ``response`` against ``reference``: the F-score of runs of 1 to 6 characters, brought to [0, 1].
 
@@ -178,6 +238,7 @@ class CHRFScore(Metric):
     """
 
     name = "chrf_score"
+    helper = "assert_chrf"
     aliases: ClassVar[tuple[str, ...]] = ("chrf", "ChrfScore")
     requires: ClassVar[tuple[str, ...]] = ("response", "reference")
 
@@ -195,6 +256,15 @@ class CHRFScore(Metric):
         return MetricResult(_share(score.score), metric=self.name)
 
 
+def assert_chrf(
+    response: str, reference: str, *, min: float = 0.5, char_order: int = 6, word_order: int = 0, beta: int = 2
+) -> MetricResult:
+    """Assert that the chrF score of the response is at least ``min``, in [0, 1]; needs the extra ``[text]``."""
+    __tracebackhide__ = True
+    metric = CHRFScore(char_order=char_order, word_order=word_order, beta=beta)
+    return assert_metric(metric, Sample(response=response, reference=reference), min=min)
+
+
 class RougeScore(Metric):
     """ROUGE of ``response`` against ``reference``: the runs of words they share.
 
@@ -209,6 +279,7 @@ class RougeScore(Metric):
     """
 
     name = "rouge_score"
+    helper = "assert_rouge"
     aliases: ClassVar[tuple[str, ...]] = ("rouge",)
     requires: ClassVar[tuple[str, ...]] = ("response", "reference")
 
@@ -232,6 +303,21 @@ class RougeScore(Metric):
         score = scorer.score(reference, response)[self.rouge_type]
         reason = f"{self.rouge_type}: precision {score.precision:.2f}, recall {score.recall:.2f}"
         return MetricResult(float(getattr(score, self.mode)), metric=self.name, reason=reason)
+
+
+def assert_rouge(
+    response: str,
+    reference: str,
+    *,
+    min: float = 0.5,
+    rouge_type: RougeType = "rougeL",
+    mode: RougeMode = "fmeasure",
+    use_stemmer: bool = False,
+) -> MetricResult:
+    """Assert that the ROUGE score of the response is at least ``min``; needs the extra ``[text]``."""
+    __tracebackhide__ = True
+    metric = RougeScore(rouge_type=rouge_type, mode=mode, use_stemmer=use_stemmer)
+    return assert_metric(metric, Sample(response=response, reference=reference), min=min)
 
 
 class _WordTokenizer:

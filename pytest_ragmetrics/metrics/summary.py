@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from pytest_ragmetrics.judges.tasks import AnswerQuestions, ListKeyPhrases, WriteClosedQuestions
+from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_flag, check_if_empty, check_number
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike
 from pytest_ragmetrics.result import MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import Sample, as_contexts
 
 
 class SummaryScore(JudgedMetric):
@@ -33,6 +34,9 @@ class SummaryScore(JudgedMetric):
     """
 
     name = "summary_score"
+    noun = "question"
+    complaint = "not answered by the summary"
+    helper = "assert_summarizes"
     aliases: ClassVar[tuple[str, ...]] = ("SummarizationScore", "summarization_score")
     requires: ClassVar[tuple[str, ...]] = ("response", "reference_contexts")
     rounds: ClassVar[int] = 3
@@ -71,6 +75,28 @@ class SummaryScore(JudgedMetric):
         return ask.result(score, reason=f"{reason}, conciseness {concise:.2f}", verdicts=verdicts)
 
 
+def assert_summarizes(
+    response: str,
+    contexts: object,
+    *,
+    min: float = 0.5,
+    length_penalty: bool = True,
+    coeff: float = 0.5,
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the response, as a summary of the contexts, scores at least ``min``.
+
+    Raises ``AssertionError`` that shows the questions it leaves open; see
+    :class:`~pytest_ragmetrics.metrics.SummaryScore` for the parameters and for when there is no score.
+    """
+    __tracebackhide__ = True
+    metric = SummaryScore(length_penalty=length_penalty, coeff=coeff, if_empty=if_empty, judge=judge)
+    sample = Sample(response=response, reference_contexts=as_contexts(contexts))
+    return assert_metric(metric, sample, min=min, votes=votes)
+
+
 def conciseness(summary: str, contexts: Sequence[str]) -> float:
     """Return by how much a summary is shorter than what it sums up, 0.0 when it is not.
 
@@ -79,3 +105,7 @@ def conciseness(summary: str, contexts: Sequence[str]) -> float:
     """
     whole = len("\n".join(contexts))
     return 1 - min(len(summary), whole) / (whole + 1e-10)
+
+
+#: What Ragas calls it.
+SummarizationScore = SummaryScore

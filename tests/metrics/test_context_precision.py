@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.metrics import ContextPrecision, ContextUtilization
-from pytest_ragmetrics.metrics.contexts import average_precision
+from pytest_ragmetrics.metrics.retrieval import average_precision
 from tests.fake_openai import FakeOpenAI
 from tests.scripted_judge import Answer, ScriptedJudge, useful
 

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ragmetrics import metrics
 from pytest_ragmetrics.metrics import JudgedMetric, Metric, metric_named
-from pytest_ragmetrics.metrics.registry import METRICS, metric_for
+from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
 from pytest_ragmetrics.sample import Sample
 from tests.scripted_judge import ScriptedJudge
 
@@ -100,8 +100,8 @@ def test_names_lead_to_metrics(name: str, metric: type[Metric]) -> None:
 
 def test_every_metric_is_public_and_has_a_name_of_its_own() -> None:
     """What is in the registry can be imported, and no two metrics share a name."""
-    assert len({metric.name for metric in METRICS}) == len(METRICS)
-    for metric in METRICS:
+    assert len({metric.name for metric in built_in_metrics()}) == len(built_in_metrics())
+    for metric in built_in_metrics():
         assert getattr(metrics, metric.__name__) is metric
         assert metric_named(metric.name) is metric
 

@@ -37,7 +37,7 @@ from pytest_ragmetrics.metrics import (
 )
 from pytest_ragmetrics.metrics.base import f1_of_counts, f_beta
 from pytest_ragmetrics.metrics.claims import is_noise
-from pytest_ragmetrics.metrics.contexts import average_precision
+from pytest_ragmetrics.metrics.retrieval import average_precision
 
 TEXT = st.text(alphabet="abc ü東", min_size=1, max_size=12).filter(str.strip)
 WORDS = st.lists(st.sampled_from(["pump", "valve", "fill", "dry"]), min_size=1, max_size=8)

@@ -6,11 +6,14 @@ import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import pytest_ragmetrics
+from pytest_ragmetrics import metrics
+from pytest_ragmetrics.metrics.registry import built_in_metrics
 
 PACKAGE = Path(pytest_ragmetrics.__file__).parent
 #: The pytest side; everything else works without a session.
@@ -81,15 +84,19 @@ def test_every_public_name_is_there() -> None:
         pytest_ragmetrics.assert_wonderful  # type: ignore[attr-defined]  # noqa: B018 - mypy is to know it, too
 
 
-def test_type_checkers_see_every_public_name() -> None:
-    """The names looked up late are the names imported for type checkers."""
-    tree = TREES[""]
+@pytest.mark.parametrize("package", [pytest_ragmetrics, metrics])
+def test_type_checkers_see_every_public_name(package: ModuleType) -> None:
+    """The names looked up late are the names imported for type checkers, and each stands in the module named."""
+    tree = TREES[package.__name__.removeprefix("pytest_ragmetrics").lstrip(".")]
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {
-        (node.module, alias.name) for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
-    }
-    homes = pytest_ragmetrics._HOMES.items()
-    assert seen == {
-        ("pytest_ragmetrics.assertions", "*"),
-        *((f"pytest_ragmetrics.{home}", name) for home, names in homes for name in names),
-    }
+    seen = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == {name: f"{package.__name__}.{module}" for name, module in package._MODULE_OF.items()}
+    assert sorted(seen) == sorted(package.__all__)
+
+
+def test_every_metric_and_helper_is_public() -> None:
+    """A metric of the package and its helper are listed where users and type checkers look for them."""
+    for kind in built_in_metrics():
+        assert getattr(metrics, kind.__name__) is kind
+        assert kind.__name__ in metrics._MODULE_OF
+        assert pytest_ragmetrics._MODULE_OF[kind.helper] == kind.__module__.partition(".")[2]

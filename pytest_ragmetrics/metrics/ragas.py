@@ -7,11 +7,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from statistics import fmean, harmonic_mean
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pytest_ragmetrics import loop
+from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.critiques import ASPECTS, AspectCritique
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
+from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.result import MetricResult, Usage
 from pytest_ragmetrics.sample import Sample
 
@@ -63,6 +66,7 @@ class RagasScore(Metric):
     """
 
     name = NAME
+    helper = "assert_ragas_score"
     requires: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *, metrics: Sequence[Metric]) -> None:
@@ -83,6 +87,28 @@ class RagasScore(Metric):
     async def ameasure(self, sample: Sample) -> MetricResult:
         """Return the harmonic mean."""
         return ragas_score(await asyncio.gather(*(metric.ascore_sample(sample) for metric in self.metrics)))
+
+
+def assert_ragas_score(
+    sample: Sample | Mapping[str, Any],
+    *,
+    min: float,
+    metrics: Sequence[str | Metric] = ("faithfulness", "answer_relevancy", "context_recall"),
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
+) -> MetricResult:
+    """Assert that the harmonic mean of several metrics of a sample is at least ``min``; they are scored together.
+
+    Each of them is the mean of ``votes`` independent judgements.
+
+    >>> fields = {"response": "Moths fly.", "retrieved_contexts": ["Moths fly at night."]}
+    >>> assert_ragas_score(fields, metrics=("lexical_grounding", "numbers_aligned"), min=0.9).value
+    1.0
+    """
+    __tracebackhide__ = True
+    made = [metric_for(metric, judge=judge, embedder=embedder) for metric in metrics]
+    return assert_metric(RagasScore(metrics=made), sample, min=min, votes=votes)
 
 
 def _mean(name: str, values: Sequence[float]) -> float:

@@ -10,10 +10,10 @@ from typing import Any
 
 from pytest_ragmetrics import context as session
 from pytest_ragmetrics import loop
-from pytest_ragmetrics.assertions.metric import check_bound
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.evaluation import measured, scoring_session
 from pytest_ragmetrics.explain import explain_sample
+from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike, provided_embedder, provided_judge
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named

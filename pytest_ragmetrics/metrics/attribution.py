@@ -1,0 +1,215 @@
+"""Whether the contexts that a response cites support its sentences: citation recall and precision of ALCE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from pytest_ragmetrics.judges.schema import listed
+from pytest_ragmetrics.judges.tasks import VerifyClaims
+from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.metrics.base import check_if_empty
+from pytest_ragmetrics.metrics.claims import missing_from
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
+from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
+from pytest_ragmetrics.sample import Sample, as_contexts
+from pytest_ragmetrics.text.citations import CitedSentence, cited_sentences
+from pytest_ragmetrics.text.sentences import sentence_table
+
+#: Contexts by number, counted from 1 as citations do.
+Cited = tuple[int, ...]
+
+
+class CitationMetric(JudgedMetric):
+    """A metric over the sentences of a response and the contexts that they cite by number."""
+
+    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
+
+    def __init__(self, *, if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
+        super().__init__(judge=judge)
+        self.if_empty = check_if_empty(if_empty, self.scale)
+
+
+class CitationRecall(CitationMetric):
+    """The share of the response's sentences that the contexts they cite support together.
+
+    Takes ``response``, with citations such as [1], and ``retrieved_contexts``, counted from 1. One request for each
+    sentence that cites, all at the same time; a sentence that cites nothing, or a context that does not exist, is not
+    supported, and nobody is asked. The citation recall of ALCE (Gao et al., 2023).
+
+    >>> judge = lambda prompt: (
+    ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
+    ... )
+    >>> metric = CitationRecall(judge=judge)
+    >>> metric.score(response="Moths fly [1]. They sing.", retrieved_contexts=["Moths fly at night."]).value
+    0.5
+    """
+
+    name = "citation_recall"
+    noun = "sentence"
+    complaint = "not supported by the contexts cited"
+    helper = "assert_citations_recalled"
+    rounds: ClassVar[int] = 1
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return sentences supported by what they cite / sentences."""
+        contexts = sample.retrieved_contexts or ()
+        sentences = _sentences(sample)
+        if not sentences:
+            return ask.nothing("the response has no sentences", if_empty=self.if_empty)
+        checks = await together(_checked(sentence, sentence.numbers, contexts, ask) for sentence in sentences)
+        verdicts = [
+            _verdict(sentence, check, text=sentence.text) for sentence, check in zip(sentences, checks, strict=True)
+        ]
+        return ask.share(verdicts, "sentences supported by what they cite")
+
+
+def assert_citations_recalled(
+    response: str,
+    contexts: object,
+    *,
+    min: float = 0.8,
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the share of the response's sentences that the contexts they cite support is at least ``min``.
+
+    Contexts are counted from 1. See :class:`~pytest_ragmetrics.metrics.CitationRecall`.
+
+    >>> assert_citations_recalled("Moths fly at night [1].", ["Moths fly at night."], judge="local").value
+    1.0
+    """
+    __tracebackhide__ = True
+    metric = CitationRecall(if_empty=if_empty, judge=judge)
+    return assert_metric(
+        metric, Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min, votes=votes
+    )
+
+
+class CitationPrecision(CitationMetric):
+    """The share of the response's citations that are of use for the sentence they stand behind.
+
+    Takes ``response``, with citations such as [1], and ``retrieved_contexts``, counted from 1. All that a sentence
+    cites must support it together; then a citation is precise when it supports the sentence alone, or when the others
+    do not without it. Two rounds of requests, each at the same time: the sentences with all that they cite, then, where
+    they cite several, each citation alone and all without it. Raises ``UnscoredError`` for a response without
+    citations, unless ``if_empty`` is its score. The citation precision of ALCE (Gao et al., 2023).
+
+    >>> judge = lambda prompt: (
+    ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
+    ... )
+    >>> metric = CitationPrecision(judge=judge)
+    >>> metric.score(response="Moths fly [1]. They sing [2].", retrieved_contexts=["Moths fly at night."]).value
+    0.5
+    """
+
+    name = "citation_precision"
+    noun = "citation"
+    complaint = "of no use"
+    helper = "assert_citations_precise"
+    rounds: ClassVar[int] = 2
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        """Return precise citations / citations."""
+        sentences = [sentence for sentence in _sentences(sample) if sentence.numbers]
+        if not sentences:
+            return ask.nothing("the response has no citations", if_empty=self.if_empty)
+        judged = await together(_precise(sentence, sample.retrieved_contexts or (), ask) for sentence in sentences)
+        return ask.share([verdict for verdicts in judged for verdict in verdicts], "citations of use")
+
+
+def assert_citations_precise(
+    response: str,
+    contexts: object,
+    *,
+    min: float = 0.8,
+    if_empty: float | None = None,
+    votes: int | None = None,
+    judge: JudgeLike | None = None,
+) -> MetricResult:
+    """Assert that the share of the response's citations that are of use for their sentence is at least ``min``.
+
+    Contexts are counted from 1. See :class:`~pytest_ragmetrics.metrics.CitationPrecision`.
+    """
+    __tracebackhide__ = True
+    metric = CitationPrecision(if_empty=if_empty, judge=judge)
+    return assert_metric(
+        metric, Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min, votes=votes
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _CitationCheck:
+    """Whether some contexts support a sentence, and by what."""
+
+    ok: bool
+    reason: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+async def _precise(sentence: CitedSentence, contexts: Sequence[str], ask: Ask) -> list[Verdict]:
+    """Return a verdict for each citation of a sentence."""
+    cited = sentence.numbers
+    joint = await _checked(sentence, cited, contexts, ask)
+    if not joint.ok or len(cited) == 1:
+        return [_verdict(sentence, joint, text=_marked(number, sentence)) for number in cited]
+    # What is left without one of two is the other one alone: each part is asked about once.
+    parts = dict.fromkeys([*((number,) for number in cited), *(_without(number, cited) for number in cited)])
+    checks = dict(zip(parts, await together(_checked(sentence, part, contexts, ask) for part in parts), strict=True))
+    verdicts = []
+    for number in cited:
+        alone, rest = checks[(number,)], checks[_without(number, cited)]
+        reason = "the others support the sentence without it, and it does not alone"
+        if not alone.ok and rest.ok:
+            verdicts.append(_verdict(sentence, _CitationCheck(ok=False, reason=reason), text=_marked(number, sentence)))
+            continue
+        of_all = tuple(piece for piece in joint.evidence if piece.context == number - 1)
+        check = alone if alone.ok else replace(joint, evidence=of_all)
+        verdicts.append(_verdict(sentence, check, text=_marked(number, sentence)))
+    return verdicts
+
+
+async def _checked(sentence: CitedSentence, numbers: Cited, contexts: Sequence[str], ask: Ask) -> _CitationCheck:
+    """Return whether the contexts of these numbers, together, support a sentence."""
+    if not numbers:
+        return _CitationCheck(ok=False, reason="it cites nothing")
+    unknown = [number for number in numbers if not 1 <= number <= len(contexts)]
+    if unknown:
+        return _CitationCheck(ok=False, reason=f"there is no context {listed(unknown)}")
+    cited = tuple(contexts[number - 1] for number in sorted(numbers))
+    table = sentence_table(cited)
+    if not table:
+        return _CitationCheck(ok=False, reason="what it cites is blank")
+    (judgement,) = await ask(VerifyClaims(claims=(sentence.text,), contexts=cited))
+    places = sorted(numbers)
+    pieces = [table[index] for index in judgement.sentences] if judgement.ok else []
+    evidence = tuple(replace(piece, context=places[piece.context] - 1) for piece in pieces)
+    return _CitationCheck(ok=judgement.ok, reason=judgement.reason, evidence=evidence)
+
+
+def _sentences(sample: Sample) -> list[CitedSentence]:
+    """Return the sentences of the response that say something."""
+    return [sentence for sentence in cited_sentences(sample.response or "") if any(map(str.isalnum, sentence.text))]
+
+
+def _without(number: int, cited: Cited) -> Cited:
+    return tuple(other for other in cited if other != number)
+
+
+def _marked(number: int, sentence: CitedSentence) -> str:
+    return f"[{number}] {sentence.text}"
+
+
+def _verdict(sentence: CitedSentence, check: _CitationCheck, *, text: str) -> Verdict:
+    pieces = [piece.text for piece in check.evidence]
+    return Verdict(
+        text=text,
+        ok=check.ok,
+        start=sentence.start,
+        end=sentence.end,
+        reason=check.reason or None,
+        suspicious=bool(pieces) and any(missing_from(sentence.text, pieces)),
+        evidence=check.evidence,
+    )
