@@ -11,7 +11,7 @@ from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.generate.documents import SourcePassage
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import GoldenQuestion, Task, VerifyClaims, WriteGoldenQuestion
-from pytest_ragmetrics.metrics.claims import missing_from
+from pytest_ragmetrics.metrics.verdicts import missing_from
 from pytest_ragmetrics.text.characters import printable, shortened
 from pytest_ragmetrics.text.sentences import sentence_table
 from pytest_ragmetrics.text.words import telling_words, word_tokens

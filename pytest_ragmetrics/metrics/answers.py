@@ -11,6 +11,7 @@ from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty, check_number, f1_of_counts
 from pytest_ragmetrics.metrics.claims import verify_against
 from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, both, together
+from pytest_ragmetrics.metrics.verdicts import on_response
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.sentences import sentence_table
@@ -170,8 +171,7 @@ class AnswerCorrectness(JudgedMetric):
     async def _similarity(self, texts: dict[str, str], ask: Ask) -> float:
         if not self.weights[1]:
             return 0.0
-        vectors = await ask.embed([texts[side] for side in _SIDES])
-        return max(0.0, float(cosines(vectors[:1], vectors[1:])[0, 0]))
+        return max(0.0, await _cosine(texts["response"], texts["reference"], ask))
 
     def _without_statements(self, listed: Sequence[Sequence[str]], ask: Ask) -> MetricResult:
         if not any(listed):
@@ -200,6 +200,11 @@ def assert_answer_correct(
     metric = AnswerCorrectness(weights=weights, if_empty=if_empty, judge=judge, embedder=embedder)
     sample = Sample(user_input=question, response=response, reference=reference)
     return assert_metric(metric, sample, min=min, votes=votes)
+
+
+async def _cosine(one: str, other: str, ask: Ask) -> float:
+    vectors = await ask.embed([one, other])
+    return float(cosines(vectors[:1], vectors[1:])[0, 0])
 
 
 def _shares(weights: object) -> tuple[float, float]:
@@ -237,8 +242,7 @@ class SemanticSimilarity(JudgedMetric):
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the cosine similarity, or whether it reaches the threshold."""
-        vectors = await ask.embed([sample.response or "", sample.reference or ""])
-        similarity = float(cosines(vectors[:1], vectors[1:])[0, 0])
+        similarity = await _cosine(sample.response or "", sample.reference or "", ask)
         if self.threshold is None:
             return ask.result(similarity, reason=f"cosine similarity {similarity:.2f}")
         met = similarity >= self.threshold
@@ -284,14 +288,8 @@ class RefusalCorrectness(JudgedMetric):
         table = sentence_table(sample.retrieved_contexts or ())
         right = refusal.ok != bool(chosen)
         reason = f"it {_REFUSES[refusal.ok]}, and the contexts {_ANSWERABLE[bool(chosen)]}"
-        verdict = Verdict(
-            text=response,
-            ok=right,
-            start=0,
-            end=len(response),
-            reason=refusal.reason or None,
-            evidence=tuple(table[index] for index in chosen),
-        )
+        evidence = [table[index] for index in chosen]
+        verdict = on_response(response, ok=right, reason=refusal.reason, evidence=evidence)
         return ask.result(float(right), reason=reason, verdicts=[verdict])
 
     async def _answering(self, sample: Sample, ask: Ask) -> Sequence[int]:

@@ -10,8 +10,8 @@ from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import VerifyClaims
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_if_empty
-from pytest_ragmetrics.metrics.claims import missing_from
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
+from pytest_ragmetrics.metrics.verdicts import on_claim
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.citations import CitedSentence, cited_sentences
@@ -203,13 +203,6 @@ def _marked(number: int, sentence: CitedSentence) -> str:
 
 
 def _verdict(sentence: CitedSentence, check: _CitationCheck, *, text: str) -> Verdict:
-    pieces = [piece.text for piece in check.evidence]
-    return Verdict(
-        text=text,
-        ok=check.ok,
-        start=sentence.start,
-        end=sentence.end,
-        reason=check.reason or None,
-        suspicious=bool(pieces) and any(missing_from(sentence.text, pieces)),
-        evidence=check.evidence,
-    )
+    place = (sentence.start, sentence.end)
+    verdict = on_claim(sentence.text, ok=check.ok, reason=check.reason, evidence=check.evidence, place=place)
+    return replace(verdict, text=text)

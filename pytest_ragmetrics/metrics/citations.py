@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_flag
+from pytest_ragmetrics.metrics.verdicts import share_of
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.citations import Citation, find_citations
@@ -43,15 +44,13 @@ class CitationValidity(Metric):
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of valid citations."""
         response, contexts = sample.response or "", sample.retrieved_contexts or ()
-        verdicts = [_citation_validity_verdict(citation, response, contexts) for citation in find_citations(response)]
+        verdicts = [_verdict(citation, response, contexts) for citation in find_citations(response)]
         if not verdicts:
             reason = "No citations found in response"
             if self.require_citations:
                 return MetricResult(0.0, metric=self.name, reason=f"{reason}, and require_citations asks for one")
             return MetricResult(1.0, metric=self.name, reason=reason, vacuous=True)
-        valid = sum(verdict.ok for verdict in verdicts)
-        reason = f"{valid} of {len(verdicts)} citations point to a context"
-        return MetricResult(valid / len(verdicts), metric=self.name, reason=reason, verdicts=verdicts)
+        return share_of(self.name, verdicts, "citations point to a context")
 
 
 def assert_citations_valid(
@@ -69,7 +68,7 @@ def assert_citations_valid(
     return assert_metric(CitationValidity(require_citations=require_citations), sample, min=min)
 
 
-def _citation_validity_verdict(citation: Citation, response: str, contexts: Sequence[str]) -> Verdict:
+def _verdict(citation: Citation, response: str, contexts: Sequence[str]) -> Verdict:
     cited = [number for number in citation.numbers if 0 < number <= len(contexts)]
     wrong = [str(number) for number in citation.numbers if not 0 < number <= len(contexts)]
     there = f"there {'is' if len(contexts) == 1 else 'are'} {len(contexts) or 'none'}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -19,9 +18,9 @@ from pytest_ragmetrics.judges.tasks import (
 )
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty, joined
-from pytest_ragmetrics.metrics.claims import place_in, supported_verdicts, unsupported_verdicts
 from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.metrics.retrieval import average_precision
+from pytest_ragmetrics.metrics.verdicts import place_in, supported_verdicts, unsupported_verdicts
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.folding import fold
@@ -66,7 +65,7 @@ class ContextPrecision(JudgedMetric):
         if not contexts:
             return ask.result(0.0, reason="there is no context")
         judgements = await together(self._useful(context, sample, ask) for context in contexts)
-        verdicts = [_verdict(*ranked) for ranked in zip(range(len(contexts)), contexts, judgements, strict=True)]
+        verdicts = [_ranked_verdict(*ranked) for ranked in zip(range(len(contexts)), contexts, judgements, strict=True)]
         useful = [judgement.ok for judgement in judgements]
         reason = f"{sum(useful)} of {len(useful)} contexts of use"
         return ask.result(average_precision(useful), reason=reason, verdicts=verdicts)
@@ -144,7 +143,7 @@ def assert_context_utilization(
     return assert_metric(ContextUtilization(judge=judge), sample, min=min, votes=votes)
 
 
-def _verdict(index: int, context: str, judgement: Judgement) -> Verdict:
+def _ranked_verdict(index: int, context: str, judgement: Judgement) -> Verdict:
     table = sentence_table((context,))
     cited = tuple(replace(table[number], context=index) for number in judgement.sentences) if judgement.ok else ()
     return Verdict(text=context, ok=judgement.ok, reason=judgement.reason or None, evidence=cited)
@@ -276,13 +275,13 @@ class ContextRelevancy(JudgedMetric):
             return ask.nothing("the contexts have no sentence", if_empty=self.if_empty)
         task = SelectSentences(question=sample.user_input or "", contexts=contexts)
         votes = range(self.strictness)
-        choices = [frozenset(chosen) for chosen in await asyncio.gather(*(ask(task, vote=vote) for vote in votes))]
+        choices = [frozenset(chosen) for chosen in await together(ask(task, vote=vote) for vote in votes)]
         overlap = sum(map(len, choices)) / (len(choices) * len(table))
         agreement = await self._agreement(choices, table, ask)
         reason = f"{sum(map(len, choices))} of {len(choices) * len(table)} context sentences needed"
         if len(choices) > 1:
             reason = f"{reason} in {len(choices)} samples, agreement {agreement:.2f}"
-        return ask.result(agreement * overlap, reason=reason, verdicts=_verdicts(choices, table))
+        return ask.result(agreement * overlap, reason=reason, verdicts=_needed_verdicts(choices, table))
 
     async def _agreement(self, choices: Sequence[Choice], table: Sequence[Evidence], ask: Ask) -> float:
         pairs = list(combinations(choices, 2))
@@ -347,7 +346,7 @@ async def _best_matches(pairs: Sequence[tuple[Choice, Choice]], table: Sequence[
     return means
 
 
-def _verdicts(choices: Sequence[Choice], table: Sequence[Evidence]) -> list[Verdict]:
+def _needed_verdicts(choices: Sequence[Choice], table: Sequence[Evidence]) -> list[Verdict]:
     """Return one verdict a context sentence: whether most of the samples need it."""
     verdicts = []
     for index, sentence in enumerate(table):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -11,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from pytest_ragmetrics.judges.tasks import Critique, RateByCriteria, RateByRubric
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_count
-from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, Ask, JudgeLike, fields_of
+from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, Ask, JudgeLike, fields_of, together
 from pytest_ragmetrics.metrics.votes import voting, wanted
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
@@ -67,7 +66,7 @@ class AspectCritique(AnyFieldsMetric):
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return what most of the judgements say."""
         task = Critique(definition=self.definition, fields=fields_of(sample))
-        judgements = await asyncio.gather(*(ask(task, vote=vote) for vote in range(self.strictness)))
+        judgements = await together(ask(task, vote=vote) for vote in range(self.strictness))
         yes = sum(judgement.ok for judgement in judgements)
         verdicts = [
             Verdict(text=self.definition, ok=judgement.ok == bool(self.good), reason=judgement.reason or None)

@@ -8,6 +8,7 @@ from typing import ClassVar, TypeAlias, TypeVar
 
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, joined
+from pytest_ragmetrics.metrics.verdicts import share_of
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
@@ -168,7 +169,11 @@ def _share_of_words(
         _verdict(word, (found[key],) if key in found else (), placed=placed)
         for key, word in sorted(firsts.items(), key=lambda item: item[1].start)
     ]
-    return _ratio(metric, "content words", verdicts, hits=sum(wanted[key] for key in found), total=len(words))
+    if not words:
+        return _nothing(metric, "content words")
+    hits = sum(wanted[key] for key in found)
+    reason = f"Found {hits} of {len(words)} content words"
+    return MetricResult(hits / len(words), metric=metric, reason=reason, verdicts=verdicts)
 
 
 def _locate(
@@ -200,10 +205,8 @@ def _verdict(
 
 
 def _share(metric: str, what: str, verdicts: Sequence[Verdict]) -> MetricResult:
-    return _ratio(metric, what, verdicts, hits=sum(verdict.ok for verdict in verdicts), total=len(verdicts))
+    return share_of(metric, verdicts, what, before="Found ") if verdicts else _nothing(metric, what)
 
 
-def _ratio(metric: str, what: str, verdicts: Sequence[Verdict], *, hits: int, total: int) -> MetricResult:
-    if not total:
-        return MetricResult(1.0, metric=metric, reason=f"No {what} to look for", vacuous=True)
-    return MetricResult(hits / total, metric=metric, reason=f"Found {hits} of {total} {what}", verdicts=verdicts)
+def _nothing(metric: str, what: str) -> MetricResult:
+    return MetricResult(1.0, metric=metric, reason=f"No {what} to look for", vacuous=True)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, SupportsFloat, TypeAlias, overload
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.metrics.base import Metric, check_choice
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.verdicts import share_of
 from pytest_ragmetrics.result import Direction, MetricResult, Verdict
 from pytest_ragmetrics.sample import ALIASES, Sample
 
@@ -163,9 +164,7 @@ class _OwnCall:
         if not verdicts:
             msg = f"{self.name}: it returned no verdict, so there is nothing to score"
             raise UnscoredError(msg)
-        met = sum(verdict.ok for verdict in verdicts)
-        reason = f"{met} of {len(verdicts)} verdicts ok"
-        return MetricResult(met / len(verdicts), metric=self.name, reason=reason, verdicts=verdicts)
+        return share_of(self.name, verdicts, "verdicts ok")
 
 
 class _Function(Metric):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from statistics import fmean
 from typing import ClassVar, Literal
 
 from pytest_ragmetrics.judges.tasks import (
@@ -22,7 +22,8 @@ from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.metrics.strings import token_f1
-from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
+from pytest_ragmetrics.metrics.verdicts import on_response, whole_context
+from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 
 
@@ -47,7 +48,8 @@ class DualRating(JudgedMetric):
             Verdict(text=text, ok=rating.value == 1, start=place[0], end=place[1], reason=rating.reason or None)
             for rating in ratings
         ]
-        return ask.result(mean_of(ratings), reason=_told(ratings), verdicts=verdicts)
+        reason = f"rated {' and '.join(f'{rating.value:.2f}' for rating in ratings)}"
+        return ask.result(fmean(rating.value for rating in ratings), reason=reason, verdicts=verdicts)
 
 
 class ContextRelevance(DualRating):
@@ -171,19 +173,6 @@ def assert_answer_accurate(
     __tracebackhide__ = True
     sample = Sample(user_input=question, response=response, reference=reference)
     return assert_metric(AnswerAccuracy(judge=judge), sample, min=min, votes=votes)
-
-
-def mean_of(ratings: Sequence[Rating]) -> float:
-    """Return the mean of ratings.
-
-    >>> mean_of([Rating(value=1.0, reason=""), Rating(value=0.5, reason="")])
-    0.75
-    """
-    return sum(rating.value for rating in ratings) / len(ratings)
-
-
-def _told(ratings: Sequence[Rating]) -> str:
-    return f"rated {' and '.join(f'{rating.value:.2f}' for rating in ratings)}"
 
 
 # On a scale of five steps, what is better than the middle or the middle.
@@ -310,7 +299,7 @@ class ContextPrecisionProportion(JudgedMetric):
                 text=text,
                 ok=judgement.ok,
                 reason=judgement.reason or None,
-                evidence=(Evidence(context=index, start=0, end=len(text), text=text),) if judgement.ok else (),
+                evidence=(whole_context(index, text),) if judgement.ok else (),
             )
             for index, (text, judgement) in enumerate(zip(contexts, judgements, strict=True))
         ]
@@ -327,8 +316,5 @@ def assert_contexts_precise(
 
 
 def _rated(sample: Sample, rating: Rating, ask: Ask) -> MetricResult:
-    response = sample.response or ""
-    verdict = Verdict(
-        text=response, ok=rating.value >= _PASSABLE, start=0, end=len(response), reason=rating.reason or None
-    )
+    verdict = on_response(sample.response, ok=rating.value >= _PASSABLE, reason=rating.reason)
     return ask.result(rating.value, reason=rating.reason or None, verdicts=[verdict])

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, TypeAlias
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_number
 from pytest_ragmetrics.metrics.strings import MEASURES, Measure, likeness
+from pytest_ragmetrics.metrics.verdicts import share_of, whole_context
 from pytest_ragmetrics.result import Evidence, MetricResult, Nearest, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 
@@ -308,7 +309,7 @@ def _passages(sample: Sample) -> dict[Id, tuple[Evidence, ...]]:
         return {}
     found: dict[Id, tuple[Evidence, ...]] = {}
     for index, (key, text) in enumerate(zip(ids, contexts, strict=True)):
-        found.setdefault(key, (Evidence(context=index, start=0, end=len(text), text=text),))
+        found.setdefault(key, (whole_context(index, text),))
     return found
 
 
@@ -413,7 +414,7 @@ class NonLLMContextPrecision(LikeContexts):
     def _verdict(self, index: int, context: str, references: Sequence[str]) -> Verdict:
         best, score = self._nearest(context, references)
         ok = score >= self.threshold
-        evidence = (Evidence(context=index, start=0, end=len(context), text=context),) if ok else ()
+        evidence = (whole_context(index, context),) if ok else ()
         reason = f"{score:.0%} alike to reference_contexts[{best}], the nearest"
         return Verdict(text=context, ok=ok, reason=reason, evidence=evidence)
 
@@ -435,9 +436,7 @@ class NonLLMContextRecall(LikeContexts):
         """Return the share found."""
         contexts = sample.retrieved_contexts or ()
         verdicts = [self._verdict(reference, contexts) for reference in sample.reference_contexts or ()]
-        found = sum(verdict.ok for verdict in verdicts)
-        reason = f"{found} of {len(verdicts)} reference contexts retrieved"
-        return MetricResult(found / len(verdicts), metric=self.name, reason=reason, verdicts=verdicts)
+        return share_of(self.name, verdicts, "reference contexts retrieved")
 
     def _verdict(self, reference: str, contexts: Sequence[str]) -> Verdict:
         if not contexts:
@@ -445,8 +444,8 @@ class NonLLMContextRecall(LikeContexts):
         best, score = self._nearest(reference, contexts)
         text = contexts[best]
         if score >= self.threshold:
-            evidence = Evidence(context=best, start=0, end=len(text), text=text)
-            return Verdict(text=reference, ok=True, reason=f"{score:.0%} alike", evidence=(evidence,))
+            reason = f"{score:.0%} alike"
+            return Verdict(text=reference, ok=True, reason=reason, evidence=(whole_context(best, text),))
         return Verdict(
             text=reference,
             ok=False,

@@ -14,7 +14,8 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag, f1_of_counts
-from pytest_ragmetrics.result import MetricResult, Verdict
+from pytest_ragmetrics.metrics.verdicts import on_response
+from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.text.characters import is_unspaced
 from pytest_ragmetrics.text.words import answer_tokens, word_tokens
@@ -62,8 +63,7 @@ class ExactMatch(Metric):
         return self._of(sample, holds=response == reference, reason=f'the reference is "{reference}"')
 
     def _of(self, sample: Sample, *, holds: bool, reason: str) -> MetricResult:
-        response = sample.response or ""
-        verdict = Verdict(text=response, ok=holds, start=0, end=len(response), reason=reason)
+        verdict = on_response(sample.response, ok=holds, reason=reason)
         return MetricResult(float(holds), metric=self.name, reason=reason, verdicts=[verdict])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.metrics.claims import missing_from, place_in
+from pytest_ragmetrics.metrics.verdicts import missing_from, place_in
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def find(number: int, verdict: VerdictRow, sample: Mapping[str, Any], words: tup
 
 def _suspicion(verdict: VerdictRow) -> str:
     """Return what a reader has to look at: what the judge called supported, and the sentences it cites do not say."""
-    from pytest_ragmetrics.metrics.claims import missing_from
+    from pytest_ragmetrics.metrics.verdicts import missing_from
 
     cited = [row["text"] for row in verdict["evidence"]] if len(verdict["text"]) <= _CLAIM_LENGTH else []
     if cited and (missing := list(missing_from(verdict["text"], cited))):
