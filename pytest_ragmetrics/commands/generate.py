@@ -6,14 +6,11 @@ import argparse
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from pytest_ragmetrics.commands.command import Command, CommandResult, checked, count, local_modules, output
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.judges.specs import check_spec
-
-if TYPE_CHECKING:
-    from pytest_ragmetrics.generate.documents import FoundDocuments
 
 _CONCURRENCY = 32
 _LANGUAGE = re.compile(r"[^\W\d_][\w() -]{0,39}")
@@ -21,52 +18,49 @@ _LANGUAGE = re.compile(r"[^\W\d_][\w() -]{0,39}")
 
 @local_modules()
 def _generate(arguments: argparse.Namespace) -> CommandResult:
-    from pytest_ragmetrics.generate.documents import ArgumentError, find_documents
+    from pytest_ragmetrics.generate.documents import ArgumentError
 
     try:
-        return _made(arguments, find_documents(arguments.docs, output=arguments.output))
+        return _made(arguments)
     except ArgumentError as error:
         refuse: Callable[[str], NoReturn] = arguments.refuse
         refuse(str(error))
 
 
-def _made(arguments: argparse.Namespace, found: FoundDocuments) -> CommandResult:
+def _made(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics import loop
     from pytest_ragmetrics.budget import Budget, Limits
     from pytest_ragmetrics.cache.maintenance import default_folder
     from pytest_ragmetrics.engine import Engine
-    from pytest_ragmetrics.generate.documents import read_passages
-    from pytest_ragmetrics.generate.golden_file import golden_file
-    from pytest_ragmetrics.generate.golden_set import GoldenSet, spread, summary, writer
+    from pytest_ragmetrics.generate.documents import find_documents, read_passages
+    from pytest_ragmetrics.generate.golden_set import GoldenFile, GoldenSet, spread, summary, writer
 
-    documents = [read_passages(document) for document in found.documents]
+    found, others = find_documents(arguments.docs, output=arguments.output)
+    documents = [read_passages(path, name) for name, path in found.items()]
     budget = Budget(Limits(calls=arguments.max_calls))
     cache = arguments.cache_dir or default_folder()
     engine = Engine(judge=arguments.judge, cache_dir=cache, concurrency=arguments.concurrency, budget=budget)
+    wanted: int = arguments.questions
     try:
         judge = writer(engine, arguments.judge)
-        with golden_file(arguments.output) as file:
-            golden = GoldenSet(
-                file,
-                judge,
-                engine.desk,
-                questions=arguments.questions,
-                width=arguments.concurrency,
-                language=arguments.language,
-            )
-            try:
-                loop.run(golden.fill(spread(documents, seed=arguments.seed)))
-            except KeyboardInterrupt:
-                golden.tally.stopped = RagMetricsError("interrupted")
-            rows = len(file.rows)
+        file = GoldenFile(arguments.output)
+        golden = GoldenSet(
+            file, judge, engine.desk, questions=wanted, width=arguments.concurrency, language=arguments.language
+        )
+        try:
+            loop.run(golden.fill(spread(documents, seed=arguments.seed)))
+        except KeyboardInterrupt:
+            golden.tally.stopped = RagMetricsError("interrupted")
+        finally:
+            file.close()
     finally:
         engine.close()
         budget.close()
-    tally = golden.tally
+    tally, rows = golden.tally, len(file.rows)
     if tally.stopped is not None and not tally.usage.calls + tally.usage.cached_calls:
         raise tally.stopped
-    lines = summary(tally, file=arguments.output, rows=rows, wanted=arguments.questions, passed_over=found.passed_over)
-    return CommandResult(lines=lines, status=int(rows < arguments.questions))
+    lines = summary(tally, file=arguments.output, rows=rows, wanted=wanted, passed_over=others)
+    return CommandResult(lines=lines, status=int(rows < wanted))
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +73,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         type=output(".jsonl"),
         required=True,
         metavar="FILE.jsonl",
-        help="the set; rows that are there are kept and count, and those you delete stay away",
+        help="the set; rows that are there are kept and count",
     )
     parser.add_argument("--questions", type=count(), required=True, metavar="N", help="how many rows it is to have")
     parser.add_argument(

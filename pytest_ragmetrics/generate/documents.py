@@ -1,4 +1,4 @@
-"""Finding the documents that a user names, and reading them into passages."""
+"""Documents of a golden set: finding them, reading them, and cutting them into passages at headings and paragraphs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,223 +16,30 @@ from pytest_ragmetrics.errors import DatasetError, RagMetricsError
 from pytest_ragmetrics.text.characters import printable
 from pytest_ragmetrics.text.sentences import split_sentences
 
-#: No passage that is cut here is longer (characters).
+#: The longest passage that is cut here (characters).
 LONGEST = 1500
-# A heading begins a new passage if the one before it has so much; shorter sections share one.
+# A heading begins a new passage if the one before it is at least this long; shorter sections share a passage.
 _SECTION = 300
 _LONGEST_HEADING = 200
+#: Endings of the documents that are cut into passages.
+TEXTS = (".md", ".rst", ".txt")
+#: The ending of files of given passages, one a line.
+PASSAGES = ".jsonl"
 
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}$")
-_BOM = "\ufeff"
-# An underline of Markdown makes a heading of the first or the second level.
 _MARKDOWN_LEVELS = {"=": 1, "-": 2}
-
-
-class Span(NamedTuple):
-    """The place of a passage in its document in code points, and the headings above it, outermost first."""
-
-    start: int
-    end: int
-    heading: str
-
-
-class _TextPiece(NamedTuple):
-    """What is not cut further: a paragraph with the headings right above it, or a sentence of a long one."""
-
-    start: int
-    end: int
-    heading: str
-    opens: bool
-
-
-def split_passages(text: str, suffix: str) -> tuple[Span, ...]:
-    r"""Return the passages of a document in order; ``text[start:end]`` is one, without outer white space.
-
-    ``suffix`` (``.md``, ``.rst``, ``.txt``) says which headings there are. A passage has at most 1,500 characters, and
-    holds whole paragraphs; of a longer paragraph whole sentences. Takes time linear in the length of the text.
-
-    >>> text = "# Moths\n\nThey fly at night.\n"
-    >>> [text[span.start : span.end] for span in split_passages(text, ".md")]
-    ['# Moths\n\nThey fly at night.']
-    """
-    return tuple(_packed(_pieces(text, suffix)))
-
-
-def _packed(pieces: Iterator[_TextPiece]) -> Iterator[Span]:
-    """Join pieces as long as they fit into one passage."""
-    held: Span | None = None
-    for piece in pieces:
-        if held is not None:
-            full = piece.end - held.start > LONGEST or (piece.opens and held.end - held.start >= _SECTION)
-            if not full:
-                held = held._replace(end=piece.end)
-                continue
-            yield held
-        held = Span(piece.start, piece.end, piece.heading)
-    if held is not None:
-        yield held
-
-
-def _pieces(text: str, suffix: str) -> Iterator[_TextPiece]:
-    for block in _blocks(text, suffix):
-        if block.end - block.start <= LONGEST:
-            yield _TextPiece(block.start, block.end, block.above, block.opens)
-            continue
-        for number, (start, end) in enumerate(split_sentences(text[block.start : block.end])):
-            heading, opens = (block.within, False) if number else (block.above, block.opens)
-            yield _TextPiece(block.start + start, block.start + end, heading, opens)
-
-
-class _MarkdownBlock(NamedTuple):
-    """A paragraph with the headings right above it; ``above`` are those over these, ``within`` all of them."""
-
-    start: int
-    end: int
-    above: str
-    within: str
-    opens: bool
-
-
-@dataclass(slots=True)
-class _Headings:
-    """The headings that hold at a place of a document."""
-
-    suffix: str
-    _held: list[tuple[int, str]] = field(default_factory=list)
-    _levels: dict[str, int] = field(default_factory=dict)
-
-    def path(self) -> str:
-        return " > ".join(text for _, text in self._held)
-
-    def open(self, level: int, text: str) -> str:
-        """Take in a heading; return the path of those above it."""
-        while self._held and self._held[-1][0] >= level:
-            self._held.pop()
-        above = self.path()
-        self._held.append((level, text[:_LONGEST_HEADING]))
-        return above
-
-    def read(self, line: str) -> tuple[int, str] | None:
-        """Return the level and the text of a line that is a heading by itself."""
-        found = _ATX.match(line) if self.suffix == ".md" else None
-        return (len(found[1]), found[2].rstrip("# \t")) if found else None
-
-    def level_of_underline(self, line: str) -> int | None:
-        """Return the level of the heading that a line makes of the one before it; ``None`` if it makes none."""
-        found = _UNDERLINE.match(line) if self.suffix in (".md", ".rst") else None
-        if found is None:
-            return None
-        if self.suffix == ".md":
-            return _MARKDOWN_LEVELS.get(found[1])
-        # In reStructuredText the marks have their levels in the order in which a document uses them.
-        return self._levels.setdefault(found[1], len(self._levels) + 1)
-
-
-def _blocks(text: str, suffix: str) -> Iterator[_MarkdownBlock]:
-    """Yield the paragraphs of a document; a heading begins a block, which the paragraph below it ends."""
-    headings = _Headings(suffix)
-    reader = _BlockReader(headings)
-    at = len(_BOM) if text.startswith(_BOM) else 0
-    for line in text[at:].splitlines(keepends=True):
-        block = reader.take(line, at)
-        if block is not None:
-            yield block
-        at += len(line)
-    last = reader.close()
-    if last is not None:
-        yield last
-
-
-class _BlockReader:
-    """Takes the lines of a document one by one, and gives back a block whenever one is complete."""
-
-    def __init__(self, headings: _Headings) -> None:
-        self._headings = headings
-        self._fence: str | None = None
-        self._start: int | None = None
-        self._end = 0
-        self._above = ""
-        self._opens = False
-        self._lines: list[str] = []
-        self._body = False
-
-    def take(self, line: str, at: int) -> _MarkdownBlock | None:
-        bare = line.rstrip()
-        if not bare:
-            # A heading waits for the paragraph below it.
-            self._lines.clear()
-            return self.close() if self._body else None
-        heading = None if self._fenced(bare) else self._headings.read(bare)
-        done = self.close() if heading is not None and self._body else None
-        is_underline = heading is None and self._underlines(bare)
-        self._begin(bare, at)
-        if heading is not None:
-            self._open(*heading)
-        elif not is_underline:
-            self._body = True
-            if not _UNDERLINE.match(bare):
-                # Two are enough to know that there is more than one.
-                self._lines = [*self._lines[-1:], bare.strip()]
-        return done
-
-    def close(self) -> _MarkdownBlock | None:
-        """Return the block that was begun, and begin anew."""
-        if self._start is None:
-            return None
-        block = _MarkdownBlock(self._start, self._end, self._above, self._headings.path(), self._opens)
-        self._start, self._opens, self._body = None, False, False
-        self._lines.clear()
-        return block
-
-    def _begin(self, bare: str, at: int) -> None:
-        if self._start is None:
-            self._start = at + len(bare) - len(bare.lstrip())
-            self._above = self._headings.path()
-        self._end = at + len(bare)
-
-    def _underlines(self, bare: str) -> bool:
-        """Tell whether a line makes a heading of the only line before it, which is a heading from then on."""
-        level = self._headings.level_of_underline(bare) if self._fence is None and len(self._lines) == 1 else None
-        if level is None:
-            return False
-        self._open(level, self._lines[0])
-        self._lines.clear()
-        self._body = False
-        return True
-
-    def _open(self, level: int, text: str) -> None:
-        above = self._headings.open(level, text)
-        if not self._opens:
-            self._above, self._opens = above, True
-
-    def _fenced(self, bare: str) -> bool:
-        """Tell whether a line belongs to a block of code, whose comments may look like headings."""
-        mark = _FENCE.match(bare) if self._headings.suffix == ".md" else None
-        if self._fence is None:
-            self._fence = mark[1] if mark else None
-            return self._fence is not None
-        if mark and mark[1].startswith(self._fence) and not bare.strip().strip(self._fence[0]):
-            self._fence = None
-        return True
-
-
-#: What is cut into passages here.
-TEXTS = (".md", ".rst", ".txt")
-#: Holds passages as they are, one a line.
-PASSAGES = ".jsonl"
-#: What the id of a row looks like.
-ROW_ID = r"golden-[0-9a-f]{12}"
+_BOM = "\ufeff"
 
 
 class ArgumentError(RagMetricsError):
-    """A command was asked for something that it cannot do; nothing was read from a judge or written."""
+    """An argument of the command cannot be used; the judge was not asked and nothing was written."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourcePassage:
-    """A piece of a document, word for word, and where it stands: offsets in code points, or the line of a passage."""
+    """A piece of a document, word for word, and its place: offsets in code points, or the line of a given passage."""
 
     id: str
     text: str
@@ -244,7 +51,7 @@ class SourcePassage:
 
     @property
     def row_id(self) -> str:
-        """The id of the row that is made of it, the same wherever the passage stands."""
+        """The id of the row that is made of it, which depends on the text alone."""
         return row_id(self.text)
 
 
@@ -253,109 +60,86 @@ def row_id(text: str) -> str:
     return f"golden-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:12]}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SourceDocument:
-    """A file to read, under the name that rows call it by."""
+def find_documents(arguments: Iterable[Path], *, output: Path) -> tuple[dict[str, Path], list[str]]:
+    """Return the documents of files and folders by name, in order, and the names of other files in the folders.
 
-    path: Path
-    name: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FoundDocuments:
-    """The documents there are, and the names of files in folders that are none."""
-
-    documents: tuple[SourceDocument, ...]
-    passed_over: tuple[str, ...]
-
-
-def find_documents(named: Iterable[Path], *, output: Path) -> FoundDocuments:
-    """Return the documents of files and folders, in order, each once; ``output`` is none of them.
-
-    Of a folder that is every text file in it and below, hidden ones left out; a file of given passages counts where it
-    is named itself. Raises :class:`ArgumentError` for what is not there or no text file, for two files of one name,
-    and if there is no document at all.
+    A folder stands for every text file in it and below, except hidden ones and ``output``; a file of given passages
+    must be named itself. Raises :class:`ArgumentError` for a missing file, one of another kind, two files that would
+    have the same name, and if there is no document at all.
     """
-    documents: dict[str, SourceDocument] = {}
-    passed_over: list[str] = []
-    for argument in named:
+    documents: dict[str, Path] = {}
+    others: list[str] = []
+    for argument in arguments:
         for path, name in _files(argument):
             if path.resolve() == output.resolve():
                 continue
             if path.suffix.lower() not in TEXTS and path != argument:
-                passed_over.append(name)
-                continue
-            document = documents.setdefault(name, SourceDocument(path=path, name=name))
-            if not document.path.samefile(path):
-                msg = f"{document.path} and {path} would both be called {name}: start in a folder that holds both"
+                others.append(name)
+            elif not documents.setdefault(name, path).samefile(path):
+                msg = f"{documents[name]} and {path} would both be called {name}: start in a folder that holds both"
                 raise ArgumentError(printable(msg))
     if not documents:
-        told = f" (passed over: {', '.join(passed_over[:3])})" if passed_over else ""
-        msg = f"there is no {', '.join(TEXTS)} file to read{told}"
+        passed_over = f" (passed over: {', '.join(others[:3])})" if others else ""
+        msg = f"there is no {', '.join(TEXTS)} file to read{passed_over}"
         raise ArgumentError(printable(msg))
-    return FoundDocuments(documents=tuple(documents.values()), passed_over=tuple(passed_over))
+    return documents, others
 
 
-def read_passages(document: SourceDocument) -> tuple[SourcePassage, ...]:
+def _files(argument: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files of an argument with the names that rows give them.
+
+    A name is the path from the current folder, else it begins with the last name of the argument: rows are committed,
+    and absolute paths of one machine mean nothing on another.
+    """
+    whole = Path(os.path.abspath(argument))  # noqa: PTH100 - resolve() would follow links
+    here = Path.cwd()
+    base = whole.relative_to(here) if whole.is_relative_to(here) else Path(whole.name)
+    if argument.is_dir():
+        for path in sorted(_visible_files(argument), key=lambda path: path.relative_to(argument).parts):
+            yield path, _encodable(base / path.relative_to(argument))
+        return
+    if not argument.is_file():
+        msg = f"{argument}: there is no such file or folder"
+        raise ArgumentError(msg)
+    if argument.suffix.lower() not in (*TEXTS, PASSAGES):
+        msg = f"{argument}: is no {', '.join((*TEXTS, PASSAGES))} file: save its text as one of these"
+        raise ArgumentError(msg)
+    yield argument, _encodable(base)
+
+
+def _visible_files(folder: Path) -> Iterator[Path]:
+    for here, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = (Path(here, name) for name in files if not name.startswith("."))
+        yield from (path for path in paths if path.is_file())
+
+
+def _encodable(path: Path) -> str:
+    """Return a path as text that UTF-8 can encode: file systems allow any bytes."""
+    return path.as_posix().encode("utf-8", "replace").decode()
+
+
+def read_passages(path: Path, name: str) -> tuple[SourcePassage, ...]:
     """Return the passages of a document; raise ``DatasetError`` naming file and line if it cannot be read."""
-    text = _text(document)
-    if document.path.suffix.lower() == PASSAGES:
-        return tuple(_given(text, document.name))
-    spans = split_passages(text, document.path.suffix.lower())
+    text, suffix = _text(path, printable(name)), path.suffix.lower()
+    if suffix == PASSAGES:
+        return tuple(_given(text, name))
     return tuple(
         SourcePassage(
-            id=f"{document.name}#{number}",
+            id=f"{name}#{number}",
             text=text[span.start : span.end],
-            file=document.name,
+            file=name,
             start=span.start,
             end=span.end,
             heading=span.heading,
         )
-        for number, span in enumerate(spans, start=1)
+        for number, span in enumerate(split_passages(text, suffix), start=1)
     )
 
 
-def _files(argument: Path) -> Iterator[tuple[Path, str]]:
-    if argument.is_dir():
-        name = _name(argument)
-        yield from ((path, (Path(name) / _encodable(path.relative_to(argument))).as_posix()) for path in _in(argument))
-        return
-    kind = argument.suffix.lower()
-    if not argument.is_file():
-        msg = f"{argument}: there is no such file or folder"
-        raise ArgumentError(msg)
-    if kind not in (*TEXTS, PASSAGES):
-        msg = f"{argument}: is no {', '.join((*TEXTS, PASSAGES))} file: save its text as one of these"
-        raise ArgumentError(msg)
-    yield argument, _name(argument)
-
-
-def _in(folder: Path) -> list[Path]:
-    """Return the files of a folder and those below, in order, hidden ones and hidden folders left out."""
-    found: list[Path] = []
-    for here, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths = (Path(here, name) for name in files if not name.startswith("."))
-        found.extend(path for path in paths if path.is_file())
-    return sorted(found, key=lambda path: path.relative_to(folder).parts)
-
-
-def _name(path: Path) -> str:
-    """Return how rows call a file or folder: by its path from here, else by its last name, never by a whole path."""
-    whole = Path(os.path.abspath(path))  # noqa: PTH100 - as the user knows it, links and all
-    here = Path.cwd()
-    return _encodable(whole.relative_to(here) if whole.is_relative_to(here) else Path(whole.name)).as_posix()
-
-
-def _encodable(path: Path) -> Path:
-    """Return a path that UTF-8 can hold, whatever bytes a file system has."""
-    return Path(str(path).encode("utf-8", "replace").decode())
-
-
-def _text(document: SourceDocument) -> str:
-    file = printable(document.name)
+def _text(path: Path, file: str) -> str:
     try:
-        data = document.path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         msg = f"cannot be read: {error.strerror or error}"
         raise DatasetError(msg, file=file) from error
@@ -367,18 +151,18 @@ def _text(document: SourceDocument) -> str:
     except UnicodeDecodeError as error:
         msg = f"byte 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8"
         raise DatasetError(msg, file=file, line=data.count(b"\n", 0, error.start) + 1) from error
-    at = text.find("\0")
-    if at >= 0:
+    zero = text.find("\0")
+    if zero >= 0:
         msg = "holds a zero byte, so it is no text: leave it out"
-        raise DatasetError(msg, file=file, line=text.count("\n", 0, at) + 1)
+        raise DatasetError(msg, file=file, line=text.count("\n", 0, zero) + 1)
     return text
 
 
 def _given(text: str, file: str) -> Iterator[SourcePassage]:
-    """Yield the passages that a file of JSON lines holds."""
+    """Yield the passages of a file of JSON lines."""
     lines: dict[str, int] = {}
-    # Only \n ends a line: a JSON string may hold the other characters that end one for str.splitlines().
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+    # Not str.splitlines(): a JSON string may contain the other characters that end a line there.
+    for number, line in enumerate(text.removeprefix(_BOM).split("\n"), start=1):
         if not line.strip():
             continue
         passage = _given_one(line, file, number)
@@ -390,20 +174,151 @@ def _given(text: str, file: str) -> Iterator[SourcePassage]:
 
 
 def _given_one(line: str, file: str, number: int) -> SourcePassage:
-    where: dict[str, Any] = {"file": printable(file), "line": number}
+    place: dict[str, Any] = {"file": printable(file), "line": number}
     try:
         row: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
         msg = f"no JSON: {getattr(error, 'msg', error)}"
-        raise DatasetError(msg, **where) from error
+        raise DatasetError(msg, **place) from error
     values: Sequence[Any] = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
     if not all(isinstance(value, str) and value.strip() for value in values):
         msg = 'a passage is {"id": "...", "text": "..."}, with a text in both'
-        raise DatasetError(msg, **where)
+        raise DatasetError(msg, **place)
     identity, text = values
     try:
         f"{identity}{text}".encode()
     except UnicodeEncodeError as error:
         msg = "holds half of a surrogate pair, which is no character: write the whole character"
-        raise DatasetError(msg, **where) from error
+        raise DatasetError(msg, **place) from error
     return SourcePassage(id=identity, text=text, file=file, line=number)
+
+
+class Span(NamedTuple):
+    """The place of a passage in its document in code points, and the headings above it, outermost first."""
+
+    start: int
+    end: int
+    heading: str
+
+
+def split_passages(text: str, suffix: str) -> tuple[Span, ...]:
+    r"""Return the passages of a document in order; ``text[start:end]`` is one, without outer white space.
+
+    ``suffix`` (``.md``, ``.rst``, ``.txt``) says which headings there are. A passage has at most 1,500 characters of
+    whole paragraphs; longer paragraphs are cut between sentences. Takes time linear in the length of the text.
+
+    >>> text = "# Moths\n\nThey fly at night.\n"
+    >>> [text[span.start : span.end] for span in split_passages(text, ".md")]
+    ['# Moths\n\nThey fly at night.']
+    """
+    spans: list[Span] = []
+    for piece, has_heading in _pieces(text, suffix):
+        last = spans[-1] if spans else None
+        if last is None or piece.end - last.start > LONGEST or (has_heading and last.end - last.start >= _SECTION):
+            spans.append(piece)
+        else:
+            spans[-1] = last._replace(end=piece.end)
+    return tuple(spans)
+
+
+def _pieces(text: str, suffix: str) -> Iterator[tuple[Span, bool]]:
+    """Yield blocks, long ones as their sentences, and whether a piece begins with a heading."""
+    for block in _blocks(_lines(text, suffix)):
+        if block.end - block.start <= LONGEST:
+            yield Span(block.start, block.end, block.above), block.has_heading
+            continue
+        for number, (start, end) in enumerate(split_sentences(text[block.start : block.end])):
+            heading = block.within if number else block.above
+            yield Span(block.start + start, block.start + end, heading), block.has_heading and not number
+
+
+@dataclass(slots=True)
+class _Line:
+    """A line without outer white space; those of a heading have a ``level``, and one of them the ``title``."""
+
+    start: int
+    end: int
+    level: int = 0
+    title: str | None = None
+
+
+def _lines(text: str, suffix: str) -> list[_Line]:
+    """Return the lines of a document with its headings found."""
+    lines: list[_Line] = []
+    fence, paragraph, rst_levels = "", 0, dict[str, int]()
+    at = len(_BOM) if text.startswith(_BOM) else 0
+    for raw in text[at:].splitlines(keepends=True):
+        bare = raw.rstrip()
+        lines.append(_Line(at + len(bare) - len(bare.lstrip()), at + len(bare)))
+        at += len(raw)
+        mark = _FENCE.match(bare) if suffix == ".md" else None
+        if fence or mark:  # comments in code look like headings
+            if mark and not fence:
+                fence = mark[1]
+            elif mark and mark[1].startswith(fence) and not bare.strip().strip(fence[0]):
+                fence = ""
+            paragraph = 0
+        elif suffix == ".md" and (atx := _ATX.match(bare)):
+            lines[-1].level, lines[-1].title = len(atx[1]), atx[2].rstrip("# \t")
+            paragraph = 0
+        elif suffix != ".txt" and (rule := _UNDERLINE.match(bare)):
+            if paragraph == 1:
+                # The levels of reStructuredText are in the order in which a document uses the marks.
+                level = _MARKDOWN_LEVELS.get(rule[1], 0) if suffix == ".md" else 0
+                if suffix == ".rst":
+                    level = rst_levels.setdefault(rule[1], len(rst_levels) + 1)
+                _underline(text, lines, level)
+                paragraph = 0 if level else paragraph
+        else:
+            paragraph = paragraph + 1 if bare else 0
+    return lines
+
+
+def _underline(text: str, lines: Sequence[_Line], level: int) -> None:
+    """Make a heading of the line before the last one, with a rule above it if there is one."""
+    title = lines[-2]
+    title.level, title.title = level, text[title.start : title.end] if level else None
+    lines[-1].level = level
+    above = lines[-3] if len(lines) > 2 else None  # noqa: PLR2004 - rule, title, rule
+    if above and _UNDERLINE.match(text[above.start : above.end]) and above.title is None:
+        above.level = level
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A paragraph with the headings directly above it; ``above`` are the outer headings, ``within`` all of them."""
+
+    start: int
+    end: int
+    above: str
+    within: str
+    has_heading: bool
+
+
+def _blocks(lines: Iterable[_Line]) -> Iterator[_Block]:
+    """Yield the paragraphs of a document; a heading belongs to the paragraph below it."""
+    headings: list[tuple[int, str]] = []
+    start: int | None = None
+    end, above, has_heading, has_body = 0, "", False, False
+    for line in [*lines, _Line(0, 0)]:
+        is_blank = line.start == line.end
+        if start is not None and has_body and (is_blank or line.level):
+            yield _Block(start, end, above, _path(headings), has_heading)
+            start = None
+        if is_blank:
+            continue
+        if start is None:
+            start, above, has_heading, has_body = line.start, _path(headings), False, False
+        end = line.end
+        if line.title is not None:
+            headings = [heading for heading in headings if heading[0] < line.level]
+            above, has_heading = above if has_heading else _path(headings), True
+            headings.append((line.level, line.title[:_LONGEST_HEADING]))
+        elif not line.level:
+            has_body = True
+    if start is not None and not has_body:
+        yield _Block(start, end, above, _path(headings), has_heading)
+
+
+def _path(headings: Iterable[tuple[int, str]]) -> str:
+    return " > ".join(title for _, title in headings)

@@ -1,9 +1,9 @@
-"""From a passage to a row of a golden set: a judge writes it, and everything that can be checked is."""
+"""From a passage to a row of a golden set: a judge writes the question, and everything that can be checked is."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -16,35 +16,32 @@ from pytest_ragmetrics.text.characters import printable, shortened
 from pytest_ragmetrics.text.sentences import sentence_table
 from pytest_ragmetrics.text.words import telling_words, word_tokens
 
-# Of a hundred: how alike two questions are that ask the same, and two spellings of one word.
+A = TypeVar("A")
+
+# Percent of similarity from which two questions are the same, and two words spellings of one.
 _ALIKE = 80
-
-
-_Drawer = tuple[tuple[str, ...], frozenset[str]]
+# Letters and digits that a passage needs to be asked about.
+_SHORTEST = 20
+# The longest passage that is asked about (characters); only given passages can be longer.
+_LONGEST_GIVEN = 8000
+# How much of a reason is shown (characters).
+_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A question with its words, and the stems of those that carry its content."""
-
     text: str
     words: tuple[str, ...]
     keys: frozenset[str]
 
-    @property
-    def said(self) -> str:
-        return " ".join(self.words)
 
-    @property
-    def drawer(self) -> _Drawer:
-        """What two questions that ask the same have in common: their first word and their numbers."""
-        return self.words[:1], frozenset(key for key in self.keys if any(map(str.isdigit, key)))
+_Bucket = tuple[tuple[str, ...], frozenset[str]]
 
 
 class AskedQuestions:
-    """The questions that a golden set has, to find one that asks the same in nearly the same words.
+    """The questions of a golden set, to find one that is the same in nearly the same words.
 
-    Those that begin with another word (when, where) or differ in a name or a number are others.
+    Questions that begin with another word (when, where) or differ in a name or a number are different ones.
 
     >>> asked = AskedQuestions(["How deep is the lake Aru?", "When was it dug in 1887?"])
     >>> asked.same("How deep is lake Aru?"), asked.same("How deep is the lake Oro?")
@@ -52,53 +49,39 @@ class AskedQuestions:
     """
 
     def __init__(self, questions: Iterable[str] = ()) -> None:
-        self._drawers: defaultdict[_Drawer, list[_Question]] = defaultdict(list)
+        self._buckets: defaultdict[_Bucket, list[_Question]] = defaultdict(list)
         for question in questions:
             self.add(question)
 
     def add(self, question: str) -> None:
-        """Take in a question."""
-        read = _read(question)
-        self._drawers[read.drawer].append(read)
+        """Add a question."""
+        bucket, read = self._read(question)
+        self._buckets[bucket].append(read)
 
     def same(self, question: str) -> str | None:
-        """Return a question that asks the same, if there is one."""
-        from rapidfuzz import fuzz
+        """Return a question of the set that is the same as this one, ``None`` if there is none."""
+        bucket, read = self._read(question)
+        return next((other.text for other in self._buckets.get(bucket, ()) if _is_same(read, other)), None)
 
-        mine = _read(question)
-        others = self._drawers.get(mine.drawer, ())
-        return next((other.text for other in others if _is_same(mine, other, fuzz.ratio)), None)
+    @staticmethod
+    def _read(question: str) -> tuple[_Bucket, _Question]:
+        words = tuple(word_tokens(question))
+        keys = frozenset(word.key for word in telling_words(question))
+        numbers = frozenset(key for key in keys if any(map(str.isdigit, key)))
+        return (words[:1], numbers), _Question(question, words, keys)
 
 
-def _read(question: str) -> _Question:
-    keys = frozenset(word.key for word in telling_words(question))
-    return _Question(question, tuple(word_tokens(question)), keys)
+def _is_same(one: _Question, other: _Question) -> bool:
+    from rapidfuzz import fuzz
 
+    def has_spellings(words: frozenset[str], others: frozenset[str]) -> bool:
+        return all(any(fuzz.ratio(word, other) >= _ALIKE for other in others) for word in words)
 
-def _is_same(one: _Question, other: _Question, alike: Callable[[str, str], float]) -> bool:
     if one.words == other.words:
         return True
     mine, theirs = one.keys - other.keys, other.keys - one.keys
-    return (
-        _are_spellings(mine, theirs, alike)
-        and _are_spellings(theirs, mine, alike)
-        and alike(one.said, other.said) >= _ALIKE
-    )
-
-
-def _are_spellings(words: frozenset[str], others: frozenset[str], alike: Callable[[str, str], float]) -> bool:
-    """Tell whether each word is nearly one of the others."""
-    return all(any(alike(word, other) >= _ALIKE for other in others) for word in words)
-
-
-A = TypeVar("A")
-
-#: A passage of fewer letters and digits is not asked about.
-SHORTEST = 20
-#: Nor a longer one, which only a file of given passages can hold (characters).
-LONGEST_GIVEN = 8000
-# How much of a reason is shown (characters).
-_SHOWN = 300
+    alike = has_spellings(mine, theirs) and has_spellings(theirs, mine)
+    return alike and fuzz.ratio(" ".join(one.words), " ".join(other.words)) >= _ALIKE
 
 
 class AskWriter(Protocol):
@@ -110,7 +93,7 @@ class AskWriter(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Skipped:
-    """A passage of which no row is made: why in a few words that many may share, and what more there is to say."""
+    """A passage without a row: the ``reason`` is a short text shared by many, ``detail`` is about this passage."""
 
     passage: str
     reason: str
@@ -119,7 +102,7 @@ class Skipped:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoldenDraft:
-    """A question about a passage that has stood every check by itself."""
+    """A question about a passage that has passed every check which looks at this question alone."""
 
     passage: SourcePassage
     question: str
@@ -146,15 +129,15 @@ class GoldenDraft:
 
 
 async def drafted(passage: SourcePassage, ask: AskWriter, *, language: str | None = None) -> GoldenDraft | Skipped:
-    """Return a question about a passage, or why there is none; raises what the judge raises but ``UnscoredError``.
+    """Return a question about a passage, or why there is none; raises what ``ask`` raises, except ``UnscoredError``.
 
-    The answer must follow from the sentences that the judge named, as a second question to it finds that shows it
-    these alone; and its numbers and names must stand in the passage. In another ``language`` names may be written
-    otherwise, so that only numbers count.
+    The answer must follow from the sentences that the judge named: a second request shows it only these. Numbers and
+    names of the answer must be in the passage; in another ``language`` names may be spelled otherwise, so that only
+    numbers count.
     """
-    problem = _unfit(passage)
-    if problem is not None:
-        return problem
+    unfit = _unfit(passage)
+    if unfit is not None:
+        return unfit
     try:
         written = await ask(
             WriteGoldenQuestion(passage=passage.text, heading=printable(passage.heading), language=language)
@@ -168,49 +151,37 @@ async def drafted(passage: SourcePassage, ask: AskWriter, *, language: str | Non
             answer=printable(written.answer),
             support=tuple(table[index].text for index in written.sentences),
         )
-        return _faulty(draft, written, language) or await _unsupported(draft, ask) or draft
+        fault = _fault(draft, written, language)
+        if fault is None:
+            (judgement,) = await ask(VerifyClaims(claims=(draft.answer,), contexts=draft.support))
+            if judgement.ok:
+                return draft
+            fault = "the answer does not follow from the sentences named for it", judgement.reason
     except UnscoredError as error:
-        return Skipped(passage=passage.id, reason="no usable answer of the judge", detail=_short(str(error)))
+        fault = "no usable answer of the judge", str(error)
+    reason, detail = fault
+    return Skipped(passage=passage.id, reason=reason, detail=shortened(printable(detail), _SHOWN))
 
 
 def _unfit(passage: SourcePassage) -> Skipped | None:
     """Return why a passage is not shown to a judge."""
-    if len(passage.text) > LONGEST_GIVEN:
-        return Skipped(passage=passage.id, reason=f"longer than {LONGEST_GIVEN:,} characters")
-    if sum(map(str.isalnum, passage.text)) < SHORTEST:
+    if len(passage.text) > _LONGEST_GIVEN:
+        return Skipped(passage=passage.id, reason=f"longer than {_LONGEST_GIVEN:,} characters")
+    if sum(map(str.isalnum, passage.text)) < _SHORTEST:
         return Skipped(passage=passage.id, reason="too short")
     signs = dict.fromkeys((*suspicious_signs(passage.text), *suspicious_signs(passage.heading)))
     return Skipped(passage=passage.id, reason="suspicious", detail=", ".join(signs)) if signs else None
 
 
-def _faulty(draft: GoldenDraft, written: GoldenQuestion, language: str | None) -> Skipped | None:
-    """Return what is wrong with a question as far as can be told without a judge."""
+def _fault(draft: GoldenDraft, written: GoldenQuestion, language: str | None) -> tuple[str, str] | None:
+    """Return reason and detail of what is wrong with a question, as far as no judge is needed to see it."""
     signs = [sign for text in (written.question, written.answer) for sign in suspicious_signs(text)]
     if signs:
-        return Skipped(passage=draft.passage.id, reason="suspicious question", detail=signs[0])
+        return "suspicious question", signs[0]
     if set(word_tokens(draft.answer)) <= set(word_tokens(draft.question)):
-        return Skipped(passage=draft.passage.id, reason="the question holds its answer", detail=_short(draft.question))
-    missing = list(_missing(draft, language))
+        return "the question holds its answer", draft.question
+    facts = missing_from(draft.answer, [draft.passage.text])
+    missing = [fact for fact in facts if language is None or any(map(str.isdigit, fact))]
     if missing:
-        reason = "the answer has a number or name that the passage lacks"
-        return Skipped(passage=draft.passage.id, reason=reason, detail=_short(", ".join(missing)))
+        return "the answer has a number or name that the passage lacks", ", ".join(missing)
     return None
-
-
-def _missing(draft: GoldenDraft, language: str | None) -> Iterator[str]:
-    for fact in missing_from(draft.answer, [draft.passage.text]):
-        if language is None or any(map(str.isdigit, fact)):
-            yield fact
-
-
-async def _unsupported(draft: GoldenDraft, ask: AskWriter) -> Skipped | None:
-    """Return what is wrong with an answer by a second look at the sentences it was made of, and nothing else."""
-    judgement = (await ask(VerifyClaims(claims=(draft.answer,), contexts=draft.support)))[0]
-    if judgement.ok:
-        return None
-    reason = "the answer does not follow from the sentences named for it"
-    return Skipped(passage=draft.passage.id, reason=reason, detail=_short(judgement.reason))
-
-
-def _short(text: str) -> str:
-    return shortened(printable(text), _SHOWN)

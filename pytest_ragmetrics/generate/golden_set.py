@@ -1,14 +1,18 @@
-"""What making a golden set says at its end."""
+"""A golden set: its file, the requests that fill it, and the summary of ``ragmetrics generate``."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import json
+import os
+import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.engine import Engine
@@ -19,10 +23,10 @@ from pytest_ragmetrics.errors import (
     RagMetricsError,
     UnscoredError,
 )
-from pytest_ragmetrics.explain.phrases import counted
-from pytest_ragmetrics.generate.documents import SourcePassage
+from pytest_ragmetrics.explain.phrases import counted, usage_text
+from pytest_ragmetrics.files import write_atomically
+from pytest_ragmetrics.generate.documents import ArgumentError, SourcePassage, row_id
 from pytest_ragmetrics.generate.drafting import AskedQuestions, GoldenDraft, Skipped, drafted
-from pytest_ragmetrics.generate.golden_file import GoldenFile
 from pytest_ragmetrics.judges.judge import Judge, JudgeUnavailableError, Transport
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.tasks import Task
@@ -31,29 +35,131 @@ from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.characters import printable, shortened
 
 A = TypeVar("A")
+Row = Mapping[str, Any]
 
+# Rows without a place are sorted behind all others.
+_LAST = "\U0010ffff"
+# How much of a reason is shown (characters).
 _SHOWN = 300
-# How many passages in a row a judge may fail at, if no more are asked about at a time.
-_PATIENCE = 8
-# After these no further request can succeed.
+# How many skipped passages and other files the summary names.
+_NAMED = 5
+# So many failed passages in a row end the run, or as many as are asked about at a time if that is more.
+_MOST_FAILURES = 8
+# No further request can succeed after these.
 _FINAL = (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError, JudgeUnavailableError)
 
 
-@dataclass(kw_only=True, slots=True)
-class GoldenTally:
-    """What came of a golden set so far; ``stopped`` says why no more was asked, where it was not done."""
+class GoldenFile:
+    """The JSON lines of a golden set: rows that are there are kept, new ones are appended as they are made.
 
-    new: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
-    stopped: RagMetricsError | None = None
+    A row that a killed run wrote in part is left out. Raises :class:`ArgumentError` for a file that cannot be written,
+    and for one without any row of ``ragmetrics generate``, which stays as it is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.resolve()  # a link is followed, not replaced
+        # After Ctrl-C a request in flight may still append, in the thread of the loop, while the rows are sorted.
+        self._lock = threading.Lock()
+        if self._path.exists() and not (self._path.is_file() and os.access(self._path, os.W_OK)):
+            msg = f"{self._path} is no file that may be written: name another"
+            raise ArgumentError(msg)
+        lines = self._read()
+        self.rows: list[Row] = [json.loads(line) for line in lines]
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._write(lines)
+        except OSError as error:
+            msg = f"{self._path} cannot be written: {error.strerror}: {error.filename!r}"
+            raise ArgumentError(msg) from error
+
+    @property
+    def passages(self) -> set[str]:
+        """The ids of the rows, and the ids that the passages of edited rows stand for."""
+        ids = {row["id"] for row in self.rows if isinstance(row.get("id"), str)}
+        contexts = (row.get("reference_contexts") for row in self.rows)
+        texts = (context[0] for context in contexts if isinstance(context, list) and len(context) == 1)
+        return ids | {row_id(text) for text in texts if isinstance(text, str)}
+
+    def append(self, row: Row) -> None:
+        """Write a row at the end of the file; raises ``OSError``, and the file is as before then."""
+        line = json.dumps(row, ensure_ascii=False, allow_nan=False)
+        with self._lock:
+            size = self._path.stat().st_size
+            try:
+                with self._path.open("ab") as stream:
+                    stream.write(f"{line}\n".encode())
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.truncate(self._path, size)
+                raise
+            self.rows.append(row)
+
+    def close(self) -> None:
+        """Sort the rows by file and place; remove the file if there are none."""
+        # On a full disk the rows stay in the order in which they came; the next run sorts them.
+        with self._lock, contextlib.suppress(OSError):
+            if self.rows:
+                # Another process may have added rows: they are read again.
+                lines = {line: json.loads(line) for line in self._read()}
+                self._write(sorted(lines, key=lambda line: _place(lines[line])))
+            else:
+                self._path.unlink(missing_ok=True)
+
+    def _read(self) -> list[str]:
+        """Return the lines that are rows; raise :class:`ArgumentError` for a file of anything else."""
+        if not self._path.exists():
+            return []
+        try:
+            text = self._path.read_bytes().decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            msg = f"{self._path} cannot be read, so it is left as it is: {error}"
+            raise ArgumentError(msg) from error
+        lines, rows = text.split("\n"), []
+        for number, line in enumerate(lines, start=1):
+            row = _parsed(line)
+            if row is not None:
+                rows.append((line.strip("\r"), row))
+            elif line.strip() and not (number == len(lines) and any(_is_ours(row) for _, row in rows)):
+                msg = (
+                    f"{self._path}:{number}: is no row of a golden set, so the file is left as it is: name another file"
+                )
+                raise ArgumentError(msg)
+        if rows and not any(_is_ours(row) for _, row in rows):
+            msg = (
+                f"{self._path} holds no row that `ragmetrics generate` wrote, so it is left as it is: name another file"
+            )
+            raise ArgumentError(msg)
+        return [line for line, _ in rows]
+
+    def _write(self, lines: Iterable[str]) -> None:
+        write_atomically(self._path, "".join(f"{line}\n" for line in lines))
+
+
+def _parsed(line: str) -> Row | None:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _is_ours(row: Row) -> bool:
+    metadata = row.get("metadata")
+    return (
+        all(isinstance(row.get(name), str) for name in ("id", "user_input", "reference"))
+        and isinstance(metadata, dict)
+        and {"file", "judge", "support"} <= set(metadata)
+    )
+
+
+def _place(row: Row) -> tuple[str, int]:
+    metadata = row["metadata"] if _is_ours(row) else {}
+    offset = next((metadata[name] for name in ("start", "line") if type(metadata.get(name)) is int), 0)
+    return str(metadata.get("file", _LAST)), offset
 
 
 def writer(engine: Engine, spec: str) -> Judge:
-    """Return the judge of a spec; raise ``JudgeNotConfiguredError`` for none, ``JudgeError`` for the local one.
-
-    What a test run can do without a model, to replay or to compare words, writes no questions.
-    """
+    """Return the judge of a spec; raise ``JudgeNotConfiguredError`` if there is none, ``JudgeError`` for ``local``."""
     try:
         judge = engine.judge()
     except JudgeNotConfiguredError:
@@ -70,7 +176,7 @@ def writer(engine: Engine, spec: str) -> Judge:
 def spread(documents: Iterable[Sequence[SourcePassage]], *, seed: int) -> Iterator[SourcePassage | Skipped]:
     """Yield all passages in the order to ask about them: one of each document in turn, chosen by ``seed``.
 
-    What a document gains or loses does not change the order of the rest. A text that occurs again is skipped.
+    Passages added to a document or removed from it do not change the order of the others. A repeated text is skipped.
     """
 
     def rank(passage: SourcePassage) -> bytes:
@@ -80,10 +186,7 @@ def spread(documents: Iterable[Sequence[SourcePassage]], *, seed: int) -> Iterat
     queues = [sorted(passages, key=rank) for passages in documents if passages]
     queues.sort(key=lambda queue: rank(queue[0]))
     for turn in range(max(map(len, queues), default=0)):
-        for queue in queues:
-            if turn >= len(queue):
-                continue
-            passage = queue[turn]
+        for passage in (queue[turn] for queue in queues if turn < len(queue)):
             known = first.setdefault(passage.row_id, passage.id)
             if known == passage.id:
                 yield passage
@@ -91,12 +194,21 @@ def spread(documents: Iterable[Sequence[SourcePassage]], *, seed: int) -> Iterat
                 yield Skipped(passage=passage.id, reason="the same text as another", detail=known)
 
 
-class GoldenSet:
-    """Makes the rows of a golden set that are not there yet, several at a time.
+@dataclass(kw_only=True, slots=True)
+class GoldenTally:
+    """The counts of a run; ``stopped`` is the reason if it ended before it was done."""
 
-    No more passages are asked about than rows are missing, so that nothing is paid for that is not needed. What fails
-    for one passage skips it; after what would fail for all of them nothing more is asked. A terminal shows how far it
-    is.
+    new: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    stopped: RagMetricsError | None = None
+
+
+class GoldenSet:
+    """Makes the missing rows of a golden set, ``width`` at a time, with a line of progress in a terminal.
+
+    At most as many passages are asked about at a time as rows are missing, so that nothing unneeded is paid for. A
+    failure that concerns one passage skips it; after one that concerns all of them nothing more is asked.
     """
 
     def __init__(
@@ -122,7 +234,8 @@ class GoldenSet:
 
     async def fill(self, passages: Iterable[SourcePassage | Skipped]) -> None:
         """Ask about passages until there are enough rows, no passages, or a reason to stop."""
-        waiting = self._to_do(passages)
+        known = self._file.passages
+        waiting = (each for each in passages if isinstance(each, Skipped) or each.row_id not in known)
         under_way: set[asyncio.Task[None]] = set()
         try:
             while True:
@@ -137,21 +250,7 @@ class GoldenSet:
             await asyncio.gather(*under_way, return_exceptions=True)
             self._progress.finish()
 
-    def _to_do(self, passages: Iterable[SourcePassage | Skipped]) -> Iterator[SourcePassage | Skipped]:
-        """Yield the passages without a row; those whose row somebody deleted are skipped."""
-        there = self._file.row_ids
-        deleted = self._file.ledger.ids - there
-        for passage in passages:
-            if isinstance(passage, Skipped):
-                yield passage
-            elif passage.row_id in deleted:
-                detail = f"{self._file.ledger.name} remembers it"
-                yield Skipped(passage=passage.id, reason="deleted from the file before", detail=detail)
-            elif passage.row_id not in there:
-                yield passage
-
     def _start(self, waiting: Iterator[SourcePassage | Skipped], under_way: set[asyncio.Task[None]]) -> None:
-        """Start on as many passages as there are rows missing and places free."""
         while self.tally.stopped is None and len(under_way) < min(self._width, self._wanted - len(self._file.rows)):
             passage = next(waiting, None)
             if passage is None:
@@ -159,20 +258,40 @@ class GoldenSet:
             if isinstance(passage, Skipped):
                 self._skip(passage)
             else:
-                under_way.add(asyncio.ensure_future(self._take(passage)))
+                under_way.add(asyncio.ensure_future(self._make(passage)))
 
-    async def _take(self, passage: SourcePassage) -> None:
+    async def _make(self, passage: SourcePassage) -> None:
         try:
             made = await drafted(passage, self._ask, language=self._language)
         except _FINAL as error:
             self.tally.stopped = self.tally.stopped or error
             return
         except JudgeError as error:
-            self._failed(passage, error)
+            detail = shortened(printable(str(error)), _SHOWN)
+            self._skip(Skipped(passage=passage.id, reason="the judge failed", detail=detail))
+            self._failures += 1
+            if self._failures >= max(self._width, _MOST_FAILURES):
+                self.tally.stopped = self.tally.stopped or error
             return
-        skipped = self._kept(made) if isinstance(made, GoldenDraft) else made
-        if skipped is not None:
-            self._skip(skipped)
+        if isinstance(made, GoldenDraft):
+            self._write(made)
+        else:
+            self._skip(made)
+
+    def _write(self, draft: GoldenDraft) -> None:
+        same = self._asked.same(draft.question)
+        if same is not None:
+            detail = shortened(printable(same), _SHOWN)
+            self._skip(Skipped(passage=draft.passage.id, reason="the same question as another", detail=detail))
+            return
+        try:
+            self._file.append(draft.row(self._judge.name))
+        except OSError as error:
+            self.tally.stopped = self.tally.stopped or RagMetricsError(f"no row can be written: {error}")
+            return
+        self._asked.add(draft.question)
+        self.tally.new += 1
+        self._advance(1)
 
     def _skip(self, skipped: Skipped) -> None:
         self.tally.skipped.append(skipped)
@@ -181,30 +300,6 @@ class GoldenSet:
     def _advance(self, rows: int) -> None:
         skipped = len(self.tally.skipped)
         self._progress.advance(rows, note=f", {counted(skipped, 'passage')} skipped" if skipped else "")
-
-    def _kept(self, draft: GoldenDraft) -> Skipped | None:
-        """Write a row, unless one asks the same."""
-        same = self._asked.same(draft.question)
-        if same is not None:
-            detail = shortened(printable(same), _SHOWN)
-            return Skipped(passage=draft.passage.id, reason="the same question as another", detail=detail)
-        try:
-            self._file.append(draft.row(self._judge.name))
-        except OSError as error:
-            self.tally.stopped = self.tally.stopped or RagMetricsError(f"no row can be written: {error}")
-            return None
-        self._asked.add(draft.question)
-        self.tally.new += 1
-        self._advance(1)
-        return None
-
-    def _failed(self, passage: SourcePassage, error: JudgeError) -> None:
-        """Pass over what the judge refused, and give up on one that answers nothing."""
-        detail = shortened(printable(str(error)), _SHOWN)
-        self._skip(Skipped(passage=passage.id, reason="the judge failed", detail=detail))
-        self._failures += 1
-        if self._failures >= max(self._width, _PATIENCE):
-            self.tally.stopped = self.tally.stopped or error
 
     async def _ask(self, task: Task[A]) -> A:
         try:
@@ -217,55 +312,31 @@ class GoldenSet:
         return answered.answer
 
 
-_NAMED = 5
-
-
 def summary(tally: GoldenTally, *, file: Path, rows: int, wanted: int, passed_over: Sequence[str]) -> list[str]:
-    """Return the lines: rows, what was left out and why, and what it cost."""
+    """Return the lines that end the command: rows, skipped passages with the reasons, and the usage of the judge."""
     lines = [f"{file}: {counted(rows, 'row')}, {tally.new} of them new"]
     if tally.stopped is not None:
-        lines.append(f"stopped: {_stop(tally.stopped)}; the rows so far are kept, and the same command goes on")
+        # The budget names the option of pytest, which is another one here.
+        reason = printable(str(tally.stopped)).replace("--rag-max-calls", "--max-calls")
+        reason = reason.partition(": nothing more is asked")[0]
+        lines.append(f"stopped: {reason}; the rows so far are kept, and the same command goes on")
     elif rows < wanted:
         lines.append(f"{wanted} were asked for, and every passage was tried: give more documents")
     if tally.new:
         lines.append("written by a model: read every row before you rely on it")
-    return [*lines, *_skipped(tally.skipped), *_passed_over(passed_over), *_bill(tally.usage)]
-
-
-def _stop(error: Exception) -> str:
-    # The budget is that of a test run, where its option has another name.
-    return printable(str(error)).replace("--rag-max-calls", "--max-calls").partition(": nothing more is asked")[0]
-
-
-def _skipped(skipped: Sequence[Skipped]) -> list[str]:
-    if not skipped:
-        return []
-    reasons = Counter(skip.reason for skip in skipped)
-    told = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-    lines = [f"skipped {counted(len(skipped), 'passage')}: {told}"]
-    for skip in skipped[:_NAMED]:
-        detail = f": {skip.detail}" if skip.detail else ""
-        lines.append(f"  {printable(skip.passage)}: {skip.reason}{printable(detail)}")
-    if len(skipped) > _NAMED:
-        lines.append(f"  and {len(skipped) - _NAMED} more")
+    if tally.skipped:
+        reasons = Counter(skip.reason for skip in tally.skipped)
+        counts = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        lines.append(f"skipped {counted(len(tally.skipped), 'passage')}: {counts}")
+        for skip in tally.skipped[:_NAMED]:
+            detail = f": {skip.detail}" if skip.detail else ""
+            lines.append(f"  {printable(skip.passage)}: {skip.reason}{printable(detail)}")
+        if len(tally.skipped) > _NAMED:
+            lines.append(f"  and {len(tally.skipped) - _NAMED} more")
+    if passed_over:
+        names = ", ".join(printable(name) for name in passed_over[:_NAMED])
+        more = f" and {len(passed_over) - _NAMED} more" if len(passed_over) > _NAMED else ""
+        lines.append(f"no text, passed over: {names}{more}")
+    if tally.usage.calls + tally.usage.cached_calls:
+        lines.append(f"judge: {usage_text(tally.usage)}")
     return lines
-
-
-def _passed_over(names: Sequence[str]) -> list[str]:
-    if not names:
-        return []
-    shown = ", ".join(printable(name) for name in names[:_NAMED])
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return [f"no text, passed over: {shown}{more}"]
-
-
-def _bill(usage: Usage) -> list[str]:
-    if not usage.calls + usage.cached_calls:
-        return []
-    tokens = usage.prompt_tokens + usage.completion_tokens
-    made = f"{usage.calls} made ({tokens} tokens, {_money(usage.cost)})"
-    return [f"judge calls: {made}, {usage.cached_calls} saved by the cache ({_money(usage.saved)})"]
-
-
-def _money(amount: float | None) -> str:
-    return "price unknown" if amount is None else f"${amount:.4f}"

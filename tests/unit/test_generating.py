@@ -12,18 +12,9 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.generate.documents import (
-    ArgumentError,
-    FoundDocuments,
-    SourceDocument,
-    SourcePassage,
-    find_documents,
-    read_passages,
-    row_id,
-)
+from pytest_ragmetrics.generate.documents import ArgumentError, SourcePassage, find_documents, read_passages, row_id
 from pytest_ragmetrics.generate.drafting import AskedQuestions, GoldenDraft, Skipped, drafted
-from pytest_ragmetrics.generate.golden_file import golden_file
-from pytest_ragmetrics.generate.golden_set import spread
+from pytest_ragmetrics.generate.golden_set import GoldenFile, spread
 from pytest_ragmetrics.judges.judge import DirectTransport
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task, WriteGoldenQuestion
 from tests.scripted_judge import ScriptedJudge, verdicts
@@ -74,14 +65,9 @@ def place(name: str, content: str | bytes = "Some text.") -> Path:
     return path
 
 
-def found(*names: str) -> FoundDocuments:
-    """Find documents, the output being golden.jsonl."""
-    return find_documents([Path(name) for name in names], output=OUT)
-
-
-def read(name: str, content: str | bytes) -> tuple[SourcePassage, ...]:
-    """Return the passages of a file with this content."""
-    return read_passages(SourceDocument(path=place(name, content), name=name))
+def found(*names: str) -> list[str]:
+    """Return the names of the documents of files and folders, the output being golden.jsonl."""
+    return list(find_documents([Path(name) for name in names], output=OUT)[0])
 
 
 class TestDocuments:
@@ -89,43 +75,22 @@ class TestDocuments:
 
     def test_a_folder_is_its_text_files_in_order(self) -> None:
         """Hidden ones are left out, files of other kinds passed over by name, the output is no document."""
-        for name in (
-            "d/b.txt",
-            "d/a/z.md",
-            "d/.hidden.md",
-            "d/.git/x.md",
-            "d/p.pdf",
-            "d/rows.jsonl",
-            "d/C.RST",
-            "d/out.jsonl",
-        ):
+        names = ("b.txt", "a/z.md", ".hidden.md", ".git/x.md", "p.pdf", "rows.jsonl", "C.RST", "out.jsonl")
+        for name in names:
+            place(f"d/{name}")
+        documents, others = find_documents([Path("d")], output=Path("d/../d/out.jsonl"))
+        assert list(documents) == ["d/C.RST", "d/a/z.md", "d/b.txt"]
+        assert sorted(others) == ["d/p.pdf", "d/rows.jsonl"]
+        assert found("d/b.txt", "d", "d/../d/b.txt") == ["d/b.txt", "d/C.RST", "d/a/z.md"]
+
+    def test_documents_elsewhere_have_no_absolute_names(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Their names begin with the last name of the argument; two of one name could not be told apart."""
+        for name in ("docs/a.md", "other/a.md", "work/x.md"):
             place(name)
-        result = find_documents([Path("d")], output=Path("d/../d/out.jsonl"))
-        assert [document.name for document in result.documents] == ["d/C.RST", "d/a/z.md", "d/b.txt"]
-        assert sorted(result.passed_over) == ["d/p.pdf", "d/rows.jsonl"]
-
-    def test_a_document_named_twice_is_one(self) -> None:
-        """By its folder and by itself it has the same name."""
-        place("d/a.md")
-        assert [document.name for document in found("d", "d/a.md", "d/../d").documents] == ["d/a.md"]
-
-    def test_what_lies_elsewhere_has_no_whole_path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Rows are committed, and the folders of one machine mean nothing on another."""
-        place("docs/a.md")
-        place("other/b.md")
-        place("work/x.md")
         monkeypatch.chdir(tmp_path / "work")
-        names = [document.name for document in found("../docs", str(tmp_path / "other" / "b.md")).documents]
-        assert names == ["docs/a.md", "b.md"]
-
-    def test_two_files_of_one_name_are_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Their rows could not be told apart."""
-        place("one/a.md")
-        place("two/a.md")
-        place("work/x.md")
-        monkeypatch.chdir(tmp_path / "work")
+        assert found("../docs", str(tmp_path / "other" / "a.md")) == ["docs/a.md", "a.md"]
         with pytest.raises(ArgumentError, match=r"would both be called a\.md"):
-            found("../one/a.md", "../two/a.md")
+            found("../docs/a.md", "../other/a.md")
 
     @pytest.mark.parametrize(
         ("name", "problem"),
@@ -148,6 +113,7 @@ class TestDocuments:
             ("a.md", b"One\nTwo\n\xff\xfe", r"a\.md:3: byte 0xff is not UTF-8"),
             ("a.md", "One".encode("utf-16"), r"a\.md:1: is UTF-16"),
             ("a.txt", b"One\n\x00", r"a\.txt:2: holds a zero byte"),
+            ("a.md", None, r"a\.md: cannot be read: No such file"),
             ("a.jsonl", "{}\n", r'a\.jsonl:1: a passage is \{"id"'),
             ("a.jsonl", '\n[1]\n{"id": "1"', r"a\.jsonl:2: a passage is"),
             ("a.jsonl", '{"id": "1"', r"a\.jsonl:1: no JSON: Expecting"),
@@ -160,31 +126,30 @@ class TestDocuments:
             ),
         ],
     )
-    def test_a_broken_document_is_named_with_its_line(self, name: str, content: str | bytes, problem: str) -> None:
+    def test_a_broken_document_is_named_with_its_line(
+        self, name: str, content: str | bytes | None, problem: str
+    ) -> None:
         """Whatever is wrong in a file is said with the place."""
+        if content is not None:
+            place(name, content)
         with pytest.raises(DatasetError, match=problem):
-            read(name, content)
-
-    def test_a_document_that_is_gone_is_named(self) -> None:
-        """It may vanish between being found and being read."""
-        with pytest.raises(DatasetError, match=r"gone\.md: cannot be read: No such file"):
-            read_passages(SourceDocument(path=Path("gone.md"), name="gone.md"))
+            read_passages(Path(name), name)
 
     def test_passages_have_places_or_the_ids_they_were_given(self) -> None:
         """Those cut here are numbered, those of a file of passages keep their ids and are not cut."""
-        (cut,) = read("a.md", "\n# Top\n\nText.\n")
+        (cut,) = read_passages(place("a.md", "\n# Top\n\nText.\n"), "a.md")
         assert (cut.id, cut.text, cut.start, cut.end, cut.line) == ("a.md#1", "# Top\n\nText.", 1, 13, None)
         text = "Long. \u2028" * 500
-        (given,) = read("p.jsonl", "\ufeff\r\n" + json.dumps({"id": "k-7", "text": text, "more": 1}) + "\r\n")
+        line = json.dumps({"id": "k-7", "text": text, "more": 1})
+        (given,) = read_passages(place("p.jsonl", f"\ufeff\r\n{line}\r\n"), "p.jsonl")
         assert (given.id, given.text, given.start, given.end, given.line) == ("k-7", text, None, None, 2)
 
     @pytest.mark.skipif(sys.platform == "win32", reason="file names are text there")
     def test_a_name_that_is_no_text_can_be_written(self) -> None:
         """A file system may hold any bytes."""
-        Path(os.fsdecode(b"d")).mkdir()
+        Path("d").mkdir()
         Path(os.fsdecode(b"d/\xff.md")).write_text("x")
-        (document,) = found("d").documents
-        assert document.name == "d/?.md"
+        assert found("d") == ["d/?.md"]
 
 
 class TestSpread:
@@ -361,67 +326,65 @@ def test_near_duplicates_are_told_from_questions_of_one_form(one: str, other: st
     assert asked.same(other) == (one if same else None)
 
 
+def row(number: int, file: str = "a.md") -> dict[str, Any]:
+    """Return a row as `ragmetrics generate` writes it."""
+    text = f"Text {number} of {file}."
+    passage = SourcePassage(id=f"{file}#{number}", text=text, file=file, start=number, end=number + 9)
+    return GoldenDraft(passage=passage, question=f"Why {number}?", answer="So.", support=()).row("scripted")
+
+
+def lines(*numbers: int) -> str:
+    """Return the lines of rows."""
+    return "".join(json.dumps(row(number)) + "\n" for number in numbers)
+
+
+def rows() -> list[Any]:
+    """Return the rows of the file."""
+    return [json.loads(line) for line in OUT.read_text(encoding="utf-8").splitlines()]
+
+
 class TestGoldenFile:
     """The file that is made."""
 
-    @staticmethod
-    def row(number: int, file: str = "a.md") -> dict[str, Any]:
-        """Return a row of ours."""
-        passage = SourcePassage(
-            id=f"{file}#{number}", text=f"Text {number} of {file}.", file=file, start=number, end=number + 9
-        )
-        return GoldenDraft(passage=passage, question=f"Why {number}?", answer="So.", support=()).row("scripted")
-
-    @classmethod
-    def make(cls, *numbers: int) -> str:
-        """Make the file anew of these rows; returns its text."""
-        OUT.write_text("".join(json.dumps(cls.row(number)) + "\n" for number in numbers), encoding="utf-8")
-        return OUT.read_text(encoding="utf-8")
-
     def test_rows_are_there_at_once_and_sorted_in_the_end(self) -> None:
         """A reader sees each row as soon as it was appended; places order them when the file is closed."""
-        with golden_file(OUT) as file:
-            for count, (number, name) in enumerate([(9, "b.md"), (10, "a.md"), (2, "a.md")], start=1):
-                file.append(self.row(number, name))
-                assert len(OUT.read_text(encoding="utf-8").splitlines()) == count
-        ids = [json.loads(line)["reference_context_ids"][0] for line in OUT.read_text(encoding="utf-8").splitlines()]
-        assert ids == ["a.md#2", "a.md#10", "b.md#9"]
-        assert sorted(path.name for path in Path().iterdir()) == [".golden.jsonl.written", OUT.name]
+        file = GoldenFile(OUT)
+        for count, (number, name) in enumerate([(9, "b.md"), (10, "a.md"), (2, "a.md")], start=1):
+            file.append(row(number, name))
+            assert len(rows()) == count
+        file.close()
+        assert [made["reference_context_ids"][0] for made in rows()] == ["a.md#2", "a.md#10", "b.md#9"]
+        assert [path.name for path in Path().iterdir()] == [OUT.name]
 
     def test_what_stands_there_is_kept_as_it_is(self) -> None:
         """Edited rows, rows of somebody else and their spelling stay; only their order is ours."""
-        edited = json.dumps({**self.row(7), "user_input": "Edited?"}, indent=None, separators=(" ,", ": "))
+        edited = json.dumps({**row(7), "user_input": "Edited?"}, indent=None, separators=(" ,", ": "))
         OUT.write_text(f'\ufeff{{"user_input":"Mine?"}}\r\n\n{edited}\r\n', encoding="utf-8")
-        with golden_file(OUT) as file:
-            file.append(self.row(3))
+        file = GoldenFile(OUT)
+        file.append(row(3))
+        file.close()
         first, second, third = OUT.read_text(encoding="utf-8").splitlines()
-        assert json.loads(first) == self.row(3)
+        assert json.loads(first) == row(3)
         assert (second, third) == (edited, '{"user_input":"Mine?"}')
 
-    def test_a_row_cut_short_is_left_out(self) -> None:
-        """The end of a file that lost its power is no row; the whole rows before it are kept."""
-        text = self.make(1, 2)
-        OUT.write_text(text + text[:40], encoding="utf-8")
-        with golden_file(OUT) as file:
-            assert len(file.rows) == 2
-        assert OUT.read_text(encoding="utf-8") == text
-
-    def test_a_last_line_without_an_end_is_a_row(self) -> None:
-        """Some editors end no last line; the next row does not go onto it."""
-        text = self.make(1, 2)
-        OUT.write_text(text.rstrip(), encoding="utf-8")
-        with golden_file(OUT) as file:
-            file.append(self.row(3))
-            file.append(self.row(4))
-        assert [json.loads(line) for line in OUT.read_text(encoding="utf-8").splitlines()] == [
-            self.row(number) for number in (1, 2, 3, 4)
-        ]
+    @pytest.mark.parametrize(
+        ("text", "numbers"),
+        [(lines(1, 2) + lines(3)[:40], (1, 2)), (lines(1, 2).rstrip(), (1, 2)), ("\n", ()), (lines(1, 1), (1,))],
+        ids=["cut short", "no line end", "blank", "twice"],
+    )
+    def test_only_whole_rows_are_kept(self, text: str, numbers: tuple[int, ...]) -> None:
+        """A piece of a row, as a power cut leaves it, goes; a row without a line end stays, and once is enough."""
+        OUT.write_text(text, encoding="utf-8")
+        file = GoldenFile(OUT)
+        file.append(row(8))
+        file.close()
+        assert rows() == [row(number) for number in (*numbers, 8)]
 
     @pytest.mark.parametrize(
         ("content", "problem"),
         [
             (b'{"user_input": "Mine?", "metadata": {}}\n', "holds no row that `ragmetrics generate` wrote"),
-            (b"notes\n", r"golden\.jsonl:1: is no row"),
+            (lines(1).encode() + b"notes\n\n", r"golden\.jsonl:2: is no row"),
             (b"notes", r"golden\.jsonl:1: is no row"),
             (b"[1]\n", r"golden\.jsonl:1: is no row"),
             (b"\xff\n", "cannot be read"),
@@ -430,40 +393,49 @@ class TestGoldenFile:
     def test_a_file_of_something_else_is_left_alone(self, content: bytes, problem: str) -> None:
         """It is refused before anything is asked."""
         OUT.write_bytes(content)
-        with pytest.raises(ArgumentError, match=problem), golden_file(OUT):
-            pass
+        with pytest.raises(ArgumentError, match=problem):
+            GoldenFile(OUT)
         assert OUT.read_bytes() == content
-        assert [path.name for path in Path().iterdir()] == [OUT.name]
 
     def test_a_place_where_nothing_can_be_written_is_refused(self) -> None:
         """A folder, a device, and a folder that is a file."""
         for path in (place("d/x.md").parent, Path(os.devnull), Path("d/x.md/golden.jsonl")):
-            with (
-                pytest.raises(ArgumentError, match=r"no file that may be written|cannot be written"),
-                golden_file(path),
-            ):
-                pass
+            with pytest.raises(ArgumentError, match=r"no file that may be written|cannot be written"):
+                GoldenFile(path)
 
-    def test_a_second_writer_is_refused(self) -> None:
-        """While one has the file, another that opens it is told so, and the first goes on."""
-        with golden_file(OUT) as file:
-            with pytest.raises(ArgumentError, match="is being written by another process"), golden_file(OUT):
-                pass
-            file.append(self.row(1))
-        with golden_file(OUT) as file:
-            assert len(file.rows) == 1
+    def test_two_writers_keep_the_rows_of_both(self) -> None:
+        """Rows that another process added meanwhile are there after sorting; a file without rows goes."""
+        first, second = GoldenFile(OUT), GoldenFile(OUT)
+        second.append(row(1))
+        first.append(row(2))
+        first.close()
+        second.close()
+        assert rows() == [row(1), row(2)]
+        OUT.unlink()
+        GoldenFile(OUT).close()
+        assert not OUT.exists()
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of files")
+    def test_a_full_disk_leaves_whole_rows(self) -> None:
+        """What was written of a row that did not fit is taken back."""
+        import resource
+
+        file = GoldenFile(OUT)
+        file.append(row(1))
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (OUT.stat().st_size + 40, before[1]))
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                file.append(row(2))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert OUT.read_text(encoding="utf-8") == json.dumps(row(1)) + "\n"
 
     def test_a_link_is_followed(self) -> None:
         """What it points to is written, and it stays a link."""
         Path("link.jsonl").symlink_to(OUT)
-        with golden_file(Path("link.jsonl")) as file:
-            file.append(self.row(1))
+        file = GoldenFile(Path("link.jsonl"))
+        file.append(row(1))
+        file.close()
         assert Path("link.jsonl").is_symlink()
-        assert OUT.is_file()
-
-    def test_an_empty_file_may_be_filled(self) -> None:
-        """There is nothing in it to lose."""
-        OUT.write_text("\n", encoding="utf-8")
-        with golden_file(OUT) as file:
-            file.append(self.row(1))
-        assert len(OUT.read_text(encoding="utf-8").splitlines()) == 1
+        assert rows() == [row(1)]
