@@ -606,10 +606,11 @@ class LocalJudge(Judge):
     async def ask(self, task: Task[A], *, vote: int = 0, desk: Transport) -> Answered[A]:  # noqa: ARG002 - nothing is sent
         """Return the answer to a task; it costs nothing and needs no desk."""
         rule = _RULES.get(type(task))
-        if rule is None:
+        try:
+            return Answered(answer=rule(task) if rule else task.by_rule(), usage=Usage())
+        except NotImplementedError:
             msg = f"{self.name} has no rule for {task.prompt}; this metric needs a model"
-            raise JudgeError(msg)
-        return Answered(answer=rule(task), usage=Usage())
+            raise JudgeError(msg) from None
 
 
 _RULES: Mapping[type[Task[Any]], Callable[[Any], Any]] = {

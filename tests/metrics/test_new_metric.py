@@ -1,0 +1,104 @@
+"""A judged metric of this package is added in three files: its module, its task and the prompt."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest_ragmetrics
+
+FILES = {
+    "metrics/kindness.py": '''
+"""Whether a response is kind."""
+from __future__ import annotations
+
+from pytest_ragmetrics.judges.tasks.kindness import RateKindness
+from pytest_ragmetrics.metrics.assertion import assert_metric
+from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.verdicts import on_response
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.sample import Sample
+
+
+class Kindness(JudgedMetric):
+    """How kind the response is."""
+
+    name = "kindness"
+    aliases = ("warmth",)
+    noun = "response"
+    complaint = "unkind"
+    helper = "assert_kind"
+
+    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
+        rating = await ask(RateKindness(response=sample.response or ""))
+        verdict = on_response(sample.response, ok=rating.value == 1, reason=rating.reason)
+        return ask.result(rating.value, reason=rating.reason, verdicts=[verdict])
+
+
+def assert_kind(response, *, min=1.0, judge=None):
+    return assert_metric(Kindness(judge=judge), Sample(response=response), min=min)
+''',
+    "judges/tasks/kindness.py": '''
+"""Kindness."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pytest_ragmetrics.judges.schema import TEXT, Schema, one_of, record
+from pytest_ragmetrics.judges.tasks.task import Block, Rating, Task
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RateKindness(Task[Rating]):
+    prompt: ClassVar[str] = "rate_kindness"
+    form: ClassVar[Schema] = record(reason=TEXT, verdict=one_of("kind", "unkind"))
+    response: str
+
+    def blocks(self) -> tuple[Block, ...]:
+        return (Block(label="response", text=self.response),)
+
+    def by_rule(self) -> Rating:
+        return Rating(value=float("please" in self.response), reason="It says please or not.")
+
+    def _settle(self, answer: Mapping[str, Any]) -> Rating:
+        return Rating(value=float(answer["verdict"] == "kind"), reason=answer["reason"])
+''',
+    "prompts/rate_kindness.md": "Is the response kind?\n",
+}
+USE = """
+import re
+from pytest_ragmetrics import assert_kind, assert_sample, cli
+from pytest_ragmetrics.metrics import metric_named
+
+assert metric_named("warmth") is metric_named("kindness")
+seen = []
+judge = lambda prompt: seen.append(prompt) or '{"reason": "A warm word.", "verdict": "kind"}'
+assert assert_kind("Get well soon!", judge=judge) == 1.0
+assert "Is the response kind?" in seen[0]
+assert assert_sample({"response": "Wait, please."}, kindness=1.0, judge="local")["kindness"].verdicts[0].ok
+try:
+    assert_kind("Wait.", judge="local")
+except AssertionError as error:
+    print(error)
+cli.main(["metrics"])
+"""
+
+
+def test_three_files_make_a_judged_metric(tmp_path: Path) -> None:
+    """It is found by name and alias, has its helper and a rule of the local judge, and is a row of the table."""
+    package = tmp_path / "pytest_ragmetrics"
+    shutil.copytree(Path(pytest_ragmetrics.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for path, text in FILES.items():
+        (package / path).write_text(text, "utf-8")
+    run = subprocess.run([sys.executable, "-c", USE], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.stderr == ""
+    first, *_ = run.stdout.splitlines()
+    assert first.startswith("kindness 0.00 < 1.00")
+    row = (
+        "| `Kindness` | `kindness` | `warmth` | `response` | `assert_kind(response)` | a judge | 1 | higher | How kind"
+    )
+    assert row in run.stdout
