@@ -6,6 +6,7 @@ import copy
 import uuid
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -460,11 +461,13 @@ class PytestSession:
         return "engine" in self.__dict__
 
     def close(self) -> None:
-        """Close the engine, if one was needed."""
-        if self.is_asking:
-            self.engine.close()
-        self.allowance.close()
-        self.rows.close()
+        """Close the engine, if one was needed, the budget and the folder that workers shared."""
+        with ExitStack() as stack:
+            # An error of one must not keep the others open.
+            stack.callback(self.rows.close)
+            stack.callback(self.allowance.close)
+            if self.is_asking:
+                self.engine.close()
 
     def to_row(self) -> dict[str, Any]:
         """Return what a worker tells the controller at its end, as JSON builtins."""

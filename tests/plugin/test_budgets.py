@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from tests.fake_openai import Body, FakeOpenAI, Reply
@@ -135,6 +137,29 @@ def test_what_a_killed_worker_used_stays_counted(run: RunPytest, server: FakeOpe
     assert server.calls == 5
     result.assert_outcomes(passed=4, failed=8)
     result.stdout.fnmatch_lines(["budget: 5 of 5 calls, *reached, 7 requests were not made"])
+
+
+def test_a_judge_that_cannot_be_closed_keeps_nothing_else_open(
+    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The budget is closed and its file is gone."""
+    monkeypatch.setattr("tempfile.tempdir", str(pytester.mkdir("temporary")))
+    broken = """
+        class Judge:
+            name = "broken"
+
+            async def complete(self, messages, schema):
+                return '{"reason": "It hums.", "rating": 4}'
+
+            async def aclose(self):
+                raise OSError("already gone")
+    """
+    result = run("--rag-judge=broken:Judge", "--rag-max-calls=12", test_it=SUITE, broken=broken)
+    result.assert_outcomes(passed=12)
+    assert "OSError: already gone" in result.stderr.str()
+    assert not list((pytester.path / "temporary").glob("pytest-ragmetrics-run-*"))
+    # Python 3.13 and later warn of a connection that nobody closed, once it is collected.
+    gc.collect()
 
 
 @pytest.mark.usefixtures("server")
