@@ -8,9 +8,8 @@ import pytest
 
 from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics.metrics import AnswerCorrectness
-from tests.fake_openai import FakeOpenAI
 from tests.metrics.test_factual_correctness import comparing
-from tests.scripted_judge import ScriptedEmbedder, ScriptedJudge, claims, verdicts
+from tests.scripted_judge import ScriptedEmbedder, ScriptedJudge
 
 #: The cosine similarity of these two is 0.6.
 EMBEDDER = ScriptedEmbedder({"The response.": [1.0, 0.0], "The reference.": [3.0, 4.0]})
@@ -92,25 +91,3 @@ def test_weights_are_two_numbers(weights: Any) -> None:
     """Anything else is an error that says so."""
     with pytest.raises(ValueError, match="weights must"):
         AnswerCorrectness(weights=weights)
-
-
-@pytest.mark.parametrize("field", ["response", "reference"])
-def test_a_blank_input_is_an_error(field: str) -> None:
-    """What is missing is named."""
-    for value in (None, " "):
-        with pytest.raises(ValueError, match=f"answer_correctness: {field} is (missing|blank)"):
-            AnswerCorrectness(judge=ScriptedJudge()).score(**{"response": "A.", "reference": "A.", field: value})
-
-
-def test_verdicts_that_do_not_match_are_no_score() -> None:
-    """A statement that is classified twice, or never, is asked for again, and then there is no score."""
-    judge = ScriptedJudge(list_claims=claims("A.", "B."), verify_claims=verdicts([1]))
-    with pytest.raises(UnscoredError, match="no usable answer"):
-        score(judge)
-
-
-def test_end_to_end(server: FakeOpenAI, openai_judge: Any, openai_embedder: Any) -> None:
-    """Through the SDK against a real server: four requests and one for the vectors."""
-    metric = AnswerCorrectness(judge=openai_judge, embedder=openai_embedder)
-    assert metric.score(response="Pike eat fish.", reference="Pike eat fish.") == 1.0
-    assert server.calls == 5

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics.metrics import CitationPrecision, CitationRecall
-from tests.fake_openai import FakeOpenAI
 from tests.scripted_judge import Answer, ScriptedJudge, verdicts
 
 CONTEXTS = [f"Source number {number} says so." for number in range(1, 6)]
@@ -170,28 +169,3 @@ def test_without_citations() -> None:
     assert CitationPrecision(judge=ScriptedJudge(), if_empty=0.0).score(**fields).vacuous
     with pytest.raises(UnscoredError, match="citation_recall: the response has no sentences"):
         CitationRecall(judge=ScriptedJudge()).score(response="...", retrieved_contexts=CONTEXTS)
-
-
-@pytest.mark.parametrize("bad", [verdicts(), verdicts([1], [1]), verdicts([9]), verdicts([]), "yes"])
-@pytest.mark.parametrize("metric", [CitationRecall, CitationPrecision])
-def test_verdicts_that_do_not_match(metric: Any, bad: Answer) -> None:
-    """Repaired once, then no score."""
-    fields: dict[str, Any] = {"response": "Ants dig [1].", "retrieved_contexts": CONTEXTS}
-    assert metric(judge=ScriptedJudge(verify_claims=[bad, verdicts([1])])).score(**fields) == 1.0
-    with pytest.raises(UnscoredError, match="verify_claims: no usable answer"):
-        metric(judge=ScriptedJudge(verify_claims=bad)).score(**fields)
-
-
-@pytest.mark.parametrize("metric", [CitationRecall, CitationPrecision])
-def test_a_blank_input_is_an_error(metric: Any) -> None:
-    """What is missing is named."""
-    for inputs in ({"response": " ", "retrieved_contexts": CONTEXTS}, {"response": "Ants dig [1]."}):
-        with pytest.raises(ValueError, match=r"citation_\w+: (response is blank|retrieved_contexts is missing)"):
-            metric(judge=ScriptedJudge()).score(**inputs)
-
-
-def test_end_to_end(server: FakeOpenAI, openai_judge: Any) -> None:
-    """Through the SDK against a real server."""
-    fields = {"response": "Pike eat fish [1]. Rain is wet [1].", "retrieved_contexts": ["Pike eat fish."]}
-    assert CitationRecall(judge=openai_judge).score(**fields) == 0.5
-    assert server.calls == 2

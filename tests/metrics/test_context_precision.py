@@ -13,7 +13,6 @@ from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.metrics import ContextPrecision, ContextUtilization
 from pytest_ragmetrics.metrics.retrieval import average_precision
-from tests.fake_openai import FakeOpenAI
 from tests.scripted_judge import Answer, ScriptedJudge, useful
 
 FIELDS = {"user_input": "When do moths fly?", "reference": "At night."}
@@ -127,14 +126,6 @@ def test_use_is_judged_by_the_reference_or_by_the_response() -> None:
         assert len({"At night.", "At noon."} & set(prompt.splitlines())) == 1
 
 
-@pytest.mark.parametrize("bad", [{**useful(1), "sentences": []}, useful(2), {**useful(1), "verdict": "yes"}, "useful"])
-def test_a_verdict_that_does_not_fit(bad: Answer) -> None:
-    """Use without a sentence, or by one that is not there, is repaired once, then there is no score."""
-    assert score(ScriptedJudge(judge_usefulness=[bad, useful(1)]), 1) == 1.0
-    with pytest.raises(UnscoredError, match="judge_usefulness: no usable answer"):
-        score(ScriptedJudge(judge_usefulness=bad), 1)
-
-
 def test_one_context_without_a_verdict_is_no_score() -> None:
     """It is never left out of the average; what the others cost is counted."""
     judge = ScriptedJudge(judge_usefulness=[useful(1), JudgeError("out of ink"), useful(1)])
@@ -142,23 +133,3 @@ def test_one_context_without_a_verdict_is_no_score() -> None:
         score(judge, 3)
     assert caught.value.usage is not None
     assert caught.value.usage.calls == 2
-
-
-@pytest.mark.parametrize("field", ["user_input", "reference"])
-def test_a_blank_input_is_an_error(field: str) -> None:
-    """What is missing is named; contexts may be an empty list, but not missing."""
-    for value, state in ((None, "missing"), (" ", "blank")):
-        with pytest.raises(ValueError, match=f"context_precision: {field} is {state}"):
-            score(ScriptedJudge(), 1, **{field: value})
-    with pytest.raises(ValueError, match="retrieved_contexts is missing"):
-        score(ScriptedJudge(), 1, retrieved_contexts=None)
-
-
-def test_end_to_end(server: FakeOpenAI, openai_judge: Any) -> None:
-    """Through the SDK against a real server: one request a context."""
-    found = ContextPrecision(judge=openai_judge).score(
-        user_input="What do pike eat?",
-        reference="Pike eat small fish.",
-        retrieved_contexts=["Pike eat small fish in spring.", "Rain is wet."],
-    )
-    assert (found, [verdict.ok for verdict in found.verdicts], server.calls) == (1.0, [True, False], 2)

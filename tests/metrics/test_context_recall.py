@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import Sample, UnscoredError
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics.metrics import ContextRecall
-from tests.fake_openai import FakeOpenAI
-from tests.scripted_judge import Answer, ScriptedJudge, claims, verdicts
+from tests.scripted_judge import ScriptedJudge, claims, verdicts
 
 CONTEXTS = ["Moths fly at night. They like lamps."]
 
@@ -72,15 +70,6 @@ def test_empty_contexts_score_zero_without_a_request(unit: str, contexts: list[s
     assert ContextRecall().score(reference="Moths fly.", retrieved_contexts=contexts) == 0.0
 
 
-@pytest.mark.parametrize("bad", [verdicts([1]), verdicts([1], [1], [1]), verdicts([1], [3]), verdicts([1], [])])
-def test_verdicts_that_do_not_match_the_sentences(bad: Answer) -> None:
-    """Four sentences and one verdict are no perfect recall: repaired once, then no score."""
-    judge = ScriptedJudge(verify_claims=[bad, verdicts([1], None)])
-    assert score(judge, "Moths fly. They sing.") == 0.5
-    with pytest.raises(UnscoredError, match="verify_claims: no usable answer"):
-        score(ScriptedJudge(verify_claims=bad), "Moths fly. They sing.")
-
-
 def test_a_reference_without_claims_has_no_score() -> None:
     """Unless the caller says what it is worth."""
     judge = ScriptedJudge(list_claims=claims())
@@ -110,26 +99,3 @@ def test_a_reference_that_is_no_text_is_an_error(reference: Any) -> None:
     """The field and the type are named."""
     with pytest.raises(TypeError, match=r"reference must be a str, not (int|list)"):
         score(ScriptedJudge(), reference)
-
-
-def test_a_sample_is_scored_as_well() -> None:
-    """A row of a data set needs no fields spelled out."""
-    judge = ScriptedJudge(verify_claims=verdicts([1]))
-    sample = Sample(reference="Moths fly.", retrieved_contexts=CONTEXTS)
-    assert ContextRecall(judge=judge).score_sample(sample) == 1.0
-
-
-def test_two_hundred_sentences() -> None:
-    """A long reference still is one request."""
-    reference = " ".join(f"Moth number {number} flies." for number in range(1, 201))
-    cited = [[1] if number % 2 else None for number in range(200)]
-    result = score(ScriptedJudge(verify_claims=verdicts(*cited)), reference)
-    assert (result, result.usage.calls) == (0.5, 1)
-
-
-def test_from_end_to_end(server: FakeOpenAI, openai_judge: OpenAIJudge) -> None:
-    """Through the SDK and a real server: one request."""
-    result = ContextRecall(judge=openai_judge).score(
-        reference="Moths fly at night. Whales sing under water.", retrieved_contexts=CONTEXTS
-    )
-    assert (result, server.calls, result.judge) == (0.5, 1, "openai:fake")

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import Evidence, JudgeError, UnscoredError
-from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.metrics import Faithfulness
-from tests.fake_openai import FakeOpenAI
-from tests.scripted_judge import Answer, ScriptedJudge, claims, verdicts
+from tests.scripted_judge import ScriptedJudge, claims, verdicts
 
 CONTEXTS = ["Moths fly at night. They like lamps.", "Bats eat moths."]
 
@@ -43,14 +41,6 @@ def test_it_is_the_share_of_claims_supported(cited: list[list[int] | None], valu
     assert (judge.tasks, judge.depth) == (["list_claims", "verify_claims"], 2)
 
 
-def test_a_perfect_score_is_exactly_one() -> None:
-    """No epsilon and no rounding stands between all of many claims and 1.0."""
-    judge = ScriptedJudge(
-        list_claims=claims(*(f"Claim {number}." for number in range(49))), verify_claims=verdicts(*([[1]] * 49))
-    )
-    assert score(judge).value == 1.0
-
-
 def test_evidence_points_into_the_contexts() -> None:
     """The sentences a judge cites by number are shown with their exact place, and only where they support."""
     judge = ScriptedJudge(list_claims=claims("It flies.", "It swims."), verify_claims=verdicts([2, 3], None))
@@ -61,22 +51,6 @@ def test_evidence_points_into_the_contexts() -> None:
     )
     assert all(CONTEXTS[piece.context][piece.start : piece.end] == piece.text for piece in first.evidence)
     assert (second.evidence, second.reason, second.ok) == ((), "Reason 2.", False)
-
-
-@pytest.mark.parametrize(
-    ("claim", "place"),
-    [
-        ("Moths fly.", (0, 10)),
-        ("they like lamps.", (15, 30)),
-        ("Lamps like moths.", None),
-        ("Moths fl", None),
-    ],
-)
-def test_a_claim_that_stands_in_the_response_has_its_place(claim: str, place: tuple[int, int] | None) -> None:
-    """A claim taken over word for word is found again, whole words only and its full stop aside."""
-    judge = ScriptedJudge(list_claims=claims(claim), verify_claims=verdicts([1]))
-    verdict = score(judge, "Moths fly. And they like lamps, too.").verdicts[0]
-    assert (verdict.start, verdict.end) == (place or (None, None))
 
 
 def test_the_question_helps_to_resolve_pronouns() -> None:
@@ -120,58 +94,12 @@ def test_without_contexts_and_claims_there_is_no_score() -> None:
         score(ScriptedJudge(list_claims=claims()), retrieved_contexts=[])
 
 
-BAD: dict[str, Any] = {
-    "missing": verdicts([1]),
-    "none": verdicts(),
-    "surplus": verdicts([1], [1], [1]),
-    "repeated": {"verdicts": [{**v, "number": 1} for v in verdicts([1], [1])["verdicts"]]},
-    "number 0": {"verdicts": [{**v, "number": v["number"] - 1} for v in verdicts([1], [1])["verdicts"]]},
-    "no such sentence": verdicts([1], [4]),
-    "sentence 0": verdicts([0], [1]),
-    "negative": verdicts([-1], [1]),
-    "no sentence": verdicts([], [1]),
-    "verdict as a number": {"verdicts": [{"number": 1, "reason": "", "sentences": [1], "verdict": -1}] * 2},
-    "other word": {"verdicts": [{"number": 1, "reason": "", "sentences": [1], "verdict": "maybe"}] * 2},
-    "its own score": {**verdicts([1], [1]), "score": 1.0},
-    "not JSON": "All claims are supported.",
-    "cut": '{"verdicts": [{"number": 1, "rea',
-}
-
-
-@pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
-def test_an_answer_that_does_not_match_is_repaired_once(bad: Answer) -> None:
-    """Two claims, and verdicts that do not fit them: the judge is asked again, and its second answer counts."""
-    judge = ScriptedJudge(list_claims=claims("It flies.", "It swims."), verify_claims=[bad, verdicts([1], None)])
-    result = score(judge)
-    assert result == 0.5
-    assert judge.tasks == ["list_claims", "verify_claims", "verify_claims"]
-    assert (result.usage.calls, result.usage.prompt_tokens) == (3, 30)
-
-
-@pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
-def test_an_answer_that_never_matches_is_no_score(bad: Answer) -> None:
-    """After one repair the sample is unscored, and the error says what came back; it is never 0.0 or 1.0."""
-    judge = ScriptedJudge(list_claims=claims("It flies.", "It swims."), verify_claims=bad)
-    with pytest.raises(UnscoredError, match=r"scripted, verify_claims: no usable answer.*it replied"):
-        score(judge)
-    assert judge.tasks.count("verify_claims") == 2
-
-
 def test_a_failing_judge_is_no_score() -> None:
     """An error of the provider makes the sample unscored and says what it was."""
     judge = ScriptedJudge(list_claims=claims("It flies."), verify_claims=JudgeError("the server is on fire"))
     with pytest.raises(UnscoredError, match="faithfulness: the server is on fire") as caught:
         score(judge)
     assert isinstance(caught.value.__cause__, JudgeError)
-
-
-def test_orders_of_verdicts_do_not_matter() -> None:
-    """Verdicts come back by number, in any order."""
-    answer: Any = verdicts([1], None, [3])
-    judge = ScriptedJudge(
-        list_claims=claims("One.", "Two.", "Three."), verify_claims={"verdicts": answer["verdicts"][::-1]}
-    )
-    assert [verdict.ok for verdict in score(judge).verdicts] == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -227,15 +155,6 @@ def test_text_that_speaks_to_the_judge_is_suspicious(changes: dict[str, Any]) ->
     assert f"(suspicious: {next(iter(changes))} " in result.reason
 
 
-def test_two_hundred_claims() -> None:
-    """Many claims still are two requests, and one that is missing is noticed."""
-    listed = [f"Moth number {number} flies." for number in range(1, 201)]
-    cited = [[1] if number % 4 else None for number in range(1, 201)]
-    judge = ScriptedJudge(list_claims=claims(*listed), verify_claims=[verdicts(*cited[:-1]), verdicts(*cited)])
-    result = score(judge)
-    assert (result, len(result.verdicts), result.usage.calls) == (0.75, 200, 3)
-
-
 def test_contexts_of_200_kilobytes() -> None:
     """Long contexts are one request, and the place of the last sentence is exact."""
     sentence = "The moth house has a lamp that burns all night long. "
@@ -260,36 +179,3 @@ def test_other_languages(response: str, context: str, count: int) -> None:
     result = score(judge, response, retrieved_contexts=[context], unit="sentences")
     assert result == 1 / count
     assert all(response[v.start : v.end] == v.text for v in result.verdicts)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"response": " "}, "response is blank"),
-        ({"response": None}, "response is missing"),
-        ({"retrieved_contexts": None}, "retrieved_contexts is missing"),
-    ],
-)
-def test_a_blank_input_is_an_error(fields: dict[str, Any], message: str) -> None:
-    """What it needs and does not get is named, and nobody is asked."""
-    judge = ScriptedJudge()
-    with pytest.raises(ValueError, match=f"faithfulness: {message}"):
-        score(judge, **fields)
-    assert judge.requests == []
-
-
-def test_an_unknown_unit_is_an_error() -> None:
-    """A slip in a parameter comes up when the metric is made."""
-    with pytest.raises(ValueError, match="unit must be 'claims' or 'sentences', not 'words'"):
-        Faithfulness(unit="words")  # type: ignore[arg-type]
-
-
-def test_from_end_to_end(server: FakeOpenAI, openai_judge: OpenAIJudge) -> None:
-    """Through the SDK and a real server: two requests, their tokens, and the judge's name."""
-    result = Faithfulness(judge=openai_judge).score(
-        response="Moths fly at night. Whales sing under water.", retrieved_contexts=CONTEXTS
-    )
-    assert (result, result.judge, server.calls) == (0.5, "openai:fake", 2)
-    assert result.usage.calls == 2
-    assert result.usage.prompt_tokens > 0
-    assert result.verdicts[0].evidence[0].text == "Moths fly at night."

@@ -98,7 +98,5 @@ def test_three_files_make_a_judged_metric(tmp_path: Path) -> None:
     assert run.stderr == ""
     first, *_ = run.stdout.splitlines()
     assert first.startswith("kindness 0.00 < 1.00")
-    row = (
-        "| `Kindness` | `kindness` | `warmth` | `response` | `assert_kind(response)` | a judge | 1 | higher | How kind"
-    )
+    row = "| `Kindness` | `kindness` | `warmth` | `response` | `assert_kind(response)` | a judge | 1 | higher |"
     assert row in run.stdout

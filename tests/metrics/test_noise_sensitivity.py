@@ -138,14 +138,6 @@ def test_texts_without_claims_have_no_score(said: list[str], wanted: list[str], 
     assert score(again, 1, if_empty=0.0).vacuous
 
 
-@pytest.mark.parametrize("bad", [verdicts([1]), verdicts([1], [1], [1]), verdicts([2], [1]), verdicts([], [1])])
-def test_unequal_verdicts_are_no_score(bad: Answer) -> None:
-    """Two claims and another number of verdicts: no score, and no crash."""
-    judge = ScriptedJudge(list_claims=claims("A.", "B."), verify_claims=bad)
-    with pytest.raises(UnscoredError, match="verify_claims: no usable answer"):
-        score(judge, 2)
-
-
 def test_inputs_and_mode_are_checked() -> None:
     """What is missing or blank is named, and so are the modes there are; lower is better."""
     fields: dict[str, Any] = {"response": "So.", "reference": "So.", "retrieved_contexts": ["So."]}

@@ -129,13 +129,6 @@ def test_wrong_parameters(make: Any, message: str) -> None:
         make()
 
 
-@pytest.mark.parametrize("metric", [BleuScore, CHRFScore, RougeScore])
-def test_blank_texts_are_an_error(metric: Any) -> None:
-    """There is nothing to compare."""
-    with pytest.raises(ValueError, match=f"{metric.name}: response is blank"):
-        metric().score(response=" ", reference="Oslo")
-
-
 def test_rouge_of_texts_without_words_is_no_score() -> None:
     """Signs are no words: two texts of them have nothing to share, and one has nothing of the other."""
     with pytest.raises(UnscoredError, match="rouge_score: neither response nor reference has a word to compare"):

@@ -9,7 +9,6 @@ import pytest
 from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.metrics import RefusalCorrectness
-from tests.fake_openai import FakeOpenAI
 from tests.scripted_judge import Answer, ScriptedJudge, chosen, says
 
 FIELDS: dict[str, Any] = {
@@ -72,23 +71,8 @@ def test_one_judgement_alone_is_no_score(script: dict[str, Answer]) -> None:
     assert caught.value.usage.calls in (1, 3)
 
 
-@pytest.mark.parametrize("field", ["user_input", "response"])
-def test_a_blank_input_is_an_error(field: str) -> None:
-    """What is missing is named."""
-    for value in (None, " "):
-        with pytest.raises(ValueError, match=f"refusal_correctness: {field} is (missing|blank)"):
-            score(ScriptedJudge(), **{field: value})
-
-
 def test_the_local_judge_knows_the_usual_words() -> None:
     """By rule: words of refusal, and the sentences with the words of the question."""
     assert score("local", response="Moths fly at night.") == 1.0
     assert score("local", response="I do not know.") == 0.0
     assert score("local", response="I do not know.", user_input="Who owns the old mill?") == 1.0
-
-
-def test_end_to_end(server: FakeOpenAI, openai_judge: Any) -> None:
-    """Through the SDK against a real server."""
-    assert score(openai_judge) == 1.0
-    assert score(openai_judge, response="I cannot say.") == 0.0
-    assert server.calls == 4

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import UnscoredError
-from pytest_ragmetrics.judges.openai import OpenAIJudge
-from pytest_ragmetrics.metrics import SummarizationScore, SummaryScore
+from pytest_ragmetrics.metrics import SummaryScore
 from tests.asking import MemoryDesk
-from tests.fake_openai import FakeOpenAI
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import Answer, ScriptedJudge, answers, phrases, questions
 
@@ -54,13 +52,6 @@ def test_the_formula(words: list[str], summary: str, parameters: dict[str, Any],
         (ASKED[index], word == "yes", f"Reason {index + 1}.") for index, word in enumerate(words)
     ]
     assert (len(judge.tasks), judge.depth) == (3, 3)
-
-
-def test_a_perfect_score_without_the_penalty_is_exactly_one() -> None:
-    """The small number in the denominator is that of the length alone."""
-    judge = judge_of("yes", "yes", "yes")
-    metric = SummaryScore(judge=judge, length_penalty=False)
-    assert metric.score(response="Moths.", reference_contexts=CONTEXTS).value == 1.0
 
 
 def test_the_reason_has_both_parts() -> None:
@@ -107,51 +98,8 @@ def test_without_questions_there_is_no_score(changes: dict[str, Answer | list[An
     assert (result, result.vacuous) == (0.0, True)
 
 
-@pytest.mark.parametrize("bad", [answers("yes"), answers("yes", "no", "yes"), answers("yes", "perhaps"), "yes, yes"])
-def test_answers_that_do_not_match_the_questions(bad: Answer) -> None:
-    """Missing and surplus answers are repaired once, then there is no score."""
-    judge = judge_of("yes", "no", answer_questions=[bad, answers("yes", "no")])
-    metric = SummaryScore(judge=judge, length_penalty=False)
-    assert metric.score(response="Moths fly.", reference_contexts=CONTEXTS) == 0.5
-    with pytest.raises(UnscoredError, match="answer_questions: no usable answer"):
-        SummaryScore(judge=judge_of("yes", "no", answer_questions=bad)).score(
-            response="Moths fly.", reference_contexts=CONTEXTS
-        )
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"response": " "}, "response is blank"),
-        ({"reference_contexts": None}, "reference_contexts is missing"),
-        ({"reference_contexts": []}, "reference_contexts is blank"),
-        ({"reference_contexts": ["", " "]}, "reference_contexts is blank"),
-    ],
-)
-def test_a_blank_input_is_an_error(changes: dict[str, Any], message: str) -> None:
-    """Nothing can be summed up of nothing."""
-    inputs = {"response": "Moths fly.", "reference_contexts": CONTEXTS, **changes}
-    with pytest.raises(ValueError, match=f"summary_score: {message}"):
-        SummaryScore(judge=judge_of("yes")).score(**inputs)
-
-
 @pytest.mark.parametrize("coeff", [-0.1, 1.1, "0.5", True, float("nan")])
 def test_coeff_is_a_share(coeff: Any) -> None:
     """A weight outside of 0 to 1 is an error when the metric is made."""
     with pytest.raises(ValueError, match="coeff must be a number from 0 to 1"):
         SummaryScore(coeff=coeff)
-
-
-def test_it_is_known_by_the_name_other_tools_use() -> None:
-    """The alias is the same class."""
-    assert SummarizationScore is SummaryScore
-
-
-def test_from_end_to_end(server: FakeOpenAI, openai_judge: OpenAIJudge) -> None:
-    """Through the SDK and a real server: three requests."""
-    result = SummaryScore(judge=openai_judge).score(
-        response="Lighthouses warn vessels.",
-        reference_contexts=["Lighthouses warn vessels of dangerous cliffs.", "Keepers polish their mirrors."],
-    )
-    assert 0 < result < 1
-    assert (server.calls, len(result.verdicts), result.judge) == (3, 6, "openai:fake")
