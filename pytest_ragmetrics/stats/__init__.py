@@ -1,6 +1,4 @@
-"""What may be concluded from scores: intervals, paired comparisons, and how many samples would settle a question.
+"""Statistics of scores: intervals, comparisons with bounds, paired comparisons, agreement, corrected means.
 
 Everything here works on plain numbers and knows neither metrics nor judges.
 """
-
-from __future__ import annotations

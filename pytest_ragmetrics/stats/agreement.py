@@ -1,4 +1,4 @@
-"""How far the verdicts of a judge agree with those of people: the usual figures, each with its interval."""
+"""Agreement of a judge's verdicts with those of people: the usual figures, each with its interval."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Agreement:
-    """The four counts of a judge against people, and what follows from them; a positive is an answer that is good.
+    """The confusion matrix of a judge against people, and figures of it; the positive class is the good answers.
 
-    ``passed_good`` answers are good and passed the judge, ``failed_good`` are good and did not, ``failed_bad`` and
-    ``passed_bad`` are those that people found bad. ``tpr`` is the share of the good answers that pass, ``tnr`` the
+    ``passed_good`` answers are good and passed the judge, ``failed_good`` are good and did not; ``failed_bad`` and
+    ``passed_bad`` are bad by the labels. ``tpr`` is the share of the good answers that pass, ``tnr`` the
     share of the bad ones that are caught, ``balanced_accuracy`` the mean of both, ``f1_bad`` the F1 score of finding
-    the bad ones (they are what a test is there to find), ``kappa`` Cohen's, agreement beyond chance.
+    the bad ones, ``kappa`` Cohen's, the agreement beyond chance.
     """
 
     passed_good: int
@@ -50,14 +50,14 @@ def agreement(
     clusters: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
 ) -> Agreement:
-    """Return how the verdicts of a judge, which answers ``passed``, agree with those of people, which are ``good``.
+    """Return how the verdicts of a judge, ``passed``, agree with those of people, ``good``.
 
     The intervals of ``tpr`` and ``tnr`` are those of :func:`rate_interval`, with ``clusters``. The other figures follow
-    from these two and the share of good answers, and so do their intervals (see :func:`propagated`): simulated, they
-    hold the truth in 0.93 to 0.98 of the cases from 20 clusters on (0.89 where hardly an answer is judged wrongly),
-    where a bootstrap of whole clusters went down to 0.81 (0.69), as resamples of few errors show none.
+    from these two and the share of good answers, and so do their intervals (see :func:`propagated`). In simulations
+    they contain the truth in 0.93 to 0.98 of the cases from 20 clusters on (0.89 for a judge with hardly an error); a
+    bootstrap of whole clusters did so in 0.81 (0.69), as resamples of few errors contain none.
 
-    Raises ``ValueError`` for lists of different lengths, no answer, or people who found all answers good, or all bad.
+    Raises ``ValueError`` for lists of different lengths, no answer, or labels that are all good or all bad.
 
     >>> found = agreement([True, True, False, False, True], [True, True, True, False, False])
     >>> print(f"{found.balanced_accuracy.estimate:.3f} {found.f1_bad.estimate:.3f} {found.kappa.estimate:.3f}")
@@ -65,19 +65,23 @@ def agreement(
     """
     check_labels(good, passed, clusters)
     bad = [not flag for flag in good]
-    tpr = rate_interval(_of(passed, good), confidence=confidence, clusters=_clusters_of(clusters, good))
     caught = [not flag for flag in passed]
-    tnr = rate_interval(_of(caught, bad), confidence=confidence, clusters=_clusters_of(clusters, bad))
+
+    def rate(flags: Sequence[bool], chosen: Sequence[bool]) -> Interval:
+        some = None if clusters is None else list(compress(clusters, chosen))
+        return rate_interval(list(compress(flags, chosen)), confidence=confidence, clusters=some)
+
+    tpr, tnr = rate(passed, good), rate(caught, bad)
     share = rate_interval(good, confidence=confidence, clusters=clusters)
     n = len(good)
     return Agreement(
-        passed_good=sum(_of(passed, good)),
-        failed_good=sum(_of(caught, good)),
-        failed_bad=sum(_of(caught, bad)),
-        passed_bad=sum(_of(passed, bad)),
+        passed_good=sum(compress(passed, good)),
+        failed_good=sum(compress(caught, good)),
+        failed_bad=sum(compress(caught, bad)),
+        passed_bad=sum(compress(passed, bad)),
         tpr=tpr,
         tnr=tnr,
-        balanced_accuracy=propagated(_balanced, (tpr, tnr), n=n, bounds=(0.0, 1.0)),
+        balanced_accuracy=propagated(lambda one, other: (one + other) / 2.0, (tpr, tnr), n=n, bounds=(0.0, 1.0)),
         f1_bad=propagated(_f1_bad, (tpr, tnr, share), n=n, bounds=(0.0, 1.0)),
         kappa=propagated(kappa_of, (tpr, tnr, share), n=n, bounds=(-1.0, 1.0)),
     )
@@ -90,10 +94,10 @@ def auroc(
     clusters: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
 ) -> Interval:
-    """Return how often a good answer scores higher than a bad one, where a tie counts as half: the area under the ROC.
+    """Return how often a good answer scores higher than a bad one, a tie counted as half: the area under the ROC curve.
 
-    The error is that of DeLong et al. (1988), over whole clusters as Obuchowski (1997) has it; the interval is Wilson's
-    for the sample size that explains it, with Student's quantile for the clusters of the rarer class. Raises
+    The error is that of DeLong et al. (1988), over whole clusters by Obuchowski (1997); the interval is Wilson's for
+    the sample size with this error, with Student's quantile for the clusters of the rarer class. Raises
     ``ValueError`` as :func:`agreement` does.
 
     >>> auroc([0.9, 0.8, 0.8, 0.2], [True, True, False, False]).estimate
@@ -110,14 +114,14 @@ def auroc(
     totals = totals_by_cluster([float(move) for move in moves], clusters)
     variance = sum(total * total for total, _ in totals) * len(totals) / max(1, len(totals) - 1)
     fewest = min(_count(clusters, good, kind=kind) for kind in (True, False))
-    # Scores that part the two without a fault have no variance; each cluster of the rarer class counts once then.
+    # Perfectly separated classes have no variance; each cluster of the rarer class counts once then.
     size = min(float(len(good)), area * (1.0 - area) / variance) if 0.0 < area < 1.0 and variance else float(fewest)
     low, high = wilson_ends(area, size, t_quantile(0.5 + confidence / 2.0, max(1.0, fewest - 1.0)))
     return Interval(estimate=area, low=low, high=high, confidence=confidence, n=len(good))
 
 
 def kappa_of(tpr: float, tnr: float, share: float) -> float:
-    """Return Cohen's kappa (1960) of a judge with these rates where this ``share`` of the answers is good.
+    """Return Cohen's kappa (1960) of a judge with these rates if this ``share`` of the answers is good.
 
     >>> round(kappa_of(0.9, 0.7, 0.5), 2)
     0.6
@@ -129,7 +133,7 @@ def kappa_of(tpr: float, tnr: float, share: float) -> float:
 
 
 def check_labels(good: Sequence[bool], given: Sequence[object], clusters: Sequence[Hashable] | None) -> None:
-    """Raise ``ValueError`` unless there are as many of each, and people found some answers good and some bad."""
+    """Raise ``ValueError`` unless there are as many of each, and some labels are good and some bad."""
     for name, values in (("verdicts or scores", given), ("clusters", clusters)):
         if values is not None and len(values) != len(good):
             msg = f"{len(values)} {name} for {len(good)} labels; give one for each"
@@ -141,31 +145,19 @@ def check_labels(good: Sequence[bool], given: Sequence[object], clusters: Sequen
         raise ValueError(msg)
 
 
-def _balanced(tpr: float, tnr: float) -> float:
-    return (tpr + tnr) / 2.0
-
-
 def _f1_bad(tpr: float, tnr: float, share: float) -> float:
     caught = (1.0 - share) * tnr
     return 2.0 * caught / (caught + share * (1.0 - tpr) + 1.0 - share) if share < 1.0 else 0.0
 
 
-def _of(values: Sequence[bool], chosen: Sequence[bool]) -> list[bool]:
-    return list(compress(values, chosen))
-
-
-def _clusters_of(clusters: Sequence[Hashable] | None, chosen: Sequence[bool]) -> list[Hashable] | None:
-    return None if clusters is None else list(compress(clusters, chosen))
-
-
 def _count(clusters: Sequence[Hashable] | None, good: Sequence[bool], *, kind: bool) -> int:
-    """Return how many clusters hold an answer of a kind."""
+    """Return how many clusters have an answer of a kind."""
     chosen = [flag == kind for flag in good]
     return sum(chosen) if clusters is None else len(set(compress(clusters, chosen)))
 
 
 def _share_below(values: npt.NDArray[np.float64], others: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return for each value the share of others below it, those as high counted half."""
+    """Return for each value the share of others below it, ties counted as half."""
     ranked = others.copy()
     ranked.sort()
     both: npt.NDArray[np.float64] = (ranked.searchsorted(values, "left") + ranked.searchsorted(values, "right")) / 2.0

@@ -1,4 +1,4 @@
-"""The rate of good answers that a judge's verdicts stand for, corrected for the errors it is known to make."""
+"""Rates and means of a judge's scores, corrected for the errors that the judge is known to make."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ def corrected_rate(passed: Interval, *, tpr: Interval | float, tnr: Interval | f
 
     It is (passed + tnr - 1) / (tpr + tnr - 1), cut to 0..1: ``tpr`` is the share of the good answers that the judge
     passes, ``tnr`` the share of the bad ones that it catches. Their intervals widen that of the result; a number is
-    taken as known for certain. Where they do not rule out a judge no better than chance, nothing is known and the
-    interval is 0..1.
+    taken as certain. If they do not rule out a judge no better than chance the interval is 0..1.
 
     Raises ``ValueError`` for a judge no better than chance, which no formula corrects, and for rates out of 0..1.
 
@@ -36,7 +35,8 @@ def corrected_rate(passed: Interval, *, tpr: Interval | float, tnr: Interval | f
         raise ValueError(msg)
     doubt = math.hypot(*(rate.estimate - rate.low for rate in rates))
     if skill <= doubt:
-        estimate = _clipped(_rogan_gladen(passed.estimate, rates[0].estimate, rates[1].estimate))
+        estimate = _rogan_gladen(passed.estimate, rates[0].estimate, rates[1].estimate)
+        estimate = min(max(estimate, 0.0), 1.0)
         return Interval(estimate=estimate, low=0.0, high=1.0, confidence=passed.confidence, n=passed.n)
     return propagated(_rogan_gladen, (passed, *rates), n=passed.n, bounds=_SHARES)
 
@@ -48,7 +48,7 @@ def prediction_powered_mean(
     clusters: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
 ) -> Interval:
-    """Return the mean that people would find, of scores for all rows and labels for a random part of them.
+    """Return the mean of human labels over all rows, estimated from scores of all and labels of a random part.
 
     It is mean(scores) less mean(score - label) over the labelled rows (prediction-powered inference, Angelopoulos et
     al. 2023, with the labelled rows among those of the mean, which weighs the scores by the share of rows without a
@@ -86,7 +86,7 @@ def prediction_powered_mean(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Rows:
-    """Some of the rows: what is averaged over them, and the cluster of each."""
+    """Values of some rows with the cluster of each."""
 
     values: Sequence[float]
     clusters: Sequence[Hashable]
@@ -95,7 +95,7 @@ class _Rows:
         return mean_interval(self.values, confidence=confidence, clusters=self.clusters, method="auto", bounds=bounds)
 
     def residuals(self) -> dict[Hashable, float]:
-        """Return by how much each cluster is above the mean, all its rows together."""
+        """Return the sum of the deviations from the mean for each cluster."""
         mean = math.fsum(self.values) / len(self.values)
         sums: dict[Hashable, float] = {}
         for value, cluster in zip(self.values, self.clusters, strict=True):
@@ -105,10 +105,6 @@ class _Rows:
 
 def _rogan_gladen(passed: float, tpr: float, tnr: float) -> float:
     return (passed + tnr - 1.0) / (tpr + tnr - 1.0)
-
-
-def _clipped(value: float) -> float:
-    return min(max(value, 0.0), 1.0)
 
 
 def _as_interval(rate: Interval | float, name: str, like: Interval) -> Interval:
@@ -122,7 +118,7 @@ def _as_interval(rate: Interval | float, name: str, like: Interval) -> Interval:
 
 
 def _correlation(rows: _Rows, others: _Rows) -> float:
-    """Return the correlation of two means whose rows have clusters in common."""
+    """Return the correlation of two means over rows with common clusters."""
     one, other = rows.residuals(), others.residuals()
     spread = math.sqrt(math.fsum(r * r for r in one.values()) * math.fsum(r * r for r in other.values()))
     common = math.fsum(residual * other[cluster] for cluster, residual in one.items() if cluster in other)

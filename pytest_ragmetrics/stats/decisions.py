@@ -1,4 +1,7 @@
-"""How a set of scores stands against a bound."""
+"""The mean or pass rate of a set of scores compared with a bound, with or without an interval.
+
+Gates and the assertions over sets make a :class:`ThresholdResult` here; ``explain`` words it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from pytest_ragmetrics.stats.intervals import (
     verdict,
 )
 
-#: Beyond this many samples in all, a question counts as one that samples will not settle.
+#: :func:`samples_to_settle` does not look for more samples than this.
 MOST = 1_000_000
 
 
@@ -37,10 +40,10 @@ def samples_to_settle(
 ) -> int | None:
     """Return how many more samples would bring the interval to one side of a bound, if they are like those so far.
 
-    ``values`` are scores, flags as 0 and 1 with the shape ``"rate"``, or paired differences with ``bounds=None``; mean,
-    spread and clustering are taken to stay as they are, so that the number is a plan and no promise. 0 when the
-    question is settled; ``None`` when no :data:`MOST` samples would do, as when the mean is on the bound. Raises
-    ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
+    ``values`` are scores, flags as 0 and 1 with the shape ``"rate"``, or paired differences with ``bounds=None``. The
+    estimate assumes the same mean, spread and clustering. 0 if the interval is on one side already; ``None`` if
+    :data:`MOST` samples are not enough, as when the mean is on the bound. Raises ``ValueError`` as
+    :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
 
     >>> samples_to_settle([0.9, 0.8, 1.0, 0.7, 0.85] * 4, 0.83)
     84
@@ -69,7 +72,7 @@ def samples_to_settle(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoredRow:
-    """One score of a set with the name of its row, and what explains it."""
+    """One score of a set with the name of its row, and the reason if it is low."""
 
     name: str
     score: float
@@ -78,12 +81,12 @@ class ScoredRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ThresholdResult:
-    """A figure over ``n`` scores of a metric, held against a bound.
+    """A figure over ``n`` scores of a metric compared with a bound.
 
-    ``value`` is their mean, or the rate of them that ``reached`` ``score_bound``. ``better`` says which side of
-    ``bound`` is the good one for the value, ``score_better`` the same of a single score. Where a confidence was asked
-    for there is an ``interval``, whose bad end decides, and ``more`` says how many further samples would settle an
-    inconclusive outcome (``None``: no number would). ``unscored`` rows were left out.
+    ``value`` is their mean, or the rate of those that ``reached`` ``score_bound``. ``better`` is the good side of
+    ``bound`` for the value, ``score_better`` that of ``score_bound`` for a score. With a confidence there is an
+    ``interval``, whose bad end decides, and ``more`` is the number of further samples that would settle an
+    inconclusive outcome (``None``: no number would). ``unscored`` counts the rows that were left out.
     """
 
     metric: str
@@ -112,7 +115,7 @@ def mean_threshold(
     bounds: tuple[float, float] | None = (0.0, 1.0),
     unscored: int = 0,
 ) -> ThresholdResult:
-    """Return how the mean of scores stands against a bound, by itself or by its interval.
+    """Return the comparison of the mean of scores with a bound, by its interval if there is a ``confidence``.
 
     Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
 
@@ -152,12 +155,12 @@ def rate_threshold(
     clusters: Sequence[Hashable] | None = None,
     unscored: int = 0,
 ) -> ThresholdResult:
-    """Return how the rate of scores that reach ``score_bound`` stands against the rate ``bound``.
+    """Return the comparison of the rate of scores that meet ``score_bound`` with the rate ``bound``.
 
     Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.rate_interval` does.
 
-    >>> standing = rate_threshold([0.9, 0.8, 1.0, 0.7], 0.8, 0.9)
-    >>> standing.value, standing.outcome
+    >>> result = rate_threshold([0.9, 0.8, 1.0, 0.7], 0.8, 0.9)
+    >>> result.value, result.outcome
     (0.75, 'failed')
     """
     flags = [meets(score, score_bound, score_better) for score in _finite(scores)]
@@ -186,13 +189,13 @@ def rate_threshold(
 
 
 def meets(score: float, bound: float, better: Direction) -> bool:
-    """Tell whether a score is on the good side of a bound, or on it."""
-    # A bound of numpy makes what is compared with it one of numpy.
+    """Return whether a score is on the good side of a bound, or on it."""
+    # bool() because a comparison with a numpy.float64 is a numpy.bool.
     return bool(score <= bound if better == "lower" else score >= bound)
 
 
 def _finite(scores: Sequence[float]) -> list[float]:
-    """Return scores as floats; raise ``ValueError`` where one is none, or there are none."""
+    """Return scores as floats; raise ``ValueError`` for no score, or one that is not finite."""
     if not len(scores):
         msg = "no scores, and a mean needs at least one"
         raise ValueError(msg)

@@ -1,4 +1,8 @@
-"""The interval of a figure that follows from several estimates, each with an interval of its own."""
+"""Two-sided intervals of means and rates, of clustered rows too, and of figures that follow from several of them.
+
+The only module that makes intervals. Gates, assertions over sets, comparisons of runs and calibrations call it with
+plain numbers; it knows neither metrics nor judges.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,21 @@ from typing import Literal
 
 from pytest_ragmetrics.result import Direction
 
+#: ``"t"`` is Student's; ``"auto"`` Wilson's for scores that are all 0 or 1, else Student's corrected for skewness.
+Method = Literal["auto", "t"]
+#: How the ends of an interval follow from a mean and its error.
+Shape = Literal["t", "skewed", "rate"]
+Decision = Literal["passed", "failed", "inconclusive"]
+
+_EVERYTHING = (-math.inf, math.inf)
+# Values that differ by less, relative to their size, are equal up to rounding.
+_ROUNDING = 1e-12
+# The design effect is at least this: however evenly clusters mix, their mean has at least half the standard error.
+_LEAST_EFFECT = 0.25
+# Below this the correction for skewness is smaller than rounding; of two clusters there is no skewness.
+_STRAIGHT = 1e-9
+_FEWEST_FOR_SKEWNESS = 3
+# For the quantiles of Student's t.
 _TINY = 1e-300
 _LARGE = 50.0
 _TERMS = 100_000
@@ -18,13 +37,350 @@ _STEPS = 200
 _ENOUGH = 1e-15
 
 
-def normal_quantile(probability: float) -> float:
-    """Return the value that a standard normal variable stays below with this probability, in (0, 1).
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Interval:
+    """An estimate from ``n`` scores with the ends of its interval at ``confidence``; the ends may be infinite."""
 
-    >>> round(normal_quantile(0.975), 6)
-    1.959964
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+    n: int
+
+    @property
+    def half_width(self) -> float:
+        """Half the distance between the ends."""
+        return (self.high - self.low) / 2.0
+
+
+def mean_interval(
+    scores: Sequence[float],
+    *,
+    confidence: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
+    method: Method = "t",
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+) -> Interval:
+    """Return the two-sided interval of the mean of the population that the scores are a sample of.
+
+    ``clusters`` names the cluster of each score; whole clusters are independent (CR2 errors with Satterthwaite's
+    degrees of freedom). Student's interval is too narrow for scores that crowd at one end of the scale; the ``method``
+    ``"auto"`` corrects it for skewness (Hall 1992).
+
+    ``bounds`` are the lowest and the highest possible score. Equal scores show no spread, and their interval follows
+    from the bounds alone: by Markov's inequality a mean below ``lowest + (score - lowest) * q`` makes them less
+    probable than the confidence allows, where q is the n-th root of half of ``1 - confidence``. Without bounds, or of
+    one cluster, the interval is everything possible.
+
+    Raises ``ValueError`` for no score, one that is not finite or out of bounds, or a confidence that is not between
+    0 and 1.
+
+    >>> interval = mean_interval([0.9, 0.8, 1.0, 0.7, 0.85])
+    >>> print(f"{interval.estimate:.2f} ({interval.low:.3f}..{interval.high:.3f})")
+    0.85 (0.711..0.989)
+    >>> round(mean_interval([1.0] * 20).low, 3)
+    0.832
     """
-    return NormalDist().inv_cdf(probability)
+    values = [float(score) for score in scores]
+    confidence = check_confidence(confidence)
+    check_values(values, clusters, bounds)
+    found = mean_error(values, clusters)
+    ends = mean_ends(found, confidence, shape=shape_of(values, bounds) if method == "auto" else "t", bounds=bounds)
+    low, high = _EVERYTHING if bounds is None else bounds
+    return Interval(
+        estimate=found.mean,
+        low=min(max(low, ends[0]), found.mean),
+        high=max(min(high, ends[1]), found.mean),
+        confidence=confidence,
+        n=found.n,
+    )
+
+
+def rate_interval(
+    flags: Sequence[bool], *, confidence: float = 0.95, clusters: Sequence[Hashable] | None = None
+) -> Interval:
+    """Return the two-sided interval of the rate of the population that the flags are a sample of, by Wilson's score.
+
+    With ``clusters`` it is Wilson's of the effective sample size, n over the design effect, with Student's quantile for
+    the degrees of freedom of the clusters. Equal flags show no design effect: each cluster counts as one flag then.
+    Raises ``ValueError`` as :func:`mean_interval` does.
+
+    >>> interval = rate_interval([True] * 18 + [False] * 2)
+    >>> print(f"{interval.estimate:.2f} ({interval.low:.3f}..{interval.high:.3f})")
+    0.90 (0.699..0.972)
+    """
+    values = [float(bool(flag)) for flag in flags]
+    confidence = check_confidence(confidence)
+    check_values(values, clusters, (0.0, 1.0))
+    found = mean_error(values, clusters)
+    low, high = mean_ends(found, confidence, shape="rate", bounds=(0.0, 1.0))
+    return Interval(estimate=found.mean, low=low, high=high, confidence=confidence, n=found.n)
+
+
+def verdict(interval: Interval, bound: float, better: Direction = "higher") -> Decision:
+    """Return whether an interval is on the good side of a bound, on the bad one, or contains it.
+
+    >>> verdict(Interval(estimate=0.9, low=0.86, high=0.94, confidence=0.95, n=80), 0.85)
+    'passed'
+    >>> verdict(Interval(estimate=0.9, low=0.80, high=0.96, confidence=0.95, n=20), 0.85)
+    'inconclusive'
+    """
+    if better == "lower":
+        return "passed" if interval.high <= bound else "failed" if interval.low > bound else "inconclusive"
+    return "passed" if interval.low >= bound else "failed" if interval.high < bound else "inconclusive"
+
+
+def shape_of(values: Sequence[float], bounds: tuple[float, float] | None) -> Shape:
+    """Return the shape of the method ``"auto"``: a rate for scores of 0 and 1 that are not all equal."""
+    return "rate" if bounds == (0.0, 1.0) and set(values) == {0.0, 1.0} else "skewed"
+
+
+def mean_ends(
+    found: MeanError, confidence: float, *, shape: Shape, bounds: tuple[float, float] | None
+) -> tuple[float, float]:
+    """Return the ends of the interval around a mean with a known error; they may be out of bounds."""
+    if shape == "rate":
+        return _rate_ends(found, confidence)
+    if found.is_constant and bounds is not None:
+        share = ((1.0 - confidence) / 2.0) ** (1.0 / found.groups)
+        low, high = bounds
+        return low + (found.mean - low) * share, high - (high - found.mean) * share
+    if not found.says_error:
+        return _EVERYTHING
+    quantile = t_quantile(0.5 + confidence / 2.0, found.df)
+    upper, lower = quantile, -quantile
+    if shape == "skewed" and found.groups >= _FEWEST_FOR_SKEWNESS and abs(found.skewness) >= _STRAIGHT:
+        upper, lower = (_straightened(end, found.skewness, math.sqrt(found.groups)) for end in (quantile, -quantile))
+    return found.mean - upper * found.error, found.mean - lower * found.error
+
+
+def wilson_ends(rate: float, n: float, quantile: float) -> tuple[float, float]:
+    """Return the ends of Wilson's interval (1927) of a rate in ``n`` trials.
+
+    >>> [round(end, 3) for end in wilson_ends(1.0, 10, 1.96)]
+    [0.722, 1.0]
+    """
+    stretch = quantile * quantile / n
+    middle = (rate + stretch / 2.0) / (1.0 + stretch)
+    half = quantile / (1.0 + stretch) * math.sqrt(rate * (1.0 - rate) / n + stretch / (4.0 * n))
+    low = 0.0 if rate == 0.0 else max(0.0, middle - half)
+    high = 1.0 if rate == 1.0 else min(1.0, middle + half)
+    return min(low, rate), max(high, rate)
+
+
+def check_confidence(confidence: object) -> float:
+    """Return a confidence as a float; raise ``ValueError`` for anything but a float between 0 and 1."""
+    if not isinstance(confidence, float) or not 0.0 < confidence < 1.0:
+        msg = f"confidence must be a number between 0 and 1, such as 0.95, not {confidence!r}"
+        raise ValueError(msg)
+    # numpy.float64 is a float, and everything computed with it would become one.
+    return float(confidence)
+
+
+def check_values(
+    values: Sequence[float], clusters: Sequence[Hashable] | None, bounds: tuple[float, float] | None
+) -> None:
+    """Raise ``ValueError`` for no value, one that is not finite or out of bounds, or clusters of another number."""
+    if not len(values):  # an array has no truth value
+        msg = "no scores, and an interval needs at least one"
+        raise ValueError(msg)
+    if clusters is not None and len(clusters) != len(values):
+        msg = f"{len(clusters)} clusters for {len(values)} scores; give one for each score"
+        raise ValueError(msg)
+    low, high = _EVERYTHING if bounds is None else bounds
+    for index, value in enumerate(values):
+        if not math.isfinite(value):
+            msg = f"scores[{index}] is {value}, not a finite number"
+            raise ValueError(msg)
+        if not low <= value <= high:
+            msg = f"scores[{index}] is {value}, not between {low:g} and {high:g}; say bounds= for another scale"
+            raise ValueError(msg)
+
+
+def _rate_ends(found: MeanError, confidence: float) -> tuple[float, float]:
+    size, quantile = float(found.n), NormalDist().inv_cdf(0.5 + confidence / 2.0)
+    if found.groups == found.n:
+        return wilson_ends(found.mean, size, quantile)
+    if not found.says_error:
+        return wilson_ends(found.mean, size / found.worst_effect, quantile)
+    # The effect is relative to a variance over n - 1, Wilson's is over n.
+    size *= (found.n - 1) / (found.n * found.effect)
+    return wilson_ends(found.mean, size, t_quantile(0.5 + confidence / 2.0, found.df))
+
+
+def _straightened(target: float, skewness: float, root: float) -> float:
+    """Return the t statistic that Hall's cubic transformation takes to a target."""
+    inner = 1.0 + skewness / root * (target - skewness / (6.0 * root))
+    return 3.0 * root / skewness * (math.copysign(abs(inner) ** (1.0 / 3.0), inner) - 1.0)
+
+
+def propagated(
+    figure: Callable[..., float],
+    parts: Sequence[Interval],
+    *,
+    n: int,
+    bounds: tuple[float, float],
+    correlation: float = 0.0,
+) -> Interval:
+    """Return a figure of the estimates of ``parts`` with the interval that follows from theirs.
+
+    Each part is moved to its ends while the others keep their estimates; the squares of the largest moves down, and of
+    those up, are added (Zou and Donner 2008; Newcombe 2001). The figure must be monotone in each part. The parts are
+    independent except for the ``correlation`` of the first two, which must enter the figure as a sum. Ends are cut to
+    ``bounds``.
+
+    >>> rates = [Interval(estimate=0.9, low=0.8, high=0.95, confidence=0.95, n=50)] * 2
+    >>> found = propagated(lambda one, other: (one + other) / 2, rates, n=100, bounds=(0.0, 1.0))
+    >>> print(f"{found.estimate:.2f} ({found.low:.3f}..{found.high:.3f})")
+    0.90 (0.829..0.935)
+    """
+    estimates = [part.estimate for part in parts]
+    middle = figure(*estimates)
+
+    def move(index: int, end: float) -> float:
+        return figure(*estimates[:index], end, *estimates[index + 1 :]) - middle
+
+    moves = [sorted((0.0, move(index, part.low), move(index, part.high))) for index, part in enumerate(parts)]
+    down, up = (_length([each[side] for each in moves], correlation) for side in (0, -1))
+    low, high = bounds
+    estimate = min(max(middle, low), high)
+    return Interval(
+        estimate=estimate,
+        low=min(max(middle - down, low), estimate),
+        high=max(min(middle + up, high), estimate),
+        confidence=parts[0].confidence,
+        n=n,
+    )
+
+
+def _length(moves: Sequence[float], correlation: float) -> float:
+    squares = math.fsum(move * move for move in moves)
+    return math.sqrt(max(0.0, squares + (2.0 * correlation * moves[0] * moves[1] if correlation else 0.0)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MeanError:
+    """The mean of a sample with its standard ``error`` and its ``df`` degrees of freedom.
+
+    ``groups`` is the number of clusters, ``effect`` the design effect (the variance over that of as many independent
+    values), ``worst_effect`` the design effect if the values of a cluster were equal, ``skewness`` that of the
+    clusters. ``df`` is 0 for a single cluster, which shows no error.
+    """
+
+    n: int
+    groups: int
+    mean: float
+    error: float
+    df: float
+    skewness: float
+    effect: float
+    worst_effect: float
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all values are the same."""
+        return self.error == 0.0
+
+    @property
+    def says_error(self) -> bool:
+        """Whether the clusters differ, so that there is an error."""
+        return self.error > 0.0 and self.df > 0.0
+
+    def grown(self, n: int) -> MeanError:
+        """Return the error of ``n`` values like these, in clusters of the same sizes."""
+        factor = n / self.n
+        return replace(
+            self,
+            n=n,
+            groups=max(1, round(self.groups * factor)),
+            error=self.error / math.sqrt(factor),
+            df=self.df * factor,
+        )
+
+
+def whole_clusters(named: Iterable[Hashable | None]) -> list[Hashable] | None:
+    """Return a cluster for each row, one of its own for a row without a name; ``None`` if no row has one.
+
+    >>> whole_clusters(["a", None, "a"])
+    [('cluster', 'a'), ('row', 1), ('cluster', 'a')]
+    """
+    names = list(named)
+    if all(name is None for name in names):
+        return None
+    return [("row", index) if name is None else ("cluster", name) for index, name in enumerate(names)]
+
+
+def totals_by_cluster(values: Sequence[float], clusters: Sequence[Hashable] | None) -> list[tuple[float, int]]:
+    """Return the sum and the number of values of every cluster, in an order that does not depend on theirs.
+
+    >>> totals_by_cluster([1.0, 0.5, 0.0], ["a", "b", "a"])
+    [(0.5, 1), (1.0, 2)]
+    """
+    if clusters is None:
+        return sorted((value, 1) for value in values)
+    grouped: dict[Hashable, list[float]] = {}
+    for value, cluster in zip(values, clusters, strict=True):
+        grouped.setdefault(cluster, []).append(value)
+    return sorted((math.fsum(members), len(members)) for members in grouped.values())
+
+
+def mean_error(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> MeanError:
+    """Return the mean of at least one value with its cluster-robust error.
+
+    The error is CR2 (Bell and McCaffrey 2002), the degrees of freedom are Satterthwaite's under independence and under
+    full dependence inside the clusters, whichever are fewer. For clusters of one value this is the ordinary standard
+    error with n - 1 degrees of freedom.
+    """
+    totals = totals_by_cluster(values, clusters)
+    n, groups = len(values), len(totals)
+    mean = math.fsum(values) / n
+    worst = math.fsum(size * size for _, size in totals) / n
+    plain = _variance(values, mean) / n
+    if groups == 1 or not plain:
+        error, df = math.sqrt(plain), float(groups - 1)
+        return MeanError(
+            n=n, groups=groups, mean=mean, error=error, df=df, skewness=0.0, effect=worst, worst_effect=worst
+        )
+    residuals = [(total - size * mean) / math.sqrt(1.0 - size / n) for total, size in totals]
+    squares = math.fsum(residual**2 for residual in residuals)
+    variance = max(squares / n**2, plain * _LEAST_EFFECT)
+    cubes = math.fsum(residual**3 for residual in residuals) / groups
+    share = mean * n
+    return MeanError(
+        n=n,
+        groups=groups,
+        mean=mean,
+        error=math.sqrt(variance),
+        df=_degrees([size for _, size in totals], n),
+        skewness=cubes / (squares / groups) ** 1.5 if squares > _ROUNDING * (1.0 + share * share) else 0.0,
+        effect=variance / plain,
+        worst_effect=worst,
+    )
+
+
+def _variance(values: Sequence[float], mean: float) -> float:
+    """Return the variance of a sample; 0.0 if the values differ by rounding alone."""
+    spread = max(values) - min(values)
+    if len(values) == 1 or spread <= _ROUNDING * max(1.0, abs(mean)):
+        return 0.0
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def _degrees(sizes: Sequence[int], n: int) -> float:
+    """Return the degrees of freedom of CR2 for clusters of these sizes (Pustejovsky and Tipton 2018, for a mean)."""
+    shares = [size / n for size in sizes]
+    weights = [size**2 / (1.0 - share) for size, share in zip(sizes, shares, strict=True)]
+    both = list(zip(weights, shares, strict=True))
+    total, squared = math.fsum(weights), math.fsum(weight**2 for weight in weights)
+    independent = n**2 / (math.fsum(size**2 for size in sizes) + (total**2 - squared) / n**2)
+
+    worst = math.fsum(share**2 for share in shares)
+    trace = math.fsum(weight * (1.0 - 2.0 * share + worst) for weight, share in both)
+    first = math.fsum(weight * share for weight, share in both)
+    second = math.fsum(weight * share**2 for weight, share in both)
+    everywhere = worst**2 * total**2 + 2 * total * second + 2 * first**2 - 4 * worst * total * first
+    diagonal = math.fsum(w**2 * ((1.0 - 2.0 * s + worst) ** 2 - (worst - 2.0 * s) ** 2) for w, s in both)
+    return min(independent, trace**2 / (everywhere + diagonal))
 
 
 def t_tail(value: float, df: float) -> float:
@@ -81,7 +437,7 @@ def _half_beta_share(x: float, rest: float, a: float, b: float) -> float:
 
 
 def _gamma_step(a: float) -> float:
-    """Return lgamma(a + 1/2) - lgamma(a), by its series where the difference would lose digits."""
+    """Return lgamma(a + 1/2) - lgamma(a), by its series for large a, where the difference loses digits."""
     if a < _LARGE:
         return math.lgamma(a + 0.5) - math.lgamma(a)
     return 0.5 * math.log(a) - 1 / (8 * a) + 1 / (192 * a**3) - 1 / (640 * a**5)
@@ -104,422 +460,3 @@ def _fraction(x: float, a: float, b: float) -> float:
 
 def _nonzero(value: float) -> float:
     return value if abs(value) > _TINY else _TINY
-
-
-# Values that differ by less, relative to their size, are equal but for rounding.
-_ROUNDING = 1e-12
-# However evenly the clusters mix, they are not taken to make a mean more certain than four times its values would.
-_LEAST_EFFECT = 0.25
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MeanError:
-    """What a sample says of its mean: ``error`` is the standard error, with ``df`` degrees of freedom.
-
-    ``groups`` counts the clusters, ``effect`` is the design effect (how many times the variance exceeds that of as many
-    independent values), ``worst_effect`` what it would be if the values of a cluster were copies of one another,
-    ``skewness`` that of the clusters. ``df`` is 0 for a single cluster, which says nothing about the error.
-    """
-
-    n: int
-    groups: int
-    mean: float
-    error: float
-    df: float
-    skewness: float
-    effect: float
-    worst_effect: float
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether all values are the same."""
-        return self.error == 0.0
-
-    @property
-    def says_error(self) -> bool:
-        """Whether there is a spread between clusters to tell an error from."""
-        return self.error > 0.0 and self.df > 0.0
-
-    def grown(self, n: int) -> MeanError:
-        """Return what ``n`` values would say if they went on like these, in clusters of the same sizes."""
-        factor = n / self.n
-        return replace(
-            self,
-            n=n,
-            groups=max(1, round(self.groups * factor)),
-            error=self.error / math.sqrt(factor),
-            df=self.df * factor,
-        )
-
-
-def whole_clusters(named: Iterable[Hashable | None]) -> list[Hashable] | None:
-    """Return a cluster for each row, its own for a row that names none; ``None`` where no row names one.
-
-    >>> whole_clusters(["a", None, "a"])
-    [('cluster', 'a'), ('row', 1), ('cluster', 'a')]
-    """
-    names = list(named)
-    if all(name is None for name in names):
-        return None
-    return [("row", index) if name is None else ("cluster", name) for index, name in enumerate(names)]
-
-
-def totals_by_cluster(values: Sequence[float], clusters: Sequence[Hashable] | None) -> list[tuple[float, int]]:
-    """Return the sum and the number of values of every cluster, in an order that does not depend on theirs.
-
-    >>> totals_by_cluster([1.0, 0.5, 0.0], ["a", "b", "a"])
-    [(0.5, 1), (1.0, 2)]
-    """
-    if clusters is None:
-        return sorted((value, 1) for value in values)
-    grouped: dict[Hashable, list[float]] = {}
-    for value, cluster in zip(values, clusters, strict=True):
-        grouped.setdefault(cluster, []).append(value)
-    return sorted((math.fsum(members), len(members)) for members in grouped.values())
-
-
-def mean_error(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> MeanError:
-    """Return the mean of at least one value with its cluster-robust error.
-
-    The error is CR2 (Bell and McCaffrey 2002), the degrees of freedom are Satterthwaite's under independence and under
-    full dependence inside the clusters, whichever are fewer. Where every value is its own cluster this is the ordinary
-    standard error with n - 1 degrees of freedom.
-    """
-    totals = totals_by_cluster(values, clusters)
-    n, groups = len(values), len(totals)
-    mean = math.fsum(values) / n
-    worst = math.fsum(size * size for _, size in totals) / n
-    plain = _variance(values, mean) / n
-    if groups == 1 or not plain:
-        return MeanError(
-            n=n,
-            groups=groups,
-            mean=mean,
-            error=math.sqrt(plain),
-            df=float(groups - 1),
-            skewness=0.0,
-            effect=worst,
-            worst_effect=worst,
-        )
-    residuals = [(total - size * mean) / math.sqrt(1.0 - size / n) for total, size in totals]
-    squares = math.fsum(residual**2 for residual in residuals)
-    variance = max(squares / n**2, plain * _LEAST_EFFECT)
-    cubes = math.fsum(residual**3 for residual in residuals) / groups
-    share = mean * n
-    return MeanError(
-        n=n,
-        groups=groups,
-        mean=mean,
-        error=math.sqrt(variance),
-        df=_degrees([size for _, size in totals], n),
-        skewness=cubes / (squares / groups) ** 1.5 if squares > _ROUNDING * (1.0 + share * share) else 0.0,
-        effect=variance / plain,
-        worst_effect=worst,
-    )
-
-
-def _variance(values: Sequence[float], mean: float) -> float:
-    """Return the variance of a sample; 0.0 where the values differ by rounding alone."""
-    spread = max(values) - min(values)
-    if len(values) == 1 or spread <= _ROUNDING * max(1.0, abs(mean)):
-        return 0.0
-    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-
-
-def _degrees(sizes: Sequence[int], n: int) -> float:
-    """Return the degrees of freedom of CR2 for clusters of these sizes (Pustejovsky and Tipton 2018, for a mean)."""
-    shares = [size / n for size in sizes]
-    weights = [size**2 / (1.0 - share) for size, share in zip(sizes, shares, strict=True)]
-    both = list(zip(weights, shares, strict=True))
-    total, squared = math.fsum(weights), math.fsum(weight**2 for weight in weights)
-    independent = n**2 / (math.fsum(size**2 for size in sizes) + (total**2 - squared) / n**2)
-
-    worst = math.fsum(share**2 for share in shares)
-    trace = math.fsum(weight * (1.0 - 2.0 * share + worst) for weight, share in both)
-    first = math.fsum(weight * share for weight, share in both)
-    second = math.fsum(weight * share**2 for weight, share in both)
-    everywhere = worst**2 * total**2 + 2 * total * second + 2 * first**2 - 4 * worst * total * first
-    diagonal = math.fsum(w**2 * ((1.0 - 2.0 * s + worst) ** 2 - (worst - 2.0 * s) ** 2) for w, s in both)
-    return min(independent, trace**2 / (everywhere + diagonal))
-
-
-_RESAMPLES = 2000
-# Of fewer clusters all resamples with a spread are nearly the same: simulated, the interval of two never holds the
-# truth, and that of three in 0.82 of the cases.
-_FEWEST = 4
-# How many numbers are drawn at a time, so that a large table needs no more memory than a small one.
-_AT_ONCE = 1_000_000
-
-
-def bootstrap_ends(
-    totals: Sequence[tuple[float, int]], found: MeanError, *, confidence: float, seed: int
-) -> tuple[float, float] | None:
-    """Return the ends by the studentised bootstrap over clusters (Efron and Tibshirani 1993, chapter 12).
-
-    ``totals`` are the sum and the size of every cluster, ``found`` their mean and error. ``None`` when there are too
-    few clusters to resample, or no resample has a spread.
-    """
-    import numpy as np
-
-    if found.groups < _FEWEST:
-        return None
-    random = np.random.default_rng(seed)
-    sums, sizes = (np.array(column, dtype=float) for column in zip(*totals, strict=True))
-    statistics = []
-    step = max(1, _AT_ONCE // found.groups)
-    for done in range(0, _RESAMPLES, step):
-        drawn = random.integers(0, found.groups, (min(step, _RESAMPLES - done), found.groups))
-        some, of = sums[drawn], sizes[drawn]
-        means = some.sum(1) / of.sum(1)
-        residuals = some - of * means[:, None]
-        errors = np.sqrt((residuals**2).sum(1) * found.groups / (found.groups - 1)) / of.sum(1)
-        # A resample of equal values has no error, and its statistic no value.
-        spread = errors > found.error * 1e-6
-        statistics.append((means[spread] - found.mean) / errors[spread])
-    known = np.concatenate(statistics)
-    if not known.size:
-        return None
-    lower, upper = np.quantile(known, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
-    return found.mean - float(upper) * found.error, found.mean - float(lower) * found.error
-
-
-Method = Literal["auto", "t", "bootstrap"]
-#: How the ends of an interval follow from a mean and its error.
-Shape = Literal["t", "skewed", "rate"]
-Decision = Literal["passed", "failed", "inconclusive"]
-
-_METHODS = ("auto", "t", "bootstrap")
-_EVERYTHING = (-math.inf, math.inf)
-# Below this the correction for skewness is smaller than rounding.
-_STRAIGHT = 1e-9
-_FEWEST_FOR_SKEWNESS = 3
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Interval:
-    """An estimate of ``n`` scores, and where the truth lies with ``confidence``; the ends may be infinite."""
-
-    estimate: float
-    low: float
-    high: float
-    confidence: float
-    n: int
-
-    @property
-    def half_width(self) -> float:
-        """Half the distance between the ends."""
-        return (self.high - self.low) / 2.0
-
-
-def mean_interval(
-    scores: Sequence[float],
-    *,
-    confidence: float = 0.95,
-    clusters: Sequence[Hashable] | None = None,
-    method: Method = "t",
-    bounds: tuple[float, float] | None = (0.0, 1.0),
-    seed: int = 0,
-) -> Interval:
-    """Return the two-sided interval of the mean of what the scores are a sample of.
-
-    ``clusters`` names for each score what it has in common with others; whole clusters are then what is independent
-    (CR2 errors with Satterthwaite's degrees of freedom). ``method`` is ``"t"``, Student's; ``"bootstrap"``, studentised
-    and seeded (Student's of fewer than four clusters); or ``"auto"``: Wilson's where the scores are all 0 or 1, else
-    Student's corrected for skewness (Hall 1992), which keeps its promise for scores that crowd at one end of the scale,
-    where the plain one says too much.
-
-    ``bounds`` are the lowest and the highest score there can be. Scores that are all equal show no spread, and the
-    interval follows from the bounds alone: by Markov's inequality a mean below ``lowest + (score - lowest) * q`` makes
-    them less probable than the confidence allows, with q the n-th root of half of what it leaves. Without bounds, or
-    of one cluster, the interval is everything there can be.
-
-    Raises ``ValueError`` for no score, one that is not finite or out of bounds, or a confidence that is not between
-    0 and 1.
-
-    >>> interval = mean_interval([0.9, 0.8, 1.0, 0.7, 0.85])
-    >>> print(f"{interval.estimate:.2f} ({interval.low:.3f}..{interval.high:.3f})")
-    0.85 (0.711..0.989)
-    >>> round(mean_interval([1.0] * 20).low, 3)
-    0.832
-    """
-    values = [float(score) for score in scores]
-    confidence = check_confidence(confidence)
-    check_values(values, clusters, bounds)
-    if method not in _METHODS:
-        msg = f"method must be one of {', '.join(_METHODS)}, not {method!r}"
-        raise ValueError(msg)
-    found, ends = mean_error(values, clusters), None
-    if method == "bootstrap" and found.says_error:
-        ends = bootstrap_ends(totals_by_cluster(values, clusters), found, confidence=confidence, seed=seed)
-    if ends is None:
-        ends = mean_ends(found, confidence, shape=shape_of(values, bounds) if method == "auto" else "t", bounds=bounds)
-    low, high = _EVERYTHING if bounds is None else bounds
-    return Interval(
-        estimate=found.mean,
-        low=min(max(low, ends[0]), found.mean),
-        high=max(min(high, ends[1]), found.mean),
-        confidence=confidence,
-        n=found.n,
-    )
-
-
-def rate_interval(
-    flags: Sequence[bool], *, confidence: float = 0.95, clusters: Sequence[Hashable] | None = None
-) -> Interval:
-    """Return the two-sided interval of the rate of what the flags are a sample of, by Wilson's score.
-
-    With ``clusters`` it is Wilson's of the effective sample size, n over the design effect, with Student's quantile for
-    the degrees of freedom that the clusters leave. Flags that are all equal do not show a design effect: each cluster
-    counts as one flag then. Raises ``ValueError`` as :func:`mean_interval` does.
-
-    >>> interval = rate_interval([True] * 18 + [False] * 2)
-    >>> print(f"{interval.estimate:.2f} ({interval.low:.3f}..{interval.high:.3f})")
-    0.90 (0.699..0.972)
-    """
-    values = [float(bool(flag)) for flag in flags]
-    confidence = check_confidence(confidence)
-    check_values(values, clusters, (0.0, 1.0))
-    found = mean_error(values, clusters)
-    low, high = mean_ends(found, confidence, shape="rate", bounds=(0.0, 1.0))
-    return Interval(estimate=found.mean, low=low, high=high, confidence=confidence, n=found.n)
-
-
-def verdict(interval: Interval, bound: float, better: Direction = "higher") -> Decision:
-    """Return whether an interval lies on the good side of a bound, on the bad one, or on both.
-
-    >>> verdict(Interval(estimate=0.9, low=0.86, high=0.94, confidence=0.95, n=80), 0.85)
-    'passed'
-    >>> verdict(Interval(estimate=0.9, low=0.80, high=0.96, confidence=0.95, n=20), 0.85)
-    'inconclusive'
-    """
-    if better == "lower":
-        return "passed" if interval.high <= bound else "failed" if interval.low > bound else "inconclusive"
-    return "passed" if interval.low >= bound else "failed" if interval.high < bound else "inconclusive"
-
-
-def shape_of(values: Sequence[float], bounds: tuple[float, float] | None) -> Shape:
-    """Return the shape that suits values: that of a rate where all are 0 or 1 and they are not all the same."""
-    return "rate" if bounds == (0.0, 1.0) and set(values) == {0.0, 1.0} else "skewed"
-
-
-def mean_ends(
-    found: MeanError, confidence: float, *, shape: Shape, bounds: tuple[float, float] | None
-) -> tuple[float, float]:
-    """Return the ends of the interval around a mean whose error is known; they may lie out of bounds."""
-    if shape == "rate":
-        return _rate_ends(found, confidence)
-    if found.is_constant and bounds is not None:
-        share = ((1.0 - confidence) / 2.0) ** (1.0 / found.groups)
-        low, high = bounds
-        return low + (found.mean - low) * share, high - (high - found.mean) * share
-    if not found.says_error:
-        return _EVERYTHING
-    quantile = t_quantile(0.5 + confidence / 2.0, found.df)
-    upper, lower = quantile, -quantile
-    if shape == "skewed" and found.groups >= _FEWEST_FOR_SKEWNESS and abs(found.skewness) >= _STRAIGHT:
-        upper, lower = (_straightened(end, found.skewness, math.sqrt(found.groups)) for end in (quantile, -quantile))
-    return found.mean - upper * found.error, found.mean - lower * found.error
-
-
-def wilson_ends(rate: float, n: float, quantile: float) -> tuple[float, float]:
-    """Return the ends of Wilson's interval (1927) of a rate seen in ``n`` trials.
-
-    >>> [round(end, 3) for end in wilson_ends(1.0, 10, 1.96)]
-    [0.722, 1.0]
-    """
-    stretch = quantile * quantile / n
-    middle = (rate + stretch / 2.0) / (1.0 + stretch)
-    half = quantile / (1.0 + stretch) * math.sqrt(rate * (1.0 - rate) / n + stretch / (4.0 * n))
-    low = 0.0 if rate == 0.0 else max(0.0, middle - half)
-    high = 1.0 if rate == 1.0 else min(1.0, middle + half)
-    return min(low, rate), max(high, rate)
-
-
-def check_confidence(confidence: object) -> float:
-    """Return a confidence; raise ``ValueError`` for what is none, with what to write instead."""
-    if not isinstance(confidence, float) or not 0.0 < confidence < 1.0:
-        msg = f"confidence must be a number between 0 and 1, such as 0.95, not {confidence!r}"
-        raise ValueError(msg)
-    # That of numpy is a float, too, and would make all that is computed with it one of numpy.
-    return float(confidence)
-
-
-def check_values(
-    values: Sequence[float], clusters: Sequence[Hashable] | None, bounds: tuple[float, float] | None
-) -> None:
-    """Raise ``ValueError`` for no value, one that is not finite or out of bounds, or clusters of another number."""
-    if not len(values):  # an array has no truth of its own
-        msg = "no scores, and an interval needs at least one"
-        raise ValueError(msg)
-    if clusters is not None and len(clusters) != len(values):
-        msg = f"{len(clusters)} clusters for {len(values)} scores; give one for each score"
-        raise ValueError(msg)
-    low, high = _EVERYTHING if bounds is None else bounds
-    for index, value in enumerate(values):
-        if not math.isfinite(value):
-            msg = f"scores[{index}] is {value}, not a finite number"
-            raise ValueError(msg)
-        if not low <= value <= high:
-            msg = f"scores[{index}] is {value}, not between {low:g} and {high:g}; say bounds= for another scale"
-            raise ValueError(msg)
-
-
-def _rate_ends(found: MeanError, confidence: float) -> tuple[float, float]:
-    size, quantile = float(found.n), normal_quantile(0.5 + confidence / 2.0)
-    if found.groups == found.n:
-        return wilson_ends(found.mean, size, quantile)
-    if not found.says_error:
-        return wilson_ends(found.mean, size / found.worst_effect, quantile)
-    # The effect is relative to a variance over n - 1, Wilson's is over n.
-    size *= (found.n - 1) / (found.n * found.effect)
-    return wilson_ends(found.mean, size, t_quantile(0.5 + confidence / 2.0, found.df))
-
-
-def _straightened(target: float, skewness: float, root: float) -> float:
-    """Return the t statistic that Hall's cubic transformation takes to a target."""
-    inner = 1.0 + skewness / root * (target - skewness / (6.0 * root))
-    return 3.0 * root / skewness * (math.copysign(abs(inner) ** (1.0 / 3.0), inner) - 1.0)
-
-
-def propagated(
-    figure: Callable[..., float],
-    parts: Sequence[Interval],
-    *,
-    n: int,
-    bounds: tuple[float, float],
-    correlation: float = 0.0,
-) -> Interval:
-    """Return a figure of the estimates of ``parts``, with the interval that theirs leave, by squaring and adding.
-
-    Each part is moved to its ends while the others stay where they are; the largest moves of the figure down, and those
-    up, are added as squares (Zou and Donner 2008; Newcombe 2001). The figure must be monotone in each part. The parts
-    are independent, but for the ``correlation`` of the first two, which must enter the figure as a sum. Ends are cut to
-    ``bounds``.
-
-    >>> rates = [Interval(estimate=0.9, low=0.8, high=0.95, confidence=0.95, n=50)] * 2
-    >>> found = propagated(lambda one, other: (one + other) / 2, rates, n=100, bounds=(0.0, 1.0))
-    >>> print(f"{found.estimate:.2f} ({found.low:.3f}..{found.high:.3f})")
-    0.90 (0.829..0.935)
-    """
-    estimates = [part.estimate for part in parts]
-    middle = figure(*estimates)
-
-    def move(index: int, end: float) -> float:
-        return figure(*estimates[:index], end, *estimates[index + 1 :]) - middle
-
-    moves = [sorted((0.0, move(index, part.low), move(index, part.high))) for index, part in enumerate(parts)]
-    down, up = (_length([each[side] for each in moves], correlation) for side in (0, -1))
-    low, high = bounds
-    estimate = min(max(middle, low), high)
-    return Interval(
-        estimate=estimate,
-        low=min(max(middle - down, low), estimate),
-        high=max(min(middle + up, high), estimate),
-        confidence=parts[0].confidence,
-        n=n,
-    )
-
-
-def _length(moves: Sequence[float], correlation: float) -> float:
-    squares = math.fsum(move * move for move in moves)
-    return math.sqrt(max(0.0, squares + (2.0 * correlation * moves[0] * moves[1] if correlation else 0.0)))

@@ -1,4 +1,4 @@
-"""A judge's scores held against the labels of people: every figure of a calibration, of plain numbers."""
+"""The figures of a calibration from plain scores and labels: agreement, suggested threshold, reliability curve."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-#: What a threshold is chosen by.
+#: The figure that a suggested threshold maximises.
 Aim = Literal["balanced_accuracy", "kappa"]
 
 _AIMS = ("balanced_accuracy", "kappa")
 _FOLDS = 10
 _RESAMPLES = 1000
-# Of very many rows fewer sets are drawn, so that they do not take minutes.
+# Fewer resamples for very many rows: more than _MOST_ROWS drawn rows take minutes.
 _MOST_ROWS, _LEAST_RESAMPLES = 20_000_000, 200
 _AT_ONCE = 1_000_000
-# Aims that differ by less are equal but for rounding.
+# Aims that differ by less are equal up to rounding.
 _ROUNDING = 1e-9
 _MOST_DECIMALS = 15
+_BINS = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Suggestion:
     """A threshold chosen on labelled answers.
 
-    ``low`` and ``high`` hold the thresholds that the share ``confidence`` of resampled sets would have led to.
-    ``agreement`` is cross-validated: each answer is judged by the threshold chosen on the other ``folds`` of clusters,
-    so that no threshold is praised for the answers it was fitted to. Simulated, its figures are what the threshold
-    reaches on further answers; its intervals take the thresholds as given, and hold them in 0.89 to 0.94 of the cases.
+    The share ``confidence`` of resampled sets leads to a threshold between ``low`` and ``high``. ``agreement`` is
+    cross-validated over ``folds`` of whole clusters: each answer is judged by the threshold chosen on the other folds.
+    In simulations its figures are those of the threshold on further answers; its intervals, which take the thresholds
+    as given, contain these in 0.89 to 0.94 of the cases.
     """
 
     threshold: float
@@ -63,9 +64,9 @@ def suggest_threshold(
 ) -> Suggestion:
     """Return the threshold with the highest balanced accuracy (or kappa), in the middle of the gap between two scores.
 
-    Of several that are equally good it is the one in the widest gap, written with as few decimals as lie in its middle.
-    Raises ``ValueError`` where none can be found or tried: scores that are all equal, labels that are, fewer than two
-    clusters, or one that holds all the good answers or all the bad ones.
+    Of several equally good ones it is the one in the widest gap, with as few decimals as the middle of the gap allows.
+    Raises ``ValueError`` if none can be chosen or cross-validated: for equal scores, equal labels, fewer than two
+    clusters, or one cluster with all the good answers or all the bad ones.
 
     >>> scores, good = [0.1, 0.2, 0.3, 0.8, 0.9, 1.0], [False, False, False, True, True, True]
     >>> suggest_threshold(scores, good).threshold
@@ -84,7 +85,9 @@ def suggest_threshold(
     if values.min() == values.max():
         msg = f"all scores are {sign * float(values[0]):g}, and no threshold parts them"
         raise ValueError(msg)
-    _, groups = np.unique(_numbers(clusters, len(values)), return_inverse=True)
+    known: dict[Hashable, int] = {}
+    names: Sequence[Hashable] = range(len(values)) if clusters is None else clusters
+    groups = np.array([known.setdefault(name, len(known)) for name in names])
     folds = _folds(groups, flags, seed)
     passed = _cross_validated(values, flags, folds, aim)
     low, high = sorted(sign * end for end in _spread(values, flags, groups, aim, confidence=confidence, seed=seed))
@@ -113,48 +116,28 @@ def roundest(low: float, high: float) -> float:
     return middle if low < middle else high
 
 
-def _numbers(clusters: Sequence[Hashable] | None, n: int) -> list[int]:
-    """Return clusters as numbers in the order of their first appearance."""
-    if clusters is None:
-        return list(range(n))
-    known: dict[Hashable, int] = {}
-    return [known.setdefault(cluster, len(known)) for cluster in clusters]
-
-
 def _folds(groups: npt.NDArray[np.int64], flags: npt.NDArray[np.bool_], seed: int) -> npt.NDArray[np.int64]:
-    """Return the number of the fold of each row: whole clusters, and none has all the rows of one class."""
+    """Return the number of the fold of each row: folds of whole clusters, none with all the rows of one class."""
     import numpy as np
 
     count = int(groups.max()) + 1
     for kind, name in ((flags, "good"), (~flags, "bad")):
-        if len(set(groups[kind].tolist())) < 2:  # noqa: PLR2004 - one to learn from, one to try it on
+        if len(set(groups[kind].tolist())) < 2:  # noqa: PLR2004 - one to choose on, one to try it on
             msg = f"all {name} answers are in one group, and a threshold must be tried on others than it was chosen on"
             raise ValueError(msg)
     order = np.random.default_rng(seed).permutation(count)
-    mixed = _by_kind(order, groups, flags)
-    places = np.empty(count, dtype=np.int64)
-    places[mixed] = np.arange(count) % min(_FOLDS, count)
-    return places[groups]
-
-
-def _by_kind(
-    order: npt.NDArray[np.int64], groups: npt.NDArray[np.int64], flags: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.int64]:
-    """Return shuffled clusters by what they hold: those with bad answers stand together, and those with good ones.
-
-    Dealt out in this order each kind goes to several folds, as evenly as can be.
-    """
-    import numpy as np
-
-    has_good, has_bad = (np.bincount(groups[kind], minlength=len(order)) > 0 for kind in (flags, ~flags))
+    # Clusters with bad answers only come first, then mixed ones: dealt out in turn, each kind is in several folds.
+    has_good, has_bad = (np.bincount(groups[kind], minlength=count) > 0 for kind in (flags, ~flags))
     kinds = has_good.astype(int) - has_bad
-    return order[np.argsort(kinds[order], kind="stable")]
+    places = np.empty(count, dtype=np.int64)
+    places[order[np.argsort(kinds[order], kind="stable")]] = np.arange(count) % min(_FOLDS, count)
+    return places[groups]
 
 
 def _cross_validated(
     values: Floats, flags: npt.NDArray[np.bool_], folds: npt.NDArray[np.int64], aim: Aim
 ) -> list[bool]:
-    """Return for each row whether it reaches the threshold chosen on the rows of the other folds."""
+    """Return for each row whether it meets the threshold chosen on the rows of the other folds."""
     import numpy as np
 
     cuts = [_cut(values[folds != fold], flags[folds != fold], aim) for fold in range(int(folds.max()) + 1)]
@@ -163,7 +146,7 @@ def _cross_validated(
 
 
 def _cut(values: Floats, flags: npt.NDArray[np.bool_], aim: Aim) -> float:
-    """Return the best threshold for values of which the higher are the better."""
+    """Return the best threshold for values that are better the higher they are."""
     import numpy as np
 
     steps, places = np.unique(values, return_inverse=True)
@@ -172,7 +155,7 @@ def _cut(values: Floats, flags: npt.NDArray[np.bool_], aim: Aim) -> float:
 
 
 def _best_cuts(steps: Floats, good: Floats, bad: Floats, aim: Aim) -> Floats:
-    """Return the best threshold for each row of weights, NaN where a class has none.
+    """Return the best threshold for each row of weights, NaN for a class without weight.
 
     ``steps`` are the different scores in order, ``good`` and ``bad`` the weights of the answers at each, shape (b, n).
     """
@@ -194,7 +177,7 @@ def _best_cuts(steps: Floats, good: Floats, bad: Floats, aim: Aim) -> Floats:
 
 
 def _kappas(tpr: Floats, tnr: Floats, share: Floats) -> Floats:
-    """Return what :func:`kappa_of` does, of many at a time."""
+    """Return :func:`kappa_of` for arrays."""
     passed = share * tpr + (1.0 - share) * (1.0 - tnr)
     expected = share * passed + (1.0 - share) * (1.0 - passed)
     return (share * tpr + (1.0 - share) * tnr - expected) / (1.0 - expected)
@@ -209,7 +192,7 @@ def _spread(
     confidence: float,
     seed: int,
 ) -> tuple[float, float]:
-    """Return where the best thresholds of resampled clusters lie (percentiles; their distribution is not smooth)."""
+    """Return the percentiles of the best thresholds of resampled clusters (their distribution is not smooth)."""
     import numpy as np
 
     random, count = np.random.default_rng(seed), int(groups.max()) + 1
@@ -231,12 +214,9 @@ def _spread(
     return float(low), float(high)
 
 
-_BINS = 10
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bin:
-    """The answers with scores from ``low`` up to ``high``: their mean score, and the rate that people found good."""
+    """The ``n`` answers with scores from ``low`` up to ``high``: their mean score, and the rate of good ones."""
 
     low: float
     high: float
@@ -247,10 +227,10 @@ class Bin:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CalibrationFigures:
-    """What labelled answers say of a judge's scores.
+    """The figures of a judge's scores on labelled answers.
 
-    ``agreement`` is that at the ``threshold``: the one that was given, or else the suggested one, and then it is
-    cross-validated. ``suggestion`` is ``None`` where none can be made, for the reason in ``no_suggestion``.
+    ``agreement`` is at the ``threshold`` that was given, else cross-validated for the suggested one. Without a
+    ``suggestion`` the reason is in ``no_suggestion``.
     """
 
     threshold: float
@@ -274,16 +254,15 @@ def calibration_figures(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> CalibrationFigures:
-    """Return how scores agree with what people found good, at a threshold or at the one that suits them best.
+    """Return how scores agree with labels, at a given threshold or the suggested one.
 
-    ``clusters`` names for each answer what it has in common with others, such as its source. Raises ``ValueError`` for
-    labels that are all equal, and without a threshold where none can be suggested.
+    ``clusters`` names the cluster of each answer, such as its source. Raises ``ValueError`` for labels that are all
+    equal, and if no threshold is given and none can be suggested.
 
     >>> figures = calibration_figures([0.1, 0.3, 0.9, 0.4, 0.8, 1.0], [False, False, False, True, True, True])
     >>> figures.auroc.estimate.__format__(".3f"), figures.suggestion.threshold
     ('0.778', 0.35)
     """
-    # The direction of AUROC is the judge's: a good answer scores better than a bad one.
     area = auroc(
         [-score if better == "lower" else score for score in scores], good, clusters=clusters, confidence=confidence
     )
@@ -322,7 +301,7 @@ def reliability(
     scale: tuple[float, float] = (0.0, 1.0),
     confidence: float = 0.95,
 ) -> tuple[Bin, ...]:
-    """Return the reliability curve: ten bins of equal width over the scale, without those that hold no score.
+    """Return the reliability curve: ten bins of equal width over the scale, empty ones left out.
 
     >>> [(bin.low, bin.n, bin.good.estimate) for bin in reliability([0.05, 0.95, 1.0], [False, True, False])]
     [(0.0, 1, 0.0), (0.9, 2, 0.5)]
@@ -330,13 +309,13 @@ def reliability(
     low, high = scale
     rows: dict[int, list[int]] = {}
     for index, score in enumerate(scores):
-        # The tiny part keeps a score on an edge, such as 0.3, from falling below it by rounding.
+        # 1e-9, or a score on an edge, such as 0.3, is in the bin below it by rounding.
         place = math.floor((score - low) / (high - low) * _BINS + 1e-9)
         rows.setdefault(min(max(place, 0), _BINS - 1), []).append(index)
     return tuple(
         Bin(
-            low=_edge(low, high, place),
-            high=_edge(low, high, place + 1),
+            low=round(low + (high - low) * place / _BINS, 12),
+            high=round(low + (high - low) * (place + 1) / _BINS, 12),
             n=len(members),
             mean=math.fsum(scores[index] for index in members) / len(members),
             good=rate_interval(
@@ -347,7 +326,3 @@ def reliability(
         )
         for place, members in sorted(rows.items())
     )
-
-
-def _edge(low: float, high: float, place: int) -> float:
-    return round(low + (high - low) * place / _BINS, 12)

