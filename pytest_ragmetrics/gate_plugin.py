@@ -1,70 +1,64 @@
-"""The gates of a session: found at collection, decided when all their tests have run.
+"""The gates of a session as tests of their own: found at collection, decided when all tests of their set have run.
 
-One process runs a gate as a test of its own, after the last of its set. A worker of xdist cannot see the tests of the
-others: it leaves the gates out and tells the controller of them, which decides them when all workers are done and
-reports each like a test.
+One process runs a gate after the last test of its set. A worker of xdist cannot see the tests of the others: it makes
+no tests of gates and sends them to the controller, which decides them when all workers have ended and reports each
+like a test.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.reporting import GATE
+from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, gate_of
+from pytest_ragmetrics.records import GateRow
+from pytest_ragmetrics.report.junit import gate_properties
+from pytest_ragmetrics.reporting import GATE, Collector
+from pytest_ragmetrics.session import PytestSession, function_of
 
-if TYPE_CHECKING:
-    from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet
-    from pytest_ragmetrics.reporting import Collector
-
-_UNSEEN = (
-    "marker rag_gate: it means nothing on a method of unittest.TestCase, nor where a hook adds it: write it above a "
-    "function, or a method of another class"
-)
-_ROW = pytest.StashKey[Mapping[str, Any]]()
+_ROW = pytest.StashKey[GateRow]()
 
 
 class GatePlugin:
-    """Knows the gates, and what was gathered of the tests they are over: ``collector``, where tests are reported."""
+    """The hooks that make a test of each gate; ``collector`` has the tests, in the process that reports them."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        self.collector: Collector | None = None
-        self._config = config
-        self._is_worker = hasattr(config, "workerinput")
+    def __init__(self, session: PytestSession, config: pytest.Config, collector: Collector | None) -> None:
+        self._session = session
+        self._asked = {argument.rpartition("::")[2] for argument in config.args}
+        self._collector = collector
         self._sets: dict[str, GatedSet] = {}
-        self._faults: list[str] = []
 
-    def found(self, made: object) -> None:
-        """Take note of the tests that a function makes, if they have a gate; the list gets those asked for by name."""
-        tests = made if isinstance(made, list) else []
-        if not tests or not isinstance(tests[0], pytest.Function) or not tests[0].get_closest_marker("rag_gate"):
+    def found(self, tests: list[Any]) -> None:
+        """Note the gates of the tests that a function makes; those asked for by name are added to the list."""
+        if not isinstance(tests[0], pytest.Function):
             return
-        gated = self._gated(tests)
-        if gated is not None and gated.function not in self._sets:
-            self._sets[gated.function] = gated
-        asked = {argument.rpartition("::")[2] for argument in self._config.args}
-        items = [] if gated is None else self._items(gated, tests[0].parent)
-        tests += [item for item in items if item.name in asked]
-
-    def check(self, items: Sequence[pytest.Item]) -> None:
-        """Raise ``pytest.UsageError`` for a marker that cannot be used, also where pytest showed no function of it."""
-        if not self._faults:
-            gated = {_function_of(item) for item in items if item.get_closest_marker("rag_gate") is not None}
-            self._faults = [f"{function}: {_UNSEEN}" for function in sorted(gated - self._sets.keys())]
-        if self._faults:
-            raise pytest.UsageError("\n".join(self._faults))
-
-    def place(self, items: list[pytest.Item]) -> None:
-        """Put each gate behind the last test of its set, when it is settled which of them are to run."""
-        if not self._sets:
+        function = function_of(tests[0])
+        try:
+            gated = _gated_set(tests)
+        except ValueError as error:
+            self._session.note_collected("rag_gate", function, fault=str(error))
             return
+        self._session.note_collected("rag_gate", function)
+        self._sets.setdefault(function, gated)
+        tests += [item for item in self._items(gated, tests[0].parent) if item.name in self._asked]
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add the gates of a worker: all of them send the same."""
+        for row in rows:
+            self._sets.setdefault(row["function"], GatedSet.from_row(row))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
+        """Put each gate behind the last test of its set, when all others have selected and ordered the tests."""
+        yield
         last: dict[str, pytest.Item] = {}
         selected: dict[str, list[str]] = {}
         for item in items:
-            function = _function_of(item)
+            function = function_of(item)
             if function in self._sets:
                 last[function] = item
                 if not isinstance(item, GateItem):
@@ -72,48 +66,35 @@ class GatePlugin:
         self._sets = {name: replace(self._sets[name], selected=tuple(selected.get(name, ()))) for name in last}
         placed: list[pytest.Item] = []
         for item in items:
-            function = _function_of(item)
-            if not isinstance(item, GateItem) or (function not in selected and not self._is_worker):
+            function = function_of(item)
+            if not isinstance(item, GateItem) or (function not in selected and not self._session.is_worker):
                 placed.append(item)
-            if last.get(function) is item and function in selected and not self._is_worker:
+            if last.get(function) is item and function in selected and not self._session.is_worker:
                 placed += self._items(self._sets[function], item.parent)
         items[:] = placed
 
-    def rule(self, gate: Gate, function: str) -> GateDecision:
-        """Decide a gate by what has been reported."""
-        from pytest_ragmetrics.gates import evaluate_gate
-
-        collector = self.collector
-        if collector is None:
-            msg = "a gate is decided where tests are reported"
-            raise RuntimeError(msg)
-        return evaluate_gate(gate, self._sets[function], collector.row, skipped=collector.skipped, ran=collector.ran)
-
-    def attach(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        """Put what a gate found on the report of its test."""
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put the decision on the report of a gate."""
+        report = yield
         row = item.stash.get(_ROW, None)
-        if row is None or report.when != "call":
-            return
-        setattr(report, GATE, row)
-        if isinstance(item, GateItem) and isinstance(report.longrepr, tuple):
-            # Where the gate stands, not where this package says so.
-            file, line, _ = item.location
-            report.longrepr = (file, (line or 0) + 1, report.longrepr[2])
+        if row is not None and report.when == "call":
+            setattr(report, GATE, row)
+            if isinstance(report.longrepr, tuple):
+                # pytest.skip() names the line of this package that calls it, not that of the gate.
+                file, line, _ = item.location
+                report.longrepr = (file, (line or 0) + 1, report.longrepr[2])
+        return report
 
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Return what a worker tells of the gates, as JSON builtins."""
-        return [gated.to_row() for gated in self._sets.values()]
-
-    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Take in what a worker told: all of them tell the same, one that crashed nothing."""
-        from pytest_ragmetrics.gates import GatedSet
-
-        for row in rows:
-            self._sets.setdefault(row["function"], GatedSet.from_row(row))
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Send the gates of a worker to the controller."""
+        if self._session.is_worker:
+            rows = [gated.to_row() for gated in self._sets.values()]
+            session.config.workeroutput["ragmetrics_gates"] = rows  # type: ignore[attr-defined] # set by xdist
 
     def report(self, session: pytest.Session) -> None:
-        """Report the gates that workers told of, each like a test that ran here."""
-        if self._is_worker or not session.config.pluginmanager.hasplugin("dsession"):
+        """Report the gates that workers sent, each like a test that ran here."""
+        if self._session.is_worker or not session.config.pluginmanager.hasplugin("dsession"):
             return
         gates = [(gate, gated) for gated in self._sets.values() for gate in gated.gates]
         session.testscollected += len(gates)
@@ -121,112 +102,102 @@ class GatePlugin:
             self._report(gate, gated, session.config.hook)
 
     def _report(self, gate: Gate, gated: GatedSet, hook: Any) -> None:
-        from pytest_ragmetrics.report.junit import gate_properties
-
         nodeid = f"{gated.function}[{gate.id}]"
         location = gated.location(gate)
         hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
         start = time.time()
-        found = self.rule(gate, gated.function)
+        decision = self._decide(gate, gated.function)
         for when in ("setup", "call", "teardown"):
-            outcome, said = _told(found, gated) if when == "call" else ("passed", None)
+            outcome, message = _outcome(decision, gated) if when == "call" else ("passed", None)
             stop = time.time()
             report = pytest.TestReport(
                 nodeid,
                 location,
                 {gated.name: 1},
-                outcome,  # type: ignore[arg-type] # one of the three, as _told() has them
-                said,
+                outcome,  # type: ignore[arg-type] # one of the three that _outcome() returns
+                message,
                 when,
                 duration=stop - start,
                 start=start,
                 stop=stop,
-                user_properties=gate_properties(found.row),
+                user_properties=gate_properties(decision.row),
             )
             if when == "call":
-                setattr(report, GATE, found.row)
+                setattr(report, GATE, decision.row)
             hook.pytest_runtest_logreport(report=report)
             start = stop
         hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
 
-    def _gated(self, tests: Sequence[pytest.Function]) -> GatedSet | None:
-        from pytest_ragmetrics.gates import GatedSet, gate_of
-
-        first = tests[0]
-        gates: dict[str, Gate] = {}
-        for marker in first.iter_markers("rag_gate"):
-            try:
-                gate = gate_of(*marker.args, **marker.kwargs)
-            except ValueError as error:
-                self._faults.append(f"{_function_of(first)}: marker rag_gate: {error}")
-                return None
-            gates[gate.id] = gate
-        file, line, place = first.location
-        # The marker next to the function comes first, and what is written first is to be shown first.
-        return GatedSet(
-            function=_function_of(first),
-            name=first.originalname,
-            file=file,
-            line=line,
-            scope=place.removesuffix(first.name),
-            gates=tuple(reversed(gates.values())),
-            total=len(tests),
-        )
+    def _decide(self, gate: Gate, function: str) -> GateDecision:
+        collector = self._collector
+        if collector is None:
+            msg = "a gate is decided in the process that reports the tests"
+            raise RuntimeError(msg)
+        return evaluate_gate(gate, self._sets[function], collector.row, skipped=collector.skipped, ran=collector.ran)
 
     def _items(self, gated: GatedSet, parent: Any) -> list[GateItem]:
         made: Callable[..., GateItem] = GateItem.from_parent
         return [
-            made(parent, name=f"{gated.name}[{gate.id}]", gate=gate, gated=gated, rule=self.rule)
+            made(parent, name=f"{gated.name}[{gate.id}]", gate=gate, gated=gated, decide=self._decide)
             for gate in gated.gates
         ]
+
+
+def _gated_set(tests: Sequence[pytest.Function]) -> GatedSet:
+    first = tests[0]
+    gates = {gate.id: gate for gate in (gate_of(*m.args, **m.kwargs) for m in first.iter_markers("rag_gate"))}
+    file, line, place = first.location
+    return GatedSet(
+        function=function_of(first),
+        name=first.originalname,
+        file=file,
+        line=line,
+        scope=place.removesuffix(first.name),
+        # iter_markers() begins with the decorator next to the function; the gates are listed as written.
+        gates=tuple(reversed(gates.values())),
+        total=len(tests),
+    )
 
 
 class GateItem(pytest.Item):
     """A gate as a test of its own."""
 
-    def __init__(self, *, gate: Gate, gated: GatedSet, rule: Callable[[Gate, str], GateDecision], **node: Any) -> None:
+    def __init__(
+        self, *, gate: Gate, gated: GatedSet, decide: Callable[[Gate, str], GateDecision], **node: Any
+    ) -> None:
         super().__init__(**node)
-        self.function = gated.function
+        self.originalname = gated.name
         self._gate = gate
-        _, self._line, self._place = gated.location(gate)
-        self._rule = rule
+        self._gated = gated
+        self._decide = decide
 
     def runtest(self) -> None:
         """Decide the gate."""
-        from pytest_ragmetrics.report.junit import gate_properties
-
-        found = self._rule(self._gate, self.function)
-        self.stash[_ROW] = found.row
-        self.user_properties[:] = gate_properties(found.row)
-        if found.row["outcome"] == "skipped":
-            pytest.skip(found.text)
-        if found.row["outcome"] != "passed":
-            raise _GateError(found.text)
+        decision = self._decide(self._gate, self._gated.function)
+        self.stash[_ROW] = decision.row
+        self.user_properties[:] = gate_properties(decision.row)
+        if decision.row["outcome"] == "skipped":
+            pytest.skip(decision.text)
+        if decision.row["outcome"] != "passed":
+            raise _GateError(decision.text)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return what a gate that does not hold has to say, without the frames behind it."""
+        """Return the text of a failed gate, without the frames behind it."""
         return str(excinfo.value) if isinstance(excinfo.value, _GateError) else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
-        """Return where the function stands that has the marker."""
-        return self.path, self._line, self._place
+        """Return the place of the function with the marker."""
+        _, line, place = self._gated.location(self._gate)
+        return self.path, line, place
 
 
 class _GateError(AssertionError):
-    """A gate does not hold."""
+    """A gate failed."""
 
 
-def _function_of(item: pytest.Item) -> str:
-    """Return the node id of the function that a test belongs to."""
-    if isinstance(item, GateItem):
-        return item.function
-    name = getattr(item, "originalname", None) or item.name
-    return f"{item.parent.nodeid}::{name}" if item.parent is not None else name
-
-
-def _told(found: GateDecision, gated: GatedSet) -> tuple[str, Any]:
+def _outcome(decision: GateDecision, gated: GatedSet) -> tuple[str, Any]:
     """Return outcome and message of a gate as reports have them."""
-    outcome = found.row["outcome"]
+    outcome = decision.row["outcome"]
     if outcome == "skipped":
-        return "skipped", (gated.file, (gated.line or 0) + 1, f"Skipped: {found.text}")
-    return ("passed", None) if outcome == "passed" else ("failed", found.text)
+        return "skipped", (gated.file, (gated.line or 0) + 1, f"Skipped: {decision.text}")
+    return ("passed", None) if outcome == "passed" else ("failed", decision.text)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.context import Scoring
     from pytest_ragmetrics.records import Document, GateRow, Record, RunRow, TestOutcome, TestRow
     from pytest_ragmetrics.report.comparison import RunComparison
-    from pytest_ragmetrics.session import PytestSession
     from pytest_ragmetrics.settings import Settings
 
 #: The attribute of a test report that carries its records; serialised by pytest like any other.
@@ -147,6 +146,11 @@ class Collector:
                 self._note_skipped(row)
                 del self._rows[report.nodeid]
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether a test has a record or is a gate."""
+        return any(row["records"] or row["gate"] for row in self._rows.values())
+
     def row(self, test: str) -> TestRow | None:
         """Return what a test left behind, if anything."""
         return self._rows.get(test)
@@ -235,64 +239,65 @@ _UNTOLD = {"cache_dir", "cache_salt", "cassette_keep", "report", "json", "markdo
 
 
 class RunReport:
-    """Gathers reports and makes of them, at the end, what was asked for.
+    """The hooks that gather the reports of tests and make the summary and the files of them.
 
-    Raises ``pytest.UsageError`` for a baseline that cannot be read.
+    ``finish_session`` is called with the exit status at the end of the run and returns lines for the summary. Raises
+    ``pytest.UsageError`` for a baseline that cannot be read.
     """
 
-    def __init__(self, running: PytestSession, root: Path) -> None:
-        self._running = running
+    def __init__(self, settings: Settings, root: Path, *, finish_session: Callable[[int], list[str]]) -> None:
+        self.collector = Collector()
+        self._settings = settings
         self._root = root
-        self._collector = Collector()
-        self._baseline = _read_baseline(running.settings.baseline)
+        self._finish_session = finish_session
+        self._baseline = _read_baseline(settings.baseline)
         self._comparison: RunComparison | None = None
         self._notes: list[str] = []
         self._lines: tuple[str, ...] = ()
-        #: What standard error is to say where no summary does.
-        self._unheard: tuple[str, ...] = ()
+        #: Lines for standard error in a run without a summary.
+        self._unshown: tuple[str, ...] = ()
 
-    @property
-    def collector(self) -> Collector:
-        """What was gathered so far."""
-        return self._collector
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add a report, made here or by a worker."""
+        self.collector.add(report)
 
-    def add(self, report: pytest.TestReport) -> None:
-        """Take in a report, made here or by a worker."""
-        self._collector.add(report)
-
-    def finish(self, exit_status: int) -> int:
-        """Write the cassette and the files, and return the exit status of the run.
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Write the cassette and the files, once xdist has shut down its workers.
 
         A run whose files could not be written has not passed: whoever reads them would read old ones.
         """
-        self._running.add_silent_workers()
-        self._notes = [*self._running.save_cassette(exit_status), *self._running.allowance.notes()]
-        files = self._running.settings.files()
-        if not files or self._running.dry_run:
-            return exit_status
+        self._notes = self._finish_session(exitstatus)
+        files = self._settings.files()
+        if not files or self._settings.dry_run:
+            return
         from pytest_ragmetrics.report.files import write_files
 
-        document = self._document(exit_status)
-        written = write_files(document, files, comparison=self._compared(document))
+        document = self._document(exitstatus)
+        written = write_files(document, files, comparison=self._compare(document))
         self._lines = written.lines
-        self._unheard = written.lines if written.failed else ()
-        failed = written.failed and exit_status == pytest.ExitCode.OK
-        return pytest.ExitCode.TESTS_FAILED if failed else exit_status
+        if written.failed:
+            self._unshown = written.lines
+            if exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def tell(self, reporter: pytest.TerminalReporter, exit_status: int) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Show the table of metrics, what changed since the baseline, and where the files are."""
+        self._unshown = ()
+        lines = [*self._notes, *self._lines]
+        if not lines and not self.collector.has_scores:
+            return
         from pytest_ragmetrics.report.terminal import write_summary
 
-        self._unheard = ()
-        document = self._document(exit_status)
-        write_summary(reporter, document, [*self._notes, *self._lines], comparison=self._compared(document))
+        document = self._document(exitstatus)
+        write_summary(terminalreporter, document, lines, comparison=self._compare(document))
 
-    def close(self) -> None:
+    def pytest_unconfigure(self) -> None:
         """Say on standard error which files could not be written, where pytest showed no summary that does."""
-        if self._unheard:
-            sys.stderr.write("".join(f"ragmetrics: {line}\n" for line in self._unheard))
+        if self._unshown:
+            sys.stderr.write("".join(f"ragmetrics: {line}\n" for line in self._unshown))
 
-    def _compared(self, document: Document) -> RunComparison | None:
+    def _compare(self, document: Document) -> RunComparison | None:
         """Return what changed since the baseline; once all tests have ended, it stays the same."""
         if self._comparison is None and self._baseline is not None:
             from pytest_ragmetrics.report.comparison import compare_documents
@@ -301,9 +306,9 @@ class RunReport:
         return self._comparison
 
     def _document(self, exit_status: int) -> Document:
-        settings = self._running.settings
+        settings = self._settings
         notes = [portable_note(note, settings, self._root) for note in self._notes]
-        return self._collector.document(exit_status, settings=settings_row(settings, self._root), notes=notes)
+        return self.collector.document(exit_status, settings=settings_row(settings, self._root), notes=notes)
 
 
 def settings_row(settings: Settings, root: Path) -> dict[str, Setting]:

@@ -1,11 +1,17 @@
-"""The pytest session as the metrics see it: a light front that builds the engine when a judge is first needed."""
+"""The session: what a pytest run offers to the metrics in one process, and what its processes tell each other.
+
+It is made from the settings when pytest starts, and builds the engine when a judge or embedder is first needed. The
+controller of xdist sends its workers a mapping ``ragmetrics`` of JSON builtins in ``workerinput``; they answer with
+one in ``workeroutput``.
+"""
 
 from __future__ import annotations
 
 import copy
+import shutil
 import uuid
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragmetrics.context import current
+from pytest_ragmetrics import context
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
-from pytest_ragmetrics.gate_plugin import GatePlugin
-from pytest_ragmetrics.prefetch.dataset_tests import DatasetTests
 from pytest_ragmetrics.reporting import Recorder
-from pytest_ragmetrics.settings import judge_spec
+from pytest_ragmetrics.settings import Settings, judge_spec
 
 if TYPE_CHECKING:
     from pluggy import HookCaller
@@ -33,7 +37,19 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.judges.judge import Judge
     from pytest_ragmetrics.metrics.base import Metric
     from pytest_ragmetrics.records import Record
-    from pytest_ragmetrics.settings import Settings
+
+#: The markers that make tests when pytest collects a function; added later they have no effect.
+_COLLECTED = ("rag_dataset", "rag_gate")
+_NOT_COLLECTED = (
+    "it means nothing on a method of unittest.TestCase, nor where a hook adds it: write it above a function, or a "
+    "method of another class"
+)
+
+
+def function_of(item: pytest.Item) -> str:
+    """Return the node id of the function that a test belongs to."""
+    name = getattr(item, "originalname", None) or item.name
+    return f"{item.parent.nodeid}::{name}" if item.parent is not None else name
 
 
 def marked_judge(item: pytest.Item) -> str | None:
@@ -71,38 +87,41 @@ def _wrong(item: pytest.Item, name: str, given: tuple[object, ...], problem: str
 
 
 class SessionBudget:
-    """The budget and the forecast of a process; ``workerinput`` is that of xdist, where this is one of its workers."""
+    """The budget and the forecast of one process.
 
-    def __init__(self, settings: Settings, workerinput: Mapping[str, Any] | None) -> None:
+    ``workers`` is the number of workers of xdist in a worker, else ``None``; ``file`` is the one that all processes
+    count in, where a worker can see it.
+    """
+
+    def __init__(self, settings: Settings, *, workers: int | None, file: str | None) -> None:
         self._settings = settings
-        self._workerinput = workerinput
+        self._workers = workers
+        self._file = file
         self._rows: list[Mapping[str, Any]] = []
-        self._lost = 0
+        self._crashed = 0
 
     @cached_property
     def budget(self) -> Budget | None:
         """What the run may ask for, shared by all its processes; a worker that cannot see the file has its part."""
-        settings, worker = self._settings, self._workerinput
+        settings = self._settings
         limits = (settings.max_calls, settings.max_tokens, settings.max_cost)
         if settings.dry_run or all(limit is None for limit in limits):
             return None
         from pytest_ragmetrics.budget import budget_of
 
-        if worker is None:
-            return budget_of(*limits, file=None, workers=None)
-        return budget_of(*limits, file=self._told_of.get("budget"), workers=worker.get("workercount", 1))
+        return budget_of(*limits, file=self._file, workers=self._workers)
 
     @cached_property
     def forecast(self) -> Forecast | None:
-        """What the run would ask for, if nothing is to be asked."""
+        """What the run would ask for, in a dry run."""
         if not self._settings.dry_run:
             return None
         from pytest_ragmetrics.dry_run import Forecast
 
         return Forecast()
 
-    def excuse(self, report: pytest.TestReport) -> None:
-        """Skip a test that scored anything in a dry run, whatever came of it: its scores are none."""
+    def skip_scored(self, report: pytest.TestReport) -> None:
+        """Skip a test that scored anything in a dry run, whatever its outcome: its scores are stand-ins."""
         requests = None if self.forecast is None else self.forecast.requests_of(report.nodeid)
         if requests is None or (report.when != "call" and not report.failed):
             return
@@ -112,26 +131,22 @@ class SessionBudget:
         if hasattr(report, "wasxfail"):
             del report.wasxfail
 
-    def for_worker(self) -> dict[str, Any]:
-        """Return what a worker must know, as JSON builtins."""
-        return {"budget": None if self.budget is None else str(self.budget.file)}
-
     def to_row(self) -> dict[str, Any]:
-        """Return what a worker tells at its end, as JSON builtins."""
+        """Return what a worker used or would use, as JSON builtins."""
         return {
             "spent": None if self.budget is None else self.budget.own_row(),
             "forecast": None if self.forecast is None else self.forecast.to_row(),
         }
 
     def add_worker(self, row: Mapping[str, Any] | None) -> None:
-        """Take in what a worker told; ``None`` of one that crashed."""
+        """Add what a worker used; ``None`` for one that crashed."""
         if row is None:
-            self._lost += 1
+            self._crashed += 1
         else:
             self._rows.append(row)
 
     def notes(self) -> list[str]:
-        """Return what there is to say about the budget, or the forecast, at the end of a run."""
+        """Return the line on the budget, or the forecast, at the end of a run."""
         if self.budget is not None:
             from pytest_ragmetrics.budget import budget_line
 
@@ -142,65 +157,72 @@ class SessionBudget:
             self.forecast.add(row["forecast"])
         self._rows.clear()
         unwritten = [f"{path}: not written, this was a dry run" for path in self._settings.files().values()]
-        return [*self.forecast.told(lost=self._lost), *unwritten]
+        return [*self.forecast.told(lost=self._crashed), *unwritten]
 
     def close(self) -> None:
         """Close the budget, if there is one."""
         if self.budget is not None:
             self.budget.close()
 
-    @property
-    def _told_of(self) -> Mapping[str, Any]:
-        return (self._workerinput or {}).get("ragmetrics_allowance") or {}
 
-
-# Options after which tests are missing that nobody is told of.
+# Options that leave tests out without pytest_deselected being called.
 _NARROWING = ("lf", "ignore", "ignore_glob", "collectonly", "setuponly", "setupplan")
-
-# What the controller hands to a worker that cannot read its files.
-_SENT = "ragmetrics_cassette"
 
 
 class RunCassette:
-    """The cassette in one process of a run, and whether the run had all tests that use it."""
+    """The cassette in one process of a run, and whether the run had all tests that use it.
 
-    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+    ``sent`` are its entries in a worker that cannot read the file.
+    """
+
+    def __init__(self, config: pytest.Config, settings: Settings, sent: Sequence[Mapping[str, Any]] | None) -> None:
         self._config = config
         self._settings = settings
-        self._workerinput: Mapping[str, Any] = getattr(config, "workerinput", {})
-        #: How many tests of the project this process did not run, as far as it knows of them.
+        self._sent = sent
+        #: How many tests of the project this process is known not to have run.
         self.left_out = 0
         self._workers: list[Mapping[str, Any]] = []
 
     def open(self) -> Path | Cassette | None:
-        """Return the cassette: where it cannot be read, what the controller sent of it."""
-        file, sent = self._settings.cassette, self._workerinput.get(_SENT)
-        if file is None or sent is None:
+        """Return the file, or what the controller sent of it."""
+        file = self._settings.cassette
+        if file is None or self._sent is None:
             return file
         from pytest_ragmetrics.cache.cassette import Cassette
 
-        return Cassette.sent(file, sent)
+        return Cassette.sent(file, self._sent)
 
-    def ended(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+    def note_skipped(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         """Note whether a test was skipped; one that failed as expected was not, unless it never began."""
         began = report.when not in ("setup", "collect")
         self.left_out += report.skipped and not (began and hasattr(report, "wasxfail"))
 
-    def send(self, node: Any) -> None:
-        """Send the answers to a worker that cannot read them where it runs."""
-        file, spec = self._settings.cassette, node.gateway.spec
-        if file is not None and (not spec.popen or spec.chdir):
-            node.workerinput[_SENT] = _sendable(file)
+    def entries_for(self, spec: Any) -> list[dict[str, Any]] | None:
+        """Return the entries for a worker that cannot read the file where it runs, else ``None``.
+
+        Raises ``pytest.UsageError`` for a file that cannot be read.
+        """
+        file = self._settings.cassette
+        if file is None or (spec.popen and not spec.chdir):
+            return None
+        from pytest_ragmetrics.cache.cassette import Cassette
+        from pytest_ragmetrics.cache.entry import CacheError
+
+        try:
+            return [entry.to_row() for entry in Cassette(file).entries.values()]
+        except CacheError as error:
+            msg = f"rag_cassette: {error}"
+            raise pytest.UsageError(msg) from error
 
     def to_row(self, desk: CachedTransport | None) -> dict[str, Any]:
         """Return what a worker used, as JSON builtins, with the answers where the controller cannot read them."""
         used = None
         if desk is not None:
-            used = (desk.used_here if _SENT in self._workerinput else desk.used).to_row()
+            used = (desk.used if self._sent is None else desk.used_here).to_row()
         return {"used": used, "left_out": self.left_out}
 
     def add_worker(self, row: Mapping[str, Any] | None) -> None:
-        """Take in what a worker told; ``None`` of one that crashed, and nobody knows what it used."""
+        """Add what a worker used; ``None`` for one that crashed, which may have used any entry."""
         self._workers.append(row or {"used": None, "left_out": 1})
 
     @property
@@ -209,42 +231,30 @@ class RunCassette:
         return any(row["used"] for row in self._workers)
 
     def save(self, desk: CachedTransport, exit_status: int) -> list[str]:
-        """Write the cassette with what all processes used, and return what there is to say about it."""
+        """Write the cassette with what all processes used, and return the lines that say so."""
         from pytest_ragmetrics.cache.entry import CacheError
         from pytest_ragmetrics.cache.transport import Used
 
         settings = self._settings
-        complete = exit_status == pytest.ExitCode.OK and self._is_whole()
+        complete = exit_status == pytest.ExitCode.OK and self.had_all_tests()
         others = [Used.from_row(row["used"]) for row in self._workers if row["used"]]
         try:
             saved = desk.save(complete=complete, keep=settings.cassette_keep, others=others)
         except (CacheError, OSError) as error:
             return [f"{settings.cassette}: NOT written, {error}"]
-        return _told(settings.cassette, saved)
+        return _format_saved(settings.cassette, saved)
 
-    def _is_whole(self) -> bool:
-        """Tell whether the run had all tests: then what nothing used is used by nothing."""
+    def had_all_tests(self) -> bool:
+        """Say whether the run had all tests of the project: then an entry that it did not use is used by none."""
         config = self._config
         everywhere = config.args_source is not pytest.Config.ArgsSource.ARGS
-        here = config.invocation_params.dir == config.rootpath
+        at_root = config.invocation_params.dir == config.rootpath
         narrowed = any(config.getoption(option, default=None) for option in _NARROWING)
         left_out = self.left_out + sum(row["left_out"] for row in self._workers)
-        return everywhere and here and not narrowed and not left_out
+        return everywhere and at_root and not narrowed and not left_out
 
 
-def _sendable(file: Path) -> list[dict[str, Any]]:
-    """Return the entries of a cassette as JSON builtins; raise ``pytest.UsageError`` if it cannot be read."""
-    from pytest_ragmetrics.cache.cassette import Cassette
-    from pytest_ragmetrics.cache.entry import CacheError
-
-    try:
-        return [entry.to_row() for entry in Cassette(file).entries.values()]
-    except CacheError as error:
-        msg = f"rag_cassette: {error}"
-        raise pytest.UsageError(msg) from error
-
-
-def _told(file: Path | None, saved: Saved | None) -> list[str]:
+def _format_saved(file: Path | None, saved: Saved | None) -> list[str]:
     if saved is None:
         return []
     state = "written" if saved.written else "unchanged"
@@ -253,8 +263,8 @@ def _told(file: Path | None, saved: Saved | None) -> list[str]:
 
 
 _HOOK = "pytest_ragmetrics_result"
-#: An observer may stop the run, but its own failures and skips are not those of the test.
-_NOT_ITS_BUSINESS = (Exception, pytest.fail.Exception, pytest.skip.Exception)
+# pytest.exit() in an observer ends the run; its failures and skips are not those of the test.
+_HARMLESS = (Exception, pytest.fail.Exception, pytest.skip.Exception)
 
 
 class Observers:
@@ -265,20 +275,20 @@ class Observers:
 
     def show(self, item: pytest.Item, records: Sequence[Record]) -> None:
         """Show every record of a test to every observer that its conftest.py files and the plugins offer."""
-        all_of_them = _plugins(getattr(item.config.hook, _HOOK))
+        plugins = _plugins(getattr(item.config.hook, _HOOK))
         for observer in _plugins(getattr(item.ihook, _HOOK)):
-            others = [plugin for plugin in all_of_them if plugin is not observer]
+            others = [plugin for plugin in plugins if plugin is not observer]
             for record in records:
-                self._show(item, record, observer, others)
+                self._call(item, record, observer, others)
 
-    def _show(self, item: pytest.Item, record: Record, observer: object, others: Sequence[object]) -> None:
+    def _call(self, item: pytest.Item, record: Record, observer: object, others: Sequence[object]) -> None:
         manager = item.config.pluginmanager
         try:
             # A copy, because what an observer does with it must not change the report.
             manager.subset_hook_caller(_HOOK, others)(item=item, record=copy.deepcopy(record))
         except pytest.exit.Exception:
             raise
-        except _NOT_ITS_BUSINESS as error:
+        except _HARMLESS as error:
             if observer not in self._warned:
                 self._warned.add(observer)
                 _warn(item, f"{manager.get_name(observer)}: {_HOOK} raised {type(error).__name__}: {error}")
@@ -297,68 +307,36 @@ def _warn(item: pytest.Item, text: str) -> None:
 
 
 class PytestSession:
-    """What a pytest run offers to the metrics, in the process it runs in; ``test`` is the one that is running."""
+    """The session in one process of a pytest run, and the hooks by which it follows the tests."""
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self.settings = settings
         self.recorder = Recorder()
-        self._observers = Observers()
-        #: Names the run, the same in the controller and all its workers.
-        self.run: str = getattr(config, "workerinput", {}).get("ragmetrics") or uuid.uuid4().hex
+        self.is_worker = hasattr(config, "workerinput")
         self._config = config
         self._hook = config.hook
-        self._spec: str | None = None
+        self._observers = Observers()
+        received = getattr(config, "workerinput", {}).get("ragmetrics", {})
+        workers: int | None = config.workerinput.get("workercount", 1) if self.is_worker else None  # type: ignore[attr-defined] # set by xdist
+        #: Names the run, the same in the controller and all its workers.
+        self.run: str = received.get("run") or uuid.uuid4().hex
+        #: The folder that the workers on this machine share; the first that needs it makes it.
+        self.shared_folder: Path | None = Path(received["folder"]) if received.get("folder") else None
+        self._workers = workers or 1
+        self._budget = SessionBudget(settings, workers=workers, file=received.get("budget"))
+        self._cassette = RunCassette(config, settings, received.get("cassette"))
+        self._judge: str | None = None
         self._votes: int | None = None
-        self.allowance = SessionBudget(settings, getattr(config, "workerinput", None))
-        self.cassette = RunCassette(config, settings)
-        self.rows = DatasetTests(self, config)
-        self.gates = GatePlugin(config)
-        #: The workers that have not told yet what they used.
-        self._workers: list[Any] = []
+        self._collected: set[tuple[str, str]] = set()
+        self._faults: list[str] = []
+        self._nodes: list[Any] = []
 
-    def check(self, items: list[pytest.Item]) -> None:
-        """Raise ``pytest.UsageError`` for a test whose marker cannot be used; a worker reports it and runs nothing."""
-        try:
-            self._check_metrics()
-            self.rows.check(items)
-            self.gates.check(items)
-            for item in items:
-                marked_judge(item)
-                marked_votes(item)
-        except pytest.UsageError as error:
-            if not hasattr(self._config, "workerinput"):
-                raise
-            # Raised in a worker, it would end the run with an internal error of xdist that says nothing.
-            items.clear()
-            report = pytest.CollectReport(nodeid="", outcome="failed", longrepr=f"ERROR: {error}", result=[])
-            self._hook.pytest_collectreport(report=report)
-
-    def begin(self, item: pytest.Item) -> None:
-        """Start one attempt at a test, with the judge its marker names."""
-        # Asked anew each time: the conftest.py files of folders are loaded after the start.
-        self.recorder.redact = self._redact if self._hook.pytest_ragmetrics_redact.get_hookimpls() else None
-        self.recorder.begin(item.nodeid)
-        self._spec = marked_judge(item)
-        self._votes = marked_votes(item)
-
-    def attach(self, report: pytest.TestReport) -> None:
-        """Put the records of the running test on a report of it, and redact what the report says."""
-        self.allowance.excuse(report)
-        self.recorder.attach(report)
-        if self.recorder.redact is not None:
-            from pytest_ragmetrics.report.redaction import redact_report
-
-            redact_report(report, self.recorder.redact)
-
-    def show_observers(self, item: pytest.Item) -> None:
-        """Show the records of a test that has run to the observers."""
-        if self.recorder.test == item.nodeid:
-            self._observers.show(item, self.recorder.records)
+    # What the metrics ask for.
 
     def scored(self, scoring: Scoring) -> None:
-        """Take note of a scoring."""
-        if self.allowance.forecast is not None:
-            self.allowance.forecast.scored(self.recorder.test, scoring)
+        """Record a scoring in the running test."""
+        if self._budget.forecast is not None:
+            self._budget.forecast.scored(self.recorder.test, scoring)
             return
         self.recorder.scored(scoring)
 
@@ -366,18 +344,10 @@ class PytestSession:
         """Return the judge of a spec, else of the running test; one that is given is returned."""
         __tracebackhide__ = True
         try:
-            return self.engine.judge(given or self._spec)
+            return self.engine.judge(given or self._judge)
         except JudgeNotConfiguredError as error:
-            # Where it was noticed says nothing that the message does not.
+            # The message has all there is to say; the frames behind it do not help.
             raise error.with_traceback(None) from error.__cause__
-
-    def judge_of(self, item: pytest.Item) -> str:
-        """Return the spec of a test's judge."""
-        return marked_judge(item) or self.settings.judge
-
-    def votes_of(self, item: pytest.Item) -> int:
-        """Return how many judgements make a score in a test."""
-        return marked_votes(item) or self.settings.votes
 
     def embedder(self, given: Embedder | str | None = None) -> Embedder:
         """Return the embedder of a spec, else of the run; one that is given is returned."""
@@ -390,8 +360,7 @@ class PytestSession:
     @property
     def concurrency(self) -> int:
         """How many requests this process may have in flight: its share of what all workers may."""
-        workers: int = getattr(self._config, "workerinput", {}).get("workercount", 1)
-        return max(1, self.settings.concurrency // workers)
+        return max(1, self.settings.concurrency // self._workers)
 
     @property
     def votes(self) -> int:
@@ -404,6 +373,11 @@ class PytestSession:
         return self.settings.dry_run
 
     @property
+    def baseline(self) -> Path | None:
+        """The file with the scores of an earlier run."""
+        return self.settings.baseline
+
+    @property
     def metrics(self) -> list[Metric | type[Metric]]:
         """The metrics that plugins and conftest.py files register; raises ``ValueError`` naming who returned others."""
         # Asked anew each time: the conftest.py files of folders are loaded after the start.
@@ -413,11 +387,6 @@ class PytestSession:
         from pytest_ragmetrics.metrics.registry import registered_metrics
 
         return registered_metrics(registering)
-
-    @property
-    def baseline(self) -> Path | None:
-        """The file with the scores of an earlier run."""
-        return self.settings.baseline
 
     @property
     def desk(self) -> CachedTransport:
@@ -440,7 +409,7 @@ class PytestSession:
             embedder=settings.embedder,
             cache=settings.cache,
             cache_dir=settings.cache_dir,
-            cassette=self.cassette.open(),
+            cassette=self._cassette.open(),
             salt=settings.cache_salt,
             concurrency=self.concurrency,
             timeout=settings.timeout,
@@ -451,74 +420,164 @@ class PytestSession:
             redact=self._redact,
             run=self.run,
             asker=self._asking,
-            budget=self.allowance.budget,
-            forecast=self.allowance.forecast,
+            budget=self._budget.budget,
+            forecast=self._budget.forecast,
         )
 
-    @property
-    def is_asking(self) -> bool:
-        """Whether anything of the engine was needed in this process."""
-        return "engine" in self.__dict__
+    # What the other parts of the plugin ask for.
 
-    def close(self) -> None:
-        """Close the engine, if one was needed, the budget and the folder that workers shared."""
-        with ExitStack() as stack:
+    def judge_of(self, item: pytest.Item) -> str:
+        """Return the spec of a test's judge."""
+        return marked_judge(item) or self.settings.judge
+
+    def votes_of(self, item: pytest.Item) -> int:
+        """Return how many judgements make a score in a test."""
+        return marked_votes(item) or self.settings.votes
+
+    def note_collected(self, marker: str, function: str, *, fault: str | None = None) -> None:
+        """Note that a marker was seen on a function when it was collected, and what is wrong with it."""
+        self._collected.add((marker, function))
+        if fault is not None:
+            self._faults.append(f"{function}: marker {marker}: {fault}")
+
+    def finish(self, exit_status: int) -> list[str]:
+        """Write the cassette at the end of the run, and return what the summary says of it and of the budget."""
+        # After an interrupt xdist does not announce the end of its workers.
+        for node in tuple(self._nodes):
+            self.pytest_testnodedown(node)
+        settings = self.settings
+        records = settings.cassette is not None and settings.cache != "replay" and not self.dry_run
+        used = self._has_engine or self._cassette.was_used
+        lines = self._cassette.save(self.engine.desk, exit_status) if records and used else []
+        return [*lines, *self._budget.notes()]
+
+    # The hooks.
+
+    def pytest_configure(self) -> None:
+        """Make this the session that metrics see."""
+        context.enter(self)
+
+    def pytest_unconfigure(self) -> None:
+        """Close what the run opened."""
+        context.leave(self)
+        with ExitStack() as closing:
             # An error of one must not keep the others open.
-            stack.callback(self.rows.close)
-            stack.callback(self.allowance.close)
-            if self.is_asking:
-                self.engine.close()
+            if self.shared_folder is not None and not self.is_worker:
+                closing.callback(shutil.rmtree, self.shared_folder, ignore_errors=True)
+            closing.callback(self._budget.close)
+            if self._has_engine:
+                closing.callback(self.engine.close)
 
-    def to_row(self) -> dict[str, Any]:
-        """Return what a worker tells the controller at its end, as JSON builtins."""
-        desk = self.engine.desk if self.is_asking else None
-        return {
-            "cassette": self.cassette.to_row(desk),
-            "allowance": self.allowance.to_row(),
-            "gates": self.gates.to_rows(),
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Check the markers of the tests that are to run."""
+        try:
+            self._check(items)
+        except pytest.UsageError as error:
+            if not self.is_worker:
+                raise
+            # Raised in a worker, it would end the run with an internal error of xdist that says nothing.
+            items.clear()
+            report = pytest.CollectReport(nodeid="", outcome="failed", longrepr=f"ERROR: {error}", result=[])
+            self._hook.pytest_collectreport(report=report)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Begin an attempt at a test, with the judge its marker names."""
+        # Asked anew each time: the conftest.py files of folders are loaded after the start.
+        self.recorder.redact = self._redact if self._hook.pytest_ragmetrics_redact.get_hookimpls() else None
+        self.recorder.begin(item.nodeid)
+        self._judge = marked_judge(item)
+        self._votes = marked_votes(item)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Show the records of a test to the observers, once all of it has run."""
+        ran = yield
+        if self.recorder.test == item.nodeid:
+            self._observers.show(item, self.recorder.records)
+        return ran
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put the records of the running test on a report of it, and redact what the report says."""
+        report = yield
+        self._budget.skip_scored(report)
+        self.recorder.attach(report)
+        if self.recorder.redact is not None:
+            from pytest_ragmetrics.report.redaction import redact_report
+
+            redact_report(report, self.recorder.redact)
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a test that is skipped."""
+        self._cassette.note_skipped(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note a module that is skipped."""
+        self._cassette.note_skipped(report)
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Note that this run leaves tests out."""
+        self._cassette.left_out += len(items)
+
+    def pytest_sessionfinish(self) -> None:
+        """Tell the controller what this worker used."""
+        if self.is_worker:
+            desk = self.engine.desk if self._has_engine else None
+            row = {"cassette": self._cassette.to_row(desk), "budget": self._budget.to_row()}
+            self._config.workeroutput["ragmetrics"] = row  # type: ignore[attr-defined] # set by xdist
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker which run it belongs to, what it shares with the others, and what it cannot read."""
+        from pytest_ragmetrics.locks import folder_of
+
+        self._nodes.append(node)
+        self.shared_folder = folder_of(self.run)
+        spec, budget = node.gateway.spec, self._budget.budget
+        node.workerinput["ragmetrics"] = {
+            "run": self.run,
+            "folder": str(self.shared_folder) if spec.popen else None,
+            "budget": None if budget is None else str(budget.file),
+            "cassette": self._cassette.entries_for(spec),
         }
 
-    def equip(self, node: Any) -> None:
-        """Tell a worker which run it belongs to, and what it shares with the others or cannot read where it runs."""
-        self._workers.append(node)
-        node.workerinput["ragmetrics"] = self.run
-        node.workerinput["ragmetrics_allowance"] = self.allowance.for_worker()
-        self.rows.share(node)
-        self.cassette.send(node)
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Add what a worker used, once; one that crashed has not told it."""
+        if node in self._nodes:
+            self._nodes.remove(node)
+            row: Mapping[str, Any] | None = getattr(node, "workeroutput", {}).get("ragmetrics")
+            self._cassette.add_worker(row and row["cassette"])
+            self._budget.add_worker(row and row["budget"])
 
-    def add_worker(self, node: Any) -> None:
-        """Take in what a worker told at its end, once; of one that crashed nobody knows what it used."""
-        if node not in self._workers:
-            return
-        self._workers.remove(node)
-        row: Mapping[str, Any] | None = getattr(node, "workeroutput", {}).get("ragmetrics")
-        self.cassette.add_worker(row and row["cassette"])
-        self.allowance.add_worker(row and row["allowance"])
-        self.gates.add(row["gates"] if row else ())
+    @property
+    def _has_engine(self) -> bool:
+        return "engine" in self.__dict__
 
-    def add_silent_workers(self) -> None:
-        """Take in what the workers told whose end nobody waited for, as after an interrupt."""
-        for node in tuple(self._workers):
-            self.add_worker(node)
-
-    def save_cassette(self, exit_status: int) -> list[str]:
-        """Write the cassette, if there is one and anything was asked, and return what there is to say about it."""
-        settings = self.settings
-        if settings.cassette is None or settings.cache == "replay" or self.dry_run:
-            return []
-        if not (self.is_asking or self.cassette.was_used):
-            return []
-        return self.cassette.save(self.engine.desk, exit_status)
-
-    def _check_metrics(self) -> None:
+    def _check(self, items: Sequence[pytest.Item]) -> None:
+        """Raise ``pytest.UsageError`` for a marker that cannot be used, or a hook that returns no metrics."""
         try:
             _ = self.metrics
         except ValueError as error:
             raise pytest.UsageError(str(error)) from error
+        missed = {
+            f"{function_of(item)}: marker {marker}: {_NOT_COLLECTED}"
+            for item in items
+            for marker in _COLLECTED
+            if item.get_closest_marker(marker) is not None and (marker, function_of(item)) not in self._collected
+        }
+        if faults := [*self._faults, *sorted(missed)]:
+            raise pytest.UsageError("\n".join(faults))
+        for item in items:
+            marked_judge(item)
+            marked_votes(item)
 
     def _asking(self) -> str | None:
         """Return the test that asks: the running one, or that of a row which is done ahead."""
-        return getattr(current(), "test", None) or self.recorder.test
+        return getattr(context.current(), "test", None) or self.recorder.test
 
     def _redact(self, text: str) -> str:
         redacted = self._hook.pytest_ragmetrics_redact(text=text)

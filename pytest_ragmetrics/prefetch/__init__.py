@@ -1,1 +1,1 @@
-"""TODO."""
+"""Rows of data sets, answered and scored ahead of their tests."""

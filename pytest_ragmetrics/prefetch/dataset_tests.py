@@ -1,16 +1,19 @@
-"""The tests of data sets as the plugin sees them: a light front of ``run_ahead``, which the first marker loads."""
+"""The tests of data sets: one per row, whose row is answered and scored ahead of it.
+
+Rows come from ``datasets``, scores from the :class:`Prefetcher`; they go to the fixtures ``rag_sample``, ``rag_scores``
+and ``rag_evaluate``, and to the session as scorings of the test of their row.
+"""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -18,7 +21,7 @@ from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.dry_run import with_stand_in
 from pytest_ragmetrics.errors import DatasetError, UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row, evaluate
-from pytest_ragmetrics.locks import folder_of, remove_abandoned
+from pytest_ragmetrics.locks import remove_abandoned
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
@@ -27,10 +30,10 @@ from pytest_ragmetrics.prefetch.sharing import SharedResults, kind_and_message
 from pytest_ragmetrics.progress import ProgressLine
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.session import PytestSession, function_of
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.prefetch.jobs import Respond
-    from pytest_ragmetrics.session import PytestSession
 
 
 class Scores(Mapping[str, MetricResult]):
@@ -134,10 +137,10 @@ class DatasetCase:
 
 
 class Datasets:
-    """The data sets of a run, each read once; ``faults`` are the markers that cannot be used."""
+    """The data sets that markers name, each read once."""
 
-    def __init__(self) -> None:
-        self.faults: list[str] = []
+    def __init__(self, session: PytestSession) -> None:
+        self._session = session
         self._read: dict[object, tuple[DatasetRow, ...]] = {}
 
     def parametrize(self, metafunc: pytest.Metafunc) -> None:
@@ -150,8 +153,9 @@ class Datasets:
             cases = self._cases(marker, definition.path.parent)
             _check_function(metafunc)
         except (ValueError, TypeError, DatasetError) as error:
-            self.faults.append(f"{definition.nodeid}: marker rag_dataset: {error}")
+            self._session.note_collected("rag_dataset", definition.nodeid, fault=str(error))
             return
+        self._session.note_collected("rag_dataset", definition.nodeid)
         metafunc.parametrize(FIXTURE, [pytest.param(case, id=case.row.id) for case in cases], indirect=True)
 
     def _cases(self, marker: pytest.Mark, base: Path) -> list[DatasetCase]:
@@ -217,38 +221,36 @@ def canonical(name: str, *, known: Callable[[str], Metric | type[Metric]] = metr
         return name
 
 
-class PrefetchPlugin:
-    """The tests of a session that take rows of data sets; a plugin from the first of them on."""
+class DatasetTests:
+    """The tests of a session that take rows of data sets, and the hooks by which their rows are done ahead."""
 
-    def __init__(self, running: PytestSession, rows: DatasetTests, session: pytest.Session) -> None:
-        config = session.config
-        self._running = running
-        self._rows = rows
+    def __init__(self, session: PytestSession, items: Sequence[pytest.Item], config: pytest.Config) -> None:
+        self._session = session
         self._worker: str | None = getattr(config, "workerinput", {}).get("workerid")
-        self._errands = {errand.test: errand for errand in map(self._errand, session.items) if errand is not None}
-        self._unanswered = {errand.group for errand in self._errands.values() if errand.is_unanswered}
+        self._jobs = {job.test: job for job in map(self._job, items) if job is not None}
+        self._unanswered = {job.group for job in self._jobs.values() if job.is_unanswered}
         self._began: set[str] = set()
-        # Of the test that asked last, which asks again where it is run once more; others would only fill memory.
+        # Only of the test that asked last, which asks again in a rerun: the others would fill memory.
         self._last: dict[str, RowOutcome] = {}
-        self._handed: dict[str, RowScore] = {}
-        board = self._board()
-        #: Without a place to share them a worker does its own rows only: no other may be done twice.
-        self._alone = self._worker is not None and board is None
-        self._ahead = Prefetcher(running, threads=running.settings.respond_threads, board=board)
+        self._scores: dict[str, RowScore] = {}
+        shared = self._shared_results()
+        #: A worker that cannot share rows does its own only: no other may be done twice.
+        self._alone = self._worker is not None and shared is None
+        self._prefetcher = Prefetcher(session, threads=session.settings.respond_threads, shared=shared)
         self._line = ProgressLine(config)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
-        """See to it that an application is asked no more when its fixture ends."""
+        """Stop asking an application when its fixture ends."""
         made = yield
         if fixturedef.argname == "rag_respond" and made is not None:
             # Added last, it runs first.
-            fixturedef.addfinalizer(partial(self._ahead.dismiss, cast("Any", made)))
+            fixturedef.addfinalizer(partial(self._prefetcher.close_application, cast("Any", made)))
         return made
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Note which rows are certainly run here."""
+        """Begin with the rows that are certainly run here, in a worker that cannot share rows."""
         if self._alone and self._began:
             self._begin([test.nodeid for test in (item, nextitem) if test is not None])
 
@@ -256,84 +258,96 @@ class PrefetchPlugin:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Begin nothing more; other workers may wait for what is under way, unless the run is to end."""
         self._line.end()
-        self._ahead.stop(finish=self._worker is not None and not (session.shouldstop or session.shouldfail))
+        self._prefetcher.stop(finish=self._worker is not None and not (session.shouldstop or session.shouldfail))
 
     def sample(self, request: pytest.FixtureRequest) -> Sample:
-        """Return the row of the running test with its response, and tell the session of its scores.
+        """Return the row of the running test with its response, and record its scores in the session.
 
         Raises what is wrong with the row, and what the application raised.
         """
         __tracebackhide__ = True
+        if not hasattr(request, "param"):
+            pytest.fail(_NO_MARKER, pytrace=False)
         case: DatasetCase = request.param
         if case.row.error is not None:
-            _refuse(case.row.error)
+            pytest.fail(str(case.row.error), pytrace=False)
         test = request.node.nodeid
-        errand = self._errands[test]
+        job = self._jobs[test]
         if not self._began:
-            self._begin([test] if self._alone else self._from(test))
+            self._begin([test] if self._alone else self._all_from(test))
         self._begin([test])
-        if errand.group in self._unanswered:
-            self._ahead.employ(errand.group, self._rows.application(request))
-        outcome = self._outcome(errand)
-        self._handed = {name: scored.handed_out() for name, scored in outcome.scores.items()}
-        for scored in self._handed.values():
-            for scoring in scored.scorings:
-                self._running.scored(scoring)
+        if job.group in self._unanswered:
+            self._prefetcher.set_application(job.group, self._application(request))
+        outcome = self._outcome(job)
+        self._scores = {name: score.copy() for name, score in outcome.scores.items()}
+        for score in self._scores.values():
+            for scoring in score.scorings:
+                self._session.scored(scoring)
         return outcome.sample
 
     def scores(self) -> Scores:
         """Return the scores of the row of the running test."""
-        return Scores({name: scored.outcome for name, scored in self._handed.items()})
+        return Scores({name: score.outcome for name, score in self._scores.items()})
 
-    def _outcome(self, errand: RowJob) -> RowOutcome:
+    def _application(self, request: pytest.FixtureRequest) -> Respond | None:
+        """Return what answers the rows of a test that have no response; nothing does in a dry run."""
+        if self._session.dry_run:
+            return None
+        respond: Respond | None = request.getfixturevalue("rag_respond")
+        if respond is not None and not callable(respond):
+            msg = f"rag_respond must return a function from Sample to response, not {type(respond).__name__}"
+            raise TypeError(msg)
+        return respond
+
+    def _outcome(self, job: RowJob) -> RowOutcome:
         __tracebackhide__ = True
-        outcome = self._last.get(errand.test)
-        if outcome is not None and not outcome.is_whole:
-            self._ahead.again(errand.test, outcome)
+        outcome = self._last.get(job.test)
+        if outcome is not None and not outcome.is_complete:
+            self._prefetcher.retry(job.test, outcome)
             outcome = None
-        outcome = outcome or self._waited_for(errand.test)
-        self._last = {errand.test: outcome}
+        if outcome is None:
+            try:
+                outcome = self._prefetcher.outcome(job.test, self._show_progress)
+            finally:
+                self._line.end()
+        self._last = {job.test: outcome}
         if outcome.failure is not None:
-            raise _of_row(outcome.failure, errand)
+            raise _failure(outcome.failure, job)
         return outcome
 
-    def _waited_for(self, test: str) -> RowOutcome:
-        try:
-            return self._ahead.outcome(test, lambda: self._line.show(self._ahead.done, self._ahead.total))
-        finally:
-            self._line.end()
+    def _show_progress(self) -> None:
+        self._line.show(self._prefetcher.done, self._prefetcher.total)
 
     def _begin(self, tests: Sequence[str]) -> None:
-        fresh = [test for test in tests if test in self._errands and test not in self._began]
+        fresh = [test for test in tests if test in self._jobs and test not in self._began]
         self._began.update(fresh)
         if fresh:
-            self._ahead.start([self._errands[test] for test in fresh])
+            self._prefetcher.start([self._jobs[test] for test in fresh])
 
-    def _from(self, test: str) -> list[str]:
+    def _all_from(self, test: str) -> list[str]:
         """Return all tests from one on, then those before it: other workers begin with those."""
-        tests = list(self._errands)
+        tests = list(self._jobs)
         first = tests.index(test)
         return tests[first:] + tests[:first]
 
-    def _errand(self, item: pytest.Item) -> RowJob | None:
+    def _job(self, item: pytest.Item) -> RowJob | None:
         call = getattr(item, "callspec", None)
         case = call.params.get(FIXTURE) if call is not None else None
         if call is None or not isinstance(case, DatasetCase) or case.row.sample is None:
             return None
         others = sorted((name, index) for name, index in call.indices.items() if name != FIXTURE)
-        function = item.nodeid.removesuffix(item.name) + getattr(item, "originalname", item.name)
         return RowJob(
             test=item.nodeid,
-            group=f"{function}{others}",
+            group=f"{function_of(item)}{others}",
             row=case.row,
-            sample=with_stand_in(case.row.sample) if self._running.dry_run else case.row.sample,
+            sample=with_stand_in(case.row.sample) if self._session.dry_run else case.row.sample,
             metrics=case.metrics,
-            judge=self._running.judge_of(item),
-            votes=self._running.votes_of(item),
+            judge=self._session.judge_of(item),
+            votes=self._session.votes_of(item),
         )
 
-    def _board(self) -> SharedResults | None:
-        folder = self._rows.board
+    def _shared_results(self) -> SharedResults | None:
+        folder = self._session.shared_folder
         if self._worker is None or folder is None:
             return None
         with suppress(OSError, sqlite3.Error):
@@ -343,97 +357,16 @@ class PrefetchPlugin:
         return None
 
 
-def _refuse(error: DatasetError) -> NoReturn:
-    """Fail the test of a broken row, by what is wrong with it alone."""
-    pytest.fail(str(error), pytrace=False)
-
-
-def _of_row(failure: BaseException, errand: RowJob) -> BaseException:
-    """Return what to raise in the test of a row whose application failed: a skip is a skip."""
-    if isinstance(failure, pytest.skip.Exception):
-        return failure
-    said = str(failure) if isinstance(failure, UnscoredError) else f"rag_respond raised {kind_and_message(failure)}"
-    error = UnscoredError(f"{errand.place}: {said}")
-    error.__cause__ = failure
-    return error
-
-
-# What the controller hands to a worker on the same machine: the folder where workers share rows.
-_BOARD = "ragmetrics_board"
-_NO_MARKER = '{0} is of a test per row; write @pytest.mark.rag_dataset("golden.jsonl", metrics=[...]) above the test'
-_NO_ROWS = (
-    "marker rag_dataset: it means nothing on a method of unittest.TestCase, nor where a hook adds it: write it above a "
-    "function, or a method of another class"
+_NO_MARKER = (
+    'rag_sample is of a test per row; write @pytest.mark.rag_dataset("golden.jsonl", metrics=[...]) above the test'
 )
 
 
-class DatasetTests:
-    """The rows of a session's data sets: one test each, done ahead of the tests."""
-
-    def __init__(self, running: PytestSession, config: pytest.Config) -> None:
-        self._running = running
-        self._config = config
-        self._suite: PrefetchPlugin | None = None
-        worker = getattr(config, "workerinput", None)
-        told = folder_of(running.run) if worker is None else worker.get(_BOARD)
-        #: Where the workers of this machine share rows; made by the first that has any.
-        self.board = None if told is None else Path(told)
-
-    def parametrize(self, metafunc: pytest.Metafunc) -> None:
-        """Make a test per row where the test has the marker."""
-        if metafunc.definition.get_closest_marker("rag_dataset") is not None:
-            self._datasets.parametrize(metafunc)
-
-    def check(self, items: Sequence[pytest.Item]) -> None:
-        """Raise ``pytest.UsageError`` for a marker that cannot be used, also where no test per row was made of it."""
-        faults = list(self._datasets.faults) if "_datasets" in self.__dict__ else []
-        marked = (item for item in items if item.get_closest_marker("rag_dataset") is not None)
-        faults += [f"{item.nodeid}: {_NO_ROWS}" for item in marked if not hasattr(item, "callspec")]
-        if faults:
-            raise pytest.UsageError("\n".join(faults))
-
-    def sample(self, request: pytest.FixtureRequest) -> Sample:
-        """Return the row of a test with its response, and tell the session of its scores."""
-        __tracebackhide__ = True
-        if not hasattr(request, "param"):
-            pytest.fail(_NO_MARKER.format("rag_sample"), pytrace=False)
-        if self._suite is None:
-            self._suite = PrefetchPlugin(self._running, self, request.session)
-            self._config.pluginmanager.register(self._suite, "ragmetrics-rows")
-        return self._suite.sample(request)
-
-    def scores(self) -> Scores:
-        """Return the scores of the row of the running test."""
-        if self._suite is None:
-            pytest.fail(_NO_MARKER.format("rag_scores"), pytrace=False)
-        return self._suite.scores()
-
-    def evaluate(self, request: pytest.FixtureRequest) -> Evaluate:
-        """Return what scores a whole data set inside a test."""
-        return Evaluate(request.path.parent)
-
-    def application(self, request: pytest.FixtureRequest) -> Respond | None:
-        """Return what answers the rows of a test that have no response; nothing does in a dry run."""
-        if self._running.dry_run:
-            return None
-        respond = request.getfixturevalue("rag_respond")
-        if respond is not None and not callable(respond):
-            msg = f"rag_respond must return a function from Sample to response, not {type(respond).__name__}"
-            raise TypeError(msg)
-        found: Respond | None = respond
-        return found
-
-    def share(self, node: Any) -> None:
-        """Tell a worker on this machine where to share rows with the others."""
-        if node.gateway.spec.popen:
-            node.workerinput[_BOARD] = str(self.board)
-
-    def close(self) -> None:
-        """Remove what the workers shared."""
-        if self.board is not None and not hasattr(self._config, "workerinput"):
-            shutil.rmtree(self.board, ignore_errors=True)
-
-    @cached_property
-    def _datasets(self) -> Datasets:
-
-        return Datasets()
+def _failure(failure: BaseException, job: RowJob) -> BaseException:
+    """Return what to raise in the test of a row whose application failed: a skip is a skip."""
+    if isinstance(failure, pytest.skip.Exception):
+        return failure
+    text = str(failure) if isinstance(failure, UnscoredError) else f"rag_respond raised {kind_and_message(failure)}"
+    error = UnscoredError(f"{job.place}: {text}")
+    error.__cause__ = failure
+    return error

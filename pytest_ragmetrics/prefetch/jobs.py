@@ -153,7 +153,7 @@ class RowScore:
     outcome: MetricResult | Exception
     scorings: tuple[Scoring, ...] = ()
 
-    def handed_out(self) -> RowScore:
+    def copy(self) -> RowScore:
         """Return a copy whose results have not been held against anything: each attempt at a test gets its own."""
         copies = {id(told.outcome): copy(told.outcome) for told in self.scorings if _is_result(told.outcome)}
         own: MetricResult | Exception | None = copies.get(id(self.outcome))
@@ -166,14 +166,14 @@ class RowScore:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowOutcome:
-    """What came of an errand: the sample with its response and the scores by metric, or what the application raised."""
+    """What came of a job: the sample with its response and the scores by metric, or what the application raised."""
 
     sample: Sample
     scores: Mapping[str, RowScore] = field(default_factory=dict)
     failure: BaseException | None = None
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether nothing is missing: then it stands, however often the test is run again."""
         return self.failure is None and all(_is_result(scored.outcome) for scored in self.scores.values())
 
@@ -181,12 +181,12 @@ class RowOutcome:
 class RowSession(GuardedSession):
     """The session as the metrics of one row see it: what they tell is kept until the row's own test is run."""
 
-    def __init__(self, running: Session, errand: RowJob, patience: CircuitBreaker) -> None:
+    def __init__(self, running: Session, job: RowJob, patience: CircuitBreaker) -> None:
         super().__init__(running, patience)
-        self.test = errand.test
+        self.test = job.test
         self.scorings: list[Scoring] = []
-        self._judge = errand.judge
-        self._votes = errand.votes
+        self._judge = job.judge
+        self._votes = job.votes
 
     @property
     def votes(self) -> int:

@@ -111,18 +111,18 @@ def _connected(file: Path) -> sqlite3.Connection:
 Row = dict[str, Any]
 
 
-def written(outcome: RowOutcome, errand: RowJob) -> str:
+def written(outcome: RowOutcome, job: RowJob) -> str:
     """Return an outcome as JSON text; what JSON has no word for becomes its text."""
-    answered = outcome.sample.to_mapping() if outcome.sample is not errand.sample else None
+    answered = outcome.sample.to_mapping() if outcome.sample is not job.sample else None
     scores = {name: _scored_row(scored, outcome.sample) for name, scored in outcome.scores.items()}
     failure = None if outcome.failure is None else _error_row(outcome.failure)
     return json.dumps(as_json({"sample": answered, "scores": scores, "failure": failure}))
 
 
-def read(text: str, errand: RowJob) -> RowOutcome:
-    """Return what :func:`written` wrote of the same errand."""
+def read(text: str, job: RowJob) -> RowOutcome:
+    """Return what :func:`written` wrote of the same job."""
     row = json.loads(text)
-    sample = errand.sample if row["sample"] is None else Sample.from_mapping(row["sample"])
+    sample = job.sample if row["sample"] is None else Sample.from_mapping(row["sample"])
     return RowOutcome(
         sample=sample,
         scores={name: _scored(scored, sample) for name, scored in row["scores"].items()},

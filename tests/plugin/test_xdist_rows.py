@@ -121,7 +121,7 @@ def test_without_a_place_to_share_each_does_its_own(
         import pytest
         @pytest.hookimpl(optionalhook=True, trylast=True)
         def pytest_configure_node(node):
-            node.workerinput["ragmetrics_board"] = "/dev/null/nowhere"
+            node.workerinput["ragmetrics"]["folder"] = "/dev/null/nowhere"
     """
     run(*JUDGED, "-n2", conftest=conftest, test_golden=SUITE).assert_outcomes(passed=10)
     assert asked(pytester) == {f"r{n}": 1 for n in range(10)}

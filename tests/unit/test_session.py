@@ -1,0 +1,182 @@
+"""What one process of a run decides about its cassette, its markers and its budget, without running pytest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from pytest_ragmetrics.session import RunCassette, SessionBudget, function_of, marked_judge, marked_votes
+
+ROOT = Path("/project")
+TESTPATHS, ARGS = pytest.Config.ArgsSource.TESTPATHS, pytest.Config.ArgsSource.ARGS
+
+
+def cassette(
+    *, source: Any = TESTPATHS, folder: Path = ROOT, file: Path | None = Path("answers.jsonl"), **options: object
+) -> RunCassette:
+    """Return the cassette of a run that was started in a folder, with options of pytest."""
+    config = SimpleNamespace(
+        args_source=source,
+        invocation_params=SimpleNamespace(dir=folder),
+        rootpath=ROOT,
+        getoption=lambda name, default: options.get(name, default),  # noqa: PLW0108 - default is given by its name
+    )
+    return RunCassette(cast("pytest.Config", config), cast("Any", SimpleNamespace(cassette=file)), None)
+
+
+@pytest.mark.parametrize(
+    ("given", "whole"),
+    [
+        ({}, True),
+        ({"source": pytest.Config.ArgsSource.INVOCATION_DIR}, True),
+        ({"source": ARGS}, False),
+        ({"folder": ROOT / "tests"}, False),
+        ({"lf": True}, False),
+        ({"lf": False}, True),
+        ({"ignore": ["tests/slow"]}, False),
+        ({"ignore_glob": ["*slow*"]}, False),
+        ({"collectonly": True}, False),
+        ({"setuponly": True}, False),
+        ({"setupplan": True}, False),
+    ],
+)
+def test_a_run_had_all_tests(given: dict[str, Any], whole: bool) -> None:  # noqa: FBT001 - a row of the table
+    """Only a run of the whole project, from its root and without a choice, knows what no test uses."""
+    assert cassette(**given).had_all_tests() is whole
+
+
+@pytest.mark.parametrize(
+    ("when", "outcome", "extra", "left_out"),
+    [
+        ("call", "passed", {}, 0),
+        ("call", "failed", {}, 0),
+        ("setup", "skipped", {}, 1),
+        ("call", "skipped", {}, 1),
+        ("collect", "skipped", {}, 1),
+        ("call", "skipped", {"wasxfail": "a reason"}, 0),
+        ("setup", "skipped", {"wasxfail": "reason: not run"}, 1),
+    ],
+)
+def test_a_skipped_test_is_left_out(when: str, outcome: str, extra: dict[str, str], left_out: int) -> None:
+    """A test that failed as expected has asked what it asks, unless it was never run."""
+    run = cassette()
+    report = SimpleNamespace(when=when, skipped=outcome == "skipped", **extra)
+    run.note_skipped(cast("pytest.TestReport", report))
+    assert run.left_out == left_out
+    assert run.had_all_tests() is (left_out == 0)
+
+
+@pytest.mark.parametrize(
+    ("row", "whole"),
+    [({"used": None, "left_out": 0}, True), ({"used": None, "left_out": 2}, False), (None, False)],
+    ids=["whole", "with deselected tests", "crashed"],
+)
+def test_every_worker_counts(row: dict[str, Any] | None, whole: bool) -> None:  # noqa: FBT001 - a row of the table
+    """Tests that a worker left out are missing, and of one that crashed nobody knows what it used."""
+    run = cassette()
+    run.add_worker(row)
+    assert (run.had_all_tests(), run.was_used) == (whole, False)
+
+
+@pytest.mark.parametrize(
+    ("spec", "sent"),
+    [
+        ({"popen": True, "chdir": None}, False),
+        ({"popen": True, "chdir": "/elsewhere"}, True),
+        ({"popen": False, "chdir": None}, True),
+    ],
+)
+def test_the_entries_go_where_the_file_cannot_be_read(tmp_path: Path, spec: dict[str, Any], sent: bool) -> None:  # noqa: FBT001
+    """A worker of this machine, in this folder, reads the file itself."""
+    file = tmp_path / "answers.jsonl"
+    file.write_text("", "utf-8")
+    assert (cassette(file=file).entries_for(SimpleNamespace(**spec)) is not None) is sent
+    assert cassette(file=None).entries_for(SimpleNamespace(**spec)) is None
+
+
+def test_a_cassette_that_cannot_be_sent_ends_the_run(tmp_path: Path) -> None:
+    """The error names file and line."""
+    file = tmp_path / "answers.jsonl"
+    file.write_text("moss\n", "utf-8")
+    with pytest.raises(pytest.UsageError, match=r"rag_cassette: .*answers\.jsonl:1: not an entry of a cassette: "):
+        cassette(file=file).entries_for(SimpleNamespace(popen=False, chdir=None))
+
+
+def item(name: str, *args: object, **kwargs: object) -> Any:
+    """Return a test with one marker."""
+    marker = SimpleNamespace(args=args, kwargs=kwargs)
+    hook = SimpleNamespace(pytest_ragmetrics_make_judge=SimpleNamespace(get_hookimpls=list))
+    return SimpleNamespace(
+        nodeid="test_it.py::test_it",
+        get_closest_marker={name: marker}.get,
+        config=SimpleNamespace(rootpath=ROOT, hook=hook),
+    )
+
+
+@pytest.mark.parametrize(
+    ("marker", "found"),
+    [
+        (item(""), (None, None)),
+        (item("rag_judge", "openai:gpt-mine"), ("openai:gpt-mine", None)),
+        (item("rag_judge", spec="local"), ("local", None)),
+        (item("rag_votes", 3), (None, 3)),
+        (item("rag_votes", k=1), (None, 1)),
+    ],
+)
+def test_markers_say_who_judges_how_often(marker: Any, found: tuple[str | None, int | None]) -> None:
+    """Their argument may be named."""
+    assert (marked_judge(marker), marked_votes(marker)) == found
+
+
+@pytest.mark.parametrize(
+    ("marker", "said"),
+    [
+        (item("rag_judge"), r"marker rag_judge\(\): it takes one spec; write @pytest.mark.rag_judge\("),
+        (item("rag_judge", "local", "local"), r"marker rag_judge\('local', 'local'\): it takes one spec; write"),
+        (item("rag_judge", 3), r"marker rag_judge\(3\): it takes one spec; write"),
+        (item("rag_judge", "gpt-5"), r"marker rag_judge\('gpt-5'\): 'gpt-5' is none of auto, local, openai:MODEL, .*"),
+        (item("rag_votes"), r"marker rag_votes\(\): it takes one whole number from 1 on; write @pytest.mark.rag_v"),
+        (item("rag_votes", 0), r"marker rag_votes\(0\): it takes one whole number from 1 on"),
+        (item("rag_votes", k=True), r"marker rag_votes\(True\): it takes one whole number from 1 on"),
+        (item("rag_votes", 2, 3), r"marker rag_votes\(2, 3\): it takes one whole number from 1 on"),
+    ],
+)
+def test_a_marker_that_cannot_be_used_is_named(marker: Any, said: str) -> None:
+    """The error names test and marker, and says what to write."""
+    with pytest.raises(pytest.UsageError, match=f"^test_it.py::test_it: {said}"):
+        (marked_judge(marker), marked_votes(marker))
+
+
+def test_the_function_of_a_test() -> None:
+    """Tests of one function share it, whatever their parameters."""
+    parent = SimpleNamespace(nodeid="test_it.py::TestIt")
+    for test in ({"name": "test_one[a]", "originalname": "test_one"}, {"name": "test_one"}):
+        assert (
+            function_of(cast("pytest.Item", SimpleNamespace(parent=parent, **test))) == "test_it.py::TestIt::test_one"
+        )
+
+
+@pytest.mark.parametrize(
+    ("requests", "when", "failed", "outcome"),
+    [
+        (None, "call", True, "failed"),
+        (2, "setup", False, "passed"),
+        (2, "call", False, "skipped"),
+        (1, "setup", True, "skipped"),
+    ],
+)
+def test_a_dry_run_skips_what_scored(requests: int | None, when: str, failed: bool, outcome: str) -> None:  # noqa: FBT001
+    """A test that scored is skipped when it is called or fails; one that scored nothing keeps its outcome."""
+    budget = SessionBudget(cast("Any", SimpleNamespace(dry_run=True)), workers=None, file=None)
+    budget.__dict__["forecast"] = SimpleNamespace(requests_of=lambda _: requests)
+    report = SimpleNamespace(
+        nodeid="t", when=when, failed=failed, outcome="failed" if failed else "passed", location=("t.py", 4, "t")
+    )
+    budget.skip_scored(cast("pytest.TestReport", report))
+    assert report.outcome == outcome
+    if outcome == "skipped":
+        text = "1 request" if requests == 1 else "2 requests"
+        assert report.longrepr == ("t.py", 5, f"Skipped: dry run: {text}")
