@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ GOLDEN = """
         assert rag_scores["faithfulness"] >= 0.8
 """
 #: Rows whose response is borne out by its context; one has no contexts, and one is broken.
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"id": f"r{n}", "question": f"What of basin {n}?", "answer": f"Basin {n} has nine carp.", "contexts": [text]}
     for n in range(5)
     for text in (f"Basin {n} has nine carp.",)
