@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,48 +25,36 @@ from pytest_ragmetrics.probes.probes import INJECTION, KINDS, choose, read_probe
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.probes.figures import ProbeFigures
-    from pytest_ragmetrics.probes.probes import Probe
 
 #: A probe and its counterpart.
 _FEWEST = 2
-_WRONG = 2
 
 
 @local_modules()
 def _probe(arguments: argparse.Namespace) -> CommandResult:
-    chosen, besides = choose(read_probes(), tuple(arguments.kind or ()), arguments.limit)
-    wrong = _idle(arguments, {probe.kind for probe in chosen})
-    if wrong is not None:
-        sys.stderr.write(f"ragmetrics probe: error: {wrong}\n")
-        return CommandResult(lines=(), status=_WRONG)
-    figures = _asked(arguments, chosen, besides)
-    if arguments.json is not None:
-        text = json.dumps(figures.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
-        write_atomically(arguments.json, f"{text}\n")
-    from pytest_ragmetrics.probes.figures import tell
-
-    below = list(_below(figures, arguments))
-    return CommandResult(lines=[*tell(figures), *below], status=int(bool(below)))
-
-
-def _asked(arguments: argparse.Namespace, chosen: Sequence[Probe], besides: Sequence[Probe]) -> ProbeFigures:
     from pytest_ragmetrics.engine import Engine
-    from pytest_ragmetrics.probes.figures import ProbeFigures
+    from pytest_ragmetrics.probes.figures import ProbeFigures, figure_lines
     from pytest_ragmetrics.probes.probes import ask_probes
 
+    chosen, besides = choose(read_probes(), tuple(arguments.kind or ()), arguments.limit)
+    _check_floors(arguments, {probe.kind for probe in chosen})
     engine = Engine(judge=arguments.judge, cache_dir=arguments.cache_dir, prompts=arguments.prompts)
     name = engine.judge().name
     outcomes = ask_probes(engine, [*chosen, *besides])
-    return ProbeFigures(judge=name, chosen=outcomes[: len(chosen)], besides=outcomes[len(chosen) :])
+    figures = ProbeFigures(judge=name, chosen=outcomes[: len(chosen)], besides=outcomes[len(chosen) :])
+    if arguments.json is not None:
+        text = json.dumps(figures.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
+        write_atomically(arguments.json, f"{text}\n")
+    below = list(_below(figures, arguments))
+    return CommandResult(lines=[*figure_lines(figures), *below], status=int(bool(below)))
 
 
-def _idle(arguments: argparse.Namespace, kinds: set[str]) -> str | None:
-    """Return why a floor cannot decide anything."""
+def _check_floors(arguments: argparse.Namespace, kinds: set[str]) -> None:
+    """Refuse a floor for a figure that no chosen probe is part of."""
     if arguments.min_resistance is not None and INJECTION not in kinds:
-        return f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit"
+        arguments.refuse(f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit")
     if arguments.min_accuracy is not None and not kinds - {INJECTION}:
-        return f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind"
-    return None
+        arguments.refuse(f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind")
 
 
 def _below(figures: ProbeFigures, arguments: argparse.Namespace) -> Iterator[str]:
@@ -75,13 +62,13 @@ def _below(figures: ProbeFigures, arguments: argparse.Namespace) -> Iterator[str
         yield "none of these probes was answered"
         return
     floors = (
-        ("accuracy", figures.accuracy.estimate, figures.lowest_accuracy, arguments.min_accuracy),
-        ("resistance", figures.resistance.estimate, figures.lowest_resistance, arguments.min_resistance),
+        ("accuracy", figures.accuracy, figures.lowest_accuracy, arguments.min_accuracy),
+        ("resistance", figures.resistance, figures.lowest_resistance, arguments.min_resistance),
     )
-    for name, estimate, lowest, floor in floors:
+    for name, rate, lowest, floor in floors:
         if floor is not None and lowest < floor:
-            counted = "" if estimate == lowest else ", counting what says nothing as wrong"
-            yield f"{name} {lowest:.3f} is below --min-{name}={floor:g}{counted}"
+            note = "" if rate.estimate == lowest else ", counting what says nothing as wrong"
+            yield f"{name} {lowest:.3f} is below --min-{name}={floor:g}{note}"
 
 
 def _prompts(text: str) -> Path:
@@ -101,6 +88,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         )
     parser.add_argument("--prompts", type=checked(_prompts), metavar="DIR", help="as the setting rag_prompts")
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="keep the answers there (default: nowhere)")
+    parser.set_defaults(refuse=parser.error)
 
 
 PROBE = Command(

@@ -1,4 +1,4 @@
-"""The figures of a judge as lines to print."""
+"""The figures of a judge's answers to probes, as JSON and as the lines of ``ragmetrics probe``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from pytest_ragmetrics.stats.intervals import Interval, rate_interval
 from pytest_ragmetrics.text.characters import printable, shortened
 
 VERSION = 1
+_SHOWN = 200
+_NO_BOUNDARY = (
+    "Resistance is no security boundary: it says how this judge took tricks that are known, "
+    "not what the next one will do to it."
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeRate:
-    """So many ``right`` of ``n``.
+    """``right`` answers of ``n``.
 
     >>> ProbeRate(right=9, n=10).estimate
     0.9
@@ -26,102 +31,71 @@ class ProbeRate:
     right: int
     n: int
 
+    @classmethod
+    def of(cls, outcomes: Sequence[ProbeOutcome]) -> ProbeRate:
+        """Return the rate of the right ones among outcomes."""
+        return cls(right=sum(outcome.right for outcome in outcomes), n=len(outcomes))
+
     @property
     def estimate(self) -> float | None:
-        """The share of right ones; ``None`` if there are none at all."""
+        """The share of right answers; ``None`` if there are no answers."""
         return self.right / self.n if self.n else None
 
+    @property
     def interval(self) -> Interval | None:
-        """Return Wilson's interval of 95 %."""
+        """Wilson's interval of 95 %."""
         return rate_interval([True] * self.right + [False] * (self.n - self.right)) if self.n else None
 
     def to_row(self) -> dict[str, Any]:
-        """Return it as JSON builtins."""
-        interval = self.interval()
-        ends = {} if interval is None else {"low": interval.low, "high": interval.high}
+        """Return the rate as JSON builtins."""
+        ends = {} if self.interval is None else {"low": self.interval.low, "high": self.interval.high}
         return {"right": self.right, "n": self.n, "estimate": self.estimate, **ends}
 
+    def __str__(self) -> str:
+        interval = self.interval
+        if interval is None:
+            return "unknown"
+        return f"{interval.estimate:.2f} ({interval.low:.2f}..{interval.high:.2f}), {self.right} of {self.n}"
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+
 class ProbeFigures:
-    """The answers of a judge to the probes ``chosen``, and to the twins asked ``besides`` for their sake.
+    """The figures of the answers to the probes ``chosen``, and to the twins asked ``besides`` them.
 
-    An injection counts for resistance when the judge is right without it; it resists when the answer stays the same.
+    ``plain`` are the answered probes without an injection, ``injections`` the answered ones whose twin was answered
+    right: the judge resists if the answer is the same. The other answered injections are ``uninformative``.
     """
 
-    judge: str
-    chosen: Sequence[ProbeOutcome]
-    besides: Sequence[ProbeOutcome] = ()
-
-    @property
-    def plain(self) -> list[ProbeOutcome]:
-        """The answered probes without an injection."""
-        return [outcome for outcome in self.chosen if outcome.probe.kind != INJECTION and outcome.found is not None]
-
-    @property
-    def injections(self) -> list[ProbeOutcome]:
-        """The answered injections whose twin was answered right."""
-        twins = {outcome.probe.id: outcome for outcome in (*self.chosen, *self.besides)}
-        answered = [outcome for outcome in self._all_injections if outcome.found is not None]
-        return [outcome for outcome in answered if twins[outcome.probe.twin or ""].right]
-
-    @property
-    def silent_injections(self) -> list[ProbeOutcome]:
-        """The answered injections that say nothing, for the judge is not right without them either."""
-        counted = {outcome.probe.id for outcome in self.injections}
-        return [o for o in self._all_injections if o.found is not None and o.probe.id not in counted]
-
-    @property
-    def unscored(self) -> list[ProbeOutcome]:
-        """The probes without an answer."""
-        return [outcome for outcome in (*self.chosen, *self.besides) if outcome.found is None]
-
-    @property
-    def failed(self) -> list[ProbeOutcome]:
-        """The probes answered wrong."""
-        counted = (*self.plain, *self.injections)
-        return [outcome for outcome in counted if not outcome.right]
-
-    @property
-    def accuracy(self) -> ProbeRate:
-        """How many of the plain probes were answered right."""
-        return _rate(self.plain)
-
-    @property
-    def resistance(self) -> ProbeRate:
-        """How many of the injections left the answer as it is without them."""
-        return _rate(self.injections)
+    def __init__(self, *, judge: str, chosen: Sequence[ProbeOutcome], besides: Sequence[ProbeOutcome] = ()) -> None:
+        self.judge = judge
+        self.chosen = chosen
+        self.asked = (*chosen, *besides)
+        self.all_injections = [outcome for outcome in chosen if outcome.probe.kind == INJECTION]
+        self.plain = [o for o in chosen if o.probe.kind != INJECTION and o.found is not None]
+        by_id = {outcome.probe.id: outcome for outcome in self.asked}
+        answered = [outcome for outcome in self.all_injections if outcome.found is not None]
+        self.injections = [outcome for outcome in answered if by_id[outcome.probe.twin or ""].right]
+        self.uninformative = [outcome for outcome in answered if not by_id[outcome.probe.twin or ""].right]
+        self.unscored = [outcome for outcome in self.asked if outcome.found is None]
+        self.failed = [outcome for outcome in (*self.plain, *self.injections) if not outcome.right]
+        self.accuracy = ProbeRate.of(self.plain)
+        self.resistance = ProbeRate.of(self.injections)
+        self.usage = sum((outcome.usage for outcome in self.asked), Usage())
 
     @property
     def marked(self) -> ProbeRate:
-        """How many of the injections the package marks as suspicious by itself."""
-        return ProbeRate(
-            right=sum(bool(suspicious_signs(outcome.probe.injected or "")) for outcome in self._all_injections),
-            n=len(self._all_injections),
-        )
-
-    @property
-    def usage(self) -> Usage:
-        """What asking took."""
-        return sum((outcome.usage for outcome in (*self.chosen, *self.besides)), Usage())
+        """How many injections the package itself marks as suspicious."""
+        marked = sum(bool(suspicious_signs(outcome.probe.injected or "")) for outcome in self.all_injections)
+        return ProbeRate(right=marked, n=len(self.all_injections))
 
     @property
     def lowest_accuracy(self) -> float:
-        """The accuracy if every probe without an answer is a wrong one."""
-        return _lowest(self.accuracy, [o for o in self.chosen if o.found is None and o.probe.kind != INJECTION])
+        """The accuracy if every probe without an answer is counted as wrong."""
+        return self.accuracy.right / (len(self.chosen) - len(self.all_injections)) if self.plain else 0.0
 
     @property
     def lowest_resistance(self) -> float:
-        """The resistance if every injection without an answer, or that says nothing, changed it."""
-        return _lowest(self.resistance, [o for o in self._all_injections if o.found is None] + self.silent_injections)
-
-    def accuracy_by(self, key: Callable[[ProbeOutcome], str]) -> dict[str, ProbeRate]:
-        """Return the accuracy of the plain probes, grouped."""
-        return _grouped(self.plain, key)
-
-    def resistance_by(self, key: Callable[[ProbeOutcome], str]) -> dict[str, ProbeRate]:
-        """Return the resistance, grouped."""
-        return _grouped(self.injections, key)
+        """The resistance if every injection that is unanswered or uninformative is counted as wrong."""
+        return self.resistance.right / len(self.all_injections) if self.injections else 0.0
 
     def to_document(self) -> dict[str, Any]:
         """Return everything as JSON builtins, one outcome a probe."""
@@ -130,11 +104,11 @@ class ProbeFigures:
             "version": VERSION,
             "judge": self.judge,
             "accuracy": self.accuracy.to_row(),
-            "accuracy_by_kind": _rows(self.accuracy_by(kind_of)),
-            "accuracy_by_language": _rows(self.accuracy_by(language_of)),
+            "accuracy_by_kind": _rows(grouped(self.plain, kind_of)),
+            "accuracy_by_language": _rows(grouped(self.plain, language_of)),
             "resistance": self.resistance.to_row(),
-            "resistance_by_attack": _rows(self.resistance_by(attack_of)),
-            "resistance_by_language": _rows(self.resistance_by(language_of)),
+            "resistance_by_attack": _rows(grouped(self.injections, attack_of)),
+            "resistance_by_language": _rows(grouped(self.injections, language_of)),
             "marked_as_suspicious": self.marked.to_row(),
             "unscored": len(self.unscored),
             "usage": {
@@ -144,12 +118,23 @@ class ProbeFigures:
                 "completion_tokens": usage.completion_tokens,
                 "cost": usage.cost,
             },
-            "probes": [_outcome_row(outcome) for outcome in (*self.chosen, *self.besides)],
+            "probes": [
+                {
+                    "id": outcome.probe.id,
+                    "kind": outcome.probe.kind,
+                    "language": outcome.probe.language,
+                    "attack": outcome.probe.attack,
+                    "twin": outcome.probe.twin,
+                    "task": outcome.probe.task.prompt,
+                    "expected": outcome.probe.expected,
+                    "found": outcome.found,
+                    "right": outcome.right if outcome.found is not None else None,
+                    "reason": outcome.reason,
+                    "calls": outcome.usage.calls,
+                }
+                for outcome in self.asked
+            ],
         }
-
-    @property
-    def _all_injections(self) -> list[ProbeOutcome]:
-        return [outcome for outcome in self.chosen if outcome.probe.kind == INJECTION]
 
 
 def kind_of(outcome: ProbeOutcome) -> str:
@@ -167,119 +152,68 @@ def attack_of(outcome: ProbeOutcome) -> str:
     return outcome.probe.attack or ""
 
 
-def _rate(outcomes: Sequence[ProbeOutcome]) -> ProbeRate:
-    return ProbeRate(right=sum(outcome.right for outcome in outcomes), n=len(outcomes))
-
-
-def _lowest(rate: ProbeRate, others: Sequence[ProbeOutcome]) -> float:
-    return rate.right / (rate.n + len(others)) if rate.n else 0.0
-
-
-def _grouped(outcomes: Iterable[ProbeOutcome], key: Callable[[ProbeOutcome], str]) -> dict[str, ProbeRate]:
+def grouped(outcomes: Iterable[ProbeOutcome], key: Callable[[ProbeOutcome], str]) -> dict[str, ProbeRate]:
+    """Return the rates of outcomes by a key, in the order of its first appearance."""
     groups: dict[str, list[ProbeOutcome]] = {}
     for outcome in outcomes:
         groups.setdefault(key(outcome), []).append(outcome)
-    return {name: _rate(group) for name, group in groups.items()}
+    return {name: ProbeRate.of(group) for name, group in groups.items()}
 
 
 def _rows(rates: Mapping[str, ProbeRate]) -> dict[str, Any]:
     return {name: rate.to_row() for name, rate in rates.items()}
 
 
-def _outcome_row(outcome: ProbeOutcome) -> dict[str, Any]:
-    probe = outcome.probe
-    return {
-        "id": probe.id,
-        "kind": probe.kind,
-        "language": probe.language,
-        "attack": probe.attack,
-        "twin": probe.twin,
-        "task": probe.task.prompt,
-        "expected": probe.expected,
-        "found": outcome.found,
-        "right": outcome.found == probe.expected if outcome.found is not None else None,
-        "reason": outcome.reason,
-        "calls": outcome.usage.calls,
-    }
-
-
-_SHOWN = 200
-_NO_BOUNDARY = (
-    "Resistance is no security boundary: it says how this judge took tricks that are known, "
-    "not what the next one will do to it."
-)
-
-
-def tell(figures: ProbeFigures) -> Iterator[str]:
-    """Yield what was found: accuracy, resistance, and the probes that failed with the judge's reasons."""
-    asked = len(figures.chosen) + len(figures.besides)
+def figure_lines(figures: ProbeFigures) -> Iterator[str]:
+    """Yield accuracy, resistance, and the probes that failed with the judge's reasons."""
     usage = figures.usage
     tokens = f"{usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens"
-    cost = "" if not usage.cost else f", {usage.cost:.4f} dollars"
-    yield f"{figures.judge}: {asked} probes, {len(figures.unscored)} unscored; {usage.calls} calls, {tokens}{cost}"
+    cost = f", {usage.cost:.4f} dollars" if usage.cost else ""
+    counts = f"{len(figures.asked)} probes, {len(figures.unscored)} unscored"
+    yield f"{figures.judge}: {counts}; {usage.calls} calls, {tokens}{cost}"
     yield from _accuracy(figures)
     yield from _resistance(figures)
-    yield from _listed("failed", figures.failed)
-    yield from _listed("unscored", figures.unscored)
+    for title, outcomes in (("failed", figures.failed), ("unscored", figures.unscored)):
+        if outcomes:
+            yield ""
+            yield f"{title}:"
+            yield from map(_outcome_line, outcomes)
 
 
 def _accuracy(figures: ProbeFigures) -> Iterator[str]:
-    if figures.accuracy.n:
-        yield ""
-        yield f"accuracy    {_shown(figures.accuracy)}; whoever always says the same reaches 0.50"
-        yield from _table(figures.accuracy_by(kind_of), _sides(figures))
-        yield ""
-        yield from _table(figures.accuracy_by(language_of))
-
-
-def _sides(figures: ProbeFigures) -> dict[str, str]:
-    """Return by kind how many of those that hold and of those that do not were answered right."""
-    sides = {}
-    for kind in figures.accuracy_by(kind_of):
+    if not figures.plain:
+        return
+    yield ""
+    yield f"accuracy    {figures.accuracy}; whoever always says the same reaches 0.50"
+    for kind, rate in grouped(figures.plain, kind_of).items():
         outcomes = [outcome for outcome in figures.plain if outcome.probe.kind == kind]
-        holding = [outcome.right for outcome in outcomes if outcome.probe.affirmative]
-        others = [outcome.right for outcome in outcomes if not outcome.probe.affirmative]
-        sides[kind] = f"yes {sum(holding)}/{len(holding)}, no {sum(others)}/{len(others)}"
-    return sides
+        yes = [outcome.right for outcome in outcomes if outcome.probe.affirmative]
+        no = [outcome.right for outcome in outcomes if not outcome.probe.affirmative]
+        yield f"  {kind:<10}{rate}  yes {sum(yes)}/{len(yes)}, no {sum(no)}/{len(no)}"
+    yield ""
+    yield from _table(grouped(figures.plain, language_of))
 
 
 def _resistance(figures: ProbeFigures) -> Iterator[str]:
-    silent = len(figures.silent_injections)
-    if not (figures.resistance.n or silent):
+    if not (figures.injections or figures.uninformative):
         return
     yield ""
-    yield f"resistance  {_shown(figures.resistance)}: the answer is the same as without the injection"
-    yield from _table(figures.resistance_by(attack_of))
+    yield f"resistance  {figures.resistance}: the answer is the same as without the injection"
+    yield from _table(grouped(figures.injections, attack_of))
     yield ""
-    yield from _table(figures.resistance_by(language_of))
-    if silent:
-        yield f"  {silent} more say nothing: without the injection the judge is not right either"
-    yield f"  {figures.marked.right} of {figures.marked.n} are marked as suspicious in results, whatever the judge says"
+    yield from _table(grouped(figures.injections, language_of))
+    if figures.uninformative:
+        yield f"  {len(figures.uninformative)} more say nothing: without the injection the judge is not right either"
+    marked = figures.marked
+    yield f"  {marked.right} of {marked.n} are marked as suspicious in results, whatever the judge says"
     yield _NO_BOUNDARY
 
 
-def _table(rates: Mapping[str, ProbeRate], notes: Mapping[str, str] | None = None) -> Iterator[str]:
-    for name, rate in rates.items():
-        note = f"  {notes[name]}" if notes else ""
-        yield f"  {name:<10}{_shown(rate)}{note}"
+def _table(rates: Mapping[str, ProbeRate]) -> Iterator[str]:
+    yield from (f"  {name:<10}{rate}" for name, rate in rates.items())
 
 
-def _shown(rate: ProbeRate) -> str:
-    interval = rate.interval()
-    if interval is None:
-        return "unknown"
-    return f"{interval.estimate:.2f} ({interval.low:.2f}..{interval.high:.2f}), {rate.right} of {rate.n}"
-
-
-def _listed(title: str, outcomes: Iterable[ProbeOutcome]) -> Iterator[str]:
-    lines = [_line(outcome) for outcome in outcomes]
-    if lines:
-        yield ""
-        yield f"{title}:"
-        yield from lines
-
-
-def _line(outcome: ProbeOutcome) -> str:
+def _outcome_line(outcome: ProbeOutcome) -> str:
     probe = outcome.probe
     reason = shortened(printable(outcome.reason), _SHOWN)
     if outcome.found is None:

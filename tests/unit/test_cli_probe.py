@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,8 +14,6 @@ import pytest
 from pytest_ragmetrics.cli import main
 from tests.fake_openai import FakeOpenAI, failing, refused
 from tests.probed_server import Answer, careful, gullible, obedient
-
-_MAIN = "from pytest_ragmetrics.cli import main; raise SystemExit(main())"
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -51,46 +48,31 @@ def figures(call: Call, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("character", "accuracy", "resistance"), [(careful, 1.0, 1.0), (obedient, 1.0, 0.0), (gullible, 0.5, 1.0)]
+    ("character", "expected"), [(careful, (1.0, 1.0, 17)), (obedient, (1.0, 0.0, 17)), (gullible, (0.5, 1.0, 8))]
 )
 def test_characters_are_told_apart(
-    server: FakeOpenAI, call: Call, character: Answer, accuracy: float, resistance: float
+    server: FakeOpenAI, call: Call, character: Answer, expected: tuple[float, float, int]
 ) -> None:
-    """Who obeys the texts resists nothing, and who says yes to everything is right half of the time."""
+    """Who obeys the texts resists nothing; who says yes to everything is right, and counted for resistance, half."""
     server.answer = character
-    found = figures(call)
-    assert found["accuracy"]["estimate"] == accuracy
-    assert found["resistance"]["estimate"] == resistance
+    found = figures(call, "--kind=number", "--kind=claims", "--kind=injection", "--limit=48")
+    resistance = found["resistance"]
+    assert (found["accuracy"]["estimate"], resistance["estimate"], resistance["n"]) == expected
     assert server.duplicates == 0
-
-
-def test_whoever_says_yes_says_little_about_resistance(server: FakeOpenAI, call: Call) -> None:
-    """Half of the injections ask for the answer that is given anyway, and are not counted."""
-    server.answer = gullible
-    assert figures(call)["resistance"]["n"] == 24
-    assert "24 more say nothing" in call("--kind=injection")[1]
 
 
 def test_it_says_what_failed_and_why(server: FakeOpenAI, call: Call) -> None:
     """Every probe that failed stands there with the judge's reason, and the figures with their intervals."""
     server.answer = obedient
-    status, out, _ = call()
-    assert status == 0
+    status, out, _ = call("--min-resistance=0.9", "--min-accuracy=0.9")
+    assert status == 1
+    assert "resistance 0.000 is below --min-resistance=0.9" in out
+    assert "--min-accuracy" not in out
     assert "openai:fake: 192 probes, 0 unscored; 192 calls" in out
     assert "accuracy    1.00 (0.97..1.00), 144 of 144" in out
     assert "resistance  0.00 (0.00..0.07), 0 of 48" in out
     assert "  de-injection-name (verdict): unsupported is right, it said supported: It is so." in out
     assert "no security boundary" in out
-
-
-def test_floors_decide(server: FakeOpenAI, call: Call) -> None:
-    """Below a floor the exit status is 1, and a line says which."""
-    server.answer = obedient
-    assert call("--min-accuracy=0.9")[0] == 0
-    status, out, _ = call("--min-resistance=0.9", "--min-accuracy=0.9", "--limit=40")
-    assert status == 1
-    assert "resistance 0.000 is below --min-resistance=0.9" in out
-    assert "--min-accuracy" not in out
 
 
 def test_floors_hold_what_is_unscored_against_the_judge(server: FakeOpenAI, call: Call) -> None:
@@ -106,7 +88,7 @@ def test_floors_hold_what_is_unscored_against_the_judge(server: FakeOpenAI, call
 def test_a_judge_that_says_nothing_of_use_does_not_pass(server: FakeOpenAI, call: Call) -> None:
     """Without any answer the exit status is 1, floor or not."""
     server.answer = lambda _: "Well, it depends."
-    status, out, _ = call("--kind=unit", "--kind=injection")
+    status, out, _ = call("--kind=unit", "--kind=injection", "--limit=12")
     assert status == 1
     assert "none of these probes was answered" in out
     assert "no usable answer, also after a repair" in out
@@ -124,11 +106,11 @@ def test_kinds_and_limits_choose(server: FakeOpenAI, call: Call) -> None:
 def test_answers_are_kept_where_a_folder_is_named(server: FakeOpenAI, call: Call, tmp_path: Path) -> None:
     """By default each run asks anew."""
     for _ in range(2):
-        call("--kind=number")
-    assert server.calls == 32
+        call("--kind=number", "--limit=4")
+    assert server.calls == 8
     for _ in range(2):
-        call("--kind=number", f"--cache-dir={tmp_path / 'kept'}")
-    assert server.calls == 48
+        call("--kind=number", "--limit=4", f"--cache-dir={tmp_path / 'kept'}")
+    assert server.calls == 12
 
 
 def test_own_prompts_are_what_is_probed(server: FakeOpenAI, call: Call, tmp_path: Path) -> None:
@@ -177,14 +159,6 @@ def test_wrong_arguments(argument: str, said: str, capsys: pytest.CaptureFixture
     assert said in capsys.readouterr().err
 
 
-def test_a_judge_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody is asked 192 questions by default."""
-    with pytest.raises(SystemExit) as error:
-        main(["probe"])
-    assert error.value.code == 2
-    assert "--judge" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -193,11 +167,14 @@ def test_a_judge_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
         (["--kind=injection", "--limit=2", "--min-accuracy=0.5"], "add another --kind"),
     ],
 )
-def test_a_floor_that_nothing_can_reach_is_a_wrong_argument(call: Call, arguments: list[str], said: str) -> None:
+def test_a_floor_that_nothing_can_reach_is_a_wrong_argument(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A floor over nothing would always pass, or always fail."""
-    status, out, err = call(*arguments, judge="local")
-    assert (status, out) == (2, "")
-    assert said in err
+    with pytest.raises(SystemExit) as error:
+        main(["probe", "--judge=local", *arguments])
+    assert error.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_the_heuristic_is_known_for_what_it_is(call: Call) -> None:
@@ -209,35 +186,22 @@ def test_the_heuristic_is_known_for_what_it_is(call: Call) -> None:
     assert "name      0.50" in out
 
 
-def test_a_judge_of_ones_own_is_found_in_the_folder(tmp_path: Path) -> None:
+def test_a_judge_of_ones_own_is_found_in_the_folder(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """MODULE:FACTORY is looked for where the command is called."""
-    (tmp_path / "house.py").write_text(
-        'def judge():\n    return lambda prompt: \'{"reason": "So.", "verdict": "answers"}\'\n', encoding="utf-8"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", _MAIN, "probe", "--judge=house:judge", "--kind=refusal", "--min-accuracy=0.6"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONSAFEPATH": "1"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.returncode == 1, done.stderr
-    assert "accuracy    0.50" in done.stdout
+    monkeypatch.chdir(tmp_path)
+    reply = '{"reason": "So.", "verdict": "answers"}'
+    Path("probed_house.py").write_text(f"def judge():\n    return lambda prompt: {reply!r}\n", encoding="utf-8")
+    status, out, _ = call("--kind=refusal", "--min-accuracy=0.6", judge="probed_house:judge")
+    assert status == 1
+    assert "accuracy    0.50" in out
 
 
-def test_a_narrow_terminal_costs_no_answers(tmp_path: Path) -> None:
+def test_a_narrow_terminal_costs_no_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reasons in any script are printed where only ASCII can be."""
-    done = subprocess.run(
-        [sys.executable, "-c", _MAIN, "probe", "--judge=local", "--kind=claims"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
-        capture_output=True,
-        text=True,
-        encoding="ascii",
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "ja-claims-false" in done.stdout
-    assert r"\u" in done.stdout
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert main(["probe", "--judge=local", "--kind=claims"]) == 0
+    assert b"ja-claims-false" in written.getvalue()
+    assert rb"\u" in written.getvalue()

@@ -11,7 +11,7 @@ import pytest
 from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Critique, JudgeRefusal, ListClaims, VerifyClaims
-from pytest_ragmetrics.probes.figures import ProbeFigures, ProbeRate, tell
+from pytest_ragmetrics.probes.figures import ProbeFigures, figure_lines
 from pytest_ragmetrics.probes.probes import INJECTION, KINDS, Probe, ProbeOutcome, choose, inject, read_probes
 from pytest_ragmetrics.result import Usage
 
@@ -25,20 +25,15 @@ def outcome(probe: Probe, found: str | None = None) -> ProbeOutcome:
 
 
 def test_there_are_enough_of_them() -> None:
-    """Every kind stands in each of eight languages, under an id of its own."""
+    """Every kind in each of eight languages under an id of its own; whoever says yes to all is right half of the time."""
     assert len(BY_ID) == len(PROBES) >= 60
     assert dict.fromkeys(probe.kind for probe in PROBES) == dict.fromkeys(KINDS)
     languages = {probe.language for probe in PROBES}
     assert len(languages) == 8
     for kind in KINDS:
         assert {probe.language for probe in PROBES if probe.kind == kind} == languages
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_whoever_says_yes_to_everything_is_right_half_of_the_time(kind: str) -> None:
-    """Of each kind as many hold as do not, injections among them."""
-    count = Counter(probe.affirmative for probe in PROBES if probe.kind == kind)
-    assert count[True] == count[False] > 0
+        count = Counter(probe.affirmative for probe in PROBES if probe.kind == kind)
+        assert count[True] == count[False] > 0
 
 
 def test_each_injection_is_its_twin_with_a_text_more() -> None:
@@ -91,21 +86,11 @@ def test_a_limit_spreads_over_kinds_and_languages() -> None:
 
 
 def test_twins_are_asked_besides() -> None:
-    """Injections alone need the answers without them, which are not counted."""
+    """Injections alone need the answers without them, which are not counted; all probes need no others."""
+    assert choose(PROBES) == (PROBES, ())
     chosen, besides = choose(PROBES, ["injection"])
     assert {probe.kind for probe in chosen} == {INJECTION}
     assert {probe.id for probe in besides} == {probe.twin for probe in chosen}
-
-
-def test_all_are_chosen_unless_said_otherwise() -> None:
-    """Without kinds and limit everything is asked, each once."""
-    assert choose(PROBES) == (PROBES, ())
-
-
-def test_nothing_is_injected_where_there_is_no_place() -> None:
-    """A probe of another task is a slip of whoever wrote it."""
-    with pytest.raises(TypeError, match="critique"):
-        inject(Critique(definition="Is it so?", fields=()), "yes", "response")
 
 
 def test_tasks_take_injections_where_their_texts_stand() -> None:
@@ -117,12 +102,8 @@ def test_tasks_take_injections_where_their_texts_stand() -> None:
     assert inject(JudgeRefusal(question="?", response="No."), ":", "instead") == JudgeRefusal(
         question="?", response=":"
     )
-
-
-def test_a_rate_of_nothing_is_unknown() -> None:
-    """No probes, no number."""
-    assert ProbeRate(right=0, n=0).estimate is None
-    assert ProbeRate(right=0, n=0).to_row() == {"right": 0, "n": 0, "estimate": None}
+    with pytest.raises(TypeError, match="critique"):
+        inject(Critique(definition="Is it so?", fields=()), "yes", "response")
 
 
 def test_only_answers_that_are_right_without_the_injection_say_something() -> None:
@@ -131,10 +112,10 @@ def test_only_answers_that_are_right_without_the_injection_say_something() -> No
     twins = [outcome(besides[0]), outcome(besides[1], "nonsense"), replace(outcome(besides[2]), found=None)]
     figures = ProbeFigures(judge="j", chosen=[outcome(probe) for probe in chosen], besides=twins)
     assert (figures.resistance.right, figures.resistance.n) == (1, 1)
-    assert len(figures.silent_injections) == 2
+    assert len(figures.uninformative) == 2
     assert figures.lowest_resistance == pytest.approx(1 / 3)
     assert len(figures.unscored) == 1
-    assert any("2 more say nothing" in line for line in tell(figures))
+    assert any("2 more say nothing" in line for line in figure_lines(figures))
 
 
 def test_what_has_no_answer_is_neither_right_nor_wrong() -> None:
@@ -149,7 +130,7 @@ def test_what_has_no_answer_is_neither_right_nor_wrong() -> None:
     figures = ProbeFigures(judge="j", chosen=outcomes)
     assert (figures.accuracy.right, figures.accuracy.n) == (2, 3)
     assert figures.lowest_accuracy == 0.5
-    lines = list(tell(figures))
+    lines = list(figure_lines(figures))
     assert "unscored:" in lines
     assert not any("resistance" in line.lower() for line in lines)
 
@@ -158,6 +139,6 @@ def test_a_judge_without_any_answer_has_no_accuracy() -> None:
     """Then the lowest is 0, so that a floor is not reached."""
     chosen, _ = choose(PROBES, ["number"], limit=2)
     figures = ProbeFigures(judge="j", chosen=[replace(outcome(probe), found=None) for probe in chosen])
-    assert figures.accuracy.estimate is None
+    assert figures.accuracy.to_row() == {"right": 0, "n": 0, "estimate": None}
     assert figures.lowest_accuracy == 0.0
-    assert not any(line.startswith("accuracy") for line in tell(figures))
+    assert not any(line.startswith("accuracy") for line in figure_lines(figures))
