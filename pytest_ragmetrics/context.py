@@ -7,11 +7,11 @@ run pytest inside pytest, in one process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pytest_ragmetrics.result import Usage
 
@@ -31,32 +31,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exchange:
-    """One request and its reply, ``None`` where none came; ``vote`` numbers independent replies to one question.
+    """One request to a judge and its reply, ``None`` where none came.
 
-    ``asked`` returns the prompt: of the many that nobody looks into none is kept.
+    ``prompt`` is the message of the user; the system message is the same everywhere. ``vote`` numbers independent
+    replies to one question. ``cached`` replies were paid for earlier.
     """
 
     task: str
     vote: int
-    asked: Callable[[], str]
+    prompt: str
     reply: str | None
     cached: bool
-
-    def to_row(self) -> dict[str, Any]:
-        """Return it with its prompt, as JSON builtins."""
-        prompt = self.asked()
-        return {"task": self.task, "vote": self.vote, "prompt": prompt, "reply": self.reply, "cached": self.cached}
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Exchange:
-        """Return what :meth:`to_row` made a row of.
-
-        >>> row = {"task": "list_claims", "vote": 0, "prompt": "Which?", "reply": "{}", "cached": False}
-        >>> Exchange.from_row(row).to_row() == row
-        True
-        """
-        prompt: str = row["prompt"]
-        return cls(task=row["task"], vote=row["vote"], asked=lambda: prompt, reply=row["reply"], cached=row["cached"])
 
 
 _notes: ContextVar[list[Exchange] | None] = ContextVar("exchanges", default=None)

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, gate_of
-from pytest_ragmetrics.records import GateRow
+from pytest_ragmetrics.records import GateRecord
 from pytest_ragmetrics.report.junit import gate_properties
 from pytest_ragmetrics.reporting import GATE, Collector
 from pytest_ragmetrics.session import PytestSession, function_of
 
-_ROW = pytest.StashKey[GateRow]()
+_ROW = pytest.StashKey[GateRecord]()
 
 
 class GatePlugin:
@@ -133,7 +133,7 @@ class GatePlugin:
         if collector is None:
             msg = "a gate is decided in the process that reports the tests"
             raise RuntimeError(msg)
-        return evaluate_gate(gate, self._sets[function], collector.row, skipped=collector.skipped, ran=collector.ran)
+        return evaluate_gate(gate, self._sets[function], collector.test, skipped=collector.skipped, ran=collector.ran)
 
     def _items(self, gated: GatedSet, parent: Any) -> list[GateItem]:
         made: Callable[..., GateItem] = GateItem.from_parent
@@ -176,9 +176,9 @@ class GateItem(pytest.Item):
         decision = self._decide(self._gate, self._gated.function)
         self.stash[_ROW] = decision.row
         self.user_properties[:] = gate_properties(decision.row)
-        if decision.row["outcome"] == "skipped":
+        if decision.row.outcome == "skipped":
             pytest.skip(decision.text)
-        if decision.row["outcome"] != "passed":
+        if decision.row.outcome != "passed":
             raise _GateError(decision.text)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -197,7 +197,7 @@ class _GateError(AssertionError):
 
 def _outcome(decision: GateDecision, gated: GatedSet) -> tuple[str, Any]:
     """Return outcome and message of a gate as reports have them."""
-    outcome = decision.row["outcome"]
+    outcome = decision.row.outcome
     if outcome == "skipped":
         return "skipped", (gated.file, (gated.line or 0) + 1, f"Skipped: {decision.text}")
     return ("passed", None) if outcome == "passed" else ("failed", decision.text)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 from pytest_ragmetrics.explain import explain_standing, explain_unscored, shortcoming
 from pytest_ragmetrics.explain.runs import gist
 from pytest_ragmetrics.metrics.registry import metric_named
-from pytest_ragmetrics.records import result_of
+from pytest_ragmetrics.records import GateOutcome, GateRecord, Record, TestRecord
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.decisions import ScoredRow, ThresholdResult, mean_threshold, rate_threshold
 from pytest_ragmetrics.text.characters import printable
-
-if TYPE_CHECKING:
-    from pytest_ragmetrics.records import GateRow, Record, TestRow
 
 _EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faithfulness", rate=0.95, min=0.8)'
 _TAKEN = {"metric", "mean", "rate", "min", "max", "confidence"}
@@ -150,8 +147,6 @@ def _known(name: str) -> tuple[str, Direction | None]:
     return kind.name, kind.better
 
 
-GateOutcome = Literal["passed", "failed", "inconclusive", "skipped"]
-
 _WENT = {"error": "was in error", "xfailed": "failed as expected", "xpassed": "passed unexpectedly"}
 _NO_SCORE = "its test passed without scoring it"
 _NEVER_RAN = "its test has not run to its end"
@@ -161,14 +156,14 @@ _NEVER_RAN = "its test has not run to its end"
 class GateDecision:
     """What became of a gate: its figures, and what there is to say."""
 
-    row: GateRow
+    row: GateRecord
     text: str
 
 
 def evaluate_gate(
     gate: Gate,
     gated: GatedSet,
-    find: Callable[[str], TestRow | None],
+    find: Callable[[str], TestRecord | None],
     *,
     skipped: Collection[str],
     ran: Collection[str],
@@ -183,16 +178,16 @@ def evaluate_gate(
     omitted = gated.total - len(gated.selected)
     for test in gated.selected:
         row = find(test)
-        records = [r for r in (row["records"] if row is not None else ()) if r["metric"] == gate.metric]
+        records = [r for r in (row.records if row is not None else ()) if r.metric == gate.metric]
         name = test.removeprefix(gated.function).strip("[]") or test
-        if test in skipped or (row is not None and row["outcome"] == "skipped"):
+        if test in skipped or (row is not None and row.outcome == "skipped"):
             omitted += 1
         elif not records or test not in ran:
             unscored.append((name, _without(row, ran=test in ran)))
         else:
-            scored += [(name, record) for record in records if record["score"] is not None]
-            unscored += [(name, record["reason"] or "unscored") for record in records if record["score"] is None]
-    told: list[Direction] = [record["better"] for _, record in scored]
+            scored += [(name, record) for record in records if record.score is not None]
+            unscored += [(name, record.reason or "unscored") for record in records if record.score is None]
+    told: list[Direction] = [record.better for _, record in scored]
     better = gate.better or (told or ["higher"])[0]
     if omitted:
         text = f"{omitted} of {gated.total} tests of the set were skipped or not selected; a gate is over all of them"
@@ -201,9 +196,7 @@ def evaluate_gate(
     if unscored or not scored:
         return _incomplete(gate, better, scored, unscored, total=gated.total)
     standing = _standing(gate, better, [record for _, record in scored])
-    rows = [
-        ScoredRow(name=name, score=_score(record), reason=shortcoming(result_of(record))) for name, record in scored
-    ]
+    rows = [ScoredRow(name=name, score=_score(record), reason=shortcoming(record)) for name, record in scored]
     return GateDecision(
         row=_row(gate, better, standing, len(scored), 0, outcome=standing.outcome, total=gated.total),
         text="\n".join(explain_standing(standing, rows)),
@@ -228,7 +221,7 @@ def _incomplete(
 
 def _standing(gate: Gate, better: Direction, records: Sequence[Record]) -> ThresholdResult:
     scores = [_score(record) for record in records]
-    named = [(record["sample"].get("metadata") or {}).get("cluster") for record in records]
+    named = [record.sample.metadata.get("cluster") for record in records]
     clusters = None if None in named else [str(name) for name in named]
     if gate.statistic == "rate" and gate.score_bound is not None:
         return rate_threshold(
@@ -269,23 +262,23 @@ def _row(
     *,
     outcome: GateOutcome,
     total: int,
-) -> GateRow:
+) -> GateRecord:
     interval = None if standing is None else standing.interval
-    return {
-        "metric": gate.metric,
-        "statistic": gate.statistic,
-        "value": None if standing is None else standing.value,
-        "bound": gate.bound,
-        "min_score": gate.score_bound,
-        "better": better,
-        "confidence": gate.confidence,
-        "low": None if interval is None else _finite(interval.low),
-        "high": None if interval is None else _finite(interval.high),
-        "n": n,
-        "unscored": unscored,
-        "total": total,
-        "outcome": outcome,
-    }
+    return GateRecord(
+        metric=gate.metric,
+        statistic=gate.statistic,
+        value=None if standing is None else standing.value,
+        bound=gate.bound,
+        min_score=gate.score_bound,
+        better=better,
+        confidence=gate.confidence,
+        low=None if interval is None else _finite(interval.low),
+        high=None if interval is None else _finite(interval.high),
+        n=n,
+        unscored=unscored,
+        total=total,
+        outcome=outcome,
+    )
 
 
 def _finite(end: float) -> float | None:
@@ -293,59 +286,58 @@ def _finite(end: float) -> float | None:
 
 
 def _score(record: Record) -> float:
-    return 0.0 if record["score"] is None else record["score"]
+    return 0.0 if record.score is None else record.score
 
 
-def _without(row: TestRow | None, *, ran: bool) -> str:
+def _without(row: TestRecord | None, *, ran: bool) -> str:
     """Return why there is no score of a test: what went wrong with it, if that is known."""
     if row is None or not ran:
         return _NO_SCORE if ran else _NEVER_RAN
-    said = gist(row["message"])
-    return f"its test {_WENT.get(row['outcome'], 'failed')}" + (f": {printable(said)}" if said else "")
+    said = gist(row.message)
+    return f"its test {_WENT.get(row.outcome, 'failed')}" + (f": {printable(said)}" if said else "")
 
 
-def evaluate_merged_gate(row: TestRow, tests: Sequence[TestRow]) -> TestRow | None:
+def evaluate_merged_gate(row: TestRecord, tests: Sequence[TestRecord]) -> TestRecord | None:
     """Return the row of a skipped gate as one run over all ``tests`` would have left it.
 
     ``None`` where they are not the whole set, or none can tell: a test that passed without a score leaves no row.
     """
-    function, _, name = row["id"].partition("[gate-")
-    gate = row["gate"]
-    members = {test["id"]: test for test in tests if test["id"] == function or test["id"].startswith(f"{function}[")}
-    if gate is None or not name or len(members) != gate["total"]:
+    function, _, name = row.id.partition("[gate-")
+    gate = row.gate
+    members = {test.id: test for test in tests if test.id == function or test.id.startswith(f"{function}[")}
+    if gate is None or not name or len(members) != gate.total:
         return None
     gated = GatedSet(
         function=function,
         name=function.rpartition("::")[2],
-        file=row["file"],
-        line=row["line"],
+        file=row.file,
+        line=row.line,
         scope="",
         gates=(),
-        total=gate["total"],
+        total=gate.total,
         selected=tuple(members),
     )
     found = evaluate_gate(_gate_of(gate), gated, members.get, skipped=_skipped(members.values()), ran=members.keys())
-    if found.row["outcome"] == "skipped":
+    if found.row.outcome == "skipped":
         return None
-    decided = row.copy()
-    decided["gate"] = found.row
-    decided["outcome"] = "passed" if found.row["outcome"] == "passed" else "failed"
-    decided["message"] = None if decided["outcome"] == "passed" else found.text
-    return decided
-
-
-def _gate_of(row: GateRow) -> Gate:
-    # Which scores are the good ones was a guess unless a score was there to tell; its records tell it again.
-    better = row["better"] if row["statistic"] == "rate" else None
-    return Gate(
-        metric=row["metric"],
-        statistic=row["statistic"],
-        bound=row["bound"],
-        score_bound=row["min_score"],
-        better=better,
-        confidence=row["confidence"],
+    passed = found.row.outcome == "passed"
+    return replace(
+        row, gate=found.row, outcome="passed" if passed else "failed", message=None if passed else found.text
     )
 
 
-def _skipped(tests: Iterable[TestRow]) -> set[str]:
-    return {test["id"] for test in tests if test["outcome"] in ("skipped", "xfailed")}
+def _gate_of(row: GateRecord) -> Gate:
+    # Which scores are the good ones was a guess unless a score was there to tell; its records tell it again.
+    better = row.better if row.statistic == "rate" else None
+    return Gate(
+        metric=row.metric,
+        statistic=row.statistic,
+        bound=row.bound,
+        score_bound=row.min_score,
+        better=better,
+        confidence=row.confidence,
+    )
+
+
+def _skipped(tests: Iterable[TestRecord]) -> set[str]:
+    return {test.id for test in tests if test.outcome in ("skipped", "xfailed")}

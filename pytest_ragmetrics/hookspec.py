@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
     from pytest_ragmetrics.metrics.base import Metric
-    from pytest_ragmetrics.records import Record
 
 
 @pytest.hookspec(firstresult=True)
@@ -39,7 +38,7 @@ def pytest_ragmetrics_redact(text: str) -> str | None:
 
 
 @pytest.hookspec
-def pytest_ragmetrics_result(item: pytest.Item, record: Record) -> None:
+def pytest_ragmetrics_result(item: pytest.Item, record: Mapping[str, Any]) -> None:
     """Observe a record, to push results to another system.
 
     Called once for each record of a test, in the process that runs the test (a worker, under xdist), when its last

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -16,7 +17,7 @@ from pytest_ragmetrics.files import portable
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.context import Scoring
-    from pytest_ragmetrics.records import Document, GateRow, Record, RunRow, TestOutcome, TestRow
+    from pytest_ragmetrics.records import Document, GateRecord, Record, RunRecord, Setting, TestOutcome, TestRecord
     from pytest_ragmetrics.report.comparison import RunComparison
     from pytest_ragmetrics.settings import Settings
 
@@ -25,8 +26,6 @@ ATTRIBUTE = "rag_records"
 #: The attribute of a test report that carries what a gate found.
 GATE = "rag_gate"
 SECTION = "RAG metrics"
-
-Setting = str | float | bool | None
 
 # xdist begins what a worker says of a failure with its own name and the path of its Python.
 _WORKER = re.compile(r"\A\[\w+\] \S+ -- Python .*\n+")
@@ -40,14 +39,14 @@ class Recorder:
         self.redact = redact
         self.test: str | None = None
         self._scorings: list[Scoring] = []
-        self._sent: list[Record] = []
+        self._sent: tuple[Record, ...] = ()
         self._made: dict[int, tuple[object, Record]] = {}
         self._explained: set[int] = set()
 
     @property
     def records(self) -> Sequence[Record]:
         """The records of the last attempt at the test that ran last, complete once it is torn down."""
-        return tuple(self._sent)
+        return self._sent
 
     def scored(self, scoring: Scoring) -> None:
         """Note a scoring."""
@@ -56,7 +55,7 @@ class Recorder:
     def begin(self, test: str) -> None:
         """Start one attempt at a test: what an earlier attempt scored, or code outside any test, is forgotten."""
         if test != self.test:
-            self._sent = []
+            self._sent = ()
         self.test = test
         self._scorings = []
         self._made = {}
@@ -66,7 +65,7 @@ class Recorder:
         """Put all records of this attempt on a report of it, and the explanations if it failed."""
         if (not self._scorings and not self._sent) or (report.when == "setup" and report.passed):
             return  # what a passed setup scored, the call may still hold against something
-        records = [self._record(scoring) for scoring in self._scorings]
+        records = tuple(self._record(scoring) for scoring in self._scorings)
         # A plugin that repeats tests may log reports of subtests first, so every report but an unchanged last one
         # carries the whole list.
         if report.when != "teardown" or records != self._sent:
@@ -106,6 +105,27 @@ class Recorder:
                     report.sections.append((SECTION, text))
 
 
+def records_as_json(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of a serialised report with its records as JSON builtins."""
+    from pytest_ragmetrics.codec import dump
+
+    return {**data, ATTRIBUTE: dump(data[ATTRIBUTE])} if ATTRIBUTE in data else data
+
+
+def records_from_json(data: dict[str, Any]) -> None:
+    """Read the records in the data of a serialised report; what a metric filled with values of a wrong type is lost."""
+    if ATTRIBUTE not in data:
+        return
+    from pytest_ragmetrics.codec import CodecError, load
+    from pytest_ragmetrics.records import Record
+
+    try:
+        data[ATTRIBUTE] = load(tuple[Record, ...], data[ATTRIBUTE], place="records")
+    except CodecError as error:
+        data[ATTRIBUTE] = ()
+        warnings.warn(pytest.PytestWarning(f"{data.get('nodeid')}: {error}"), stacklevel=2)
+
+
 def _unindented(text: str) -> str:
     return "\n".join(re.sub(r"^(E\s|\s)\s*", "", line) for line in text.splitlines())
 
@@ -114,7 +134,7 @@ class Collector:
     """Builds the document of the run out of test reports, in whatever order they come."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, TestRow] = {}
+        self._tests: dict[str, _Test] = {}
         self._unfinished: set[str] = set()
         #: The tests that left nothing to keep: those that were skipped or failed as expected, and all that ended.
         self.skipped: set[str] = set()
@@ -123,42 +143,39 @@ class Collector:
 
     def add(self, report: pytest.TestReport) -> None:
         """Take in one report; tests that scored nothing are kept only if they went wrong."""
-        row = self._rows.get(report.nodeid)
-        if row is None:
-            row = self._rows[report.nodeid] = _new_row(report)
+        test = self._tests.get(report.nodeid)
+        if test is None:
+            file, line, _ = report.location
+            test = _Test(id=report.nodeid, file=file.replace("\\", "/"), line=None if line is None else line + 1)
+            self._tests[report.nodeid] = test
         if report.when == "setup":
-            row["outcome"], row["message"], row["duration"] = "passed", None, 0.0
-            row["attempts"] += 1
+            test.outcome, test.message, test.duration = "passed", None, 0.0
+            test.attempts += 1
             self._unfinished.add(report.nodeid)
-        records = getattr(report, ATTRIBUTE, None)
-        if records is not None:
-            row["records"] = records
-        gate: GateRow | None = getattr(report, GATE, None)
-        row["gate"] = gate or row["gate"]
-        row["duration"] = round(row["duration"] + report.duration, 6)
+        test.records = getattr(report, ATTRIBUTE, test.records)
+        test.gate = getattr(report, GATE, test.gate)
+        test.duration = round(test.duration + report.duration, 6)
         outcome = _outcome(report)
-        if outcome != "passed" and row["outcome"] not in ("failed", "error"):
-            row["outcome"], row["message"] = outcome, _message(report)
+        if outcome != "passed" and test.outcome not in ("failed", "error"):
+            test.outcome, test.message = outcome, _message(report)
         if report.when == "teardown":
             self._unfinished.discard(report.nodeid)
             self.ran.add(report.nodeid)
-            if not _is_telling(row):
-                self._note_skipped(row)
-                del self._rows[report.nodeid]
+            if not test.is_kept:
+                # Another attempt may have gone otherwise.
+                change = self.skipped.add if test.outcome in ("skipped", "xfailed") else self.skipped.discard
+                change(test.id)
+                del self._tests[report.nodeid]
 
     @property
     def has_scores(self) -> bool:
         """Whether a test has a record or is a gate."""
-        return any(row["records"] or row["gate"] for row in self._rows.values())
+        return any(test.records or test.gate for test in self._tests.values())
 
-    def row(self, test: str) -> TestRow | None:
+    def test(self, nodeid: str) -> TestRecord | None:
         """Return what a test left behind, if anything."""
-        return self._rows.get(test)
-
-    def _note_skipped(self, row: TestRow) -> None:
-        # Another attempt may have gone otherwise.
-        change = self.skipped.add if row["outcome"] in ("skipped", "xfailed") else self.skipped.discard
-        change(row["id"])
+        test = self._tests.get(nodeid)
+        return None if test is None else test.record()
 
     def document(
         self, exit_status: int, *, settings: Mapping[str, Setting] | None = None, notes: Sequence[str] = ()
@@ -168,45 +185,54 @@ class Collector:
         A test that an interruption cut short is left out unless it had scored or gone wrong: nobody knows how it
         would have ended.
         """
-        from pytest_ragmetrics.records import VERSION
+        from pytest_ragmetrics.records import Document
 
-        rows = [row for name, row in self._rows.items() if name not in self._unfinished or _is_telling(row)]
-        run = self._run(exit_status, dict(settings or {}), list(notes))
-        return {"version": VERSION, "run": run, "tests": sorted(rows, key=position)}
+        tests = [test for name, test in self._tests.items() if name not in self._unfinished or test.is_kept]
+        run = self._run(exit_status, dict(settings or {}), tuple(notes))
+        return Document(run=run, tests=tuple(sorted((test.record() for test in tests), key=position)))
 
-    def _run(self, exit_status: int, settings: dict[str, Setting], notes: list[str]) -> RunRow:
+    def _run(self, exit_status: int, settings: dict[str, Setting], notes: tuple[str, ...]) -> RunRecord:
         import platform
         from importlib.metadata import version
 
-        return {
-            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._started)),
-            "duration": round(time.time() - self._started, 3),
-            "exit_status": int(exit_status),
-            "python": platform.python_version(),
-            "pytest": version("pytest"),
-            "ragmetrics": version("pytest-ragmetrics"),
-            "settings": settings,
-            "notes": notes,
-        }
+        from pytest_ragmetrics.records import RunRecord
+
+        return RunRecord(
+            started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._started)),
+            duration=round(time.time() - self._started, 3),
+            exit_status=int(exit_status),
+            python=platform.python_version(),
+            pytest=version("pytest"),
+            ragmetrics=version("pytest-ragmetrics"),
+            settings=settings,
+            notes=notes,
+        )
 
 
-def _is_telling(row: TestRow) -> bool:
-    return bool(row["records"] or row["gate"]) or row["outcome"] in ("failed", "error")
+@dataclass(kw_only=True, slots=True)
+class _Test:
+    """A :class:`~pytest_ragmetrics.records.TestRecord` that is not complete until the test is torn down."""
 
+    id: str
+    file: str
+    line: int | None
+    outcome: TestOutcome = "passed"
+    duration: float = 0.0
+    attempts: int = 0
+    message: str | None = None
+    records: tuple[Record, ...] = ()
+    gate: GateRecord | None = None
 
-def _new_row(report: pytest.TestReport) -> TestRow:
-    file, line, _ = report.location
-    return {
-        "id": report.nodeid,
-        "file": file.replace("\\", "/"),
-        "line": None if line is None else line + 1,
-        "outcome": "passed",
-        "duration": 0.0,
-        "attempts": 0,
-        "message": None,
-        "records": [],
-        "gate": None,
-    }
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is anything to report: a score, a gate or a failure."""
+        return bool(self.records or self.gate) or self.outcome in ("failed", "error")
+
+    def record(self) -> TestRecord:
+        """Return it as it is now."""
+        from pytest_ragmetrics.records import TestRecord
+
+        return TestRecord(**{field.name: getattr(self, field.name) for field in fields(self)})
 
 
 def _outcome(report: pytest.TestReport) -> TestOutcome:
@@ -227,11 +253,11 @@ def _message(report: pytest.TestReport) -> str | None:
     return "\n\n".join(part for part in (reason, text) if part) or None
 
 
-def position(row: TestRow) -> tuple[str, int, list[tuple[int, int, str]], str]:
+def position(test: TestRecord) -> tuple[str, int, list[tuple[int, int, str]], str]:
     """Sort by file and line, and numbers inside ids by their value, however the run was split or shuffled."""
-    parts = re.findall(r"(\d{1,18})|(\D+)", row["id"])
+    parts = re.findall(r"(\d{1,18})|(\D+)", test.id)
     words = [(0, int(number), "") if number else (1, 0, word) for number, word in parts]
-    return row["file"], row["line"] or 0, words, row["id"]
+    return test.file, test.line or 0, words, test.id
 
 
 #: Where things are kept on this machine, and what may be secret: none of it has a bearing on a score.

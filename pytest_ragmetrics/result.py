@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 Operator = Literal["<", "<=", ">", ">=", "=="]
 #: Which scores of a metric are the good ones.
 Direction = Literal["higher", "lower"]
+#: What one verdict is about, and what is wrong with one that is not ok, where the metric has no word of its own.
+NOUN, COMPLAINT = "verdict", "not ok"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,9 +118,11 @@ class MetricResult(float):
 
     __slots__ = (
         "_comparison",
+        "complaint",
         "decides",
         "judge",
         "metric",
+        "noun",
         "reason",
         "samples",
         "unscored_votes",
@@ -137,6 +141,8 @@ class MetricResult(float):
     samples: tuple[float, ...]
     votes: int
     unscored_votes: int
+    noun: str
+    complaint: str
     #: False for what stands in for a score in a dry run: every comparison with a number holds.
     decides: bool
     _comparison: ThresholdCheck | None
@@ -154,11 +160,14 @@ class MetricResult(float):
         samples: Sequence[float] = (),
         votes: int = 1,
         unscored_votes: int = 0,
+        noun: str = NOUN,
+        complaint: str = COMPLAINT,
     ) -> Self:
         """Build a result; ``samples`` are the single values when it is the mean of several votes.
 
         ``votes`` are how many were wanted; where there are fewer samples, the others could not change the outcome,
-        ``unscored_votes`` of them because they had no score.
+        ``unscored_votes`` of them because they had no score. ``noun`` is what one verdict is about,
+        ``complaint`` what is wrong with one that is not ok.
         """
         self = super().__new__(cls, value)
         if not math.isfinite(self):
@@ -173,6 +182,8 @@ class MetricResult(float):
         self.samples = tuple(samples)
         self.votes = votes
         self.unscored_votes = unscored_votes
+        self.noun = noun
+        self.complaint = complaint
         self.decides = True
         self._comparison = None
         return self
@@ -221,7 +232,7 @@ class MetricResult(float):
         return MetricResult(value, **{**given, **changes})
 
     def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
-        names = ("metric", "reason", "verdicts", "vacuous", "judge", "usage", "samples", "votes", "unscored_votes")
+        names = (name for name in MetricResult.__slots__ if name not in ("_comparison", "decides"))
         return (float(self),), {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:

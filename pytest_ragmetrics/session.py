@@ -7,7 +7,6 @@ one in ``workeroutput``.
 
 from __future__ import annotations
 
-import copy
 import shutil
 import uuid
 import warnings
@@ -21,7 +20,7 @@ import pytest
 
 from pytest_ragmetrics import context
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
-from pytest_ragmetrics.reporting import Recorder
+from pytest_ragmetrics.reporting import Recorder, records_as_json, records_from_json
 from pytest_ragmetrics.settings import Settings, judge_spec
 
 if TYPE_CHECKING:
@@ -275,17 +274,20 @@ class Observers:
 
     def show(self, item: pytest.Item, records: Sequence[Record]) -> None:
         """Show every record of a test to every observer that its conftest.py files and the plugins offer."""
+        if not records:
+            return
+        from pytest_ragmetrics.codec import dump
+
         plugins = _plugins(getattr(item.config.hook, _HOOK))
         for observer in _plugins(getattr(item.ihook, _HOOK)):
             others = [plugin for plugin in plugins if plugin is not observer]
             for record in records:
-                self._call(item, record, observer, others)
+                self._call(item, dump(record), observer, others)
 
-    def _call(self, item: pytest.Item, record: Record, observer: object, others: Sequence[object]) -> None:
+    def _call(self, item: pytest.Item, record: Mapping[str, Any], observer: object, others: Sequence[object]) -> None:
         manager = item.config.pluginmanager
         try:
-            # A copy, because what an observer does with it must not change the report.
-            manager.subset_hook_caller(_HOOK, others)(item=item, record=copy.deepcopy(record))
+            manager.subset_hook_caller(_HOOK, others)(item=item, record=record)
         except pytest.exit.Exception:
             raise
         except _HARMLESS as error:
@@ -509,6 +511,18 @@ class PytestSession:
 
             redact_report(report, self.recorder.redact)
         return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(self) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+        """Turn the records on a report into JSON builtins, which xdist can send."""
+        data = yield
+        return data and records_as_json(data)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_from_serializable(self, data: dict[str, Any]) -> Generator[None, object, object]:
+        """Read the records on a report that a worker sent."""
+        records_from_json(data)
+        return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a test that is skipped."""

@@ -91,11 +91,11 @@ def _read(path: Path, changed: int, size: int) -> Baseline:
 def _columns_of_run(path: Path) -> dict[str, Column]:
     found: dict[str, list[tuple[str, ColumnEntry]]] = {}
     better: dict[str, Direction] = {}
-    for test in read_document(path)["tests"]:
-        for record in test["records"]:
-            better[record["metric"]] = record["better"]
-            entry = ColumnEntry(score=record["score"], judge=record["judge"])
-            found.setdefault(record["metric"], []).append((sample_key(record["sample"]), entry))
+    for test in read_document(path).tests:
+        for record in test.records:
+            better[record.metric] = record.better
+            entry = ColumnEntry(score=record.score, judge=record.judge)
+            found.setdefault(record.metric, []).append((key_of(record.sample), entry))
     return {metric: _column(metric, better[metric], entries) for metric, entries in found.items()}
 
 

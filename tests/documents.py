@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 from pytest_ragmetrics import records as shapes
+from pytest_ragmetrics.context import Exchange
+from pytest_ragmetrics.result import Evidence, Nearest, Usage, Verdict, WordChange
+from pytest_ragmetrics.sample import Sample
 
 FILE = "tests/test_assistant.py"
 
@@ -49,13 +52,13 @@ HOSTILE = (
 
 
 def document(
-    *tests: shapes.TestRow,
+    *tests: shapes.TestRecord,
     exit_status: int = 1,
     settings: dict[str, str | float | bool | None] | None = None,
     notes: Sequence[str] = (),
 ) -> shapes.Document:
     """Return the document of a run of these tests."""
-    run = shapes.RunRow(
+    run = shapes.RunRecord(
         started="2026-03-02T16:41:07+00:00",
         duration=48.3,
         exit_status=exit_status,
@@ -63,9 +66,9 @@ def document(
         pytest="9.2.0",
         ragmetrics="0.1.0",
         settings=settings or {},
-        notes=list(notes),
+        notes=tuple(notes),
     )
-    return shapes.Document(version=shapes.VERSION, run=run, tests=list(tests))
+    return shapes.Document(run=run, tests=tests)
 
 
 def row(
@@ -77,10 +80,10 @@ def row(
     attempts: int = 1,
     file: str = FILE,
     line: int | None = 12,
-    gate: shapes.GateRow | None = None,
-) -> shapes.TestRow:
+    gate: shapes.GateRecord | None = None,
+) -> shapes.TestRecord:
     """Return a test with its records."""
-    return shapes.TestRow(
+    return shapes.TestRecord(
         id=f"{file}::{name}",
         file=file,
         line=line,
@@ -88,7 +91,7 @@ def row(
         duration=duration,
         attempts=attempts,
         message=message,
-        records=list(records),
+        records=records,
         gate=gate,
     )
 
@@ -105,9 +108,9 @@ def gate(
     n: int = 40,
     unscored: int = 0,
     better: Literal["higher", "lower"] = "higher",
-) -> shapes.GateRow:
+) -> shapes.GateRecord:
     """Return what a gate found."""
-    return shapes.GateRow(
+    return shapes.GateRecord(
         metric=metric,
         statistic=statistic,
         value=value,
@@ -126,9 +129,9 @@ def gate(
 
 def exchange(
     prompt: str, reply: str | None, *, task: str = "judge_claims", vote: int = 0, cached: bool = False
-) -> shapes.ExchangeRow:
+) -> Exchange:
     """Return one request to the judge and what it replied."""
-    return shapes.ExchangeRow(task=task, vote=vote, prompt=prompt, reply=reply, cached=cached)
+    return Exchange(task=task, vote=vote, prompt=prompt, reply=reply, cached=cached)
 
 
 def record(
@@ -141,18 +144,18 @@ def record(
     reason: str | None = None,
     vacuous: bool = False,
     judge: str | None = None,
-    usage: shapes.UsageRow | None = None,
+    usage: Usage | None = None,
     votes: Sequence[float] = (),
     sample: dict[str, Any] | None = None,
-    verdicts: Sequence[shapes.VerdictRow] = (),
-    exchanges: Sequence[shapes.ExchangeRow] = (),
+    verdicts: Sequence[Verdict] = (),
+    exchanges: Sequence[Exchange] = (),
 ) -> shapes.Record:
     """Return a record; ``at_least`` or ``at_most`` is its threshold."""
-    threshold: shapes.ThresholdRow | None = None
+    threshold: shapes.Threshold | None = None
     if at_most is not None:
-        threshold = {"operator": "<=", "bound": at_most}
+        threshold = shapes.Threshold(operator="<=", bound=at_most)
     elif at_least is not None and outcome != "measured":
-        threshold = {"operator": ">=", "bound": at_least}
+        threshold = shapes.Threshold(operator=">=", bound=at_least)
     return shapes.Record(
         metric=metric,
         score=score,
@@ -162,20 +165,19 @@ def record(
         vacuous=vacuous,
         better="lower" if at_most is not None else "higher",
         judge=judge,
-        usage=usage
-        or shapes.UsageRow(calls=0, cached_calls=0, prompt_tokens=0, completion_tokens=0, cost=0.0, saved=0.0),
-        samples=list(votes),
-        sample=cast("shapes.SampleRow", sample or {}),
-        verdicts=list(verdicts),
-        exchanges=list(exchanges),
+        usage=usage or Usage(),
+        samples=tuple(votes),
+        sample=Sample(**sample or {}),
+        verdicts=tuple(verdicts),
+        exchanges=tuple(exchanges),
     )
 
 
 def usage(
     calls: int = 2, cached: int = 0, tokens: int = 1460, cost: float | None = 0.0031, saved: float | None = 0.0
-) -> shapes.UsageRow:
+) -> Usage:
     """Return what a judged scoring cost."""
-    return shapes.UsageRow(
+    return Usage(
         calls=calls, cached_calls=cached, prompt_tokens=tokens, completion_tokens=tokens // 8, cost=cost, saved=saved
     )
 
@@ -187,38 +189,36 @@ def verdict(
     response: str | None = None,
     reason: str | None = None,
     suspicious: bool = False,
-    evidence: Sequence[shapes.EvidenceRow] = (),
-    nearest: shapes.NearestRow | None = None,
-) -> shapes.VerdictRow:
+    evidence: Sequence[Evidence] = (),
+    nearest: Nearest | None = None,
+) -> Verdict:
     """Return a verdict; its offsets are where its text stands in ``response``."""
     start = response.index(text) if response is not None else None
-    return shapes.VerdictRow(
+    return Verdict(
         text=text,
         ok=ok,
         start=start,
         end=None if start is None else start + len(text),
         reason=reason,
         suspicious=suspicious,
-        evidence=list(evidence),
+        evidence=tuple(evidence),
         nearest=nearest,
     )
 
 
-def evidence(text: str, contexts: Sequence[str], index: int) -> shapes.EvidenceRow:
+def evidence(text: str, contexts: Sequence[str], index: int) -> Evidence:
     """Return a piece of evidence where its text stands in a context."""
     start = contexts[index].index(text)
-    return shapes.EvidenceRow(context=index, start=start, end=start + len(text), text=text)
+    return Evidence(context=index, start=start, end=start + len(text), text=text)
 
 
 def nearest(
     text: str, contexts: Sequence[str], index: int, similarity: float, changes: Sequence[tuple[str, str, str]] = ()
-) -> shapes.NearestRow:
+) -> Nearest:
     """Return the nearest passage; ``changes`` are kind, said and source."""
     start = contexts[index].index(text)
-    steps: list[Any] = [{"kind": kind, "said": said, "source": source} for kind, said, source in changes]
-    return shapes.NearestRow(
-        context=index, start=start, end=start + len(text), text=text, similarity=similarity, changes=steps
-    )
+    steps = tuple(WordChange(kind=cast("Any", kind), said=said, source=source) for kind, said, source in changes)
+    return Nearest(context=index, start=start, end=start + len(text), text=text, similarity=similarity, changes=steps)
 
 
 _WORDS = re.findall(
@@ -233,7 +233,7 @@ def crowd(size: int, *, contexts: int = 3, length: int = 1500) -> shapes.Documen
     return document(*(_one_of_many(number, contexts, length) for number in range(size)))
 
 
-def _one_of_many(number: int, contexts: int, length: int) -> shapes.TestRow:
+def _one_of_many(number: int, contexts: int, length: int) -> shapes.TestRecord:
     passages = [_prose(number * 31 + index * 7, length) for index in range(contexts)]
     quoted = passages[number % contexts][length // 2 : length // 2 + 60].strip()
     false = f"no plot numbered {number} was ever let to anyone"
@@ -295,7 +295,7 @@ def giant() -> shapes.Document:
     return document(_hostile_row("one long line: " + "0123456789" * 100_000))
 
 
-def _hostile_row(text: str) -> shapes.TestRow:
+def _hostile_row(text: str) -> shapes.TestRecord:
     contexts = [text, f"before {text} after"]
     sample = {
         "user_input": text,
@@ -316,7 +316,7 @@ def _hostile_row(text: str) -> shapes.TestRow:
             suspicious=True,
             nearest=nearest(text, contexts, 1, 0.5, [("same", text, text), ("replaced", text, text)]),
         ),
-        verdict(text, ok=True, evidence=[{"context": 9, "start": -1, "end": 10**9, "text": text}]),
+        verdict(text, ok=True, evidence=[Evidence(context=9, start=-1, end=10**9, text=text)]),
     ]
     scored = record(
         text[:200],

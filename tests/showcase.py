@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pytest_ragmetrics import records as shapes
 from tests.documents import HANDBOOK, document, evidence, exchange, gate, nearest, record, row, usage, verdict
@@ -38,12 +39,12 @@ def showcase() -> shapes.Document:
 
 def baseline() -> shapes.Document:
     """Return the document of the run before: some scores were better then, some worse, one is gone, some are new."""
-    tests = [_earlier(test) for test in showcase()["tests"] if test["id"].rpartition("-")[2] not in ("13]", "14]")]
+    tests = [_earlier(test) for test in showcase().tests if test.id.rpartition("-")[2] not in ("13]", "14]")]
     gone = record("faithfulness", 0.91, at_least=0.8, judge=MODEL, sample=_sample("Ponds?", "Not deeper than a spade."))
     return document(*tests, row("test_ponds", gone), exit_status=0)
 
 
-def _earlier(test: shapes.TestRow) -> shapes.TestRow:
+def _earlier(test: shapes.TestRecord) -> shapes.TestRecord:
     then = {
         ("test_shed_size", "faithfulness"): 0.9,
         ("test_bees", "faithfulness"): 0.85,
@@ -51,15 +52,12 @@ def _earlier(test: shapes.TestRow) -> shapes.TestRow:
         ("test_golden[row-4]", "answer_relevancy"): 0.71,
         ("test_golden[row-5]", "answer_relevancy"): 0.85,
     }
-    name = test["id"].partition("::")[2]
-    records = [
-        shapes.Record(**{**scored, "score": then.get((name, scored["metric"]), scored["score"])})
-        for scored in test["records"]
-    ]
-    return shapes.TestRow(**{**test, "records": records})
+    name = test.id.partition("::")[2]
+    records = (replace(scored, score=then.get((name, scored.metric), scored.score)) for scored in test.records)
+    return replace(test, records=tuple(records))
 
 
-def _gates() -> Iterator[shapes.TestRow]:
+def _gates() -> Iterator[shapes.TestRecord]:
     found = (
         ("answer_relevancy", gate("answer_relevancy", 0.891, bound=0.85, between=(0.853, 0.929), n=16)),
         (
@@ -81,7 +79,7 @@ def _gates() -> Iterator[shapes.TestRow]:
         ),
     )
     for name, told in found:
-        failed = told["outcome"] in ("failed", "inconclusive")
+        failed = told.outcome in ("failed", "inconclusive")
         yield row(
             f"test_gate[{name}]",
             outcome="failed" if failed else "passed",
@@ -89,11 +87,11 @@ def _gates() -> Iterator[shapes.TestRow]:
             line=30,
             gate=told,
             duration=0.002,
-            message=f"E       AssertionError: gate on {name}: {told['outcome']}" if failed else None,
+            message=f"E       AssertionError: gate on {name}: {told.outcome}" if failed else None,
         )
 
 
-def _quotations() -> Iterator[shapes.TestRow]:
+def _quotations() -> Iterator[shapes.TestRecord]:
     response = (
         "The handbook is clear about the rent: a full plot costs “62 pounds a year for a full plot and 34 pounds for a "
         "half plot”. You may lose it when it is “left uncultivated for six weeks in the summer”, and it says that "
@@ -178,7 +176,7 @@ def _sample(question: str, response: str) -> dict[str, object]:
     return {"user_input": question, "response": response, "retrieved_contexts": list(HANDBOOK)}
 
 
-def _judged() -> Iterator[shapes.TestRow]:
+def _judged() -> Iterator[shapes.TestRecord]:
     response = (
         "You need the committee's consent for a shed. It may be two metres by one and a half. "
         "Most members choose cedar. A concrete base is recommended."
@@ -308,7 +306,7 @@ def _judged() -> Iterator[shapes.TestRow]:
     )
 
 
-def _others() -> Iterator[shapes.TestRow]:
+def _others() -> Iterator[shapes.TestRecord]:
     yield row(
         "test_index_is_fresh",
         outcome="error",
@@ -358,7 +356,7 @@ def _others() -> Iterator[shapes.TestRow]:
     )
 
 
-def _languages() -> Iterator[shapes.TestRow]:
+def _languages() -> Iterator[shapes.TestRecord]:
     german = "In der Chronik heißt es: „wurde 1931 von den Schülern der Gewerbeschule gebaut“."
     piece = "wurde 1931 von den Schülern der Gewerbeschule gebaut"
     yield row(
@@ -421,7 +419,7 @@ def _languages() -> Iterator[shapes.TestRow]:
     )
 
 
-def _golden() -> Iterator[shapes.TestRow]:
+def _golden() -> Iterator[shapes.TestRecord]:
     for index, score in enumerate(
         (0.62, 0.7996, 0.81, 0.84, 0.86, 0.88, 0.9, 0.9, 0.92, 0.93, 0.95, 0.97, 1.0, 1.0, 1.0)
     ):

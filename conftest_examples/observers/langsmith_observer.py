@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pytest_ragmetrics.records import Record
 
 OUTPUTS = ("response", "retrieved_contexts")
 
@@ -29,7 +28,7 @@ class Observer:
         self._project: Any = None
         self._runs: dict[str, uuid.UUID] = {}
 
-    def pytest_ragmetrics_result(self, item: pytest.Item, record: Record) -> None:
+    def pytest_ragmetrics_result(self, item: pytest.Item, record: Mapping[str, Any]) -> None:
         """Send a score as feedback to the run of its row; an unscored one comes without a score."""
         if self._project is None:
             self._project = self._client.create_project(self._name, upsert=True)

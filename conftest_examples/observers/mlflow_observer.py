@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.records import Record
+    from collections.abc import Mapping
 
 
 class Observer:
@@ -24,7 +24,7 @@ class Observer:
         self._rows: list[dict[str, Any]] = []
         self._steps: dict[str, int] = {}
 
-    def pytest_ragmetrics_result(self, item: pytest.Item, record: Record) -> None:
+    def pytest_ragmetrics_result(self, item: pytest.Item, record: Mapping[str, Any]) -> None:
         """Log a score as the next step of its metric; what is unscored stands in the rows alone."""
         run, metric, score = self._started(), record["metric"], record["score"]
         self._rows.append({"test": item.nodeid, **record})

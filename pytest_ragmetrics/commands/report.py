@@ -46,7 +46,7 @@ def _merge(arguments: argparse.Namespace) -> list[str]:
 def _write(document: Document, comparison: RunComparison | None, files: dict[str, Path]) -> list[str]:
     from pytest_ragmetrics.report.files import RENDERERS
 
-    count = len(document["tests"])
+    count = len(document.tests)
     for name, path in files.items():
         write_atomically(path, RENDERERS[name](document, comparison))
     return [f"{path}: written, {count:,} {'test' if count == 1 else 'tests'}" for path in files.values()]
@@ -78,10 +78,12 @@ def _difference(comparison: RunComparison) -> list[str]:
 
 
 def _schema(arguments: argparse.Namespace) -> list[str]:
-    from pytest_ragmetrics.records import schema_text
+    import json
+
+    from pytest_ragmetrics.records import document_schema
 
     del arguments
-    return schema_text().splitlines()
+    return json.dumps(document_schema(), indent=2).splitlines()
 
 
 def _compared(arguments: argparse.Namespace) -> tuple[Document, RunComparison | None]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.records import ThresholdRow
+from pytest_ragmetrics.records import Record, Threshold
 from pytest_ragmetrics.report.comparison import TestChange
-from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.result import COMPLAINT, NOUN, MetricResult, Usage
 from pytest_ragmetrics.text.characters import printable, shortened
 
 if TYPE_CHECKING:
@@ -117,14 +117,14 @@ _NOUNS = {
 }
 
 
-def noun_of(metric: str) -> str:
+def noun_of(scored: MetricResult | Record) -> str:
     """Return what one verdict of a metric is about."""
-    return _NOUNS.get(metric, ("verdict", ""))[0]
+    return scored.noun if scored.noun != NOUN else _NOUNS.get(scored.metric, (NOUN, ""))[0]
 
 
-def complaint_of(metric: str) -> str:
+def complaint_of(scored: MetricResult | Record) -> str:
     """Return what is wrong with a verdict of a metric that is not ok; it is said of one and of several."""
-    return _NOUNS.get(metric, ("", "failed"))[1]
+    return scored.complaint if scored.complaint != COMPLAINT else _NOUNS.get(scored.metric, ("", COMPLAINT))[1]
 
 
 _SIGNS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "="}
@@ -160,13 +160,13 @@ def bound_text(bound: float) -> str:
     return text if float(text) == bound else repr(bound)
 
 
-def threshold_text(threshold: ThresholdRow) -> str:
+def threshold_text(threshold: Threshold) -> str:
     """Return what a score had to be.
 
-    >>> threshold_text({"operator": ">=", "bound": 0.8})
+    >>> threshold_text(Threshold(operator=">=", bound=0.8))
     '≥ 0.80'
     """
-    return f"{_SIGNS[threshold['operator']]} {bound_text(threshold['bound'])}"
+    return f"{_SIGNS[threshold.operator]} {bound_text(threshold.bound)}"
 
 
 def change_text(change: TestChange) -> tuple[str, str]:

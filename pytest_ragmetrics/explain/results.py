@@ -16,6 +16,7 @@ from pytest_ragmetrics.explain.phrases import (
     readable,
 )
 from pytest_ragmetrics.metrics.votes import describe_votes
+from pytest_ragmetrics.records import Record
 from pytest_ragmetrics.result import MetricResult, Nearest, ThresholdCheck, Verdict, WordChange
 from pytest_ragmetrics.text.characters import printable
 
@@ -31,7 +32,7 @@ def explain(result: MetricResult, comparison: ThresholdCheck) -> list[str]:
     failed = _failed(result)
     lines = [headline(result, comparison)]
     for verdict in failed[:SHOWN]:
-        lines.extend(_verdict_lines(verdict, complaint_of(result.metric)))
+        lines.extend(_verdict_lines(verdict, complaint_of(result)))
     return lines + and_more(len(failed))
 
 
@@ -81,7 +82,7 @@ def headline(result: MetricResult, comparison: ThresholdCheck) -> str:
     return f"{first}: {summary}" if summary else first
 
 
-def shortcoming(result: MetricResult) -> str:
+def shortcoming(result: MetricResult | Record) -> str:
     """Return in a few words what is wrong with a result: the counts and the worst piece, or else its reason.
 
     >>> moon = Verdict(text="the moon is green", ok=False)
@@ -98,17 +99,20 @@ def _held_line(result: MetricResult, comparison: ThresholdCheck) -> str:
     return f"{result.metric} {score} {operator} {bound}"
 
 
-def _summary(result: MetricResult) -> str:
+def _summary(result: MetricResult | Record) -> str:
     failed = len(_failed(result))
     if not failed:
         return printable(result.reason or "")
-    counts = f"{failed} of {counted(len(result.verdicts), noun_of(result.metric))} {complaint_of(result.metric)}"
-    votes = describe_votes(result.samples, result.votes, unscored=result.unscored_votes)
+    counts = f"{failed} of {counted(len(result.verdicts), noun_of(result))} {complaint_of(result)}"
+    wanted, unscored = len(result.samples), 0
+    if isinstance(result, MetricResult):
+        wanted, unscored = result.votes, result.unscored_votes
+    votes = describe_votes(result.samples, wanted, unscored=unscored)
     # The verdicts are those of the vote that is nearest to the mean.
     return f"{counts}; {votes}" if votes else counts
 
 
-def _failed(result: MetricResult) -> list[Verdict]:
+def _failed(result: MetricResult | Record) -> list[Verdict]:
     """Return the verdicts that are not ok, the worst first."""
     failed = (verdict for verdict in result.verdicts if not verdict.ok)
     return sorted(failed, key=lambda verdict: verdict.nearest.similarity if verdict.nearest else 0.0)

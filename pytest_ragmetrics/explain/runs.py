@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pytest_ragmetrics.explain.phrases import figures_counted
-from pytest_ragmetrics.records import RunRow, TestRow, flips
+from pytest_ragmetrics.records import RunRecord, TestRecord, flips
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.characters import printable, shortened
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.records import GateRow, Record
+    from pytest_ragmetrics.records import GateRecord, Record
     from pytest_ragmetrics.report.comparison import RunComparison, TestChange
 
 #: How a test came out, the worst first; a test that failed for want of a score is unscored.
@@ -55,12 +55,12 @@ WRONG: tuple[Status, ...] = ("failed", "error", "unscored")
 _FINE: tuple[Status, ...] = ("passed", "xpassed", "xfailed", "skipped")
 
 
-def status_of(test: TestRow) -> Status:
+def status_of(test: TestRecord) -> Status:
     """Return how a test came out."""
-    outcomes = {record["outcome"] for record in test["records"]}
-    if test["outcome"] in ("failed", "error") and "unscored" in outcomes and "failed" not in outcomes:
+    outcomes = {record.outcome for record in test.records}
+    if test.outcome in ("failed", "error") and "unscored" in outcomes and "failed" not in outcomes:
         return "unscored"
-    return test["outcome"]
+    return test.outcome
 
 
 def gist(message: str | None) -> str:
@@ -76,9 +76,9 @@ def gist(message: str | None) -> str:
     return next((line[1:].strip() for line in lines if re.match(r"E\s", line)), lines[0].strip() if lines else "")
 
 
-def is_cut_short(run: RunRow) -> bool:
+def is_cut_short(run: RunRecord) -> bool:
     """Tell whether a run stopped before its last test: it was interrupted, or broke."""
-    return run["exit_status"] in _CUT_SHORT
+    return run.exit_status in _CUT_SHORT
 
 
 def headline(counts: Mapping[Status, int], *, cut_short: bool = False) -> str:
@@ -135,7 +135,7 @@ def by_metric(records: Iterable[Record]) -> dict[str, list[Record]]:
     """Return the records of every metric, by name."""
     found: dict[str, list[Record]] = {}
     for record in records:
-        found.setdefault(record["metric"], []).append(record)
+        found.setdefault(record.metric, []).append(record)
     return dict(sorted(found.items()))
 
 
@@ -146,14 +146,14 @@ def tallies(records: Iterable[Record]) -> list[MetricTally]:
 
 def tally(metric: str, records: Sequence[Record]) -> MetricTally:
     """Return a metric over its records."""
-    scores = [record["score"] for record in records if record["score"] is not None]
+    scores = [record.score for record in records if record.score is not None]
     return MetricTally(
         metric=metric,
         n=len(records),
         mean=fsum(scores) / len(scores) if scores else None,
         lowest=min(scores, default=None),
-        failing=sum(record["outcome"] == "failed" for record in records),
-        unscored=sum(record["outcome"] == "unscored" for record in records),
+        failing=sum(record.outcome == "failed" for record in records),
+        unscored=sum(record.outcome == "unscored" for record in records),
     )
 
 
@@ -164,28 +164,28 @@ def named(text: str) -> str:
 
 def margin(record: Record) -> float:
     """Return how far a score is on the good side of its threshold, negative where it fell short."""
-    threshold, score = record["threshold"], record["score"]
+    threshold, score = record.threshold, record.score
     if threshold is None or score is None:
         return math.inf
-    above = score - threshold["bound"]
-    if threshold["operator"] == "==":
+    above = score - threshold.bound
+    if threshold.operator == "==":
         return -abs(above)
-    return above if threshold["operator"] in (">", ">=") else -above
+    return above if threshold.operator in (">", ">=") else -above
 
 
-def gate_line(gate: GateRow) -> str:
+def gate_line(gate: GateRecord) -> str:
     """Return what a threshold over a whole set found."""
-    lower = gate["better"] == "lower"
-    what = f"mean {named(gate['metric'])}"
-    if gate["statistic"] == "rate" and gate["min_score"] is not None:
-        what = f"share of {named(gate['metric'])} {'<=' if lower else '>='} {gate['min_score']:g}"
-    sign = "<=" if lower and gate["statistic"] == "mean" else ">="
-    value = "nothing scored" if gate["value"] is None else f"{gate['value']:.{_DECIMALS}f}"
-    sides = [f"n {gate['n']}", *([f"{gate['unscored']} unscored"] if gate["unscored"] else [])]
-    if gate["confidence"] is not None and gate["low"] is not None and gate["high"] is not None:
-        ends = f"{gate['low']:.{_DECIMALS}f} to {gate['high']:.{_DECIMALS}f}"
-        sides.append(f"{gate['confidence']:.0%} interval {ends}")
-    return f"{what} {value}, needed {sign} {gate['bound']:g}: {gate['outcome']} ({', '.join(sides)})"
+    lower = gate.better == "lower"
+    what = f"mean {named(gate.metric)}"
+    if gate.statistic == "rate" and gate.min_score is not None:
+        what = f"share of {named(gate.metric)} {'<=' if lower else '>='} {gate.min_score:g}"
+    sign = "<=" if lower and gate.statistic == "mean" else ">="
+    value = "nothing scored" if gate.value is None else f"{gate.value:.{_DECIMALS}f}"
+    sides = [f"n {gate.n}", *([f"{gate.unscored} unscored"] if gate.unscored else [])]
+    if gate.confidence is not None and gate.low is not None and gate.high is not None:
+        ends = f"{gate.low:.{_DECIMALS}f} to {gate.high:.{_DECIMALS}f}"
+        sides.append(f"{gate.confidence:.0%} interval {ends}")
+    return f"{what} {value}, needed {sign} {gate.bound:g}: {gate.outcome} ({', '.join(sides)})"
 
 
 def change_lines(comparison: RunComparison, *, shown: int = _NAMED) -> list[str]:
@@ -228,9 +228,9 @@ def metric_change_lines(comparison: RunComparison) -> list[str]:
     ]
 
 
-def flaky_lines(tests: Iterable[TestRow]) -> list[str]:
+def flaky_lines(tests: Iterable[TestRecord]) -> list[str]:
     """Return which tests are decided by which votes happened to be cast."""
-    found = [t["id"] for t in tests if any(flips(r["samples"], r["threshold"]) for r in t["records"])]
+    found = [t.id for t in tests if any(flips(r.samples, r.threshold) for r in t.records)]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     counted = f"{len(found)} {'test' if len(found) == 1 else 'tests'} whose votes disagree"
     return [f"flaky: {counted}: {', '.join(map(named, found[:_NAMED]))}{more}"] if found else []
@@ -238,11 +238,9 @@ def flaky_lines(tests: Iterable[TestRow]) -> list[str]:
 
 def total_usage(records: Iterable[Record]) -> Usage:
     """Return what all scorings cost together; one unknown price makes it unknown."""
-    names = [field.name for field in fields(Usage)]
-    rows: list[Any] = [record["usage"] for record in records]
-    return sum((Usage(**{name: row[name] for name in names}) for row in rows), Usage())
+    return sum((record.usage for record in records), Usage())
 
 
 def judges_of(records: Iterable[Record]) -> list[str]:
     """Return who judged, by name, which matters most where it was a heuristic."""
-    return sorted({named(name) for record in records if record["judge"] for name in record["judge"].split(", ")})
+    return sorted({named(name) for record in records if record.judge for name in record.judge.split(", ")})

@@ -196,11 +196,11 @@ class PromptedJudge(Judge):
             kept = await desk.obtain(request, lambda: self._fetch(task, request))
         except RagMetricsError as error:
             spent = CachedReply(reply=error.spent, cached=False) if isinstance(error, UnreadableReplyError) else None
-            self._note(task, vote, spent)
+            self._note(request, spent)
             if isinstance(error, UnreadableReplyError) and spent is not None:
                 error.usage = self._usage(spent)
             raise
-        self._note(task, vote, kept)
+        self._note(request, kept)
         try:
             answer = task.read(parse_json(kept.reply.text))
         except InvalidAnswer as error:
@@ -209,12 +209,11 @@ class PromptedJudge(Judge):
             raise UnscoredError(msg) from error
         return Answered(answer=answer, usage=self._usage(kept))
 
-    def _note(self, task: Task[Any], vote: int, kept: CachedReply | None) -> None:
-        """Note what was asked and replied; the system message is the same everywhere and says nothing."""
+    def _note(self, request: Request, kept: CachedReply | None) -> None:
         exchange = Exchange(
-            task=task.prompt,
-            vote=vote,
-            asked=lambda: render(task, self.prompts)[1],
+            task=request.task,
+            vote=request.vote,
+            prompt=request.messages[-1]["content"],
             reply=None if kept is None else kept.reply.text,
             cached=kept is not None and kept.cached,
         )

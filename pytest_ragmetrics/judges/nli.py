@@ -153,7 +153,7 @@ class NliJudge(Judge):
 
     def _note(self, task: Asked, vote: int, kept: CachedReply | None) -> None:
         reply, cached = (None, False) if kept is None else (kept.reply.text, kept.cached)
-        note(Exchange(task=task.prompt, vote=vote, asked=lambda: render_data(task), reply=reply, cached=cached))
+        note(Exchange(task=task.prompt, vote=vote, prompt=render_data(task), reply=reply, cached=cached))
 
     def _read(self, task: Asked, kept: CachedReply) -> tuple[Judgement, ...]:
         try:

@@ -7,18 +7,17 @@ import sqlite3
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from pytest_ragmetrics import errors
+from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.context import Exchange, Scoring
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.files import PRIVATE_FILE
 from pytest_ragmetrics.locks import LockFile, lock_file
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
-from pytest_ragmetrics.records import as_json, verdict_of
-from pytest_ragmetrics.result import MetricResult, Usage
+from pytest_ragmetrics.result import Direction, MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
 
 _PATIENCE = 60.0
@@ -108,58 +107,121 @@ def _connected(file: Path) -> sqlite3.Connection:
     return rows
 
 
-Row = dict[str, Any]
-
-
 def written(outcome: RowOutcome, job: RowJob) -> str:
     """Return an outcome as JSON text; what JSON has no word for becomes its text."""
-    answered = outcome.sample.to_mapping() if outcome.sample is not job.sample else None
-    scores = {name: _scored_row(scored, outcome.sample) for name, scored in outcome.scores.items()}
-    failure = None if outcome.failure is None else _error_row(outcome.failure)
-    return json.dumps(as_json({"sample": answered, "scores": scores, "failure": failure}))
+    return json.dumps(
+        dump(
+            _Row(
+                sample=outcome.sample if outcome.sample is not job.sample else None,
+                scores={name: _score_of(scored, outcome.sample) for name, scored in outcome.scores.items()},
+                failure=None if outcome.failure is None else _error_of(outcome.failure),
+            )
+        )
+    )
 
 
 def read(text: str, job: RowJob) -> RowOutcome:
     """Return what :func:`written` wrote of the same job."""
-    row = json.loads(text)
-    sample = job.sample if row["sample"] is None else Sample.from_mapping(row["sample"])
+    row = load(_Row, json.loads(text))
+    sample = row.sample or job.sample
     return RowOutcome(
         sample=sample,
-        scores={name: _scored(scored, sample) for name, scored in row["scores"].items()},
-        failure=None if row["failure"] is None else _error(row["failure"]),
+        scores={name: _scored(scored, sample) for name, scored in row.scores.items()},
+        failure=None if row.failure is None else _raised(row.failure),
     )
 
 
-def _scored_row(scored: RowScore, sample: Sample) -> Row:
-    own = next((n for n, told in enumerate(scored.scorings) if told.outcome is scored.outcome), None)
-    told = [
-        {
-            "metric": scoring.metric,
-            "better": scoring.better,
-            "sample": None if scoring.sample is sample else scoring.sample.to_mapping(),
-            "outcome": _outcome_row(scoring.outcome),
-            "exchanges": [exchange.to_row() for exchange in scoring.exchanges],
-            "spent": asdict(scoring.usage),
-        }
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Error:
+    """What was raised: the class of an error of this package, ``skip``, or ``other`` with its kind and traceback."""
+
+    error: str
+    message: str
+    usage: Usage | None = None
+    kind: str = ""
+    trace: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Result:
+    """The fields of a :class:`MetricResult`."""
+
+    score: float
+    decides: bool
+    metric: str
+    reason: str | None
+    verdicts: tuple[Verdict, ...]
+    vacuous: bool
+    judge: str | None
+    usage: Usage
+    samples: tuple[float, ...]
+    votes: int
+    unscored_votes: int
+    noun: str
+    complaint: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Scoring:
+    """A :class:`Scoring`; ``sample`` is ``None`` where it is that of the row."""
+
+    metric: str
+    better: Direction
+    sample: Sample | None
+    outcome: _Result | _Error
+    exchanges: tuple[Exchange, ...]
+    spent: Usage
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Score:
+    """A :class:`RowScore`; ``own`` is the index of the scoring that has its outcome, or ``outcome`` has it."""
+
+    own: int | None
+    outcome: _Result | _Error | None
+    scorings: tuple[_Scoring, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Row:
+    """A :class:`RowOutcome`; ``sample`` is ``None`` where it is that of the job."""
+
+    sample: Sample | None
+    scores: Mapping[str, _Score]
+    failure: _Error | None
+
+
+def _score_of(scored: RowScore, sample: Sample) -> _Score:
+    own = next((n for n, scoring in enumerate(scored.scorings) if scoring.outcome is scored.outcome), None)
+    scorings = (
+        _Scoring(
+            metric=scoring.metric,
+            better=scoring.better,
+            sample=None if scoring.sample is sample else scoring.sample,
+            outcome=_outcome_of(scoring.outcome),
+            exchanges=scoring.exchanges,
+            spent=scoring.usage,
+        )
         for scoring in scored.scorings
-    ]
-    return {"own": own, "outcome": _outcome_row(scored.outcome) if own is None else None, "told": told}
+    )
+    return _Score(own=own, outcome=_outcome_of(scored.outcome) if own is None else None, scorings=tuple(scorings))
 
 
-def _scored(row: Row, sample: Sample) -> RowScore:
+def _scored(row: _Score, sample: Sample) -> RowScore:
     scorings = tuple(
         Scoring(
-            metric=told["metric"],
-            better=told["better"],
-            sample=sample if told["sample"] is None else Sample.from_mapping(told["sample"]),
-            outcome=_unscored(_outcome(told["outcome"])),
-            exchanges=tuple(map(Exchange.from_row, told["exchanges"])),
-            spent=Usage(**told["spent"]),
+            metric=scoring.metric,
+            better=scoring.better,
+            sample=scoring.sample or sample,
+            outcome=_unscored(_outcome(scoring.outcome)),
+            exchanges=scoring.exchanges,
+            spent=scoring.spent,
         )
-        for told in row["told"]
+        for scoring in row.scorings
     )
-    own = row["own"]
-    return RowScore(outcome=_outcome(row["outcome"]) if own is None else scorings[own].outcome, scorings=scorings)
+    if row.outcome is not None:
+        return RowScore(outcome=_outcome(row.outcome), scorings=scorings)
+    return RowScore(outcome=scorings[row.own or 0].outcome, scorings=scorings)
 
 
 class ElsewhereError(Exception):
@@ -182,21 +244,20 @@ def kind_and_message(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _outcome_row(outcome: MetricResult | Exception) -> Row:
+def _outcome_of(outcome: MetricResult | Exception) -> _Result | _Error:
     if not isinstance(outcome, MetricResult):
-        return _error_row(outcome)
+        return _error_of(outcome)
     (value,), rest = outcome.__getnewargs_ex__()
-    return {"score": value, "decides": outcome.decides, **{name: _plain(item) for name, item in rest.items()}}
+    return _Result(score=value, decides=outcome.decides, **rest)
 
 
-def _outcome(row: Row) -> MetricResult | Exception:
-    if "error" in row:
-        error = _error(row)
+def _outcome(row: _Result | _Error) -> MetricResult | Exception:
+    if isinstance(row, _Error):
+        error = _raised(row)
         return error if isinstance(error, Exception) else UnscoredError(str(error))
-    rest = {name: item for name, item in row.items() if name not in ("score", "decides")}
-    verdicts, usage = [verdict_of(item) for item in rest.pop("verdicts")], Usage(**rest.pop("usage"))
-    result = MetricResult(row["score"], verdicts=verdicts, usage=usage, **rest)
-    result.decides = row["decides"]
+    rest = {field.name: getattr(row, field.name) for field in fields(row) if field.name not in ("score", "decides")}
+    result = MetricResult(row.score, **rest)
+    result.decides = row.decides
     return result
 
 
@@ -204,37 +265,27 @@ def _unscored(outcome: MetricResult | Exception) -> MetricResult | UnscoredError
     return outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(kind_and_message(outcome))
 
 
-def _error_row(error: BaseException) -> Row:
+def _error_of(error: BaseException) -> _Error:
     if isinstance(error, RagMetricsError):
-        usage = getattr(error, "usage", None)
-        return {"error": type(error).__name__, "message": str(error), "usage": usage and asdict(usage)}
+        return _Error(error=type(error).__name__, message=str(error), usage=getattr(error, "usage", None))
     if _is_skip(error):
-        return {"error": "skip", "message": str(error), "usage": None}
+        return _Error(error="skip", message=str(error))
     trace = "".join(traceback.format_exception(error)).strip()
-    return {"error": "other", "kind": type(error).__name__, "message": str(error), "trace": trace, "usage": None}
+    return _Error(error="other", kind=type(error).__name__, message=str(error), trace=trace)
 
 
-def _error(row: Row) -> BaseException:
-    if row["error"] == "skip":
+def _raised(row: _Error) -> BaseException:
+    if row.error == "skip":
         import pytest
 
-        return pytest.skip.Exception(row["message"])
-    if row["error"] == "other":
-        return ElsewhereError(row["kind"], row["message"], row["trace"])
-    usage = None if row["usage"] is None else Usage(**row["usage"])
-    kind = getattr(errors, row["error"], UnscoredError)
-    return UnscoredError(row["message"], usage=usage) if kind is UnscoredError else kind(row["message"])
+        return pytest.skip.Exception(row.message)
+    if row.error == "other":
+        return ElsewhereError(row.kind, row.message, row.trace)
+    kind = getattr(errors, row.error, UnscoredError)
+    return UnscoredError(row.message, usage=row.usage) if kind is UnscoredError else kind(row.message)
 
 
 def _is_skip(error: BaseException) -> bool:
     import pytest
 
     return isinstance(error, pytest.skip.Exception)
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -108,8 +108,7 @@ class _ScoredRecord:
 
     @property
     def sample(self) -> str | None:
-        name = self.record["sample"].get("id")
-        return name if isinstance(name, str) else None
+        return self.record.sample.id
 
     @property
     def function(self) -> str:
@@ -129,7 +128,7 @@ def compare_documents(document: Document, baseline: Document) -> RunComparison:
     foreign: Counter[tuple[str, str | None, str | None]] = Counter()
     for before, after in _pairs(_scored_in(baseline), _scored_in(document)):
         if before is not None and after is not None and _are_of_different_judges(before.record, after.record):
-            foreign[after.record["metric"], after.record["judge"], before.record["judge"]] += 1
+            foreign[after.record.metric, after.record.judge, before.record.judge] += 1
         else:
             compared.append(((before, after), _change(before, after)))
     return RunComparison(
@@ -144,9 +143,9 @@ def compare_documents(document: Document, baseline: Document) -> RunComparison:
 
 def _scored_in(document: Document) -> list[_ScoredRecord]:
     return [
-        _ScoredRecord(test=row["id"], number=number, record=record)
-        for row in document["tests"]
-        for number, record in enumerate(row["records"])
+        _ScoredRecord(test=row.id, number=number, record=record)
+        for row in document.tests
+        for number, record in enumerate(row.records)
     ]
 
 
@@ -155,8 +154,8 @@ def _pairs(before: Sequence[_ScoredRecord], after: Sequence[_ScoredRecord]) -> l
     keys: tuple[Callable[[_ScoredRecord], Hashable | None], ...] = (
         lambda s: (*_place(s), s.sample),
         # The file moved, then also the test.
-        lambda s: s.sample and (s.function, s.record["metric"], s.sample),
-        lambda s: s.sample and (s.record["metric"], s.sample),
+        lambda s: s.sample and (s.function, s.record.metric, s.sample),
+        lambda s: s.sample and (s.record.metric, s.sample),
     )
     pairs: list[_Pair] = []
     olds, news = list(before), list(after)
@@ -171,7 +170,7 @@ def _pairs(before: Sequence[_ScoredRecord], after: Sequence[_ScoredRecord]) -> l
 
 
 def _place(scored: _ScoredRecord) -> tuple[str, str]:
-    return scored.test, scored.record["metric"]
+    return scored.test, scored.record.metric
 
 
 def _matched(
@@ -196,7 +195,7 @@ def _matched(
 
 def _are_of_different_judges(before: Record, after: Record) -> bool:
     # Of what has no score nobody knows who did not give it.
-    return before["score"] is not None and after["score"] is not None and before["judge"] != after["judge"]
+    return before.score is not None and after.score is not None and before.judge != after.judge
 
 
 def _change(before: _ScoredRecord | None, after: _ScoredRecord | None) -> TestChange:
@@ -204,19 +203,19 @@ def _change(before: _ScoredRecord | None, after: _ScoredRecord | None) -> TestCh
     if this is None:
         msg = "a pair of nothing"
         raise ValueError(msg)
-    old, new = (None if side is None else side.record["score"] for side in (before, after))
+    old, new = (None if side is None else side.record.score for side in (before, after))
     gain = None if old is None or new is None else new - old
-    if gain is not None and this.record["better"] == "lower":
+    if gain is not None and this.record.better == "lower":
         gain = -gain
     return TestChange(
         id=this.test,
         number=this.number,
-        metric=this.record["metric"],
+        metric=this.record.metric,
         kind="new" if before is None else "gone" if after is None else _kind(old, new, gain),
         before=old,
         after=new,
         change=gain,
-        better=this.record["better"],
+        better=this.record.better,
         sample=this.sample,
         baseline_id=None if before is None else before.test,
     )
@@ -259,4 +258,4 @@ def _metric(name: str, compared: Sequence[tuple[_Pair, TestChange]]) -> MetricCh
 
 
 def _judges(scored: Iterable[_ScoredRecord | None]) -> tuple[str, ...]:
-    return tuple(sorted({s.record["judge"] for s in scored if s is not None and s.record["judge"] is not None}))
+    return tuple(sorted({s.record.judge for s in scored if s is not None and s.record.judge is not None}))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_ragmetrics.files import STEP_SUMMARY, write_atomically
-from pytest_ragmetrics.records import Document, GateRow, render_json
+from pytest_ragmetrics.records import Document, GateRecord, render_json
 from pytest_ragmetrics.report.comparison import RunComparison
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.markdown import render_markdown
@@ -41,16 +41,16 @@ def write_files(document: Document, files: Mapping[str, Path], *, comparison: Ru
     ``files`` maps the names of :data:`RENDERERS` to paths. Without any score and any decided gate nothing is
     written, so that a run that selected no such test does not replace a report by an empty one.
     """
-    if not any(row["records"] or is_decided(row["gate"]) for row in document["tests"]):
+    if not any(row.records or is_decided(row.gate) for row in document.tests):
         return Written(lines=tuple(f"{path}: not written, no test scored anything" for path in files.values()))
     problems = {path: _write(path, name, document, comparison) for name, path in files.items()}
     lines = (f"{path}: {'written' if why is None else f'NOT written, {why}'}" for path, why in problems.items())
     return Written(lines=tuple(lines), failed=any(why is not None for why in problems.values()))
 
 
-def is_decided(gate: GateRow | None) -> bool:
+def is_decided(gate: GateRecord | None) -> bool:
     """Tell whether there is a gate, and it was not skipped for want of a whole set."""
-    return gate is not None and gate["outcome"] != "skipped"
+    return gate is not None and gate.outcome != "skipped"
 
 
 def _write(path: Path, name: str, document: Document, comparison: RunComparison | None) -> str | None:

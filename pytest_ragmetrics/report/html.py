@@ -23,7 +23,7 @@ def render_html(document: Document, *, comparison: RunComparison | None = None) 
     shows whatever stands in the document as text. It can be encoded as UTF-8 even if the document cannot.
     """
     style, script = asset("palette.css") + asset("report.css"), asset("report.js")
-    entries = list_entries(document["tests"], comparison.by_record() if comparison else None)
+    entries = list_entries(document.tests, comparison.by_record() if comparison else None)
     templates = environment()
     templates.filters["query"] = _query
     templates.filters["fragment"] = _fragment

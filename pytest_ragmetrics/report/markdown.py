@@ -23,7 +23,7 @@ from pytest_ragmetrics.explain.runs import (
     tallies,
     total_usage,
 )
-from pytest_ragmetrics.records import Document, Record, TestRow, result_of
+from pytest_ragmetrics.records import Document, Record, TestRecord
 from pytest_ragmetrics.report.comparison import RunComparison
 from pytest_ragmetrics.text.characters import printable, shortened
 
@@ -44,11 +44,11 @@ _ORDINARY = re.compile(r"(?:[\w ./:,=()-]|\[(?!\[)|\])+")
 
 def render_markdown(document: Document, *, comparison: RunComparison | None = None) -> str:
     """Return the summary of a run, at most about 60 lines whatever its size, and what changed since a baseline."""
-    tests = sorted(document["tests"], key=_badness)
-    outcome = headline(Counter(map(status_of, tests)), cut_short=is_cut_short(document["run"]))
+    tests = sorted(document.tests, key=_badness)
+    outcome = headline(Counter(map(status_of, tests)), cut_short=is_cut_short(document.run))
     blocks = [
         [f"## RAG metrics: {outcome}"],
-        _metric_table([record for test in tests for record in test["records"]]),
+        _metric_table([record for test in tests for record in test.records]),
         _list("Gates", list(_gates(tests)), _GATES),
         _list("What went wrong", list(_wrong(tests)), _TESTS),
         [] if comparison is None else _changes(comparison),
@@ -71,8 +71,8 @@ def _code(test_id: str) -> str:
     return f"`{name}`" if _ORDINARY.fullmatch(name) and name.strip() == name else escaped(name)
 
 
-def _badness(test: TestRow) -> tuple[int, float, str]:
-    return STATUSES.index(status_of(test)), min(map(margin, test["records"]), default=0.0), test["id"]
+def _badness(test: TestRecord) -> tuple[int, float, str]:
+    return STATUSES.index(status_of(test)), min(map(margin, test.records), default=0.0), test.id
 
 
 def _metric_table(records: Sequence[Record]) -> list[str]:
@@ -96,35 +96,35 @@ def _list(title: str, lines: Sequence[str], limit: int) -> list[str]:
     return [f"### {title}", "", *(f"- {line}" for line in lines[:limit]), *more]
 
 
-def _gates(tests: Sequence[TestRow]) -> Iterator[str]:
+def _gates(tests: Sequence[TestRecord]) -> Iterator[str]:
     order = ("failed", "inconclusive", "skipped", "passed")
-    found = [(test["gate"], test["id"]) for test in tests if test["gate"] is not None]
-    for gate, name in sorted(found, key=lambda pair: order.index(pair[0]["outcome"])):
+    found = [(test.gate, test.id) for test in tests if test.gate is not None]
+    for gate, name in sorted(found, key=lambda pair: order.index(pair[0].outcome)):
         yield f"{escaped(gate_line(gate))} {_code(name)}"
 
 
-def _wrong(tests: Sequence[TestRow]) -> Iterator[str]:
+def _wrong(tests: Sequence[TestRecord]) -> Iterator[str]:
     """Yield the tests that went wrong, with what is worst about each; gates have told it already."""
     for test in tests:
-        if status_of(test) in WRONG and test["gate"] is None:
-            place = test["file"] if test["line"] is None else f"{test['file']}:{test['line']}"
-            yield f"{_code(test['id'])} ({_code(place)}): {escaped(_why(test))}"
+        if status_of(test) in WRONG and test.gate is None:
+            place = test.file if test.line is None else f"{test.file}:{test.line}"
+            yield f"{_code(test.id)} ({_code(place)}): {escaped(_why(test))}"
 
 
-def _why(test: TestRow) -> str:
-    bad = [record for record in test["records"] if record["outcome"] in ("failed", "unscored")]
+def _why(test: TestRecord) -> str:
+    bad = [record for record in test.records if record.outcome in ("failed", "unscored")]
     if bad:
         return _shortfall(min(bad, key=margin))
-    return gist(test["message"]) or test["outcome"]
+    return gist(test.message) or test.outcome
 
 
 def _shortfall(record: Record) -> str:
-    threshold, score = record["threshold"], record["score"]
+    threshold, score = record.threshold, record.score
     if score is None or threshold is None:
-        return _because(f"{record['metric']} unscored", record["reason"])
+        return _because(f"{record.metric} unscored", record.reason)
     needed = threshold_text(threshold)
-    short = f"{record['metric']} {score_text(score, threshold['bound'])}, needed {needed}"
-    return _because(short, shortcoming(result_of(record)))
+    short = f"{record.metric} {score_text(score, threshold.bound)}, needed {needed}"
+    return _because(short, shortcoming(record))
 
 
 def _because(said: str, reason: str | None) -> str:
@@ -142,11 +142,11 @@ def _changes(comparison: RunComparison) -> list[str]:
 
 
 def _ending(document: Document) -> Iterator[str]:
-    records = [record for test in document["tests"] for record in test["records"]]
+    records = [record for test in document.tests for record in test.records]
     told = [usage_text(total_usage(records))]
     judges = judges_of(records)
     if judges:
         told.append(f"judged by {', '.join(judges)}")
-    told += flaky_lines(document["tests"])
-    for line in [*filter(None, told), *document["run"]["notes"][:_NOTES]]:
+    told += flaky_lines(document.tests)
+    for line in [*filter(None, told), *document.run.notes[:_NOTES]]:
         yield f"{escaped(line)}  "

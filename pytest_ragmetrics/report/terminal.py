@@ -41,7 +41,7 @@ def write_summary(
 
 def _found(document: Document, comparison: RunComparison | None) -> Iterator[str]:
     """Yield what the tests found; what takes importing is imported only where a test found something."""
-    records = [record for row in document["tests"] for record in row["records"]]
+    records = [record for row in document.tests for record in row.records]
     if records:
         yield from _table(records)
     yield from _gates(document)
@@ -67,7 +67,7 @@ def _table(records: Sequence[Record]) -> list[str]:
 
 
 def _gates(document: Document) -> Iterator[str]:
-    gated = [(row["gate"], row["id"]) for row in document["tests"] if row["gate"] is not None]
+    gated = [(row.gate, row.id) for row in document.tests if row.gate is not None]
     if gated:
         from pytest_ragmetrics.explain.runs import gate_line, named
 
@@ -77,17 +77,17 @@ def _gates(document: Document) -> Iterator[str]:
 def _flaky(document: Document) -> list[str]:
     from pytest_ragmetrics.explain.runs import flaky_lines
 
-    return flaky_lines(document["tests"])
+    return flaky_lines(document.tests)
 
 
 def _costs(records: Sequence[Record]) -> list[str]:
     """Return what judging took and what the cache saved; nothing where nothing was asked."""
-    rows = [record["usage"] for record in records]
-    calls, cached = sum(usage["calls"] for usage in rows), sum(usage["cached_calls"] for usage in rows)
+    rows = [record.usage for record in records]
+    calls, cached = sum(usage.calls for usage in rows), sum(usage.cached_calls for usage in rows)
     if not calls + cached:
         return []
-    tokens = sum(usage["prompt_tokens"] + usage["completion_tokens"] for usage in rows)
-    cost, saved = (_money([usage[name] for usage in rows]) for name in ("cost", "saved"))
+    tokens = sum(usage.prompt_tokens + usage.completion_tokens for usage in rows)
+    cost, saved = _money([usage.cost for usage in rows]), _money([usage.saved for usage in rows])
     return [f"judge calls: {calls} made ({tokens} tokens, {cost}), {cached} saved by the cache ({saved})"]
 
 

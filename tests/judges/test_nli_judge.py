@@ -208,7 +208,7 @@ def test_an_exchange_shows_the_texts_and_the_answer(store: Store) -> None:
         with pytest.raises(CacheMissError):
             asyncio.run(ask_twice())
         done, missed = noted()
-    assert "Basil wilts" in done.to_row()["prompt"]
+    assert "Basil wilts" in done.prompt
     assert '"verdict": "supported"' in (done.reply or "")
     assert (missed.reply, missed.cached) == (None, False)
 

@@ -37,7 +37,7 @@ from pytest_ragmetrics.metrics.votes import (
     voting,
     wanted,
 )
-from pytest_ragmetrics.records import flips
+from pytest_ragmetrics.records import Threshold, flips
 from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Usage
 from pytest_ragmetrics.sample import Sample
 from tests.asking import MemoryDesk
@@ -429,7 +429,7 @@ def test_faithfulness_takes_votes_of_two_rounds() -> None:
 )
 def test_votes_flip_when_they_lie_on_both_sides(samples: list[float], operator: Any, *, expected: bool) -> None:
     """A test whose votes disagree about its outcome is flaky; without a threshold there is no outcome."""
-    assert flips(samples, {"operator": operator, "bound": 0.5}) is expected
+    assert flips(samples, Threshold(operator=operator, bound=0.5)) is expected
     assert not flips(samples, None)
 
 

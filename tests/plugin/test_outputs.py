@@ -6,13 +6,14 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from pytest_ragmetrics.records import Document, read_document, schema_text
+from pytest_ragmetrics.records import Document, TestRecord, document_schema, read_document
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.merge import merge_documents
 from tests.fake_openai import FakeOpenAI
@@ -66,7 +67,7 @@ JUDGED = """
 def read(folder: Path, name: str = "out.json") -> Document:
     """Return a document as a run left it, which must fit the schema to the letter."""
     file = folder / name
-    jsonschema.validate(json.loads(file.read_text("utf-8")), _strict(json.loads(schema_text())))
+    jsonschema.validate(json.loads(file.read_text("utf-8")), _strict(document_schema()))
     return read_document(file)
 
 
@@ -80,9 +81,9 @@ def _strict(schema: Any) -> Any:
     return {**closed, **{name: _strict(value) for name, value in schema.items()}}
 
 
-def timeless(rows: Sequence[Any]) -> list[Any]:
+def timeless(tests: Sequence[TestRecord]) -> tuple[TestRecord, ...]:
     """Return tests without what no two runs have in common."""
-    return [{**row, "duration": 0.0, "message": None} for row in rows]
+    return tuple(replace(test, duration=0.0, message=None) for test in tests)
 
 
 def test_runs_of_every_kind_fit_the_schema(run: RunPytest, pytester: pytest.Pytester) -> None:
@@ -91,8 +92,8 @@ def test_runs_of_every_kind_fit_the_schema(run: RunPytest, pytester: pytest.Pyte
     for args in ([], ["-p", "xdist", "-n3"], ["-p", "randomly"], ["-p", "rerunfailures", "--reruns=1"]):
         run("--rag-json=out.json", *args, test_suite=SUITE)
         runs.append(read(pytester.path))
-    assert {row["outcome"] for row in runs[0]["tests"]} == {"passed", "failed", "xfailed", "skipped"}
-    one, *others = [[{**row, "attempts": 1} for row in timeless(made["tests"])] for made in runs]
+    assert {row.outcome for row in runs[0].tests} == {"passed", "failed", "xfailed", "skipped"}
+    one, *others = [[replace(test, attempts=1) for test in timeless(made.tests)] for made in runs]
     assert all(other == one for other in others)
 
 
@@ -103,8 +104,8 @@ def test_shards_merge_into_the_document_of_one_run(run: RunPytest, pytester: pyt
         run(f"--rag-json=shard{number}.json", "-k", which, "-p", "xdist", "-n2", test_suite=SUITE)
     whole = read(pytester.path, "whole.json")
     merged = merge_documents([read(pytester.path, f"shard{number}.json") for number in (2, 0, 1)])
-    assert timeless(merged["tests"]) == timeless(whole["tests"])
-    pages = (render_html({**whole, "tests": timeless(made["tests"])}) for made in (merged, whole))
+    assert timeless(merged.tests) == timeless(whole.tests)
+    pages = (render_html(replace(whole, tests=timeless(made.tests))) for made in (merged, whole))
     assert len(set(pages)) == 1
 
 
@@ -127,14 +128,14 @@ def test_gates_are_decided_when_shards_are_merged(run: RunPytest, pytester: pyte
     for number, which in enumerate(["0 or 1 or 2 or 3", "4 or 5 or 6 or 7 or 8"]):
         run(f"--rag-json=shard{number}.json", "-k", which, test_suite=GATED)
     whole, *shards = (read(pytester.path, f"{name}.json") for name in ("whole", "shard0", "shard1"))
-    assert {row["gate"]["outcome"] for shard in shards for row in shard["tests"] if row["gate"]} <= {"skipped"}
+    assert {row.gate.outcome for shard in shards for row in shard.tests if row.gate} <= {"skipped"}
     for order in (shards, shards[::-1]):
         merged = merge_documents(order)
-        assert timeless(merged["tests"]) == timeless(whole["tests"])
-        assert [row["message"] for row in merged["tests"]] == [row["message"] for row in whole["tests"]]
-        assert merged["run"]["exit_status"] == whole["run"]["exit_status"] == 1
-    part = merge_documents([shards[0], {**shards[1], "tests": shards[1]["tests"][:-3]}])
-    assert {row["gate"]["outcome"] for row in part["tests"] if row["gate"]} == {"skipped"}
+        assert timeless(merged.tests) == timeless(whole.tests)
+        assert [row.message for row in merged.tests] == [row.message for row in whole.tests]
+        assert merged.run.exit_status == whole.run.exit_status == 1
+    part = merge_documents([shards[0], replace(shards[1], tests=shards[1].tests[:-3])])
+    assert {row.gate.outcome for row in part.tests if row.gate} == {"skipped"}
 
 
 def test_the_settings_of_a_run_stand_in_it(
@@ -145,7 +146,7 @@ def test_the_settings_of_a_run_stand_in_it(
     args = ["--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", "--rag-concurrency=7"]
     run(*args, "--rag-cassette=tapes/judge.jsonl", "-o", "rag_cache_salt=secret", test_suite=JUDGED)
     document = read(pytester.path)
-    settings = document["run"]["settings"]
+    settings = document.run.settings
     told = {name: settings[name] for name in ("judge", "cache", "cassette", "concurrency", "baseline", "votes")}
     assert told == {
         "judge": "openai:gpt-5.4-mini",
@@ -155,11 +156,11 @@ def test_the_settings_of_a_run_stand_in_it(
         "baseline": None,
         "votes": 1,
     }
-    assert any(note.startswith("tapes/judge.jsonl: written, ") for note in document["run"]["notes"])
-    said = json.dumps(document["run"])
+    assert any(note.startswith("tapes/judge.jsonl: written, ") for note in document.run.notes)
+    said = str(document.run)
     assert not any(secret in said for secret in ("secret", "sk-fake", str(pytester.path), str(tmp_path)))
     run(*args, f"--rag-cassette={tmp_path / 'out' / 'side.jsonl'}", test_suite=JUDGED)
-    said = json.dumps(read(pytester.path)["run"])
+    said = str(read(pytester.path).run)
     assert "side.jsonl: written" in said
     assert str(tmp_path) not in said
 
@@ -170,15 +171,15 @@ def test_what_was_asked_is_kept_of_what_went_wrong(
     """A failure keeps the questions to the judge and its replies, cached or not; a success and a measurement do not."""
     for cached in (False, True):
         run("--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", test_suite=JUDGED)
-        rows = {row["id"].partition("::")[2]: row["records"][0] for row in read(pytester.path)["tests"]}
-        assert rows["test_fine"]["exchanges"] == rows["test_measured"]["exchanges"] == []
-        asked = rows["test_wrong"]["exchanges"]
-        assert [(found["task"], found["vote"]) for found in asked] == [("list_claims", 0), ("verify_claims", 0)]
+        rows = {row.id.partition("::")[2]: row.records[0] for row in read(pytester.path).tests}
+        assert rows["test_fine"].exchanges == rows["test_measured"].exchanges == ()
+        asked = rows["test_wrong"].exchanges
+        assert [(found.task, found.vote) for found in asked] == [("list_claims", 0), ("verify_claims", 0)]
         # The test that measures the same answer may have come first.
-        assert all(found["cached"] for found in asked) or not cached
-        assert all("The crane lifts nine tons of gravel." in found["prompt"] for found in asked)
-        assert all(isinstance(json.loads(found["reply"] or ""), dict) for found in asked)
-        assert "You judge texts" not in json.dumps(asked)
+        assert all(found.cached for found in asked) or not cached
+        assert all("The crane lifts nine tons of gravel." in found.prompt for found in asked)
+        assert all(isinstance(json.loads(found.reply or ""), dict) for found in asked)
+        assert "You judge texts" not in str(asked)
 
 
 def test_what_could_not_be_used_is_kept(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
@@ -192,13 +193,13 @@ def test_what_could_not_be_used_is_kept(run: RunPytest, server: FakeOpenAI, pyte
     hook = "def pytest_ragmetrics_redact(text): return text.replace('Mrs Gray', '[name]')"
     server.script("Mrs Gray says no.", "Mrs Gray says no again.")
     run("--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", test_suite=suite, conftest=hook)
-    (row,) = read(pytester.path)["tests"]
-    (exchange,) = row["records"][0]["exchanges"]
-    assert (exchange["task"], exchange["reply"], exchange["cached"]) == ("list_claims", "[name] says no again.", False)
-    assert "pump of [name] needs" in exchange["prompt"]
+    (row,) = read(pytester.path).tests
+    (exchange,) = row.records[0].exchanges
+    assert (exchange.task, exchange.reply, exchange.cached) == ("list_claims", "[name] says no again.", False)
+    assert "pump of [name] needs" in exchange.prompt
     run("--rag-judge=openai:gpt-5.4-mini", "--rag-cache=replay", "--rag-json=out.json", test_suite=suite)
-    (row,) = read(pytester.path)["tests"]
-    assert [found["reply"] for found in row["records"][0]["exchanges"]] == [None]
+    (row,) = read(pytester.path).tests
+    assert [found.reply for found in row.records[0].exchanges] == [None]
 
 
 def test_a_summary_in_markdown_is_written(run: RunPytest, pytester: pytest.Pytester) -> None:
@@ -323,7 +324,7 @@ class TestTrouble:
         """-p no:terminal takes the summary away, not the files."""
         result = run("-p", "no:terminal", "--rag-json=out.json", test_it=ONE)
         assert (result.ret, result.outlines) == (0, [])
-        assert len(read(pytester.path)["tests"]) == 1
+        assert len(read(pytester.path).tests) == 1
 
     @pytest.mark.parametrize("how", [["-p", "no:terminal"], []], ids=["mute", "exit"])
     def test_without_a_summary_trouble_is_told_all_the_same(self, run: RunPytest, how: list[str]) -> None:
@@ -378,9 +379,9 @@ class TestTrouble:
         assert result.ret == pytest.ExitCode.INTERRUPTED
         result.stdout.no_fnmatch_line("*INTERNALERROR*")
         document = read(pytester.path)
-        assert document["run"]["exit_status"] == 2
+        assert document.run.exit_status == 2
         expected = ["test_stop.py::test_a", *(["test_stop.py::test_b"] if where == "teardown" else [])]
-        assert [row["id"] for row in document["tests"]] == expected
+        assert [row.id for row in document.tests] == expected
         assert "test_stop.py::test_a" in (pytester.path / "out.html").read_text("utf-8")
 
     def test_a_crashed_worker_is_no_end(self, run: RunPytest, pytester: pytest.Pytester) -> None:
@@ -399,7 +400,7 @@ class TestTrouble:
         args = ["-p", "xdist", "-n2", "--max-worker-restart=2"]
         result = run("--rag-json=out.json", "--rag-markdown=out.md", *args, test_crash=suite)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
-        outcomes = {row["id"]: row["outcome"] for row in read(pytester.path)["tests"]}
+        outcomes = {row.id: row.outcome for row in read(pytester.path).tests}
         assert [name for name, outcome in outcomes.items() if outcome != "passed"] == ["test_crash.py::test_row[3]"]
         assert "test_crash.py::test_row[3]" in (pytester.path / "out.md").read_text("utf-8")
 

@@ -17,8 +17,8 @@ from pytest_ragmetrics.records import DocumentError, Record, record_of, render_j
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.suites import read_baseline
-
-RUN = {"started": "2026-01-02T03:04:05+00:00", "duration": 1.0, "exit_status": 0, "python": "3.12", "pytest": "9"}
+from tests.documents import document as made_document
+from tests.documents import row
 
 
 def record(name: str, score: float | None, *, metric: str = "harmfulness") -> Record:
@@ -29,21 +29,7 @@ def record(name: str, score: float | None, *, metric: str = "harmfulness") -> Re
 
 def run_file(folder: Path, *tests: list[Record]) -> Path:
     """Write the document of a run."""
-    rows = [
-        {
-            "id": f"test_it.py::test_{number}",
-            "file": "test_it.py",
-            "line": 1,
-            "outcome": "passed",
-            "duration": 0.1,
-            "attempts": 1,
-            "message": None,
-            "records": records,
-            "gate": None,
-        }
-        for number, records in enumerate(tests)
-    ]
-    document: Any = {"version": 1, "run": {**RUN, "ragmetrics": "1", "settings": {}, "notes": []}, "tests": rows}
+    document = made_document(*(row(f"test_{number}", *records) for number, records in enumerate(tests)))
     file = folder / "run.json"
     file.write_text(render_json(document), encoding="utf-8")
     return file

@@ -24,7 +24,7 @@ def test_the_worst_comes_first() -> None:
         row("test_xfailed", FAILED, outcome="xfailed"),
         row("test_measured", record(score=0.1, outcome="measured")),
     ]
-    assert [entry.name.removeprefix("test_") for entry in list_entries(document(*tests)["tests"])] == [
+    assert [entry.name.removeprefix("test_") for entry in list_entries(document(*tests).tests)] == [
         "high", "far", "close", "error", "unscored", "xpassed", "xfailed", "edge", "passed", "measured", "skipped",
     ]  # fmt: skip
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from pytest_ragmetrics import records as shapes
+from dataclasses import replace
+
 from pytest_ragmetrics.report.page.exhibits import SampleView, build_sample_views
+from pytest_ragmetrics.result import Evidence, Verdict
 from tests.documents import HANDBOOK, evidence, nearest, record, verdict
 
 RESPONSE = "It says “Hoses may be used” and “sheds need nothing”."
@@ -19,7 +21,7 @@ NEAR = nearest(
 MISSING = verdict("sheds need nothing", ok=False, response=RESPONSE, nearest=NEAR)
 
 
-def laid_out(*verdicts: shapes.VerdictRow, **sample: object) -> SampleView:
+def laid_out(*verdicts: Verdict, **sample: object) -> SampleView:
     """Return the only exhibit of one failing record with these verdicts."""
     (exhibit,) = build_sample_views([record(score=0.5, outcome="failed", sample=SAMPLE | sample, verdicts=verdicts)])
     return exhibit
@@ -80,10 +82,10 @@ def test_contexts_that_matter_are_open() -> None:
 
 def test_a_range_that_does_not_read_as_it_says_is_listed_only() -> None:
     """A mark in the wrong place would be a lie: out of range, another text, or no such context."""
-    wrong: list[shapes.EvidenceRow] = [
-        {"context": 0, "start": 0, "end": 5, "text": "Hoses"},
-        {"context": 9, "start": 0, "end": 5, "text": "Hoses"},
-        {"context": 1, "start": -5, "end": 10**6, "text": "Hoses"},
+    wrong: list[Evidence] = [
+        Evidence(context=0, start=0, end=5, text="Hoses"),
+        Evidence(context=9, start=0, end=5, text="Hoses"),
+        Evidence(context=1, start=-5, end=10**6, text="Hoses"),
     ]
     exhibit = laid_out(verdict("Hoses", ok=True, evidence=wrong))
     assert [(place.anchor, place.text) for place in exhibit.findings[0].evidence] == [(None, "Hoses")] * 3
@@ -94,7 +96,7 @@ def test_a_range_that_does_not_read_as_it_says_is_listed_only() -> None:
 def test_evidence_may_stand_in_the_reference_contexts() -> None:
     """The field in which the range reads as it says is the one that is meant."""
     exhibit = laid_out(
-        verdict("x", ok=True, evidence=[{"context": 0, "start": 0, "end": 7, "text": "Nothing"}]),
+        verdict("x", ok=True, evidence=[Evidence(context=0, start=0, end=7, text="Nothing")]),
         reference_contexts=["Nothing else."],
     )
     assert exhibit.findings[0].evidence[0].label == "reference_contexts[0][0:7]"
@@ -104,9 +106,7 @@ def test_evidence_may_stand_in_the_reference_contexts() -> None:
 
 def test_verdicts_with_offsets_that_do_not_fit_are_not_marked() -> None:
     """They stand in the list."""
-    row = verdict("x", ok=False)
-    row["start"], row["end"] = 5, 10_000
-    exhibit = laid_out(row)
+    exhibit = laid_out(replace(verdict("x", ok=False), start=5, end=10_000))
     assert exhibit.marked == frozenset()
     assert len(exhibit.findings) == 1
 
@@ -178,7 +178,7 @@ def test_a_near_miss_keeps_what_stands_between_the_words() -> None:
 
 def test_a_reason_that_says_it_better_replaces_the_word() -> None:
     """Nobody is told twice that a span was found allowing for ellipsis."""
-    short, long = (FOUND | {"reason": reason} for reason in ("found allowing for ellipsis", "found " * 50))
+    short, long = (replace(FOUND, reason=reason) for reason in ("found allowing for ellipsis", "found " * 50))
     first, second = laid_out(short, long).findings
     assert (first.word, first.reason) == ("found allowing for ellipsis", None)
     assert (second.word, second.reason) == ("found", "found " * 50)

@@ -76,7 +76,7 @@ def test_reason_and_suspicion_are_told() -> None:
     lines = explain(
         MetricResult(0, metric="m", verdicts=[Verdict(text="t", ok=False, reason="r", suspicious=True)]), held(1)
     )
-    assert lines[1:] == ['  failed: "t"', "    suspicious: the evidence does not bear it out", "    reason: r"]
+    assert lines[1:] == ['  not ok: "t"', "    suspicious: the evidence does not bear it out", "    reason: r"]
 
 
 def test_a_reason_that_says_nothing_new_is_left_out() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_ragmetrics.gates import Gate, GatedSet, evaluate_gate, gate_of
-from tests.documents import record
+from pytest_ragmetrics.result import Direction
+from tests.documents import record, row
 
 
 def test_a_gate_knows_its_metric_by_any_name() -> None:
@@ -75,13 +77,13 @@ def test_a_set_crosses_processes() -> None:
     assert gated.location(gates[0]) == ("t.py", 3, "T.t[gate-faithfulness-mean-0.5]")
 
 
-def found(scores: Mapping[str, float], gate: Gate, *, better: str = "higher", cluster: int | None = None) -> Any:
+def found(scores: Mapping[str, float], gate: Gate, *, better: Direction = "higher", cluster: int | None = None) -> Any:
     """Return the ruling over tests with these scores, by row; ``cluster`` is how many rows belong together."""
     rows: dict[str, Any] = {}
     for number, (name, score) in enumerate(scores.items()):
         sample = {} if cluster is None else {"metadata": {"cluster": number // cluster}}
-        scored = {**record(gate.metric, score, outcome="measured", sample=sample), "better": better}
-        rows[f"t[{name}]"] = {"outcome": "passed", "message": None, "records": [scored]}
+        scored = replace(record(gate.metric, score, outcome="measured", sample=sample), better=better)
+        rows[f"t[{name}]"] = row(name, scored)
     gated = GatedSet(
         function="t", name="t", file="t.py", line=1, scope="", gates=(gate,), total=len(rows), selected=tuple(rows)
     )
@@ -91,8 +93,8 @@ def found(scores: Mapping[str, float], gate: Gate, *, better: str = "higher", cl
 def test_scores_beyond_the_scale() -> None:
     """A metric of one's own may have any scale, and its mean an interval all the same."""
     decided = found({"a": 40.0, "b": 60.0, "c": 52.0, "d": 48.0}, gate_of("points", mean=10, confidence=0.9))
-    assert decided.row["outcome"] == "passed"
-    assert decided.row["low"] > 10
+    assert decided.row.outcome == "passed"
+    assert decided.row.low > 10
 
 
 def test_rows_of_one_cluster_weigh_as_one() -> None:
@@ -100,11 +102,11 @@ def test_rows_of_one_cluster_weigh_as_one() -> None:
     scores = {str(number): float(number // 2 % 2) for number in range(16)}
     gate = gate_of("points", mean=0.1, confidence=0.9)
     alone, together = found(scores, gate).row, found(scores, gate, cluster=2).row
-    assert together["low"] < alone["low"]
-    assert alone["value"] == together["value"] == 0.5
+    assert together.low < alone.low
+    assert alone.value == together.value == 0.5
 
 
 def test_the_direction_is_that_of_the_results() -> None:
     """Of a metric that is not known beforehand the results say which end is the good one."""
-    assert found({"a": 0.1, "b": 0.2}, gate_of("points", mean=0.3), better="lower").row["outcome"] == "passed"
-    assert found({"a": 0.1, "b": 0.2}, gate_of("points", mean=0.3)).row["outcome"] == "failed"
+    assert found({"a": 0.1, "b": 0.2}, gate_of("points", mean=0.3), better="lower").row.outcome == "passed"
+    assert found({"a": 0.1, "b": 0.2}, gate_of("points", mean=0.3)).row.outcome == "failed"

@@ -17,7 +17,7 @@ from tests.unit.test_elements import unpacked
 
 def listed(size: int, **settings: int) -> Listing:
     """Return the list of a run of that many tests."""
-    return list_tests(list_entries(crowd(size, **settings)["tests"]))
+    return list_tests(list_entries(crowd(size, **settings).tests))
 
 
 def index_of(listing: Listing) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def test_every_row_knows_where_its_body_is() -> None:
 
 def test_a_row_has_what_it_is_sorted_and_filtered_by() -> None:
     """Scores, marks, duration, cost."""
-    rows = {line["name"]: line for line in index_of(list_tests(list_entries(showcase()["tests"])))}
+    rows = {line["name"]: line for line in index_of(list_tests(list_entries(showcase().tests)))}
     shed = rows["test_shed_size"]
     assert shed["scores"] == [["faithfulness", 0.5, "failed"], ["answer_relevancy", 0.874, "passed"]]
     assert shed["marks"] == ["flaky", "suspicious"]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.explain.runs import gate_line
-from pytest_ragmetrics.records import Document, GateRow
-from pytest_ragmetrics.records import TestRow as Row
+from pytest_ragmetrics.records import Document, GateRecord
+from pytest_ragmetrics.records import TestRecord as Row
 from pytest_ragmetrics.report.comparison import compare_documents
 from pytest_ragmetrics.report.files import STEP_SUMMARY_LIMIT
 from pytest_ragmetrics.report.markdown import escaped, render_markdown
 from tests.documents import crowd, document, giant, hostile, record, row, usage, verdict
 from tests.showcase import showcase
 
-GATE = GateRow(
+GATE = GateRecord(
     metric="faithfulness",
     statistic="mean",
     value=0.83,
@@ -34,9 +36,9 @@ GATE = GateRow(
 )
 
 
-def gated(gate: GateRow, name: str = "test_gate") -> Row:
+def gated(gate: GateRecord, name: str = "test_gate") -> Row:
     """Return a test over a whole set."""
-    return {**row(name, outcome="failed" if gate["outcome"] == "failed" else "passed"), "gate": gate}
+    return row(name, outcome="failed" if gate.outcome == "failed" else "passed", gate=gate)
 
 
 def failing(name: str, score: float | None, reason: str | None = None) -> Row:
@@ -87,7 +89,7 @@ def test_a_failure_without_a_score_is_told_in_its_own_words() -> None:
 
 def test_gates_stand_before_the_tests() -> None:
     """Each threshold over a set is a line, those that failed first, and is not told again among the tests."""
-    fine: GateRow = {**GATE, "outcome": "passed", "value": 0.9, "unscored": 0}
+    fine = replace(GATE, outcome="passed", value=0.9, unscored=0)
     text = render_markdown(document(gated(fine, "test_fine"), gated(GATE), row("test_a", record())))
     found = [line for line in text.splitlines() if line.startswith("- ")]
     needed = "needed &#62;= 0.85"
@@ -120,9 +122,9 @@ def test_gates_stand_before_the_tests() -> None:
         ),
     ],
 )
-def test_a_gate_is_told_in_one_line(changes: GateRow, said: str) -> None:
+def test_a_gate_is_told_in_one_line(changes: Any, said: str) -> None:
     """What was found, what was needed, how it came out, and over how many."""
-    assert gate_line({**GATE, **changes}) == said
+    assert gate_line(replace(GATE, **changes)) == said
 
 
 def test_what_changed_since_the_baseline_stands_in_it() -> None:
@@ -142,11 +144,8 @@ def test_it_is_short_whatever_the_size(size: int) -> None:
     base = crowd(size, contexts=1, length=100)
     metrics = [row(f"test_m{n}", record(f"metric_{n}", 0.5, outcome="failed"), outcome="failed") for n in range(size)]
     gates = [gated(GATE, f"test_g{n}") for n in range(size)]
-    whole = document(*base["tests"], *metrics, *gates)
-    whole["run"]["notes"] = [f"note {n}" for n in range(size)]
-    old = document(*(failing(f"test_m{n}", 0.9) for n in range(size)))
-    for test in old["tests"]:
-        test["records"][0]["metric"] = test["id"].replace("tests/test_assistant.py::test_m", "metric_")
+    whole = document(*base.tests, *metrics, *gates, notes=[f"note {n}" for n in range(size)])
+    old = document(*(row(f"test_m{n}", record(f"metric_{n}", 0.9)) for n in range(size)))
     text = render_markdown(whole, comparison=compare_documents(whole, old))
     assert len(text.splitlines()) <= 60
     assert len(text) < 30_000
@@ -155,8 +154,8 @@ def test_it_is_short_whatever_the_size(size: int) -> None:
 @pytest.mark.parametrize("make", [hostile, giant, showcase])
 def test_foreign_text_does_nothing(make: object) -> None:
     """No HTML, no link, no image, no workflow command, no control character, and no line starts with foreign text."""
-    whole: Document = make()  # type: ignore[operator]
-    whole["run"]["notes"] = ["::error::pwned", "##[error]pwned", "\x1b[31m \u202e"]
+    made: Document = make()  # type: ignore[operator]
+    whole = replace(made, run=replace(made.run, notes=("::error::pwned", "##[error]pwned", "\x1b[31m \u202e")))
     text = render_markdown(whole, comparison=compare_documents(whole, whole))
     assert len(text.encode()) < STEP_SUMMARY_LIMIT / 10
     outside = re.sub(r"`[^`\n]*`", "", text)

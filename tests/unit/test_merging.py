@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.records import Document, RunRow
+from pytest_ragmetrics.records import Document, RunRecord
 from pytest_ragmetrics.report.merge import merge_documents
 from pytest_ragmetrics.reporting import position
 from tests.documents import crowd, document, record, row
@@ -20,15 +21,13 @@ from tests.showcase import showcase
 def run(*tests: Any, started: str = "2026-03-02T16:41:07Z", **changes: Any) -> Document:
     """Return a run with some of its facts changed."""
     made = document(*tests)
-    facts: dict[str, Any] = {**made["run"], "started": started, **changes}
-    made["run"] = RunRow(**facts)  # type: ignore[typeddict-item]
-    return made
+    return replace(made, run=replace(made.run, started=started, **changes))
 
 
 def shards(whole: Document, number: int, chance: random.Random) -> list[Document]:
     """Return a run dealt out to several, each with its tests in an order of its own."""
     dealt: list[list[Any]] = [[] for _ in range(number)]
-    for test in whole["tests"]:
+    for test in whole.tests:
         chance.choice(dealt).append(test)
     return [run(*chance.sample(some, len(some))) for some in dealt]
 
@@ -39,12 +38,12 @@ def test_shards_make_the_document_of_the_whole_run(number: int, seed: int) -> No
     """However tests are dealt out and in whatever order they come, the merged rows are those of the one run."""
     chance = random.Random(seed)  # noqa: S311 - no secret
     whole = crowd(20, contexts=1, length=80)
-    whole["tests"].sort(key=position)
+    whole = replace(whole, tests=tuple(sorted(whole.tests, key=position)))
     parts = shards(whole, number, chance)
     merged = merge_documents(parts)
-    assert sorted(merged["tests"], key=position) == whole["tests"]
+    assert tuple(sorted(merged.tests, key=position)) == whole.tests
     if number > 1:
-        assert merged["tests"] == whole["tests"]
+        assert merged.tests == whole.tests
         assert merge_documents(parts[::-1]) == merged
 
 
@@ -80,42 +79,39 @@ def test_of_a_test_in_two_files_the_later_run_counts() -> None:
     )
     for parts in ([first, again], [again, first]):
         merged = merge_documents(parts)
-        assert [test["outcome"] for test in merged["tests"]] == ["passed", "passed"]
-        assert merged["run"]["notes"] == [
-            "merged from 2 runs",
-            told,
-        ]
+        assert [test.outcome for test in merged.tests] == ["passed", "passed"]
+        assert merged.run.notes == ("merged from 2 runs", told)
 
 
 def test_the_run_is_that_of_all_together() -> None:
     """It starts with the first, takes as long as all, and says in what the runs differ; notes are kept once."""
     asked = {"judge": "openai:one", "votes": 1}
-    one = run(exit_status=0, duration=2.5, python="3.12.1", settings=asked, notes=["cassette.jsonl: unchanged"])
+    one = run(exit_status=0, duration=2.5, python="3.12.1", settings=asked, notes=("cassette.jsonl: unchanged",))
     other = run(
         exit_status=0,
         duration=1.0,
         python="3.11.9",
         ragmetrics="0.2.0",
         settings={**asked, "judge": "openai:two", "new": True},
-        notes=["cassette.jsonl: unchanged", "budget spent"],
+        notes=("cassette.jsonl: unchanged", "budget spent"),
         started="2026-03-01T00:00:00Z",
     )
-    assert merge_documents([one, other])["run"] == {
-        "started": "2026-03-01T00:00:00Z",
-        "duration": 3.5,
-        "exit_status": 0,
-        "python": "3.11.9, 3.12.1",
-        "pytest": "9.2.0",
-        "ragmetrics": "0.1.0, 0.2.0",
-        "settings": {"judge": "openai:one, openai:two", "votes": 1, "new": "None, True"},
-        "notes": [
+    assert merge_documents([one, other]).run == RunRecord(
+        started="2026-03-01T00:00:00Z",
+        duration=3.5,
+        exit_status=0,
+        python="3.11.9, 3.12.1",
+        pytest="9.2.0",
+        ragmetrics="0.1.0, 0.2.0",
+        settings={"judge": "openai:one, openai:two", "votes": 1, "new": "None, True"},
+        notes=(
             "merged from 2 runs",
             "cassette.jsonl: unchanged",
             "budget spent",
             "the runs differ in their version of pytest-ragmetrics: 0.1.0, 0.2.0",
             "the runs differ in their judge: openai:one, openai:two",
-        ],
-    }
+        ),
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,20 +121,20 @@ def test_the_run_is_that_of_all_together() -> None:
 def test_the_worst_exit_status_is_that_of_the_whole(statuses: list[int], together: int) -> None:
     """A failure outweighs a success, an interruption a failure; a shard without tests takes nothing away."""
     for order in (statuses, statuses[::-1]):
-        assert merge_documents([run(exit_status=status) for status in order])["run"]["exit_status"] == together
+        assert merge_documents([run(exit_status=status) for status in order]).run.exit_status == together
 
 
 def test_a_metric_by_several_judges_is_named() -> None:
     """Scores of one metric by different judges stand side by side, and the notes say so."""
     parts = [run(row(f"test_{name}", record("faithfulness", judge=name))) for name in ("one", "two")]
-    notes = merge_documents(parts)["run"]["notes"]
-    assert notes[1:] == ["faithfulness was scored by different judges: one, two"]
+    notes = merge_documents(parts).run.notes
+    assert notes[1:] == ("faithfulness was scored by different judges: one, two",)
 
 
 def test_ids_are_ordered_as_people_count() -> None:
     """Numbers inside ids are compared by value; ids that differ in leading zeros alone have an order all the same."""
     names = ["test_a[7]", "test_a[07]", "test_a[10]", "test_a[9]", "test_a[" + "9" * 5000 + "]"]
     parts = [run(row(name)) for name in names]
-    merged = [test["id"].partition("::")[2] for test in merge_documents(parts)["tests"]]
+    merged = [test.id.partition("::")[2] for test in merge_documents(parts).tests]
     assert merged == [names[1], names[0], names[3], names[2], names[4]]
-    assert merge_documents(parts[::-1])["tests"] == merge_documents(parts)["tests"]
+    assert merge_documents(parts[::-1]).tests == merge_documents(parts).tests

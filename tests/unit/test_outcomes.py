@@ -51,6 +51,6 @@ def test_a_run_that_stopped_early_says_so() -> None:
     """Nobody takes the half of it that passed for the whole."""
     assert headline({"passed": 12}, cut_short=True) == "All 12 tests passed, then the run stopped early"
     assert headline({"failed": 1}, cut_short=True) == "1 of 1 test fell short, then the run stopped early"
-    assert [is_cut_short(document(exit_status=status)["run"]) for status in range(6)] == [
+    assert [is_cut_short(document(exit_status=status).run) for status in range(6)] == [
         False, False, True, True, False, False,
     ]  # fmt: skip

@@ -8,10 +8,10 @@ from pytest_ragmetrics.report.page.overview import Overview, build_overview
 from tests.documents import FILE, document, gate, record, row, usage
 
 
-def overview(*tests: shapes.TestRow, exit_status: int = 1) -> Overview:
+def overview(*tests: shapes.TestRecord, exit_status: int = 1) -> Overview:
     """Return the overview of a run of these tests."""
     run = document(*tests, exit_status=exit_status)
-    return build_overview(run, list_entries(run["tests"]))
+    return build_overview(run, list_entries(run.tests))
 
 
 FAILED = record(score=0.4, outcome="failed")
@@ -129,7 +129,7 @@ def test_gates_notes_and_settings_stand_on_the_page() -> None:
     run = document(
         row("test_gate", gate=gate()), settings={"b": True, "a": None, "c": 0.5}, notes=["stopped at the budget"]
     )
-    view = build_overview(run, list_entries(run["tests"]))
+    view = build_overview(run, list_entries(run.tests))
     assert [(anchor, told.value) for anchor, told in view.gates] == [(f"{FILE}::test_gate", "0.830")]
     assert view.settings == (("a", "not set"), ("b", "yes"), ("c", "0.5"))
     assert view.notes == ("stopped at the budget",)

@@ -13,7 +13,7 @@ from tests.documents import FILE, document, record, row
 def changes(before: shapes.Document, after: shapes.Document) -> ChangesView:
     """Return the changes between two runs."""
     comparison = compare_documents(after, before)
-    return lay_out_changes(comparison, list_entries(after["tests"], comparison.by_record()))
+    return lay_out_changes(comparison, list_entries(after.tests, comparison.by_record()))
 
 
 def run(*scores: float | None, judge: str = "m") -> shapes.Document:
@@ -72,8 +72,8 @@ def test_a_score_that_came_back_is_told() -> None:
 def test_a_metric_says_how_its_mean_changed() -> None:
     """Over the scores that both runs have; a change nobody would see is none."""
     after = run(0.4, 0.8)
-    records = [scored for test in after["tests"] for scored in test["records"]]
-    entries = list_entries(after["tests"])
+    records = [scored for test in after.tests for scored in test.records]
+    entries = list_entries(after.tests)
     (line,) = metric_lines(records, entries, compare_documents(after, run(0.9, 0.5)))
     assert line.change == ("0.100 worse over 2 scores", "worse")
     (line,) = metric_lines(records, entries, compare_documents(after, run(0.4, 0.8001)))

@@ -21,7 +21,7 @@ def files_in(folder: Path) -> dict[str, Path]:
     [row("test_a", record()), row("test_gate", gate=gate()), row("test_gate", gate=gate(outcome="failed"))],
     ids=["score", "gate", "failed gate"],
 )
-def test_a_score_or_a_decided_gate_is_worth_a_file(tmp_path: Path, test: shapes.TestRow) -> None:
+def test_a_score_or_a_decided_gate_is_worth_a_file(tmp_path: Path, test: shapes.TestRecord) -> None:
     """A gate that was decided elsewhere has no records beside it, and stands in all files."""
     files = files_in(tmp_path)
     written = write_files(document(test), files)
@@ -33,7 +33,7 @@ def test_a_score_or_a_decided_gate_is_worth_a_file(tmp_path: Path, test: shapes.
 @pytest.mark.parametrize(
     "test", [row("test_a", outcome="error"), row("test_gate", gate=gate(outcome="skipped"))], ids=["error", "skipped"]
 )
-def test_without_either_the_old_files_stay(tmp_path: Path, test: shapes.TestRow) -> None:
+def test_without_either_the_old_files_stay(tmp_path: Path, test: shapes.TestRecord) -> None:
     """A gate that was skipped, because its set did not run, says nothing that an old report does not say better."""
     files = files_in(tmp_path)
     for path in files.values():
@@ -48,7 +48,7 @@ def test_what_cannot_be_written_or_made_harms_nothing_else(tmp_path: Path) -> No
     """A folder in the way, and a document that a page cannot be made of, are named each in its line."""
     files = files_in(tmp_path)
     files["json"].mkdir()
-    broken = document(row("test_a", record(metric=None)))  # type: ignore[arg-type] # what a foreign worker may send
+    broken = document(row("test_a", record(metric=None)))  # type: ignore[arg-type]
     written = write_files(broken, files)
     assert written.failed
     html, json, _ = written.lines

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
+from pytest_ragmetrics.context import Exchange
 from pytest_ragmetrics.explain.phrases import figures_counted
-from pytest_ragmetrics.records import ExchangeRow
 from pytest_ragmetrics.report.page.elements import Element, Node, element, foreign
 from pytest_ragmetrics.report.page.exhibits import Context, SampleView, ScoreView
 from pytest_ragmetrics.report.page.findings import DiffWord, EvidencePlace, NearMiss, VerdictView
@@ -75,28 +75,28 @@ def _line(scored: ScoreView) -> Iterator[Node]:
         yield element("span.label", None, label)
 
 
-def _exchanges(exchanges: Sequence[ExchangeRow]) -> Element | None:
+def _exchanges(exchanges: Sequence[Exchange]) -> Element | None:
     if not exchanges:
         return None
-    voted = any(exchange["vote"] for exchange in exchanges)
-    told = (_exchange(exchange, f", vote {exchange['vote'] + 1}" if voted else "") for exchange in exchanges)
+    voted = any(exchange.vote for exchange in exchanges)
+    told = (_exchange(exchange, f", vote {exchange.vote + 1}" if voted else "") for exchange in exchanges)
     title = f"What the judge was asked and what it replied ({figures_counted(len(exchanges), 'exchange')})"
     return element("details.exchanges", None, element("summary", None, title), told)
 
 
-def _exchange(exchange: ExchangeRow, vote: str) -> Element:
-    reply = exchange["reply"]
+def _exchange(exchange: Exchange, vote: str) -> Element:
+    reply = exchange.reply
     return element(
         "section",
         None,
         element(
             "h4",
             None,
-            element("bdi", None, foreign(exchange["task"])),
-            f"{vote}, {'from the cache' if exchange['cached'] else 'asked live'}",
+            element("bdi", None, foreign(exchange.task)),
+            f"{vote}, {'from the cache' if exchange.cached else 'asked live'}",
         ),
         element("p.small", None, "Asked"),
-        _said(exchange["prompt"]),
+        _said(exchange.prompt),
         element("p.small", None, "Replied"),
         element("p.none", None, "Nothing that could be used.") if reply is None else _said(reply),
     )

@@ -11,22 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from pytest_ragmetrics.context import Exchange
 from pytest_ragmetrics.explain.phrases import change_text, figures_counted, score_text, threshold_text, usage_text
-from pytest_ragmetrics.records import (
-    EvidenceRow,
-    ExchangeRow,
-    NearestRow,
-    Record,
-    RecordOutcome,
-    UsageRow,
-    VerdictRow,
-    flips,
-)
+from pytest_ragmetrics.records import Record, RecordOutcome, flips
 from pytest_ragmetrics.report.comparison import TestChange
 from pytest_ragmetrics.report.page.findings import CONTEXT_FIELDS, VerdictView, find, home_of
 from pytest_ragmetrics.report.page.segments import Highlight, MarkKind, Segment, cut, fold
 from pytest_ragmetrics.report.page.votes import Votes, count_votes
-from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.result import Evidence, Nearest, Usage, Verdict
 from pytest_ragmetrics.text.characters import shortened
 
 _SHOWN_FIELDS = {"user_input", "response", "reference", *CONTEXT_FIELDS}
@@ -60,7 +52,7 @@ class ScoreView:
     votes: Votes | None
     change: tuple[str, str] | None
     findings: tuple[VerdictView, ...]
-    exchanges: tuple[ExchangeRow, ...]
+    exchanges: tuple[Exchange, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,7 +110,7 @@ def build_sample_views(
     latest: dict[str, int] = {}
     for number, record in enumerate(records):
         compared = record, (changes or {}).get(number)
-        sample = record["sample"]
+        sample = record.sample.to_mapping()
         response = sample.get("response")
         index = latest.get(response) if isinstance(response, str) else None
         if index is not None and _agree(groups[index][0], sample):
@@ -127,7 +119,7 @@ def build_sample_views(
             continue
         if isinstance(response, str):
             latest[response] = len(groups)
-        groups.append((dict(sample), [compared]))
+        groups.append((sample, [compared]))
     return tuple(_exhibit(sample, members) for sample, members in groups)
 
 
@@ -141,7 +133,7 @@ def _exhibit(sample: Mapping[str, Any], compared: Sequence[_Compared]) -> Sample
     verdicts = [(number, verdict) for rows in numbered for number, verdict in rows]
     marks = _context_marks(sample, verdicts)
     # Where a score is bad and nothing points anywhere, the contexts have to be read.
-    wrong = any(record["outcome"] in ("failed", "unscored") for record in records)
+    wrong = any(record.outcome in ("failed", "unscored") for record in records)
     response = sample.get("response")
     return SampleView(
         question=sample.get("user_input"),
@@ -156,11 +148,11 @@ def _exhibit(sample: Mapping[str, Any], compared: Sequence[_Compared]) -> Sample
     )
 
 
-def _numbered(records: Sequence[Record]) -> Iterator[list[tuple[int, VerdictRow]]]:
+def _numbered(records: Sequence[Record]) -> Iterator[list[tuple[int, Verdict]]]:
     number = 1
     for record in records:
-        yield list(enumerate(record["verdicts"], start=number))
-        number += len(record["verdicts"])
+        yield list(enumerate(record.verdicts, start=number))
+        number += len(record.verdicts)
 
 
 def _text_of(value: object) -> str | None:
@@ -181,35 +173,35 @@ def _rest(sample: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield name, _text_of(metadata[name]) or ""
 
 
-def _response(text: str, verdicts: Sequence[tuple[int, VerdictRow]]) -> tuple[Segment, ...]:
+def _response(text: str, verdicts: Sequence[tuple[int, Verdict]]) -> tuple[Segment, ...]:
     return fold(cut(text, _response_marks(verdicts)), near=_RESPONSE_NEAR, head=_RESPONSE_HEAD)
 
 
-def _response_marks(verdicts: Sequence[tuple[int, VerdictRow]]) -> Iterator[Highlight]:
+def _response_marks(verdicts: Sequence[tuple[int, Verdict]]) -> Iterator[Highlight]:
     for number, verdict in verdicts:
-        if verdict["start"] is not None and verdict["end"] is not None:
-            kind: MarkKind = "found" if verdict["ok"] else "missing"
-            yield Highlight(start=verdict["start"], end=verdict["end"], kind=kind, number=number)
+        if verdict.start is not None and verdict.end is not None:
+            kind: MarkKind = "found" if verdict.ok else "missing"
+            yield Highlight(start=verdict.start, end=verdict.end, kind=kind, number=number)
 
 
 def _context_marks(
-    sample: Mapping[str, Any], verdicts: Sequence[tuple[int, VerdictRow]]
+    sample: Mapping[str, Any], verdicts: Sequence[tuple[int, Verdict]]
 ) -> dict[tuple[str, int], list[Highlight]]:
     marks: dict[tuple[str, int], list[Highlight]] = {}
     for number, verdict in verdicts:
         # What a verdict that is not ok rests on is what the response contradicts, or took its fault from.
-        kind: MarkKind = "evidence" if verdict["ok"] else "against"
-        for piece, row in enumerate(verdict["evidence"]):
+        kind: MarkKind = "evidence" if verdict.ok else "against"
+        for piece, row in enumerate(verdict.evidence):
             _add_mark(marks, sample, row, kind=kind, number=number, piece=piece)
-        if verdict["nearest"] is not None:
-            _add_mark(marks, sample, verdict["nearest"], kind="nearest", number=number)
+        if verdict.nearest is not None:
+            _add_mark(marks, sample, verdict.nearest, kind="nearest", number=number)
     return marks
 
 
 def _add_mark(
     marks: dict[tuple[str, int], list[Highlight]],
     sample: Mapping[str, Any],
-    row: EvidenceRow | NearestRow,
+    row: Evidence | Nearest,
     *,
     kind: MarkKind,
     number: int,
@@ -217,8 +209,8 @@ def _add_mark(
 ) -> None:
     home = home_of(sample, row)
     if home is not None:
-        mark = Highlight(start=row["start"], end=row["end"], kind=kind, number=number, piece=piece)
-        marks.setdefault((home, row["context"]), []).append(mark)
+        mark = Highlight(start=row.start, end=row.end, kind=kind, number=number, piece=piece)
+        marks.setdefault((home, row.context), []).append(mark)
 
 
 def _contexts(
@@ -256,47 +248,47 @@ def _numbers(marks: Sequence[Highlight], kind: MarkKind) -> tuple[int, ...]:
 
 
 def _scored(
-    record: Record, change: TestChange | None, verdicts: Sequence[tuple[int, VerdictRow]], sample: Mapping[str, Any]
+    record: Record, change: TestChange | None, verdicts: Sequence[tuple[int, Verdict]], sample: Mapping[str, Any]
 ) -> ScoreView:
-    threshold = record["threshold"]
+    threshold = record.threshold
     words = ("found", "not found") if _about_texts(record) else ("ok", "not ok")
     findings = [find(number, verdict, sample, words) for number, verdict in verdicts]
     return ScoreView(
-        metric=record["metric"],
-        score=None if record["score"] is None else score_text(record["score"], threshold and threshold["bound"]),
-        outcome=record["outcome"],
+        metric=record.metric,
+        score=None if record.score is None else score_text(record.score, threshold.bound if threshold else None),
+        outcome=record.outcome,
         needs=threshold_text(threshold) if threshold else None,
-        reason=record["reason"],
+        reason=record.reason,
         labels=tuple(_labels(record)),
-        judge=record["judge"],
-        asked=_asked(record["usage"]),
+        judge=record.judge,
+        asked=_asked(record.usage),
         votes=count_votes(record),
         change=change_text(change) if change and change.kind != "same" else None,
         findings=tuple(sorted(findings, key=lambda finding: (finding.ok, finding.number))),
-        exchanges=tuple(record["exchanges"]),
+        exchanges=record.exchanges,
     )
 
 
-def _asked(usage: UsageRow) -> str:
+def _asked(usage: Usage) -> str:
     """Return whether the judge was asked just now, and what that took."""
-    text = usage_text(Usage(**usage))
+    text = usage_text(usage)
     if not text:
         return ""
-    kind = "partly cached" if usage["calls"] and usage["cached_calls"] else "live" if usage["calls"] else "cached"
+    kind = "partly cached" if usage.calls and usage.cached_calls else "live" if usage.calls else "cached"
     return f"{kind}: {text}"
 
 
 def _about_texts(record: Record) -> bool:
     """Return whether the verdicts are about pieces of text that stand somewhere, or do not."""
-    return any(row["start"] is not None or row["evidence"] or row["nearest"] for row in record["verdicts"])
+    return any(row.start is not None or row.evidence or row.nearest for row in record.verdicts)
 
 
 def _labels(record: Record) -> Iterator[str]:
-    if record["vacuous"]:
+    if record.vacuous:
         yield "vacuous: there was nothing to check"
-    if suspicious := sum(verdict["suspicious"] for verdict in record["verdicts"]):
+    if suspicious := sum(verdict.suspicious for verdict in record.verdicts):
         yield figures_counted(suspicious, "suspicious verdict")
-    if flips(record["samples"], record["threshold"]):
+    if flips(record.samples, record.threshold):
         yield "flaky: the votes lie on both sides of the threshold"
-    if "heuristic" in (record["judge"] or ""):
+    if "heuristic" in (record.judge or ""):
         yield "scored by a heuristic"

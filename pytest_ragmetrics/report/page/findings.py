@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pytest_ragmetrics.explain.phrases import similarity_text
-from pytest_ragmetrics.records import ChangeRow, EvidenceRow, NearestRow, VerdictRow
 from pytest_ragmetrics.report.page.segments import fits
+from pytest_ragmetrics.result import Evidence, Nearest, Verdict, WordChange
 
 #: The fields of a sample that hold contexts, and how failure texts call them.
 CONTEXT_FIELDS = {"retrieved_contexts": "contexts", "reference_contexts": "reference_contexts"}
@@ -71,69 +71,69 @@ class VerdictView:
         return next((place.anchor for place in places if place.anchor), None)
 
 
-def home_of(sample: Mapping[str, Any], row: EvidenceRow | NearestRow) -> str | None:
+def home_of(sample: Mapping[str, Any], row: Evidence | Nearest) -> str | None:
     """Return the field whose context has this text in this range; a mark elsewhere would be a lie."""
     for name in CONTEXT_FIELDS:
         texts = sample.get(name) or ()
-        if 0 <= row["context"] < len(texts) and _reads(texts[row["context"]], row):
+        if 0 <= row.context < len(texts) and _reads(texts[row.context], row):
             return name
     return None
 
 
-def _reads(text: str, row: EvidenceRow | NearestRow) -> bool:
-    start, end = row["start"], row["end"]
-    return fits(start, end, text) and text[start:end].split() == row["text"].split()
+def _reads(text: str, row: Evidence | Nearest) -> bool:
+    start, end = row.start, row.end
+    return fits(start, end, text) and text[start:end].split() == row.text.split()
 
 
-def find(number: int, verdict: VerdictRow, sample: Mapping[str, Any], words: tuple[str, str]) -> VerdictView:
+def find(number: int, verdict: Verdict, sample: Mapping[str, Any], words: tuple[str, str]) -> VerdictView:
     """Return a verdict on this sample as finding number ``number``; ``words`` say ok and not ok."""
-    nearest, response = verdict["nearest"], sample.get("response")
-    word, reason = words[0] if verdict["ok"] else words[1], verdict["reason"]
+    nearest, response = verdict.nearest, sample.get("response")
+    word, reason = words[0] if verdict.ok else words[1], verdict.reason
     if reason and reason.startswith(word) and len(reason) <= _WORD_LENGTH:
         word, reason = reason, None
     return VerdictView(
         number=number,
-        text=verdict["text"],
-        ok=verdict["ok"],
+        text=verdict.text,
+        ok=verdict.ok,
         word=word,
         reason=reason,
-        suspicion=_suspicion(verdict) if verdict["suspicious"] else None,
-        marked=isinstance(response, str) and fits(verdict["start"], verdict["end"], response),
-        evidence=tuple(_place(row, sample, f"e{number}.{piece}") for piece, row in enumerate(verdict["evidence"])),
-        near_miss=nearest and _near_miss(nearest, verdict["text"], sample, f"n{number}"),
+        suspicion=_suspicion(verdict) if verdict.suspicious else None,
+        marked=isinstance(response, str) and fits(verdict.start, verdict.end, response),
+        evidence=tuple(_place(row, sample, f"e{number}.{piece}") for piece, row in enumerate(verdict.evidence)),
+        near_miss=None if nearest is None else _near_miss(nearest, verdict.text, sample, f"n{number}"),
     )
 
 
-def _suspicion(verdict: VerdictRow) -> str:
+def _suspicion(verdict: Verdict) -> str:
     """Return what a reader has to look at: what the judge called supported, and the sentences it cites do not say."""
     from pytest_ragmetrics.metrics.verdicts import missing_from
 
-    cited = [row["text"] for row in verdict["evidence"]] if len(verdict["text"]) <= _CLAIM_LENGTH else []
-    if cited and (missing := list(missing_from(verdict["text"], cited))):
+    cited = [row.text for row in verdict.evidence] if len(verdict.text) <= _CLAIM_LENGTH else []
+    if cited and (missing := list(missing_from(verdict.text, cited))):
         return f"suspicious: the evidence lacks {', '.join(missing[:_MISSING])}"
     return "suspicious: the evidence does not bear it out"
 
 
-def _place(row: EvidenceRow | NearestRow, sample: Mapping[str, Any], anchor: str) -> EvidencePlace:
+def _place(row: Evidence | Nearest, sample: Mapping[str, Any], anchor: str) -> EvidencePlace:
     home = home_of(sample, row)
-    label = f"{CONTEXT_FIELDS[home or 'retrieved_contexts']}[{row['context']}][{row['start']}:{row['end']}]"
-    return EvidencePlace(label=label, text=row["text"], anchor=anchor if home else None)
+    label = f"{CONTEXT_FIELDS[home or 'retrieved_contexts']}[{row.context}][{row.start}:{row.end}]"
+    return EvidencePlace(label=label, text=row.text, anchor=anchor if home else None)
 
 
-def _near_miss(row: NearestRow, said: str, sample: Mapping[str, Any], anchor: str) -> NearMiss:
+def _near_miss(row: Nearest, said: str, sample: Mapping[str, Any], anchor: str) -> NearMiss:
     return NearMiss(
         place=_place(row, sample, anchor),
-        similarity=similarity_text(row["similarity"]),
-        said=tuple(_words(row["changes"], "said", said)),
-        source=tuple(_words(row["changes"], "source", row["text"])),
+        similarity=similarity_text(row.similarity),
+        said=tuple(_words(row.changes, "said", said)),
+        source=tuple(_words(row.changes, "source", row.text)),
     )
 
 
-def _words(changes: Sequence[ChangeRow], side: Literal["said", "source"], text: str) -> Iterator[DiffWord]:
+def _words(changes: Sequence[WordChange], side: Literal["said", "source"], text: str) -> Iterator[DiffWord]:
     """Yield one side of a difference, with what stands between its words in the text that they are from."""
     end, begun = 0, False
     for change in changes:
-        word = change[side]
+        word = change.said if side == "said" else change.source
         if not word:
             continue
         start = text.find(word, end, end + len(word) + _GAP)
@@ -144,7 +144,7 @@ def _words(changes: Sequence[ChangeRow], side: Literal["said", "source"], text: 
             gap, end = text[end:start], start + len(word)
         if gap:
             yield DiffWord(text=gap, differs=False)
-        yield DiffWord(text=word, differs=change["kind"] != "same")
+        yield DiffWord(text=word, differs=change.kind != "same")
         begun = True
     if begun and text[end:] and not _has_words(text[end:]):
         yield DiffWord(text=text[end:], differs=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pytest_ragmetrics.explain.phrases import bound_text, figures_counted, score_text
-from pytest_ragmetrics.records import GateRow
+from pytest_ragmetrics.records import GateRecord
 from pytest_ragmetrics.report.page.distribution import WIDTH, mean_text
 from pytest_ragmetrics.report.page.scale import Scale
 
@@ -46,7 +46,7 @@ class GateView:
     text: str
 
 
-def tell(row: GateRow) -> GateView:
+def tell(row: GateRecord) -> GateView:
     """Return a gate for the page.
 
     >>> gate = tell({"metric": "faithfulness", "statistic": "mean", "value": 0.83, "bound": 0.8, "min_score": None,
@@ -56,55 +56,55 @@ def tell(row: GateRow) -> GateView:
     'mean faithfulness 0.830, between 0.780 and 0.880 (95%), needs ≥ 0.80: 40 scores, 1 unscored'
     """
     asked = _asked(row)
-    value = "\u2013" if row["value"] is None else mean_text(row["value"])
-    low, high, confidence = row["low"], row["high"], row["confidence"]
+    value = "\u2013" if row.value is None else mean_text(row.value)
+    low, high, confidence = row.low, row.high, row.confidence
     between = ""
     if low is not None and high is not None:
         share = f" ({100 * confidence:g}%)" if confidence else ""
         between = f"{mean_text(low)} and {mean_text(high)}{share}"
-    falling = row["statistic"] == "mean" and row["better"] == "lower"
-    needs = f"{'≤' if falling else '≥'} {bound_text(row['bound'])}"
+    falling = row.statistic == "mean" and row.better == "lower"
+    needs = f"{'≤' if falling else '≥'} {bound_text(row.bound)}"
     return GateView(
-        metric=row["metric"],
+        metric=row.metric,
         asked=asked,
         value=value,
         between=between,
         needs=needs,
-        outcome=row["outcome"],
-        told=_TOLD[row["outcome"]],
-        n=row["n"],
-        unscored=row["unscored"],
+        outcome=row.outcome,
+        told=_TOLD[row.outcome],
+        n=row.n,
+        unscored=row.unscored,
         interval=_interval(row),
         text="".join(
             [
-                f"{asked} {row['metric']} {value}",
+                f"{asked} {row.metric} {value}",
                 f", between {between}" if between else "",
-                f", needs {needs}: {figures_counted(row['n'], 'score')}, {row['unscored']:,} unscored",
-                f", of {figures_counted(row['total'], 'test')}" if row["n"] + row["unscored"] < row["total"] else "",
+                f", needs {needs}: {figures_counted(row.n, 'score')}, {row.unscored:,} unscored",
+                f", of {figures_counted(row.total, 'test')}" if row.n + row.unscored < row.total else "",
             ]
         ),
     )
 
 
-def _asked(row: GateRow) -> str:
-    if row["statistic"] == "mean" or row["min_score"] is None:
-        return row["statistic"]
-    return f"share {'≤' if row['better'] == 'lower' else '≥'} {score_text(row['min_score'])} of"
+def _asked(row: GateRecord) -> str:
+    if row.statistic == "mean" or row.min_score is None:
+        return row.statistic
+    return f"share {'≤' if row.better == 'lower' else '≥'} {score_text(row.min_score)} of"
 
 
-def _interval(row: GateRow) -> IntervalView | None:
-    if row["value"] is None:
+def _interval(row: GateRecord) -> IntervalView | None:
+    if row.value is None:
         return None
-    known = (row["low"], row["high"], row["value"], row["bound"])
+    known = (row.low, row.high, row.value, row.bound)
     scale = Scale.around(number for number in known if number is not None)
 
     def place(number: float) -> float:
         return round(scale.place(number, WIDTH), 2)
 
     return IntervalView(
-        low=None if row["low"] is None else place(row["low"]),
-        high=None if row["high"] is None else place(row["high"]),
-        value=place(row["value"]),
-        bound=place(row["bound"]),
+        low=None if row.low is None else place(row.low),
+        high=None if row.high is None else place(row.high),
+        value=place(row.value),
+        bound=place(row.bound),
         ends=(scale.low, scale.high),
     )

@@ -63,10 +63,10 @@ def _metric_line(
     firsts: dict[tuple[str, RecordOutcome], str],
     change: MetricChange | None,
 ) -> MetricLine:
-    scores = [(r["score"], r["outcome"] == "failed") for r in records if r["score"] is not None]
+    scores = [(r.score, r.outcome == "failed") for r in records if r.score is not None]
     told = tally(name, records)
-    thresholds = sorted({(t["bound"], t["operator"]): t for r in records if (t := r["threshold"])}.items())
-    lower = records[0]["better"] == "lower"
+    thresholds = sorted({(t.bound, t.operator): t for r in records if (t := r.threshold)}.items())
+    lower = records[0].better == "lower"
     return MetricLine(
         name=name,
         needs=tuple(threshold_text(threshold) for _, threshold in thresholds),

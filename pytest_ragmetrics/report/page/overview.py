@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pytest_ragmetrics.explain.phrases import duration_text, figures_counted, usage_text
 from pytest_ragmetrics.explain.runs import STATUSES, WORDS, Status, headline, is_cut_short, judges_of, total_usage
-from pytest_ragmetrics.records import Document, Record, RunRow
+from pytest_ragmetrics.records import Document, Record, RunRecord
 from pytest_ragmetrics.report.comparison import RunComparison
 from pytest_ragmetrics.report.page.changes import ChangesView, lay_out_changes
 from pytest_ragmetrics.report.page.entries import Flag, TestView
@@ -59,8 +59,8 @@ def build_overview(
     document: Document, entries: Sequence[TestView], comparison: RunComparison | None = None
 ) -> Overview:
     """Return the overview of a document whose tests are these entries."""
-    run = document["run"]
-    records = [record for test in document["tests"] for record in test["records"]]
+    run = document.run
+    records = [record for test in document.tests for record in test.records]
     tiles = {status: _status_tile(status, entries) for status in STATUSES}
     return Overview(
         headline=headline(Counter(entry.status for entry in entries), cut_short=is_cut_short(run)),
@@ -76,8 +76,8 @@ def build_overview(
         changes=lay_out_changes(comparison, entries) if comparison else None,
         metrics=metric_lines(records, entries, comparison),
         facts=tuple(_facts(run, records, entries)),
-        settings=tuple((name, _setting(value)) for name, value in sorted(run["settings"].items())),
-        notes=tuple(run["notes"]),
+        settings=tuple((name, _setting(value)) for name, value in sorted(run.settings.items())),
+        notes=tuple(run.notes),
     )
 
 
@@ -111,14 +111,14 @@ def _flag_tiles(entries: Sequence[TestView]) -> Iterator[Tile]:
             yield Tile(figure=figure, label=flag, notes=(note,), kind=flag, query=query, anchor=_first(flagged))
 
 
-def _bill(run: RunRow, records: Sequence[Record], entries: Sequence[TestView]) -> Iterator[Tile]:
+def _bill(run: RunRecord, records: Sequence[Record], entries: Sequence[TestView]) -> Iterator[Tile]:
     """Yield what the run took; behind it are the dearest and the slowest tests."""
     if usage := usage_text(total_usage(records)):
         dearest = sorted(entries, key=lambda entry: (-entry.cost, -entry.tokens))
         query = {"sort": "dearest"}
         yield Tile(figure=usage, label="dearest first", notes=(), kind="cost", query=query, anchor=_first(dearest))
     slowest = sorted(entries, key=lambda entry: -entry.duration)
-    took, query = duration_text(run["duration"]), {"sort": "slowest"}
+    took, query = duration_text(run.duration), {"sort": "slowest"}
     yield Tile(figure=took, label="slowest first", notes=(), kind="time", query=query, anchor=_first(slowest))
 
 
@@ -126,20 +126,20 @@ def _first(entries: Sequence[TestView]) -> str | None:
     return entries[0].anchor if entries else None
 
 
-def _warnings(run: RunRow, records: Sequence[Record]) -> Iterator[str]:
+def _warnings(run: RunRecord, records: Sequence[Record]) -> Iterator[str]:
     if is_cut_short(run):
-        reason = _exit_text(run["exit_status"])
+        reason = _exit_text(run.exit_status)
         yield f"The run stopped early ({reason}). Tests that had not run by then are missing here."
     for judge in judges_of(records):
         if "heuristic" in judge:
             yield f"Scored by {judge}, not by a model: good for trying things out, no measure of real answers."
 
 
-def _facts(run: RunRow, records: Sequence[Record], entries: Sequence[TestView]) -> Iterator[tuple[str, str]]:
+def _facts(run: RunRecord, records: Sequence[Record], entries: Sequence[TestView]) -> Iterator[tuple[str, str]]:
     yield "Started", _started(run)
-    yield "Took", duration_text(run["duration"])
-    yield "Exit status", f"{run['exit_status']} ({_exit_text(run['exit_status'])})"
-    if scores := [record["metric"] for record in records if record["score"] is not None]:
+    yield "Took", duration_text(run.duration)
+    yield "Exit status", f"{run.exit_status} ({_exit_text(run.exit_status)})"
+    if scores := [record.metric for record in records if record.score is not None]:
         tests = sum(any(chip.value is not None for chip in entry.chips) for entry in entries)
         several = f"{figures_counted(len(scores), 'score')} of {figures_counted(len(set(scores)), 'metric')}"
         yield "Scored", f"{several} in {figures_counted(tests, 'test')}"
@@ -147,11 +147,11 @@ def _facts(run: RunRow, records: Sequence[Record], entries: Sequence[TestView]) 
         yield "Judge", ", ".join(judges)
     if usage := usage_text(total_usage(records)):
         yield "Judging", usage
-    yield "Made with", f"ragmetrics {run['ragmetrics']}, pytest {run['pytest']}, Python {run['python']}"
+    yield "Made with", f"ragmetrics {run.ragmetrics}, pytest {run.pytest}, Python {run.python}"
 
 
-def _started(run: RunRow) -> str:
-    return run["started"].replace("T", " ").replace("+00:00", " UTC").replace("Z", " UTC")
+def _started(run: RunRecord) -> str:
+    return run.started.replace("T", " ").replace("+00:00", " UTC").replace("Z", " UTC")
 
 
 def _setting(value: object) -> str:

@@ -28,10 +28,10 @@ class Votes:
 
 def count_votes(record: Record) -> Votes | None:
     """Return the votes of a record, or nothing where there were not several."""
-    votes, threshold = record["samples"], record["threshold"]
+    votes, threshold = record.samples, record.threshold
     if len(votes) <= 1:
         return None
-    bound = threshold["bound"] if threshold else None
+    bound = threshold.bound if threshold else None
     scale = Scale.around(votes if bound is None else [*votes, bound])
 
     def place(value: float) -> float:
