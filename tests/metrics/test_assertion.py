@@ -1,0 +1,469 @@
+"""The helpers take texts in the order of speech, pass parameters on, compare with a threshold, and explain failures."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pytest
+
+import pytest_ragmetrics as rag
+from pytest_ragmetrics import MetricResult, Sample, assert_metric, assert_quoted_spans_aligned
+from pytest_ragmetrics.metrics import Metric, QuotedSpansAlignment
+from tests.scripted_judge import (
+    Entry,
+    ScriptedEmbedder,
+    ScriptedJudge,
+    answers,
+    chosen,
+    claims,
+    contradicted,
+    entities,
+    goal,
+    matches,
+    phrases,
+    questions,
+    rated,
+    relevant,
+    says,
+    topics,
+    useful,
+    verdicts,
+    written,
+)
+
+SOURCE = "Open the valve slowly. The pump needs two minutes to fill."
+TWO = 'It says "open the valve slowly" and "the pump needs nine minutes to fill".'
+
+
+class Fixed(Metric):
+    """A metric that reads its score off the response."""
+
+    name = "fixed"
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the response as a number."""
+        return MetricResult(float(sample.response or 0), metric=self.name)
+
+
+def test_a_result_is_returned_and_what_falls_short_is_explained() -> None:
+    """The error's first line has score, threshold and counts; the quotation found is not listed."""
+    result = assert_quoted_spans_aligned(TWO, [SOURCE], min=0.5)
+    assert (result.value, [verdict.ok for verdict in result.verdicts]) == (0.5, [True, False])
+    with pytest.raises(AssertionError) as caught:
+        assert_quoted_spans_aligned(TWO, [SOURCE])
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "quoted_spans_alignment 0.50 < 0.90: 1 of 2 quoted spans not found"
+    assert "nine minutes" in lines[1]
+    assert "open the valve" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "score"),
+    [
+        ({"casefold": False}, 0.0),
+        ({"min_span_words": 5}, 1.0),
+        ({"require_quotes": True, "min_span_words": 5}, 0.0),
+        ({"matching": "verbatim"}, 1.0),
+    ],
+)
+def test_parameters_reach_the_metric(parameters: dict[str, Any], score: float) -> None:
+    """Every parameter of the metric is one of the helper."""
+    assert assert_quoted_spans_aligned('"open the valve slowly"', SOURCE, min=0.0, **parameters) == score
+
+
+@pytest.mark.parametrize(
+    ("bounds", "holds"),
+    [
+        ({"min": 0.5}, True),
+        ({"min": 0.51}, False),
+        ({"max": 0.5}, True),
+        ({"max": 0.49}, False),
+        ({"min": 0.4, "max": 0.6}, True),
+        ({"min": 0.6, "max": 0.7}, False),
+    ],
+)
+def test_both_bounds_hold(bounds: dict[str, Any], holds: bool) -> None:  # noqa: FBT001
+    """A score must be at least min and at most max, the bounds included."""
+    if holds:
+        assert assert_metric(Fixed(), Sample(response="0.5"), **bounds) == 0.5
+    else:
+        with pytest.raises(AssertionError, match=r"^fixed 0\.50 [<>] "):
+            assert_metric(Fixed(), Sample(response="0.5"), **bounds)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "error", "said"),
+    [
+        ({}, ValueError, "give min= or max="),
+        ({"min": None}, ValueError, "give min= or max="),
+        ({"min": "0.9"}, TypeError, "min must be a number, not '0.9'"),
+        ({"max": True}, TypeError, "max must be a number, not True"),
+        ({"min": float("nan")}, ValueError, "min must be a finite number, not nan"),
+    ],
+)
+def test_wrong_bounds_are_refused_before_scoring(bounds: dict[str, Any], error: type[Exception], said: str) -> None:
+    """A threshold that is none is an error that names it; nothing is scored, so nothing is paid."""
+    with pytest.raises(error, match=said):
+        assert_metric(Fixed(), Sample(response="not even a number"), **bounds)
+
+
+def test_inputs_are_checked() -> None:
+    """A row of another tool is a sample; a misspelt input and a missing field are errors that name what is needed."""
+    row = {"answer": '"open the valve slowly"', "contexts": [SOURCE]}
+    assert assert_metric(QuotedSpansAlignment(), row, min=1.0) == 1.0
+    with pytest.raises(TypeError, match="respose"):
+        QuotedSpansAlignment().score(respose="r")
+    with pytest.raises(ValueError, match="response is missing; it needs response and retrieved_contexts"):
+        QuotedSpansAlignment().score()
+
+
+# What holds a whole set, or several metrics at once, has other bounds.
+OTHERS = {"assert_mean", "assert_pass_rate", "assert_not_worse", "assert_sample"}
+HELPERS = [name for name in dir(rag) if name.startswith("assert_") and name not in OTHERS]
+
+
+@pytest.mark.parametrize("name", HELPERS)
+def test_every_helper_has_the_same_shape(name: str) -> None:
+    """Texts first, everything else by keyword."""
+    parameters = list(inspect.signature(getattr(rag, name)).parameters.values())
+    positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    assert 1 <= len(positional) <= 3
+    assert all(p.default is p.empty for p in positional)
+    assert {"min", "max", "definition"} & {p.name for p in parameters}
+
+
+LAMP = ["Moths fly at night. They like lamps."]
+MOTHS = ["Moths fly at night.", "They like lamps."]
+TALK = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": "At nine."}]
+SAMPLE = {"question": "Why?", "answer": "So."}
+LISTED: dict[str, Entry] = {"list_claims": claims("Moths fly.", "They sing."), "verify_claims": verdicts([1], None)}
+NOISE: dict[str, Entry] = {
+    "list_claims": claims("They sing."),
+    "verify_claims": lambda prompt: verdicts(None) if "Because." in prompt else verdicts([1]),
+}
+SUMMARY: dict[str, Entry] = {
+    "list_key_phrases": phrases("moths"),
+    "write_closed_questions": questions("Do moths fly?", "Do they like lamps?"),
+    "answer_questions": answers("yes", "no"),
+}
+USELESS = lambda prompt: useful(1) if "lamps" in prompt else useful()  # noqa: E731 - a row of a script
+UNLIKE = 'mean similarity of 3 generated questions; the least alike is "When?"'
+EMBEDDER = ScriptedEmbedder({"Why?": [1.0, 0.0], "How?": [4.0, 3.0], "When?": [0.0, 1.0], "Where?": [4.0, 3.0]})
+ALIKE = ScriptedEmbedder({"So.": [1.0], "Because.": [1.0]})
+
+
+class Failure(NamedTuple):
+    """A call that fails: the helper, its texts and parameters, what the judge says, and the lines of the failure."""
+
+    helper: Any
+    texts: tuple[Any, ...]
+    script: dict[str, Entry]
+    lines: list[str]
+    parameters: Mapping[str, Any] = {}
+
+
+FAILURES = [
+    Failure(
+        rag.assert_faithful,
+        ("They do.", LAMP),
+        LISTED,
+        [
+            "faithfulness 0.50 < 0.80: 1 of 2 claims not supported",
+            '  not supported: "They sing."',
+            "    reason: Reason 2.",
+        ],
+    ),
+    Failure(
+        rag.assert_answer_relevant,
+        ("Why?", "So."),
+        {"write_questions": written("How?", "When?", "Where?")},
+        [f"answer_relevancy 0.53 < 0.70: {UNLIKE}"],
+        {"embedder": EMBEDDER},
+    ),
+    Failure(
+        rag.assert_answer_relevant,
+        ("Why?", "So."),
+        {"write_questions": written("How?", evasive=[1])},
+        ["answer_relevancy 0.00 < 0.70: 1 of 1 generated question noncommittal", '  noncommittal: "How?"'],
+        {"strictness": 1, "noncommittal": "any"},
+    ),
+    Failure(
+        rag.assert_summarizes,
+        ("Moths fly.", LAMP),
+        SUMMARY,
+        [
+            "summary_score 0.50 < 0.60: 1 of 2 questions not answered by the summary",
+            '  not answered by the summary: "Do they like lamps?"',
+        ],
+        {"length_penalty": False, "min": 0.6},
+    ),
+    Failure(
+        rag.assert_context_relevant,
+        ("When?", LAMP),
+        {"select_sentences": chosen(1)},
+        ["context_relevancy 0.50 < 0.60: 1 of 2 context sentences not needed", '  not needed: "They like lamps."'],
+        {"min": 0.6, "strictness": 3, "agreement": "jaccard"},
+    ),
+    Failure(
+        rag.assert_context_recalled,
+        (LAMP, ["Moths fly.", "Moths sing."]),
+        LISTED,
+        ["context_recall 0.50 < 0.80: 1 of 2 statements not in the contexts", '  not in the contexts: "Moths sing."'],
+    ),
+    Failure(
+        rag.assert_relevant,
+        ("Why?", "So."),
+        {"rate_relevance": rated(1, "It evades.")},
+        [
+            "relevance 0.25 < 0.50: 1 of 1 response hardly relevant",
+            '  hardly relevant: "So." (response[0:3])',
+            "    reason: It evades.",
+        ],
+        {"min": 0.5},
+    ),
+    Failure(
+        rag.assert_correct,
+        ("So.", "Because."),
+        {"rate_correctness": rated(1)},
+        ["correctness_rating 0.25 < 0.50: 1 of 1 response hardly correct"],
+        {"min": 0.5},
+    ),
+    Failure(
+        rag.assert_contexts_precise,
+        ("Why?", MOTHS),
+        {"judge_contexts": relevant(*[True, False])},
+        ["context_precision_proportion 0.50 < 0.60: 1 of 2 contexts not relevant"],
+        {"min": 0.6},
+    ),
+    *(
+        Failure(
+            helper,
+            ("When?", MOTHS, "At night."),
+            {"judge_usefulness": USELESS},
+            [
+                f"{helper.__name__.removeprefix('assert_')} 0.50 < 0.70: 1 of 2 contexts of no use",
+                '  of no use: "Moths fly at night."',
+                "    reason: So it is.",
+            ],
+        )
+        for helper in (rag.assert_context_precision, rag.assert_context_utilization)
+    ),
+    *(
+        Failure(
+            helper,
+            texts,
+            {first: rated(2), second: rated(0, "No lamp.")},
+            [
+                f"{name} 0.50 < 0.75: 1 of 2 ratings not the highest",
+                f'  not the highest: "{texts[0]}"{place}',
+                "    reason: No lamp.",
+            ],
+            {"min": 0.75},
+        )
+        for helper, texts, name, first, second, place in (
+            (
+                rag.assert_context_relevance,
+                ("Why?", MOTHS),
+                "context_relevance",
+                "rate_contexts",
+                "review_contexts",
+                "",
+            ),
+            (
+                rag.assert_grounded,
+                ("So.", MOTHS),
+                "response_groundedness",
+                "rate_groundedness",
+                "review_groundedness",
+                " (response[0:3])",
+            ),
+        )
+    ),
+    Failure(
+        rag.assert_answer_accurate,
+        ("Why?", "So.", "Because."),
+        {"rate_agreement": [rated(4), rated(0, "No lamp.")]},
+        ["answer_accuracy 0.50 < 0.75: 1 of 2 ratings not the highest"],
+        {"min": 0.75},
+    ),
+    Failure(
+        rag.assert_not_hallucinated,
+        ("By day.", MOTHS),
+        {"find_contradictions": contradicted([1], [])},
+        ["hallucination 0.50 < 1.00: 1 of 2 contexts contradicted", '  contradicted: "Moths fly at night."'],
+    ),
+    Failure(
+        rag.assert_entities_recalled,
+        (MOTHS, "Lund, Aru."),
+        {"list_entities": lambda prompt: entities() if "lamps" in prompt else entities("Lund", "Aru")},
+        [
+            "context_entity_recall 0.00 < 0.80: 2 of 2 names not in the contexts",
+            '  not in the contexts: "Lund"',
+            '  not in the contexts: "Aru"',
+        ],
+    ),
+    Failure(
+        rag.assert_factually_correct,
+        ("So.", "Because."),
+        LISTED,
+        [
+            "factual_correctness 0.50 < 0.70: 1 of 2 claims not borne out",
+            '  not borne out: "They sing."',
+            "    reason: Reason 2.",
+        ],
+        {"mode": "precision"},
+    ),
+    Failure(
+        rag.assert_answer_correct,
+        ("So.", "Because."),
+        LISTED,
+        ["answer_correctness 0.62 < 0.70: 2 of 3 statements wrong or missing"],
+        {"embedder": ALIKE},
+    ),
+    Failure(
+        rag.assert_noise_resisted,
+        ("So.", MOTHS, "Because."),
+        NOISE,
+        [
+            "noise_sensitivity 1.00 > 0.20: 1 of 1 claim wrong as contexts have it",
+            '  wrong as contexts have it: "They sing."',
+            "    reason: contexts 1 and 2 have it, the reference does not. Reason 1.",
+        ],
+    ),
+    Failure(
+        rag.assert_citations_recalled,
+        ("Moths fly [1].", MOTHS),
+        {"verify_claims": verdicts(None)},
+        [
+            "citation_recall 0.00 < 0.80: 1 of 1 sentence not supported by the contexts cited",
+            '  not supported by the contexts cited: "Moths fly." (response[0:14])',
+        ],
+    ),
+    Failure(
+        rag.assert_citations_precise,
+        ("Moths fly [1].", MOTHS),
+        {"verify_claims": verdicts(None)},
+        [
+            "citation_precision 0.00 < 0.80: 1 of 1 citation of no use",
+            '  of no use: "[1] Moths fly." (response[0:14])',
+        ],
+    ),
+    Failure(
+        rag.assert_refusal_correct,
+        ("When?", "I cannot say.", MOTHS),
+        {"judge_refusal": says("refuses"), "select_sentences": chosen(1)},
+        [
+            "refusal_correctness 0.00 < 0.50: 1 of 1 response wrong to refuse or to answer",
+            '  wrong to refuse or to answer: "I cannot say." (response[0:13])',
+            "    reason: Because.",
+        ],
+    ),
+    Failure(
+        rag.assert_rubric,
+        (SAMPLE, ["Rude.", "Polite."]),
+        {"rate_by_rubric": rated(1, "No please.")},
+        ["rubric 0.00 < 0.50: 1 of 1 step low", '  low: "Rude."', "    reason: No please."],
+    ),
+    Failure(
+        rag.assert_criteria,
+        (SAMPLE, "How kind?"),
+        {"rate_by_criteria": rated(1, "No please.")},
+        ["simple_criteria 0.20 < 0.50: 1 of 1 judgement low"],
+    ),
+    Failure(
+        rag.assert_goal_reached,
+        (TALK,),
+        {"judge_goal": goal("missed")},
+        ["agent_goal_accuracy 0.00 < 0.50: 1 of 1 goal missed", '  missed: "Book a seat."', "    reason: So it is."],
+    ),
+    Failure(
+        rag.assert_topics_kept,
+        (TALK, ["ferries"]),
+        {"list_topics": topics(Votes=True), "match_topics": matches(0)},
+        [
+            "topic_adherence 0.00 < 0.80: 1 of 1 topic wrongly dealt with or declined",
+            '  wrongly dealt with or declined: "Votes"',
+            "    reason: dealt with, and not allowed",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("row", FAILURES, ids=lambda row: row.helper.__name__)
+def test_a_failure_of_a_judged_metric(row: Failure) -> None:
+    """What is counted and what is wrong with it, the worst with the judge's reason; a low bound passes."""
+    judge = ScriptedJudge(**row.script)
+    with pytest.raises(AssertionError) as caught:
+        row.helper(*row.texts, judge=judge, **row.parameters)
+    assert str(caught.value).splitlines()[: len(row.lines)] == row.lines
+    bound = {"max": 1.0} if row.helper is rag.assert_noise_resisted else {"min": 0.0}
+    result = row.helper(*row.texts, judge=ScriptedJudge(**row.script), **{**row.parameters, **bound})
+    assert result.metric == row.lines[0].partition(" ")[0]
+
+
+class Document:
+    """A passage as a framework has it."""
+
+    page_content = LAMP[0]
+
+
+@pytest.mark.parametrize("contexts", [LAMP, LAMP[0], [Document()], Document()])
+def test_contexts_may_have_any_form(contexts: Any) -> None:
+    """A text, a document, or a list of them; the question is shown where claims are listed."""
+    judge = ScriptedJudge(**LISTED)
+    assert rag.assert_faithful("They do.", contexts, question="Do moths?", min=0.5, judge=judge) == 0.5
+    assert "Do moths?" in judge.prompt("list_claims")
+
+
+def test_parameters_of_judged_metrics_are_passed_on() -> None:
+    """Units, weights, scales, and what a sample with nothing to judge is worth."""
+    judge = ScriptedJudge(
+        list_claims=claims(),
+        verify_claims=verdicts([1]),
+        rate_by_rubric=rated(1),
+        rate_by_criteria=rated(1),
+        list_entities=entities(),
+        list_topics=topics(),
+        **SUMMARY,
+    )
+    assert rag.assert_faithful("Moths fly.", LAMP, unit="sentences", judge=judge) == 1.0
+    assert rag.assert_faithful("I cannot say.", LAMP, if_empty=1.0, judge=judge).vacuous
+    assert rag.assert_summarizes("Moths fly.", LAMP, coeff=0.0, judge=judge) == 0.5
+    assert rag.assert_entities_recalled(MOTHS, "Well.", if_empty=1.0, judge=judge).vacuous
+    assert rag.assert_citations_precise("Moths fly.", MOTHS, if_empty=1.0, judge=judge).vacuous
+    assert rag.assert_citations_recalled("...", MOTHS, if_empty=1.0, judge=judge).vacuous
+    assert rag.assert_topics_kept(TALK, ["ferries"], mode="recall", if_empty=1.0, judge=judge).vacuous
+    assert rag.assert_rubric(SAMPLE, {1: "Rude.", 2: "Polite."}, name="manners", min=0, judge=judge).metric == "manners"
+    assert rag.assert_criteria(SAMPLE, "How kind?", highest=1, judge=judge) == 1.0
+    assert rag.assert_correct("So.", "So!", min=1.0, method="token_f1") == 1.0
+    asked = ScriptedJudge(list_claims=claims("They sing."), verify_claims=verdicts(None))
+    rag.assert_context_recalled(LAMP, "They sing.", question="Why?", unit="claims", min=0.0, judge=asked)
+    assert "Why?" in asked.prompt("list_claims")
+    correct = ScriptedJudge(**LISTED)
+    assert rag.assert_answer_correct("So.", "Because.", weights=(1, 0), min=0.5, judge=correct) == 0.5
+    assert rag.assert_noise_resisted("So.", MOTHS, "Because.", mode="irrelevant", judge=ScriptedJudge(**NOISE)) == 0.0
+    reached = ScriptedJudge(judge_goal=goal("missed"))
+    assert rag.assert_goal_reached(TALK, reference="A seat.", min=0, judge=reached).verdicts[0].text == "A seat."
+
+
+def test_votes_are_passed_on() -> None:
+    """Three independent judgements, of which two decide."""
+    judge = ScriptedJudge(judge_goal=[goal("reached"), goal("missed"), goal("reached")])
+    assert rag.assert_goal_reached(TALK, votes=3, judge=judge).samples == (1.0, 0.0, 1.0)
+    judge = ScriptedJudge(rate_contexts=rated(2), review_contexts=rated(2))
+    assert rag.assert_context_relevance("Why?", MOTHS, votes=3, judge=judge) == 1.0
+
+
+def test_helpers_without_a_judge() -> None:
+    """Words, numbers and names of the response stand in the contexts."""
+    assert rag.assert_lexically_grounded("Moths fly.", LAMP) == 1.0
+    assert rag.assert_lexically_recalled(LAMP, ["Moths fly.", "Lamps."], min=0.9) == 1.0
+    assert rag.assert_numbers_aligned("It has 12 lamps.", "There are 12 lamps.") == 1.0
+    assert rag.assert_names_aligned("The painter was Ada Novak.", "A portrait by Ada Novak.") == 1.0
+    for helper in (rag.assert_lexically_grounded, rag.assert_numbers_aligned, rag.assert_names_aligned):
+        with pytest.raises(AssertionError, match=r" 0\.00 < .*in no context"):
+            helper("In London, Zoe Quill counted 777 zebras.", ["Nothing."])
+    with pytest.raises(AssertionError, match=r"lexical_context_recall 0\.00 < 0\.10: 1 of 1 word in no context"):
+        rag.assert_lexically_recalled(["Nothing."], "Zebras.", min=0.1)

@@ -1,0 +1,461 @@
+"""ContextPrecision, ContextRecall, ContextRelevancy and ContextEntityRecall."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragmetrics import UnscoredError
+from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.metrics import (
+    ContextEntityRecall,
+    ContextPrecision,
+    ContextRecall,
+    ContextRelevancy,
+    ContextUtilization,
+)
+from pytest_ragmetrics.metrics.contexts import jaccard
+from pytest_ragmetrics.metrics.retrieval import average_precision
+from tests.fake_openai import FakeOpenAI
+from tests.scripted_judge import Answer, ScriptedEmbedder, ScriptedJudge, chosen, claims, entities, useful, verdicts
+
+# Context precision
+
+
+FIELDS = {"user_input": "When do moths fly?", "reference": "At night."}
+
+
+def contexts(count: int) -> list[str]:
+    """Return contexts that differ."""
+    return [f"Moth {number} flies at night." for number in range(1, count + 1)]
+
+
+def judging(verdicts: list[bool]) -> ScriptedJudge:
+    """Return a judge that says of each of :func:`contexts` whether it is of use."""
+
+    def answer(prompt: str) -> Answer:
+        found = re.search(r"Moth (\d+) flies", prompt)
+        return useful(1) if found and verdicts[int(found[1]) - 1] else useful()
+
+    return ScriptedJudge(judge_usefulness=answer)
+
+
+def score(judge: Any, count: int, **inputs: Any) -> Any:
+    """Score so many contexts."""
+    return ContextPrecision(judge=judge).score(**{**FIELDS, "retrieved_contexts": contexts(count), **inputs})
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "value"),
+    [
+        ([True], 1.0),
+        ([False], 0.0),
+        ([True, True, True], 1.0),
+        ([True, True, False], 1.0),
+        ([False, True], 1 / 2),
+        ([True, False, True], (1 + 2 / 3) / 2),
+        ([False, False, True], 1 / 3),
+        ([False, True, True], (1 / 2 + 2 / 3) / 2),
+        ([False, False, False], 0.0),
+    ],
+)
+def test_it_is_the_average_precision(verdicts: list[bool], value: float) -> None:
+    """By hand; what is perfect is exactly 1.0, and nothing of use is 0.0."""
+    result = score(judging(verdicts), len(verdicts))
+    assert result == value
+    assert [verdict.ok for verdict in result.verdicts] == verdicts
+    assert result.reason == f"{sum(verdicts)} of {len(verdicts)} contexts of use"
+
+
+@given(st.lists(st.booleans(), max_size=30))
+def test_average_precision_is_the_definition(verdicts: list[bool]) -> None:
+    """Against a straight-line count; in [0, 1], 1.0 exactly when all that are of use stand first."""
+    total = hits = 0.0
+    for rank, verdict in enumerate(verdicts):
+        if verdict:
+            hits += 1
+            total += hits / (rank + 1)
+    value = average_precision(verdicts)
+    assert value == pytest.approx(total / hits if hits else 0.0)
+    assert 0.0 <= value <= 1.0
+    assert (value == 1.0) == (any(verdicts) and verdicts == sorted(verdicts, reverse=True))
+
+
+def test_ten_contexts_are_judged_at_once() -> None:
+    """One small request a context, none waits for another, and each shows its own context alone."""
+    judge = judging([True] * 10)
+    assert score(judge, 10) == 1.0
+    assert (judge.tasks, judge.depth) == (["judge_usefulness"] * 10, 1)
+    prompts = [request.messages[1]["content"] for request in judge.requests]
+    assert [len(re.findall(r"Moth \d+ flies", prompt)) for prompt in prompts] == [1] * 10
+
+
+def test_another_order_asks_the_same() -> None:
+    """The prompt of a context does not depend on its rank, so that a re-ranked list costs nothing."""
+    first, second = judging([True, False, True]), judging([True, False, True])
+    assert score(first, 3) == pytest.approx(5 / 6)
+    assert score(second, 3, retrieved_contexts=contexts(3)[::-1]) == pytest.approx(5 / 6)
+    assert {str(request) for request in first.requests} == {str(request) for request in second.requests}
+
+
+@pytest.mark.parametrize("metric", [ContextPrecision, ContextUtilization])
+def test_without_contexts_it_is_zero_and_nobody_is_asked(metric: Any) -> None:
+    """Nothing retrieved is nothing of use; a blank context is never of use either."""
+    judge = ScriptedJudge()
+    assert metric(judge=judge).score(**FIELDS, response="So.", retrieved_contexts=[]) == 0.0
+    blank = metric(judge=judge).score(**FIELDS, response="So.", retrieved_contexts=["", " \n"])
+    assert (blank, [verdict.reason for verdict in blank.verdicts]) == (0.0, ["It has no sentence."] * 2)
+    assert judge.requests == []
+
+
+def test_a_blank_context_keeps_its_rank() -> None:
+    """It pushes down what follows it."""
+    assert score(judging([True]), 1, retrieved_contexts=["", *contexts(1)]) == 0.5
+
+
+def test_verdicts_show_what_was_of_use() -> None:
+    """A verdict names the rank and the sentences; the reason is the judge's."""
+    judge = ScriptedJudge(judge_usefulness=[useful(), useful(2)])
+    result = score(judge, 2, retrieved_contexts=["Rain.", "Bats sing. Moths fly at night."])
+    rain, moths = result.verdicts
+    assert (rain.ok, rain.evidence, rain.reason) == (False, (), "So it is.")
+    (evidence,) = moths.evidence
+    assert (evidence.context, evidence.start, evidence.end, evidence.text) == (1, 11, 30, "Moths fly at night.")
+
+
+def test_use_is_judged_by_the_reference_or_by_the_response() -> None:
+    """The question and the answer are shown under the same names."""
+    for metric, answer in ((ContextPrecision, "At night."), (ContextUtilization, "At noon.")):
+        judge = judging([True])
+        metric(judge=judge).score(**FIELDS, response="At noon.", retrieved_contexts=contexts(1))
+        prompt = judge.prompt("judge_usefulness")
+        assert answer in prompt
+        assert len({"At night.", "At noon."} & set(prompt.splitlines())) == 1
+
+
+def test_one_context_without_a_verdict_is_no_score() -> None:
+    """It is never left out of the average; what the others cost is counted."""
+    judge = ScriptedJudge(judge_usefulness=[useful(1), JudgeError("out of ink"), useful(1)])
+    with pytest.raises(UnscoredError, match="context_precision: out of ink") as caught:
+        score(judge, 3)
+    assert caught.value.usage is not None
+    assert caught.value.usage.calls == 2
+
+
+# Context recall
+
+
+CONTEXTS = ["Moths fly at night. They like lamps."]
+
+
+def recall_score(judge: ScriptedJudge, reference: Any, contexts: Any = CONTEXTS, **parameters: Any) -> Any:
+    """Score the recall of a reference."""
+    return ContextRecall(judge=judge, **parameters).score(reference=reference, retrieved_contexts=contexts)
+
+
+@pytest.mark.parametrize(
+    ("reference", "cited", "value"),
+    [
+        ("Moths fly.", [[1]], 1.0),
+        ("Moths fly.", [None], 0.0),
+        ("Moths fly. They sing.", [[1], None], 0.5),
+        ("Moths fly.\n\n\n\nThey sing.\n\n", [[1], None], 0.5),
+        ("- Moths fly\n- They sing\n- They like light", [[1], None, [2]], 2 / 3),
+        (["Moths fly.", "They sing."], [[1], None], 0.5),
+        (("Moths fly", "They sing", "They like light"), [[1], None, [1]], 2 / 3),
+        ("蛾在夜间飞行。它们唱歌。", [[1], None], 0.5),
+        ("Die Motten fliegen nachts, z. B. im Mai. Sie singen nicht.", [[1], None], 0.5),
+    ],
+)
+def test_it_is_the_share_of_sentences_found(reference: Any, cited: list[list[int] | None], value: float) -> None:
+    """Sentences are split and counted here; blank lines are none, and several references are joined."""
+    judge = ScriptedJudge(verify_claims=verdicts(*cited))
+    result = recall_score(judge, reference)
+    assert result == value
+    assert len(result.verdicts) == len(cited)
+    assert (judge.tasks, judge.depth) == (["verify_claims"], 1)
+
+
+def test_verdicts_keep_reason_and_evidence() -> None:
+    """Each sentence has the judge's explanation and the sentence that holds it; its place is not in the response."""
+    found, missing = recall_score(
+        ScriptedJudge(verify_claims=verdicts([2], None)), "They like light. They sing."
+    ).verdicts
+    assert (found.text, found.reason, found.evidence[0].text) == ("They like light.", "Reason 1.", "They like lamps.")
+    assert (missing.text, missing.reason, missing.evidence) == ("They sing.", "Reason 2.", ())
+    assert found.start is missing.start is None
+
+
+def test_claims_instead_of_sentences_take_two_requests() -> None:
+    """The reference is split into claims first, with the question to resolve its pronouns."""
+    judge = ScriptedJudge(list_claims=claims("Moths fly.", "Moths sing."), verify_claims=verdicts([1], None))
+    metric = ContextRecall(judge=judge, unit="claims")
+    result = metric.score(reference="They fly and sing.", retrieved_contexts=CONTEXTS, user_input="What do moths do?")
+    assert result == 0.5
+    assert result.reason == "1 of 2 claims of the reference found in the contexts"
+    assert (judge.tasks, judge.depth) == (["list_claims", "verify_claims"], 2)
+    assert "What do moths do?" in judge.prompt("list_claims")
+
+
+@pytest.mark.parametrize("unit", ["sentences", "claims"])
+@pytest.mark.parametrize("contexts", [[], [""], ["\n", " "]])
+def test_empty_contexts_score_zero_without_a_request(unit: str, contexts: list[str]) -> None:
+    """Nothing retrieved holds nothing; no judge is needed to say so, not even a configured one."""
+    judge = ScriptedJudge()
+    result = recall_score(judge, "Moths fly. They sing.", contexts, unit=unit)
+    assert (result, [verdict.ok for verdict in result.verdicts], judge.requests) == (0.0, [False, False], [])
+    assert ContextRecall().score(reference="Moths fly.", retrieved_contexts=contexts) == 0.0
+
+
+def test_a_reference_without_claims_has_no_score() -> None:
+    """Unless the caller says what it is worth."""
+    judge = ScriptedJudge(list_claims=claims())
+    with pytest.raises(UnscoredError, match="context_recall: the reference has no claims"):
+        recall_score(judge, "Well.", unit="claims")
+    assert recall_score(judge, "Well.", unit="claims", if_empty=0.25) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("reference", "contexts", "message"),
+    [
+        (" ", CONTEXTS, "reference is blank"),
+        ([], CONTEXTS, "reference is blank"),
+        (["", " "], CONTEXTS, "reference is blank"),
+        (None, CONTEXTS, "reference is missing"),
+        ("Moths fly.", None, "retrieved_contexts is missing"),
+    ],
+)
+def test_a_blank_input_is_an_error(reference: Any, contexts: Any, message: str) -> None:
+    """What is missing is named."""
+    with pytest.raises(ValueError, match=f"context_recall: {message}"):
+        recall_score(ScriptedJudge(), reference, contexts)
+
+
+@pytest.mark.parametrize("reference", [5, ["Moths fly.", 5]])
+def test_a_reference_that_is_no_text_is_an_error(reference: Any) -> None:
+    """The field and the type are named."""
+    with pytest.raises(TypeError, match=r"reference must be a str, not (int|list)"):
+        recall_score(ScriptedJudge(), reference)
+
+
+# Context relevancy
+
+
+FOUR = ["One. Two.", "Three. Four."]
+# Cosines: One-Two 0.8, One-Three 0.0, Two-Three 0.6, One-Four -1.0, Two-Four -0.8, Three-Four 0.0.
+VECTORS = {"One.": [1.0, 0.0], "Two.": [0.8, 0.6], "Three.": [0.0, 1.0], "Four.": [-1.0, 0.0]}
+
+
+def relevancy_score(*samples: Answer, **parameters: Any) -> Any:
+    """Score four sentences, one sample for each answer."""
+    judge = ScriptedJudge(select_sentences=list(samples))
+    embedder = ScriptedEmbedder(VECTORS)
+    metric = ContextRelevancy(judge=judge, embedder=embedder, strictness=len(samples), **parameters)
+    result = metric.score(user_input="How many?", retrieved_contexts=FOUR)
+    assert (len(judge.tasks), judge.depth) == (len(samples), 1)
+    assert [request.vote for request in judge.requests] == list(range(len(samples)))
+    return result
+
+
+@pytest.mark.parametrize(
+    ("numbers", "value"), [([1], 0.25), ([1, 2], 0.5), ([4, 1, 3], 0.75), ([1, 2, 3, 4], 1.0), ([], 0.0)]
+)
+def test_one_sample_is_the_share_of_sentences(numbers: list[int], value: float) -> None:
+    """With one sample there is nothing to agree on; insufficient information is the empty choice."""
+    result = relevancy_score(chosen(*numbers))
+    assert result == value
+    assert [verdict.ok for verdict in result.verdicts] == [number in numbers for number in (1, 2, 3, 4)]
+    assert result.reason == f"{len(numbers)} of 4 context sentences needed"
+
+
+@pytest.mark.parametrize(
+    ("samples", "overlap", "agreement"),
+    [
+        ([[1], [1]], 1 / 4, 1.0),
+        ([[1], [2]], 1 / 4, 0.0),
+        ([[1, 2], [2, 3]], 2 / 4, 1 / 3),
+        ([[1, 2], [1, 2, 3, 4]], 3 / 4, 1 / 2),
+        ([[], []], 0.0, 1.0),
+        ([[1], []], 1 / 8, 0.0),
+        ([[1], [1], [2]], 1 / 4, 1 / 3),
+        ([[1], [1, 2], []], 3 / 12, (1 / 2 + 0 + 0) / 3),
+        ([[1, 2, 3, 4]] * 3, 1.0, 1.0),
+    ],
+)
+@pytest.mark.parametrize("name", ["jaccard", "jaccard_score"])
+def test_jaccard_agreement(samples: list[list[int]], overlap: float, agreement: float, name: str) -> None:
+    """The mean over all pairs of shared / chosen by either; both names of the option work."""
+    result = relevancy_score(*(chosen(*numbers) for numbers in samples), agreement=name)
+    assert result.value == pytest.approx(overlap * agreement)
+    assert f"in {len(samples)} samples, agreement {agreement:.2f}" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("samples", "overlap", "agreement"),
+    [
+        ([[1], [1]], 1 / 4, 1.0),
+        ([[1], [2]], 1 / 4, 0.8),
+        ([[2], [1]], 1 / 4, 0.8),
+        # one way 1.0; the other way One finds itself and Three finds nothing: (1 + 0) / 2
+        ([[1], [1, 3]], 3 / 8, (1.0 + 0.5) / 2),
+        ([[1, 3], [1]], 3 / 8, (1.0 + 0.5) / 2),
+        # One: Two 0.8, Two: Two 1.0; Two: Two 1.0, Three: Two 0.6
+        ([[1, 2], [2, 3]], 2 / 4, (0.9 + 0.8) / 2),
+        # opposite directions do not count below nothing
+        ([[1], [4]], 1 / 4, 0.0),
+        ([[], [2]], 1 / 8, 0.0),
+        ([[], []], 0.0, 1.0),
+        ([[1], [1], [2]], 1 / 4, (1 + 0.8 + 0.8) / 3),
+        ([[1], [2], []], 1 / 6, (0.8 + 0 + 0) / 3),
+    ],
+)
+def test_best_match_agreement(samples: list[list[int]], overlap: float, agreement: float) -> None:
+    """The mean similarity of each sentence to the best of the other sample, both ways, over all pairs."""
+    result = relevancy_score(*(chosen(*numbers) for numbers in samples))
+    assert result.value == pytest.approx(overlap * agreement)
+
+
+def test_complete_agreement_needs_no_embedder() -> None:
+    """Samples that choose the same agree fully, exactly, and nothing is embedded."""
+    judge = ScriptedJudge(select_sentences=chosen(1, 2, 3, 4))
+    result = ContextRelevancy(judge=judge, strictness=3).score(user_input="How many?", retrieved_contexts=FOUR)
+    assert result.value == 1.0
+
+
+@given(st.frozensets(st.integers(0, 9)), st.frozensets(st.integers(0, 9)))
+def test_jaccard_is_symmetric_and_a_share(one: frozenset[int], other: frozenset[int]) -> None:
+    """Neither sample is the reference, and only equal choices agree fully."""
+    assert jaccard(one, other) == jaccard(other, one)
+    assert 0 <= jaccard(one, other) <= 1
+    assert (jaccard(one, other) == 1) is (one == other)
+
+
+def test_the_majority_decides_which_sentences_are_shown_as_needed() -> None:
+    """A verdict for each sentence, with its place; half of the samples are no majority."""
+    result = relevancy_score(chosen(1, 3), chosen(1), chosen(1, 3), chosen(2), agreement="jaccard")
+    assert [(v.text, v.ok) for v in result.verdicts] == [
+        ("One.", True),
+        ("Two.", False),
+        ("Three.", False),
+        ("Four.", False),
+    ]
+    assert result.verdicts[0].evidence[0].start == 0
+    assert result.verdicts[1].evidence == ()
+
+
+def test_one_sample_that_fails_leaves_no_score() -> None:
+    """Two samples of three are not three."""
+    judge = ScriptedJudge(select_sentences=[chosen(1), "no", "no", "no", "no", "no"])
+    with pytest.raises(UnscoredError):
+        ContextRelevancy(judge=judge, strictness=3).score(user_input="How many?", retrieved_contexts=FOUR)
+
+
+def test_contexts_without_a_sentence_have_no_score() -> None:
+    """A rule alone holds nothing to choose from."""
+    metric = ContextRelevancy(judge=ScriptedJudge())
+    with pytest.raises(UnscoredError, match="the contexts have no sentence"):
+        metric.score(user_input="How many?", retrieved_contexts=["---"])
+
+
+@pytest.mark.parametrize("agreement", ["bertscore", "", None])
+def test_an_unknown_agreement_is_an_error(agreement: Any) -> None:
+    """The choices are named when the metric is made."""
+    with pytest.raises(ValueError, match="agreement must be 'bert_score' or 'jaccard'"):
+        ContextRelevancy(agreement=agreement)
+
+
+def test_from_end_to_end(server: FakeOpenAI, openai_judge: OpenAIJudge, openai_embedder: OpenAIEmbedder) -> None:
+    """Through the SDK and a real server: three samples at the same time."""
+    server.latency = 0.1
+    metric = ContextRelevancy(judge=openai_judge, embedder=openai_embedder, strictness=3)
+    result = metric.score(
+        user_input="Do moths fly?", retrieved_contexts=["Moths are active.", "Rain is wet. Nothing else."]
+    )
+    assert result.value == pytest.approx(1 / 3)
+    assert (server.calls, server.in_flight_max) == (3, 3)
+
+
+# Entity recall
+
+
+ENTITY_RECALL_FIELDS: dict[str, Any] = {
+    "reference": "Ada Brandt left Lund in May 1903.",
+    "retrieved_contexts": ["Rain.", "ADA BRANDT was a potter. She left Lund."],
+}
+
+
+def entity_score(judge: Any, **inputs: Any) -> Any:
+    """Score the entities of a reference."""
+    parameters = {name: inputs.pop(name) for name in ("if_empty",) if name in inputs}
+    return ContextEntityRecall(judge=judge, **parameters).score(**{**ENTITY_RECALL_FIELDS, **inputs})
+
+
+def naming(wanted: Answer, given: Answer) -> ScriptedJudge:
+    """Return a judge that lists entities of the reference and of the contexts."""
+    return ScriptedJudge(list_entities=lambda prompt: given if "Rain." in prompt else wanted)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "value"),
+    [
+        (["Ada Brandt", "Lund"], ["Lund", "Ada Brandt", "Aru"], 1.0),
+        (["Ada Brandt", "Lund"], ["Lund"], 0.5),
+        (["Ada Brandt"], ["ada  BRANDT"], 1.0),
+        (["\uff21da Brandt\u2019s mill"], ["Ada Brandt's mill"], 1.0),
+        (["Straße"], ["STRASSE"], 1.0),
+        (["Lund", "LUND"], ["Lund"], 1.0),
+        (["Lund", "LUND", "Aru"], ["Lund"], 0.5),
+        (["Lund"], [], 0.0),
+        (["Lund"], ["Lunden"], 0.0),
+        (["1903"], ["1904"], 0.0),
+    ],
+)
+def test_it_is_the_share_of_entities_found(wanted: list[str], given: list[str], value: float) -> None:
+    """After folding, each counted once; two requests at the same time."""
+    judge = naming(entities(*wanted), entities(*given))
+    assert entity_score(judge) == value
+    assert (judge.tasks, judge.depth) == (["list_entities"] * 2, 1)
+
+
+def test_verdicts_show_where_an_entity_stands() -> None:
+    """The first place in the contexts, where the judge wrote it as it stands there."""
+    result = entity_score(naming(entities("Ada Brandt", "May 1903", "Aru"), entities("ADA BRANDT", "aru")))
+    found, missing, elsewhere = result.verdicts
+    assert [(piece.context, piece.start, piece.end, piece.text) for piece in found.evidence] == [
+        (1, 0, 10, "ADA BRANDT")
+    ]
+    assert (missing.ok, missing.evidence) == (False, ())
+    assert (elsewhere.ok, elsewhere.evidence) == (True, ())
+    assert result.reason == "2 of 3 entities of the reference found in the contexts"
+
+
+@pytest.mark.parametrize("contexts", [[], [""], [" \n"]])
+def test_without_contexts_it_is_zero_and_nobody_is_asked_of_entity_recall(contexts: list[str]) -> None:
+    """Nothing retrieved names nothing."""
+    judge = ScriptedJudge()
+    assert entity_score(judge, retrieved_contexts=contexts) == 0.0
+    assert judge.requests == []
+
+
+def test_a_reference_without_entities_has_no_score() -> None:
+    """Unless the caller says what it is worth."""
+    with pytest.raises(UnscoredError, match="context_entity_recall: the reference has no entities"):
+        entity_score(naming(entities(), entities("Lund")))
+    assert entity_score(naming(entities(), entities("Lund")), if_empty=1.0).vacuous
+
+
+def test_the_local_judge_takes_names_and_dates() -> None:
+    """By rule: proper names, dates, and amounts."""
+    reference = "In May 1903 the potter Ada Brandt left Lund."
+    result = entity_score("local", reference=reference, retrieved_contexts=["Later the potter Ada Brandt went to Aru."])
+    assert {verdict.text: verdict.ok for verdict in result.verdicts} == {
+        "Ada Brandt": True,
+        "Lund": False,
+        "May 1903": False,
+    }
