@@ -1,7 +1,7 @@
-"""Single flight: what many ask for at the same time is fetched once.
+"""Single flight: concurrent requests for the same key are fetched once.
 
-Within an event loop those who come later wait for the one that fetches. Between loops and processes a lock file
-decides who fetches; whoever gets the lock looks again first. The system frees the lock of a process that is killed.
+Within an event loop later callers wait for the first one's task. Between loops and processes a lock file decides who
+fetches, and the cache is read again after the lock is taken. The system frees the lock of a process that is killed.
 """
 
 from __future__ import annotations
@@ -24,173 +24,173 @@ V = TypeVar("V")
 
 STRIPES = 256
 
-# Between two looks at a lock that another process holds.
+# Seconds between two attempts at a lock that another process holds.
 _SHORTEST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.05
 
-#: Finds what is there of some keys.
+#: Returns the stored values of those keys that have one.
 Look = Callable[[Sequence[str]], Awaitable[Mapping[str, V]]]
-#: Fetches all of some keys, and stores what it fetched before it returns. It calls what it is handed at the moment
-#: from which on it costs something: until then it is cancelled if everybody who waited for it has gone.
+#: Fetches and stores the values of all keys. It calls its second argument when it begins to cost something: before
+#: that it is cancelled when its last caller is.
 Fetch = Callable[[Sequence[str], Callable[[], None]], Awaitable[Mapping[str, V]]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fetched(Generic[V]):
-    """A value, and whether fetching it was this caller's doing."""
+    """A value, and whether this caller fetched it."""
 
     value: V
     fetched: bool
 
 
-class _Start:
-    """Called by a fetch at the moment from which on it costs something."""
+class _Started:
+    """Set by a fetch when it begins to cost something."""
 
     def __init__(self) -> None:
-        self.past = False
+        self.is_set = False
 
     def __call__(self) -> None:
-        self.past = True
+        self.is_set = True
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class _InFlight(Generic[V]):
-    """One fetch of some keys, and how many wait for it."""
+    """A running fetch and the number of its callers."""
 
     keys: tuple[str, ...]
     task: asyncio.Task[dict[str, Fetched[V]]]
-    departure: _Start
+    started: _Started
     waiting: int = 0
 
-    async def landing(self, *, own: bool) -> dict[str, Fetched[V]]:
-        """Wait for the fetch, without passing a cancellation on to it."""
+    async def result(self, *, own: bool) -> dict[str, Fetched[V]]:
+        """Wait for the task; a cancelled caller does not cancel it."""
         await asyncio.wait((self.task,))
-        landed = self.task.result()
-        return landed if own else {key: Fetched(value=kept.value, fetched=False) for key, kept in landed.items()}
+        found = self.task.result()
+        return found if own else {key: Fetched(value=kept.value, fetched=False) for key, kept in found.items()}
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class _Stripe:
-    """One lock file, which the trips of one loop hold together."""
+    """A lock file, shared by all fetches of one loop whose keys map to it."""
 
-    entrance: asyncio.Lock = field(default_factory=asyncio.Lock)
+    entry: asyncio.Lock = field(default_factory=asyncio.Lock)
     holders: int = 0
     lock: LockFile | None = None
 
 
 class _LoopState(Generic[V]):
-    """What is in flight on one loop."""
+    """The running fetches of one loop."""
 
     def __init__(self, width: int) -> None:
-        self.gate = asyncio.Semaphore(width)
-        self.trips: dict[str, _InFlight[V]] = {}
+        self.semaphore = asyncio.Semaphore(width)
+        self.in_flight: dict[str, _InFlight[V]] = {}
         self.stripes: defaultdict[int, _Stripe] = defaultdict(_Stripe)
 
-    def forget(self, trip: _InFlight[V]) -> None:
-        for key in trip.keys:
-            if self.trips.get(key) is trip:
-                del self.trips[key]
+    def forget(self, flight: _InFlight[V]) -> None:
+        for key in flight.keys:
+            if self.in_flight.get(key) is flight:
+                del self.in_flight[key]
 
 
 class SingleFlight(Generic[V]):
     """Shares fetches by key.
 
-    ``locks`` is the folder of the lock files, ``None`` to share within this process only. ``width`` bounds the trips
-    under way at once, so that no process keeps the locks of requests it has no time for; it should be the number of
-    requests allowed in flight. After ``lease`` seconds of waiting for another process a value is fetched regardless.
+    ``locks`` is the folder of the lock files, ``None`` to share within this process only. ``width`` bounds the
+    concurrent fetches, so that no process holds the locks of requests that it cannot send yet; it should be the number
+    of requests allowed in flight. After ``lease`` seconds of waiting for another process a value is fetched anyway.
     """
 
     def __init__(self, locks: Path | None = None, *, width: int = 32, lease: float = 120.0) -> None:
         self._locks = locks
         self._width = width
         self._lease = lease
-        self._airs: WeakKeyDictionary[AbstractEventLoop, _LoopState[V]] = WeakKeyDictionary()
+        self._states: WeakKeyDictionary[AbstractEventLoop, _LoopState[V]] = WeakKeyDictionary()
         self._changing = threading.Lock()
 
     async def share(self, keys: Sequence[str], look: Look[V], fetch: Fetch[V]) -> dict[str, Fetched[V]]:
-        """Return the values of all keys, fetching together those that nobody has or is fetching.
+        """Return the values of all keys, fetching those that are neither stored nor being fetched.
 
-        Cancelling a caller does not cancel a fetch that others wait for or that has begun. Raises what ``look`` and
-        ``fetch`` raise, to everybody who waits.
+        A fetch is not cancelled while other callers wait for it or once it has started. Errors of ``look`` and
+        ``fetch`` are raised in every caller.
         """
-        air = self._air()
-        unclaimed = tuple(key for key in dict.fromkeys(keys) if key not in air.trips)
-        own = self._launch(air, unclaimed, look, fetch) if unclaimed else None
-        trips = list(dict.fromkeys(air.trips[key] for key in keys))
-        for trip in trips:
-            trip.waiting += 1
+        state = self._state()
+        unclaimed = tuple(key for key in dict.fromkeys(keys) if key not in state.in_flight)
+        own = self._start(state, unclaimed, look, fetch) if unclaimed else None
+        in_flight = list(dict.fromkeys(state.in_flight[key] for key in keys))
+        for flight in in_flight:
+            flight.waiting += 1
         try:
-            landed: dict[str, Fetched[V]] = {}
-            for trip in trips:
-                landed |= await trip.landing(own=trip is own)
+            found: dict[str, Fetched[V]] = {}
+            for flight in in_flight:
+                found |= await flight.result(own=flight is own)
         finally:
-            for trip in trips:
-                _leave(air, trip)
-        return {key: landed[key] for key in keys}
+            for flight in in_flight:
+                _leave(state, flight)
+        return {key: found[key] for key in keys}
 
-    async def settle(self, patience: float = 30.0) -> None:
-        """Call off what has not begun on this loop, and wait for what has: it is paid for."""
-        trips = set(self._air().trips.values())
-        for trip in trips:
-            if not trip.departure.past:
-                trip.task.cancel()
-        if trips:
-            await asyncio.wait([trip.task for trip in trips], timeout=patience)
+    async def settle(self, timeout: float = 30.0) -> None:
+        """Cancel the fetches of this loop that have not started, and wait for the others: they are paid for."""
+        in_flight = set(self._state().in_flight.values())
+        for flight in in_flight:
+            if not flight.started.is_set:
+                flight.task.cancel()
+        if in_flight:
+            await asyncio.wait([flight.task for flight in in_flight], timeout=timeout)
 
-    def _air(self) -> _LoopState[V]:
+    def _state(self) -> _LoopState[V]:
         with self._changing:
-            return self._airs.setdefault(asyncio.get_running_loop(), _LoopState(self._width))
+            return self._states.setdefault(asyncio.get_running_loop(), _LoopState(self._width))
 
-    def _launch(self, air: _LoopState[V], keys: tuple[str, ...], look: Look[V], fetch: Fetch[V]) -> _InFlight[V]:
-        departure = _Start()
-        task = asyncio.ensure_future(self._fly(air, keys, look, lambda missing: fetch(missing, departure)))
-        trip = _InFlight(keys=keys, task=task, departure=departure)
-        air.trips.update(dict.fromkeys(keys, trip))
-        task.add_done_callback(lambda _: _landed(air, trip))
-        return trip
+    def _start(self, state: _LoopState[V], keys: tuple[str, ...], look: Look[V], fetch: Fetch[V]) -> _InFlight[V]:
+        started = _Started()
+        task = asyncio.ensure_future(self._run(state, keys, look, lambda missing: fetch(missing, started)))
+        flight = _InFlight(keys=keys, task=task, started=started)
+        state.in_flight.update(dict.fromkeys(keys, flight))
+        task.add_done_callback(lambda _: _finish(state, flight))
+        return flight
 
-    async def _fly(
+    async def _run(
         self,
-        air: _LoopState[V],
+        state: _LoopState[V],
         keys: tuple[str, ...],
         look: Look[V],
         fetch: Callable[[Sequence[str]], Awaitable[Mapping[str, V]]],
     ) -> dict[str, Fetched[V]]:
-        async with air.gate, self._held(air, keys):
-            landed = {key: Fetched(value=value, fetched=False) for key, value in (await look(keys)).items()}
-            missing = [key for key in keys if key not in landed]
+        async with state.semaphore, self._held(state, keys):
+            found = {key: Fetched(value=value, fetched=False) for key, value in (await look(keys)).items()}
+            missing = [key for key in keys if key not in found]
             if missing:
                 fetched = await fetch(missing)
-                landed |= {key: Fetched(value=fetched[key], fetched=True) for key in missing}
-            return landed
+                found |= {key: Fetched(value=fetched[key], fetched=True) for key in missing}
+            return found
 
     @contextlib.asynccontextmanager
-    async def _held(self, air: _LoopState[V], keys: Sequence[str]) -> AsyncIterator[None]:
-        """Hold the locks of keys; everybody takes locks in the same order, so nobody waits in a circle."""
+    async def _held(self, state: _LoopState[V], keys: Sequence[str]) -> AsyncIterator[None]:
+        """Hold the locks of keys, taken in ascending order so that processes cannot deadlock."""
         held: list[_Stripe] = []
         try:
             if self._locks is not None:
                 for number in sorted({int(key[:2], 16) % STRIPES for key in keys}):
-                    await self._enter(air.stripes[number], self._locks / f"{number:02x}.lock")
-                    held.append(air.stripes[number])
+                    await self._enter(state.stripes[number], self._locks / f"{number:02x}.lock")
+                    held.append(state.stripes[number])
             yield
         finally:
             for stripe in held:
                 _exit(stripe)
 
     async def _enter(self, stripe: _Stripe, path: Path) -> None:
-        async with stripe.entrance:
+        async with stripe.entry:
             if stripe.holders == 0:
                 stripe.lock = stripe.lock or lock_file(path)
                 await self._take(stripe.lock)
             stripe.holders += 1
 
     async def _take(self, lock: LockFile) -> None:
-        """Take a lock; one that cannot be had, in time or at all, is gone without."""
+        """Take a lock; after the lease, or where files cannot be locked, go on without it."""
         deadline = time.monotonic() + self._lease
         pause = _SHORTEST_PAUSE
         with contextlib.suppress(OSError):
-            # To try takes a hundredth of the time it takes to have a thread try.
+            # An attempt takes a hundredth of the time that a thread for it would.
             while not lock.take() and time.monotonic() <= deadline:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
@@ -202,16 +202,16 @@ def _exit(stripe: _Stripe) -> None:
         stripe.lock.release()
 
 
-def _leave(air: _LoopState[V], trip: _InFlight[V]) -> None:
-    trip.waiting -= 1
-    if trip.waiting == 0 and not trip.departure.past and not trip.task.done():
-        # Whoever asks from now on must not be handed the cancellation of this one.
-        air.forget(trip)
-        trip.task.cancel()
+def _leave(state: _LoopState[V], flight: _InFlight[V]) -> None:
+    flight.waiting -= 1
+    if flight.waiting == 0 and not flight.started.is_set and not flight.task.done():
+        # Later callers must start a fetch of their own.
+        state.forget(flight)
+        flight.task.cancel()
 
 
-def _landed(air: _LoopState[V], trip: _InFlight[V]) -> None:
-    air.forget(trip)
-    if not trip.task.cancelled():
-        # Everybody who waited may have gone; then its error is nobody's.
-        trip.task.exception()
+def _finish(state: _LoopState[V], flight: _InFlight[V]) -> None:
+    state.forget(flight)
+    if not flight.task.cancelled():
+        # Retrieve the error: without callers asyncio would log it as never retrieved.
+        flight.task.exception()

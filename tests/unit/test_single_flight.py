@@ -1,4 +1,4 @@
-"""Single flight: whoever asks, and however many, one fetches."""
+"""Single flight: concurrent requests for one key are fetched once."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def test_settling_calls_off_what_has_not_begun(locks: Path | None) -> None:
         shop.counter_open.clear()
         begun = asyncio.ensure_future(flight.share([B], shop.look, shop.fetch))
         await until(lambda: shop.at_the_counter == 2)
-        await flight.settle(patience=10)
+        await flight.settle(timeout=10)
         await asyncio.wait([begun], timeout=1)
         assert begun.cancelled()
         assert (await paid)[A].fetched
