@@ -1,4 +1,8 @@
-"""A whole set of scores held against a threshold, or against the scores of an earlier run."""
+"""Assertions over a set of scores: its mean, its pass rate, and its loss against an earlier run.
+
+The scores come from an ``Evaluation``, its rows or a list; the statistics from ``stats.decisions`` and ``comparison``,
+the wording from ``explain``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeVar
 
 from pytest_ragmetrics import context as session
 from pytest_ragmetrics.comparison import (
@@ -36,19 +40,377 @@ from pytest_ragmetrics.stats.decisions import (
     ScoredRow,
     ThresholdResult,
     mean_threshold,
-    meets,
     rate_threshold,
     samples_to_settle,
 )
-from pytest_ragmetrics.stats.intervals import Decision, check_confidence, verdict, whole_clusters
+from pytest_ragmetrics.stats.intervals import check_confidence, verdict, whole_clusters
 
-# So many files are kept in mind, each as it was when it was read.
+# How many baselines stay in memory.
 _FILES = 4
+# Scales that are recognised by their scores.
+_SCALES = ((0.0, 1.0), (-1.0, 1.0))
+
+# What errors call the kinds of JSON values.
+_KINDS: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text"}
+
+T = TypeVar("T")
+
+#: A table, its rows, or scores with ``None`` or an error where there is none.
+Results = Evaluation | Iterable[Row] | Iterable[float | UnscoredError | None]
+
+
+def assert_mean(
+    results: Results,
+    min: float | None = None,
+    *,
+    max: float | None = None,
+    confidence: float | None = None,
+    metric: str | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    skip_unscored: bool = False,
+) -> ThresholdResult:
+    """Assert that the mean of scores is at least ``min`` (or at most ``max``) and return the figures.
+
+    ``results`` are an :class:`Evaluation` (with several metrics ``metric`` says which), its rows, or a list of results
+    or floats. With a ``confidence`` such as 0.95 the mean of all possible samples is asserted: the whole interval must
+    be on the good side of the bound; if it contains the bound the assertion is inconclusive, and fails with the number
+    of further samples that would settle it. The interval is Student's corrected for skewness, Wilson's if all scores
+    are 0 or 1. Samples with the same ``metadata["cluster"]``, or the same name in ``clusters`` (one for each result),
+    count as dependent.
+
+    Raises ``AssertionError`` with the figures and the worst rows; ``UnscoredError`` naming the rows without a score,
+    unless ``skip_unscored=True`` leaves them out and there are others; ``ValueError`` for an invalid bound or
+    confidence.
+
+    >>> assert_mean([0.9, 0.8, 1.0, 0.7], min=0.8).value
+    0.85
+    """
+    __tracebackhide__ = True
+    bound, better = _bound(min, max)
+    found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored)
+    result = mean_threshold(
+        found.scores,
+        bound,
+        metric=found.metric,
+        better=better,
+        confidence=confidence,
+        clusters=found.clusters,
+        bounds=found.bounds,
+        unscored=len(found.unscored),
+    )
+    if result.outcome != "passed" and found.decides:
+        raise AssertionError("\n".join(explain_standing(result, found.rows)))
+    return result
+
+
+def assert_pass_rate(
+    results: Results,
+    min_score: float | None = None,
+    min_rate: float | None = None,
+    *,
+    max_score: float | None = None,
+    confidence: float | None = None,
+    metric: str | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    skip_unscored: bool = False,
+) -> ThresholdResult:
+    """Assert that at least the share ``min_rate`` of scores reaches ``min_score`` (or ``max_score``) and return it.
+
+    Takes and raises what :func:`assert_mean` does; the interval is Wilson's, of the effective sample size for samples
+    in clusters.
+
+    >>> assert_pass_rate([0.9, 0.8, 1.0, 0.7], min_score=0.75, min_rate=0.7).value
+    0.75
+    """
+    __tracebackhide__ = True
+    score_bound, score_better = _bound(min_score, max_score, names=("min_score", "max_score"))
+    if min_rate is None or not 0.0 <= _number(min_rate, "min_rate") <= 1.0:
+        msg = f"min_rate must be a share between 0 and 1, such as 0.95, not {min_rate!r}"
+        raise ValueError(msg)
+    found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored)
+    result = rate_threshold(
+        found.scores,
+        score_bound,
+        min_rate,
+        metric=found.metric,
+        score_better=score_better,
+        confidence=confidence,
+        clusters=found.clusters,
+        unscored=len(found.unscored),
+    )
+    if result.outcome != "passed" and found.decides:
+        raise AssertionError("\n".join(explain_standing(result, found.rows)))
+    return result
+
+
+def assert_not_worse(
+    results: Evaluation | Iterable[Row],
+    baseline: str | Path | Evaluation | Baseline | None = None,
+    *,
+    margin: float = 0.0,
+    confidence: float = 0.95,
+    metric: str | None = None,
+    skip_unscored: bool = False,
+) -> TableComparison:
+    """Assert that no metric, or the one named, is worse than in an earlier run by more than a margin.
+
+    ``baseline`` is a file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote, or an evaluation; unless it is given
+    it is the file of ``--rag-baseline``. Rows are paired by the id of their sample, else by its question, else by its
+    content. This is a test of non-inferiority: the whole interval of the mean paired difference must be above
+    ``-margin`` (below ``margin`` if lower scores are better). Without a margin only equal or clearly better scores
+    pass; choose the loss that you accept, such as 0.02.
+
+    Returns the comparison, which lists the rows that only one run has and those that are unscored in one. Raises
+    ``AssertionError`` with the rows that regressed and improved; ``UnscoredError`` naming rows that had a score and
+    have none now, unless ``skip_unscored=True`` leaves them out; ``RagMetricsError`` for a file that cannot be read;
+    and ``ValueError`` if nothing can be compared or different judges scored.
+    """
+    __tracebackhide__ = True
+    check_confidence(confidence)
+    if _number(margin, "margin") < 0.0:
+        msg = f"margin must not be negative, it is the loss that is accepted: write {-margin!r}, not {margin!r}"
+        raise ValueError(msg)
+    table = results if isinstance(results, Evaluation) else _table(results)
+    before = _before(baseline)
+    comparison = TableComparison(
+        metrics={
+            name: compare_columns(table.column(name), before[name], confidence=confidence)
+            for name in _common(table, before, metric)
+        },
+        only_here=() if metric else tuple(name for name in table.metrics if name not in before),
+        only_there=() if metric else tuple(name for name in before if name not in table.metrics),
+    )
+    for compared in comparison.metrics.values():
+        if not skip_unscored:
+            _check_still_scored(table, compared)
+    lines = [line for compared in comparison.metrics.values() for line in _loss(compared, margin)]
+    if lines and all(result.decides for row in table.rows for result in row.results.values()):
+        raise AssertionError("\n".join(lines))
+    return comparison
+
+
+def _bound(
+    least: float | None, most: float | None, *, names: tuple[str, str] = ("min", "max")
+) -> tuple[float, Direction]:
+    """Return the one bound that is given, and its good side."""
+    if least is not None and most is None:
+        return _number(least, names[0]), "higher"
+    if most is not None and least is None:
+        return _number(most, names[1]), "lower"
+    msg = f"give {names[0]}= or {names[1]}=, the one bound to hold the scores against"
+    raise ValueError(msg)
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        msg = f"{name} must be a number, not {value!r}"
+        raise TypeError(msg)
+    if not math.isfinite(value):
+        msg = f"{name} must be a finite number, not {value!r}"
+        raise ValueError(msg)
+    return float(value)
+
+
+def _check_still_scored(table: Evaluation, compared: MetricComparison) -> None:
+    __tracebackhide__ = True
+    lost = set(compared.unscored_here) - set(compared.unscored_there)
+    if lost:
+        reasons = {key_of(row.sample): row.unscored.get(compared.metric, "") for row in table.rows}
+        unscored = [(name, reasons[name]) for name in sorted(lost)]
+        raise UnscoredError("\n".join(explain_unscored(compared.metric, len(table.rows), unscored)))
+
+
+def _table(rows: object) -> Evaluation:
+    """Return rows as a table."""
+    items = [*rows] if isinstance(rows, Iterable) else [rows]
+    given = [row for row in items if isinstance(row, Row)]
+    if len(given) < len(items):
+        msg = "results must be an Evaluation or its rows: single scores do not say which samples they belong to"
+        raise TypeError(msg)
+    return Evaluation(metrics=_metrics_of(given), rows=tuple(given))
+
+
+def _before(baseline: str | Path | Evaluation | Baseline | None) -> Mapping[str, Column]:
+    """Return the columns of the run before."""
+    if isinstance(baseline, Evaluation):
+        return {metric: baseline.column(metric) for metric in baseline.metrics}
+    if isinstance(baseline, Baseline):
+        return baseline.columns
+    if baseline is None:
+        running = session.current()
+        baseline = None if running is None else running.baseline
+    if baseline is None:
+        msg = "there is no baseline: give baseline=, or run pytest with --rag-baseline=FILE"
+        raise ValueError(msg)
+    return read_baseline(baseline).columns
+
+
+def _common(table: Evaluation, before: Mapping[str, Column], metric: str | None) -> list[str]:
+    """Return the metrics to compare; raise ``ValueError`` if there is none."""
+    wanted = table.metrics if metric is None else (metric,)
+    if metric is not None:
+        table.better_of(metric)
+    common = [name for name in wanted if name in before]
+    if not common:
+        msg = f"the baseline has no scores of {', '.join(wanted)}; it has {', '.join(before) or 'none at all'}"
+        raise ValueError(msg)
+    return common
+
+
+def _loss(compared: MetricComparison, margin: float) -> list[str]:
+    """Return the lines about a loss, or a possible one; none if the metric is not worse."""
+    found = compared.difference
+    if found is None:
+        lines = "\n".join(explain_changes(compared))
+        msg = f"{lines}\nnothing can be compared: give the samples ids that stay the same from run to run"
+        raise ValueError(msg)
+    bound = margin if compared.better == "lower" else -margin
+    outcome = verdict(found.interval, bound, compared.better)
+    if outcome == "passed":
+        return []
+    more = samples_to_settle(
+        [row.change for row in compared.rows],
+        bound,
+        confidence=found.interval.confidence,
+        clusters=whole_clusters(row.cluster for row in compared.rows),
+        bounds=None,
+    )
+    return explain_not_worse(compared, margin=margin, outcome=outcome, more=more)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _ScoredSet:
+    """The scores of one metric in order, with the name and reason of each row without a score.
+
+    ``clusters`` has one for each score, ``bounds`` is the scale if it is known. ``decides`` is false in a dry run,
+    whose scores are placeholders.
+    """
+
+    metric: str
+    rows: tuple[ScoredRow, ...]
+    unscored: tuple[tuple[str, str], ...]
+    clusters: Sequence[Hashable] | None
+    bounds: tuple[float, float] | None
+    decides: bool
+
+    @property
+    def scores(self) -> list[float]:
+        return [row.score for row in self.rows]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _GivenScore:
+    """One of the results: ``reason`` says why there is none."""
+
+    name: str
+    result: float | None
+    reason: str = ""
+    cluster: Hashable | None = None
+
+
+def _scored_set(
+    results: Results, *, metric: str | None, clusters: Sequence[Hashable] | None, skip_unscored: bool
+) -> _ScoredSet:
+    """Return the scores of a metric among results.
+
+    Raises ``TypeError`` for anything but scores or rows; ``ValueError`` if the metric is ambiguous, for a score that
+    is not finite, and for another number of clusters than of results; ``UnscoredError`` for rows without a score,
+    unless they are to be left out and there are others.
+    """
+    __tracebackhide__ = True
+    name, scale, given = _given_scores(results, metric)
+    named = [each.cluster for each in given] if clusters is None else list(clusters)
+    if len(named) != len(given):
+        msg = f"{len(named)} clusters for {len(given)} results; give one for each, or none"
+        raise ValueError(msg)
+    whole = whole_clusters(named)
+    rows = [_scored_row(each) for each in given]
+    scored = tuple(row for row in rows if row is not None)
+    unscored = tuple((each.name, each.reason) for each, row in zip(given, rows, strict=True) if row is None)
+    if not scored:
+        msg = f"{name}: none of {len(given)} rows has a score" if given else f"{name}: there are no rows"
+        raise UnscoredError(msg)
+    if unscored and not skip_unscored:
+        raise UnscoredError("\n".join(explain_unscored(name, len(given), unscored)))
+    lowest, highest = min(row.score for row in scored), max(row.score for row in scored)
+    scales = _SCALES if scale is None else (scale, *_SCALES)
+    return _ScoredSet(
+        metric=name,
+        rows=scored,
+        unscored=unscored,
+        clusters=None if whole is None else [each for each, row in zip(whole, rows, strict=True) if row is not None],
+        bounds=next((bounds for bounds in scales if bounds[0] <= lowest and highest <= bounds[1]), None),
+        decides=all(each.result.decides for each in given if isinstance(each.result, MetricResult)),
+    )
+
+
+def _given_scores(results: Results, metric: str | None) -> tuple[str, tuple[float, float] | None, list[_GivenScore]]:
+    """Return the name of the metric, its scale if it is known, and the scores."""
+    if isinstance(results, (str, bytes, Mapping)) or not isinstance(results, (Evaluation, Iterable)):
+        msg = f"results must be an Evaluation, its rows or a list of scores, not {type(results).__name__}"
+        raise TypeError(msg)
+    if isinstance(results, Evaluation):
+        name = _one_of(results.metrics, metric)
+        results.better_of(name)  # raises KeyError for a metric that was not evaluated
+        return name, results.scales.get(name), [_of_row(name, row) for row in results.rows]
+    items = list(results)
+    rows = [item for item in items if isinstance(item, Row)]
+    if rows:
+        if len(rows) < len(items):
+            msg = "results are partly rows and partly scores; give one or the other"
+            raise TypeError(msg)
+        name = _one_of(_metrics_of(rows), metric)
+        return name, None, [_of_row(name, row) for row in rows]
+    names = tuple({item.metric: None for item in items if isinstance(item, MetricResult)})
+    name = _one_of(names, None) if len(names) > 1 else metric or (names[0] if names else "score")
+    return name, None, [_of_score(f"results[{index}]", item) for index, item in enumerate(items)]
+
+
+def _metrics_of(rows: Iterable[Row]) -> tuple[str, ...]:
+    return tuple({name: None for row in rows for name in (*row.results, *row.unscored)})
+
+
+def _one_of(names: tuple[str, ...], metric: str | None) -> str:
+    if metric is None and len(names) != 1:
+        msg = f"results are of several metrics, {', '.join(names)}: say which with metric=" if names else "no metrics"
+        raise ValueError(msg)
+    return names[0] if metric is None else metric
+
+
+def _of_row(metric: str, row: Row) -> _GivenScore:
+    return _GivenScore(
+        name=key_of(row.sample),
+        result=row.results.get(metric),
+        reason=row.unscored.get(metric, "it was not scored"),
+        cluster=cluster_of(row.sample),
+    )
+
+
+def _of_score(name: str, item: object) -> _GivenScore:
+    if item is None or isinstance(item, UnscoredError):
+        return _GivenScore(name=name, result=None, reason="it is None" if item is None else str(item))
+    if isinstance(item, (int, float)):
+        return _GivenScore(name=name, result=item)
+    if hasattr(item, "item") and not isinstance(item, (Mapping, Sequence)):
+        return _of_score(name, item.item())  # a numpy scalar
+    msg = f"{name} is of type {type(item).__name__}; give a score, a row of an Evaluation, or None for an unscored one"
+    raise TypeError(msg)
+
+
+def _scored_row(given: _GivenScore) -> ScoredRow | None:
+    if given.result is None:
+        return None
+    score = float(given.result)
+    if not math.isfinite(score):
+        msg = f"{given.name} is {score}, not a finite number; give None for a row without a score"
+        raise ValueError(msg)
+    reason = shortcoming(given.result) if isinstance(given.result, MetricResult) else None
+    return ScoredRow(name=given.name, score=score, reason=reason)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Baseline:
-    """The scores of an earlier run by metric: ``columns`` by name, ``source`` the file they were read from."""
+    """The scores of an earlier run: ``columns`` by name of the metric, ``source`` is the file."""
 
     source: Path
     columns: Mapping[str, Column]
@@ -57,10 +419,9 @@ class Baseline:
 def read_baseline(file: str | Path) -> Baseline:
     """Return the scores in a JSON file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote.
 
-    Samples are known by :func:`~pytest_ragmetrics.comparison.sample_key`. A sample that several tests scored
-    with one metric stands once where the scores are the same, and is ambiguous where they are not. The file is read
-    once, and again when it has changed. Raises :class:`DocumentError`, a ``RagMetricsError``, naming the file and the
-    place in it.
+    Samples are identified by :func:`~pytest_ragmetrics.comparison.sample_key`; one that several tests scored with
+    different results is ambiguous. The file is read again only if it has changed. Raises :class:`DocumentError`, a
+    ``RagMetricsError``, naming the file and the place in it.
     """
     path = Path(file)
     try:
@@ -72,7 +433,7 @@ def read_baseline(file: str | Path) -> Baseline:
 
 @lru_cache(maxsize=_FILES)
 def _read(path: Path, changed: int, size: int) -> Baseline:
-    del changed, size  # they tell apart what the file held before
+    del changed, size  # part of the key of lru_cache
     try:
         data = read_json(path)
     except OSError as error:
@@ -109,42 +470,39 @@ def _column(metric: str, better: Direction, entries: Iterable[tuple[str, ColumnE
 
 
 class _Table:
-    """Reads what :meth:`Evaluation.to_json` writes; ``path`` is the file that errors name."""
+    """Reads the JSON of :meth:`Evaluation.to_json`; ``path`` is the file that errors name."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def columns(self, data: Mapping[str, Any]) -> dict[str, Column]:
         """Return the columns of the table."""
-        rows = [self._mapping(row, f"rows[{index}]") for index, row in enumerate(self._list(data["rows"], "rows"))]
-        better = self._mapping(data.get("better", {}), "better")
-        metrics = [str(metric) for metric in self._list(data.get("metrics"), "metrics")]
+        rows = [
+            self._checked(row, dict, f"rows[{n}]") for n, row in enumerate(self._checked(data["rows"], list, "rows"))
+        ]
+        better = self._checked(data.get("better", {}), dict, "better")
+        metrics = [str(metric) for metric in self._checked(data.get("metrics"), list, "metrics")]
         return {metric: self._column(metric, better.get(metric, "higher"), rows) for metric in metrics}
 
-    def _column(self, metric: str, better: object, rows: list[Mapping[str, Any]]) -> Column:
+    def _column(self, metric: str, better: object, rows: list[dict[str, Any]]) -> Column:
         if better not in ("higher", "lower"):
             self._fail(f"better.{metric}", "'higher' or 'lower'", better)
         entries = [self._entry(metric, row, f"rows[{index}]") for index, row in enumerate(rows)]
         return _column(metric, better, entries)
 
-    def _entry(self, metric: str, row: Mapping[str, Any], place: str) -> tuple[str, ColumnEntry]:
-        sample = self._mapping(row.get("sample"), f"{place}.sample")
-        score = self._mapping(row.get("scores"), f"{place}.scores").get(metric)
+    def _entry(self, metric: str, row: dict[str, Any], place: str) -> tuple[str, ColumnEntry]:
+        sample = self._checked(row.get("sample"), dict, f"{place}.sample")
+        score = self._checked(row.get("scores"), dict, f"{place}.scores").get(metric)
         if score is not None and not _is_number(score):
             self._fail(f"{place}.scores.{metric}", "a number", score)
-        judge = self._mapping(row.get("judges", {}), f"{place}.judges").get(metric)
-        if judge is not None and not isinstance(judge, str):
-            self._fail(f"{place}.judges.{metric}", "a text", judge)
+        judge = self._checked(row.get("judges", {}), dict, f"{place}.judges").get(metric)
+        if judge is not None:
+            self._checked(judge, str, f"{place}.judges.{metric}")
         return sample_key(sample), ColumnEntry(score=None if score is None else float(score), judge=judge)
 
-    def _mapping(self, value: object, place: str) -> Mapping[str, Any]:
-        if not isinstance(value, dict):
-            self._fail(place, "an object", value)
-        return cast("Mapping[str, Any]", value)
-
-    def _list(self, value: object, place: str) -> list[Any]:
-        if not isinstance(value, list):
-            self._fail(place, "a list", value)
+    def _checked(self, value: Any, kind: type[T], place: str) -> T:
+        if not isinstance(value, kind):
+            self._fail(place, _KINDS[kind], value)
         return value
 
     def _fail(self, place: str, wanted: str, value: object) -> NoReturn:
@@ -159,373 +517,3 @@ def _is_number(value: object) -> bool:
         return math.isfinite(value)
     except OverflowError:
         return False
-
-
-#: What the assertions over a set take: a table, its rows, or scores with ``None`` or an error where there is none.
-Results = Evaluation | Iterable[Row] | Iterable[float | UnscoredError | None]
-
-# The scales that scores tell by themselves.
-_SCALES = ((0.0, 1.0), (-1.0, 1.0))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScoredSet:
-    """The scores of one metric with the names of their rows, in order.
-
-    ``unscored`` holds name and reason of the rows without a score. ``clusters`` has one for each row with a score,
-    ``bounds`` is the scale where it is known. ``decides`` is false in a dry run, whose scores stand for others.
-    """
-
-    metric: str
-    rows: tuple[ScoredRow, ...]
-    unscored: tuple[tuple[str, str], ...]
-    clusters: Sequence[Hashable] | None
-    bounds: tuple[float, float] | None
-    decides: bool
-
-    @property
-    def scores(self) -> list[float]:
-        """The scores that there are."""
-        return [row.score for row in self.rows]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _GivenScore:
-    """One row as it was handed in."""
-
-    name: str
-    result: float | None
-    reason: str
-    cluster: Hashable | None = None
-
-
-def scored_set(results: Results, *, metric: str | None, clusters: Sequence[Hashable] | None) -> ScoredSet:
-    """Return the scores of a metric among results.
-
-    Raises ``TypeError`` for what is no list of scores or rows, ``ValueError`` where it is not clear which metric is
-    meant, for a score that is not finite, and for clusters of another number than the results.
-    """
-    name, scale, given = _scored_set_read(results, metric)
-    named = [each.cluster for each in given] if clusters is None else list(clusters)
-    if len(named) != len(given):
-        msg = f"{len(named)} clusters for {len(given)} results; give one for each, or none"
-        raise ValueError(msg)
-    whole = whole_clusters(named)
-    rows = [_scored(each) for each in given]
-    kept = [index for index, row in enumerate(rows) if row is not None]
-    scores = [row.score for row in rows if row is not None]
-    return ScoredSet(
-        metric=name,
-        rows=tuple(row for row in rows if row is not None),
-        unscored=tuple((each.name, each.reason) for each, row in zip(given, rows, strict=True) if row is None),
-        clusters=None if whole is None else [whole[index] for index in kept],
-        bounds=next((known for known in (scale, *_SCALES) if known is not None and _within(scores, known)), None),
-        decides=all(each.result.decides for each in given if isinstance(each.result, MetricResult)),
-    )
-
-
-def decide(rows: Iterable[Row]) -> bool:
-    """Tell whether the scores of rows decide anything: in a dry run they stand for others."""
-    return all(result.decides for row in rows for result in row.results.values())
-
-
-def _scored_set_read(results: Results, metric: str | None) -> tuple[str, tuple[float, float] | None, list[_GivenScore]]:
-    """Return the name of the metric, its scale where it is known, and the rows."""
-    if isinstance(results, (str, bytes, Mapping)) or not isinstance(results, (Evaluation, Iterable)):
-        msg = f"results must be an Evaluation, its rows or a list of scores, not {type(results).__name__}"
-        raise TypeError(msg)
-    if isinstance(results, Evaluation):
-        name = _one_of(results.metrics, metric)
-        results.better_of(name)
-        return name, results.scales.get(name), [_of_row(name, row) for row in results.rows]
-    items = list(results)
-    if any(isinstance(item, Row) for item in items):
-        rows = [item for item in items if isinstance(item, Row)]
-        if len(rows) < len(items):
-            msg = "results are partly rows and partly scores; give one or the other"
-            raise TypeError(msg)
-        name = _one_of(tuple({name: None for row in rows for name in (*row.results, *row.unscored)}), metric)
-        return name, None, [_of_row(name, row) for row in rows]
-    names = tuple({item.metric: None for item in items if isinstance(item, MetricResult)})
-    name = _one_of(names, None) if len(names) > 1 else metric or (names[0] if names else "score")
-    return name, None, [_of_score(index, item) for index, item in enumerate(items)]
-
-
-def _one_of(names: tuple[str, ...], metric: str | None) -> str:
-    if metric is None and len(names) != 1:
-        msg = f"results are of several metrics, {', '.join(names)}: say which with metric=" if names else "no metrics"
-        raise ValueError(msg)
-    return names[0] if metric is None else metric
-
-
-def _of_row(metric: str, row: Row) -> _GivenScore:
-    return _GivenScore(
-        name=key_of(row.sample),
-        result=row.results.get(metric),
-        reason=row.unscored.get(metric, "it was not scored"),
-        cluster=cluster_of(row.sample),
-    )
-
-
-def _of_score(index: int, item: object) -> _GivenScore:
-    name = f"results[{index}]"
-    if item is None or isinstance(item, UnscoredError):
-        return _GivenScore(name=name, result=None, reason="it is None" if item is None else str(item))
-    if isinstance(item, (int, float)):
-        return _GivenScore(name=name, result=item, reason="")
-    if hasattr(item, "item") and not isinstance(item, (Mapping, Sequence)):
-        return _of_score(index, item.item())  # a numpy scalar
-    msg = f"{name} is of type {type(item).__name__}; give a score, a row of an Evaluation, or None for an unscored one"
-    raise TypeError(msg)
-
-
-def _scored(given: _GivenScore) -> ScoredRow | None:
-    if given.result is None:
-        return None
-    score = float(given.result)
-    if not math.isfinite(score):
-        msg = f"{given.name} is {score}, not a finite number; give None for a row without a score"
-        raise ValueError(msg)
-    reason = shortcoming(given.result) if isinstance(given.result, MetricResult) else None
-    return ScoredRow(name=given.name, score=score, reason=reason)
-
-
-def _within(scores: Iterable[float], bounds: tuple[float, float]) -> bool:
-    return all(bounds[0] <= score <= bounds[1] for score in scores)
-
-
-def assert_mean(
-    results: Results,
-    min: float | None = None,
-    *,
-    max: float | None = None,
-    confidence: float | None = None,
-    metric: str | None = None,
-    clusters: Sequence[Hashable] | None = None,
-    skip_unscored: bool = False,
-) -> ThresholdResult:
-    """Assert that the mean of scores is at least ``min`` (or at most ``max``) and return the figures.
-
-    ``results`` are an :class:`Evaluation` (with several metrics ``metric`` says which), its rows, or a list of results
-    or floats. With a ``confidence`` such as 0.95 the mean of all the samples there could be is asserted: the whole
-    interval must lie on the good side; one that holds the bound is inconclusive, and fails saying how many more samples
-    would settle it. The interval is Student's corrected for skewness, Wilson's where all scores are 0 or 1. Samples
-    with a ``metadata["cluster"]`` in common, or those that ``clusters`` gives one name in the order of the results,
-    count as dependent.
-
-    Raises ``AssertionError`` with the figures and the worst rows, ``UnscoredError`` naming the rows without a score
-    unless ``skip_unscored=True`` leaves them out, and when none has one, and ``ValueError`` for a bound or confidence
-    that makes no sense.
-
-    >>> assert_mean([0.9, 0.8, 1.0, 0.7], min=0.8).value
-    0.85
-    """
-    __tracebackhide__ = True
-    bound, better = _bound(min, max)
-    found = scored_set(results, metric=metric, clusters=clusters)
-    _check_scored(found, skip_unscored=skip_unscored)
-    standing = mean_threshold(
-        found.scores,
-        bound,
-        metric=found.metric,
-        better=better,
-        confidence=confidence,
-        clusters=found.clusters,
-        bounds=found.bounds,
-        unscored=len(found.unscored),
-    )
-    _hold(standing.outcome, explain_standing(standing, found.rows), decides=found.decides)
-    return standing
-
-
-def assert_pass_rate(
-    results: Results,
-    min_score: float | None = None,
-    min_rate: float | None = None,
-    *,
-    max_score: float | None = None,
-    confidence: float | None = None,
-    metric: str | None = None,
-    clusters: Sequence[Hashable] | None = None,
-    skip_unscored: bool = False,
-) -> ThresholdResult:
-    """Assert that at least the share ``min_rate`` of scores reaches ``min_score`` (or ``max_score``) and return it.
-
-    Takes and raises what :func:`assert_mean` does; the interval is Wilson's, of the effective sample size where samples
-    come in clusters.
-
-    >>> assert_pass_rate([0.9, 0.8, 1.0, 0.7], min_score=0.75, min_rate=0.7).value
-    0.75
-    """
-    __tracebackhide__ = True
-    score_bound, score_better = _bound(min_score, max_score, names=("min_score", "max_score"))
-    if min_rate is None or not 0.0 <= _number(min_rate, "min_rate") <= 1.0:
-        msg = f"min_rate must be a share between 0 and 1, such as 0.95, not {min_rate!r}"
-        raise ValueError(msg)
-    found = scored_set(results, metric=metric, clusters=clusters)
-    _check_scored(found, skip_unscored=skip_unscored)
-    standing = rate_threshold(
-        found.scores,
-        score_bound,
-        min_rate,
-        metric=found.metric,
-        score_better=score_better,
-        confidence=confidence,
-        clusters=found.clusters,
-        unscored=len(found.unscored),
-    )
-    short = [row for row in found.rows if not meets(row.score, score_bound, score_better)]
-    _hold(standing.outcome, explain_standing(standing, short), decides=found.decides)
-    return standing
-
-
-def assert_not_worse(
-    results: Evaluation | Iterable[Row],
-    baseline: str | Path | Evaluation | Baseline | None = None,
-    *,
-    margin: float = 0.0,
-    confidence: float = 0.95,
-    metric: str | None = None,
-    skip_unscored: bool = False,
-) -> TableComparison:
-    """Assert that no metric, or the one named, is worse than in an earlier run by more than a margin.
-
-    ``baseline`` is a file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote, or an evaluation; unless it is given
-    it is the file of ``--rag-baseline``. Rows are paired by the id of their sample, else by its question, else by its
-    content. This is a test of non-inferiority: the whole interval of the mean paired difference must lie above
-    ``-margin`` (below ``margin`` where lower scores are better). Without a margin hardly anything but the same scores
-    or clearly better ones can show that; choose the loss that you would accept, such as 0.02.
-
-    Returns the comparison, which lists the rows that only one run has and those that are unscored in one. Raises
-    ``AssertionError`` with the rows that regressed and improved, ``UnscoredError`` naming rows that had a score and
-    have none now, unless ``skip_unscored=True`` leaves them out, ``RagMetricsError`` for a file that cannot be read,
-    and ``ValueError`` when nothing can be compared or different judges scored.
-    """
-    __tracebackhide__ = True
-    check_confidence(confidence)
-    if _number(margin, "margin") < 0.0:
-        msg = f"margin must not be negative, it is the loss that is accepted: write {-margin!r}, not {margin!r}"
-        raise ValueError(msg)
-    table = results if isinstance(results, Evaluation) else _table(results)
-    before = _before(baseline)
-    comparison = TableComparison(
-        metrics={
-            name: compare_columns(table.column(name), before[name], confidence=confidence)
-            for name in _common(table, before, metric)
-        },
-        only_here=() if metric else tuple(name for name in table.metrics if name not in before),
-        only_there=() if metric else tuple(name for name in before if name not in table.metrics),
-    )
-    for compared in comparison.metrics.values():
-        if not skip_unscored:
-            _check_still_scored(table, compared)
-    lines = [line for compared in comparison.metrics.values() for line in _loss(compared, margin)]
-    _hold("failed" if lines else "passed", lines, decides=decide(table.rows))
-    return comparison
-
-
-def _bound(
-    least: float | None, most: float | None, *, names: tuple[str, str] = ("min", "max")
-) -> tuple[float, Direction]:
-    """Return the one bound that is given, and which side of it is the good one."""
-    if least is not None and most is None:
-        return _number(least, names[0]), "higher"
-    if most is not None and least is None:
-        return _number(most, names[1]), "lower"
-    msg = f"give {names[0]}= or {names[1]}=, the one bound to hold the scores against"
-    raise ValueError(msg)
-
-
-def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        msg = f"{name} must be a number, not {value!r}"
-        raise TypeError(msg)
-    if not math.isfinite(value):
-        msg = f"{name} must be a finite number, not {value!r}"
-        raise ValueError(msg)
-    return float(value)
-
-
-def _check_scored(found: ScoredSet, *, skip_unscored: bool) -> None:
-    """Raise ``UnscoredError`` for rows without a score, unless they are to be left out and there are others."""
-    __tracebackhide__ = True
-    total = len(found.rows) + len(found.unscored)
-    if not found.rows:
-        msg = f"{found.metric}: none of {total} rows has a score" if total else f"{found.metric}: there are no rows"
-        raise UnscoredError(msg)
-    if found.unscored and not skip_unscored:
-        raise UnscoredError("\n".join(explain_unscored(found.metric, total, found.unscored)))
-
-
-def _check_still_scored(table: Evaluation, compared: MetricComparison) -> None:
-    __tracebackhide__ = True
-    lost = set(compared.unscored_here) - set(compared.unscored_there)
-    if lost:
-        reasons = {key_of(row.sample): row.unscored.get(compared.metric, "") for row in table.rows}
-        unscored = [(name, reasons[name]) for name in sorted(lost)]
-        raise UnscoredError("\n".join(explain_unscored(compared.metric, len(table.rows), unscored)))
-
-
-def _hold(outcome: Decision, lines: Sequence[str], *, decides: bool) -> None:
-    __tracebackhide__ = True
-    if outcome != "passed" and decides:
-        raise AssertionError("\n".join(lines))
-
-
-def _table(rows: object) -> Evaluation:
-    """Return rows as a table."""
-    items = [*rows] if isinstance(rows, Iterable) else [rows]
-    given = [row for row in items if isinstance(row, Row)]
-    if len(given) < len(items):
-        msg = "results must be an Evaluation or its rows: single scores do not say which samples they belong to"
-        raise TypeError(msg)
-    names = {name: None for row in given for name in (*row.results, *row.unscored)}
-    return Evaluation(metrics=tuple(names), rows=tuple(given))
-
-
-def _before(baseline: str | Path | Evaluation | Baseline | None) -> Mapping[str, Column]:
-    """Return the columns of the run before."""
-    if isinstance(baseline, Evaluation):
-        return {metric: baseline.column(metric) for metric in baseline.metrics}
-    if isinstance(baseline, Baseline):
-        return baseline.columns
-    if baseline is None:
-        running = session.current()
-        baseline = None if running is None else running.baseline
-    if baseline is None:
-        msg = "there is no baseline: give baseline=, or run pytest with --rag-baseline=FILE"
-        raise ValueError(msg)
-    return read_baseline(baseline).columns
-
-
-def _common(table: Evaluation, before: Mapping[str, Column], metric: str | None) -> list[str]:
-    """Return the metrics to compare; raise ``ValueError`` if there is none."""
-    wanted = table.metrics if metric is None else (metric,)
-    if metric is not None:
-        table.better_of(metric)
-    common = [name for name in wanted if name in before]
-    if not common:
-        msg = f"the baseline has no scores of {', '.join(wanted)}; it has {', '.join(before) or 'none at all'}"
-        raise ValueError(msg)
-    return common
-
-
-def _loss(compared: MetricComparison, margin: float) -> list[str]:
-    """Return the lines that explain a loss, or that there may be one; none if the metric is not worse."""
-    found = compared.difference
-    if found is None:
-        lines = "\n".join(explain_changes(compared))
-        msg = f"{lines}\nnothing can be compared: give the samples ids that stay the same from run to run"
-        raise ValueError(msg)
-    bound = margin if compared.better == "lower" else -margin
-    outcome = verdict(found.interval, bound, compared.better)
-    if outcome == "passed":
-        return []
-    more = samples_to_settle(
-        [row.change for row in compared.rows],
-        bound,
-        confidence=found.interval.confidence,
-        clusters=whole_clusters(row.cluster for row in compared.rows),
-        bounds=None,
-    )
-    return explain_not_worse(compared, margin=margin, outcome=outcome, more=more)

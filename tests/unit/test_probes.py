@@ -25,7 +25,7 @@ def outcome(probe: Probe, found: str | None = None) -> ProbeOutcome:
 
 
 def test_there_are_enough_of_them() -> None:
-    """Every kind in each of eight languages under an id of its own; whoever says yes to all is right half of the time."""
+    """Every kind in each of eight languages, with their own ids; whoever says yes to all is right half of the time."""
     assert len(BY_ID) == len(PROBES) >= 60
     assert dict.fromkeys(probe.kind for probe in PROBES) == dict.fromkeys(KINDS)
     languages = {probe.language for probe in PROBES}
