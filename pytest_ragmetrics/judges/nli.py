@@ -25,7 +25,7 @@ from pytest_ragmetrics.judges.entailment import (
     read_labels,
 )
 from pytest_ragmetrics.judges.judge import Answered, CachedReply, ChatMessage, Judge, Reply, Request, Transport
-from pytest_ragmetrics.judges.local import committed, list_claims
+from pytest_ragmetrics.judges.local import list_claims, statements
 from pytest_ragmetrics.judges.rendering import render_data
 from pytest_ragmetrics.judges.schema import parse_json
 from pytest_ragmetrics.judges.tasks import FindContradictions, InvalidAnswer, Judgement, ListClaims, Task, VerifyClaims
@@ -182,7 +182,7 @@ class NliJudge(Judge):
         return [_row(finding, "entails it", ("supported", "unsupported")) for finding in found]
 
     async def _contradictions(self, task: FindContradictions) -> list[dict[str, Any]]:
-        claims = list(dict.fromkeys(plain(sentence) for sentence in committed(task.response)))
+        claims = list(dict.fromkeys(plain(sentence) for sentence in statements(task.response)))
         passages, labels = await self._prepared(claims, task.contexts)
         if labels.contradiction is None:
             msg = f"{self.name} knows no contradiction, only whether a text follows; Faithfulness needs no more"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.judges.local import committed, is_noncommittal, refuses
+from pytest_ragmetrics.judges.local import is_noncommittal, refuses, statements
 from pytest_ragmetrics.judges.tasks import JudgeRefusal
 from pytest_ragmetrics.probes.probes import read_probes
 from tests.growth import is_linear
@@ -190,7 +190,7 @@ def test_what_manuals_and_support_say(text: str) -> None:
 def test_what_is_said_beside_a_refusal_is_kept() -> None:
     """Only the sentence that refuses says nothing."""
     text = "The mill is old. The documents do not say who owns it. Ask in Denholm."
-    assert list(committed(text)) == ["The mill is old.", "Ask in Denholm."]
+    assert list(statements(text)) == ["The mill is old.", "Ask in Denholm."]
 
 
 def test_the_refusals_of_the_probes() -> None:
