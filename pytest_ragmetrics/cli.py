@@ -1,4 +1,4 @@
-"""The `ragmetrics` command: what is done with the plugin's files outside of a test run."""
+"""The `ragmetrics` command: runs one of the commands, prints its lines, and maps errors to exit statuses."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ from pytest_ragmetrics.errors import RagMetricsError
 #: Every command there is.
 COMMANDS = (INIT, DOCTOR, PROBE, CACHE, GENERATE, CALIBRATE, METRICS_COMMAND, REPORT)
 
-# As a shell has it after SIGINT.
+# The status of a shell after SIGINT.
 _INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status: 0, 1 after an error, which is written to standard error, 130 after Ctrl-C.
 
-    A command that looks for something returns 1 where it finds it, as its help says.
-    Raises ``SystemExit`` with status 2 for arguments that are wrong.
+    A command that checks something returns 1 if the check fails, as its help says. Raises ``SystemExit`` with status 2
+    for wrong arguments.
     """
     parser = argparse.ArgumentParser(prog="ragmetrics", description="Tend what pytest-ragmetrics keeps and compares.")
     _add(parser, COMMANDS)
     arguments = parser.parse_args(argv)
     try:
-        said = arguments.run(arguments)
+        found = arguments.run(arguments)
     except (RagMetricsError, OSError) as error:
         _write(sys.stderr, f"ragmetrics: {error}\n")
         return 1
     except KeyboardInterrupt:
         _write(sys.stderr, "\nragmetrics: interrupted\n")
         return _INTERRUPTED
-    finding = said if isinstance(said, CommandResult) else CommandResult(lines=said, status=0)
-    return finding.status if _printed(finding.lines) else 1
+    result = found if isinstance(found, CommandResult) else CommandResult(lines=found, status=0)
+    return result.status if _printed(result.lines) else 1
 
 
 def _printed(lines: Sequence[str]) -> bool:
-    """Print lines; say whether they went out."""
+    """Print lines; return whether they were written."""
     try:
         _write(sys.stdout, "".join(f"{line}\n" for line in lines))
     except OSError as error:
-        # What could not be written now would not be at the end of the process either.
+        # Python flushes standard output again at exit, and would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        # A reader who went away has seen enough.
+        # A closed pipe, as of head, is no error.
         if not isinstance(error, BrokenPipeError):
             _write(sys.stderr, f"ragmetrics: standard output: {error}\n")
         return False
@@ -62,7 +62,7 @@ def _printed(lines: Sequence[str]) -> bool:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """Write a text; what the stream has no characters for is spelled out, and nothing is lost over it."""
+    """Write a text; characters that the encoding of the stream lacks are escaped."""
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()

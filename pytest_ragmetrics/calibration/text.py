@@ -14,7 +14,7 @@ from pytest_ragmetrics.stats.thresholds import Bin
 from pytest_ragmetrics.text.characters import printable, shortened
 
 _TEXT_LIMIT = 200
-# Lines of evidence for one disagreement, and the verdicts among them that the judge found good.
+# Lines of evidence for one disagreement, and how many verdicts that passed are among them.
 _EVIDENCE = 6
 _SUPPORTED = 3
 _BAR = 20
@@ -22,7 +22,7 @@ _BAR = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FigureLine:
-    """One figure of a calibration: what it is called, what it says in plain words, and its interval."""
+    """One figure of a calibration: its name, its meaning in plain words, and its interval."""
 
     name: str
     meaning: str
@@ -38,28 +38,26 @@ def calibration_lines(calibration: Calibration, *, worst: int = SHOWN) -> list[s
         *_figures(calibration),
         *_confusion(calibration),
         *suggestion_lines(calibration),
-        *_reliability(calibration),
+        "score, answers, and how many of them people found good:",
+        *map(_bin_line, calibration.figures.reliability),
         *disagreement_lines(calibration, worst=worst),
     ]
 
 
 def headline(calibration: Calibration) -> str:
-    """Return one line: the metric, who judged, and how many labels of how many groups."""
+    """Return one line: the metric, the judge, and the numbers of labels and groups."""
     good = sum(row.good for row in calibration.rows)
-    grouped = f" in {counted(calibration.groups, 'group')}" if calibration.grouped else ""
+    # The local judge has it in its name that it is a heuristic.
+    judge = calibration.judge or "no judge (the metric computes)"
+    groups = f" in {counted(calibration.groups, 'group')}" if calibration.grouped else ""
     return (
-        f"{printable(calibration.metric)} by {printable(judge_name(calibration))} against "
-        f"{counted(len(calibration.rows), 'human label')}{grouped}: {good} good, {len(calibration.rows) - good} bad"
+        f"{printable(calibration.metric)} by {printable(judge)} against "
+        f"{counted(len(calibration.rows), 'human label')}{groups}: {good} good, {len(calibration.rows) - good} bad"
     )
 
 
-def judge_name(calibration: Calibration) -> str:
-    """Return who judged; the local judge says of itself that it is a heuristic."""
-    return calibration.judge or "no judge (the metric computes)"
-
-
 def left_out(calibration: Calibration) -> list[str]:
-    """Return the lines that say which rows are in no figure."""
+    """Return the lines about rows that are in no figure."""
     lines = []
     if calibration.unlabelled:
         lines.append(f"without a label, not scored: {counted(calibration.unlabelled, 'row')}")
@@ -71,7 +69,7 @@ def left_out(calibration: Calibration) -> list[str]:
 
 
 def threshold_line(calibration: Calibration) -> str:
-    """Return the line that says what the answers were held against."""
+    """Return the line about the threshold."""
     figures = calibration.figures
     sign = "<=" if calibration.better == "lower" else ">="
     if figures.is_given or figures.suggestion is None:
@@ -84,7 +82,7 @@ def threshold_line(calibration: Calibration) -> str:
 
 
 def figure_lines(calibration: Calibration) -> tuple[FigureLine, ...]:
-    """Return the figures in the order in which they are read."""
+    """Return the figures, the most important first."""
     found = calibration.figures.agreement
     return (
         FigureLine(name="kappa", meaning="agreement beyond chance", interval=found.kappa),
@@ -99,7 +97,7 @@ def figure_lines(calibration: Calibration) -> tuple[FigureLine, ...]:
 
 
 def suggestion_lines(calibration: Calibration) -> list[str]:
-    """Return the lines that suggest a threshold, or say why none is suggested."""
+    """Return the lines about the suggested threshold, or why there is none."""
     found = calibration.figures.suggestion
     if found is None:
         return [f"no threshold suggested: {calibration.figures.no_suggestion}"]
@@ -107,18 +105,16 @@ def suggestion_lines(calibration: Calibration) -> list[str]:
     spread = f"{found.confidence * 100:g} % of resampled sets suggest {found.low:g}..{found.high:g}"
     lines = [f"suggested threshold: {found.threshold:g}, the highest {aim}; {spread}"]
     if calibration.figures.is_given:
-        tried = found.agreement
-        lines.append(
-            f"  cross-validated: kappa {_told(tried.kappa)}, balanced accuracy {_told(tried.balanced_accuracy)}"
+        kappa, accuracy = (
+            f"{interval.estimate:.2f} ({interval.low:.2f}..{interval.high:.2f})"
+            for interval in (found.agreement.kappa, found.agreement.balanced_accuracy)
         )
+        lines.append(f"  cross-validated: kappa {kappa}, balanced accuracy {accuracy}")
     return lines
 
 
 def floor_line(calibration: Calibration, min_kappa: float) -> str:
-    """Return the line that holds kappa against a floor.
-
-    The point estimate decides; the interval says how sure that is.
-    """
+    """Return the line that compares kappa with a floor; the estimate decides, not the interval."""
     kappa = calibration.figures.agreement.kappa
     operator = ">=" if kappa.estimate >= min_kappa else "<"
     found, floor = format_apart(kappa.estimate, min_kappa)
@@ -126,7 +122,7 @@ def floor_line(calibration: Calibration, min_kappa: float) -> str:
 
 
 def fault_lines(calibration: Calibration, min_kappa: float | None, *, skip_unscored: bool = False) -> list[str]:
-    """Return the lines that say why a calibration is not good enough; none if it is."""
+    """Return the lines that say why a calibration is not good enough, none if it is."""
     lines = []
     if calibration.unscored and not skip_unscored:
         total = len(calibration.unscored) + len(calibration.rows)
@@ -137,7 +133,7 @@ def fault_lines(calibration: Calibration, min_kappa: float | None, *, skip_unsco
 
 
 def disagreement_lines(calibration: Calibration, *, worst: int) -> list[str]:
-    """Return the lines that show the worst disagreements with the judge's evidence."""
+    """Return the lines of the worst disagreements with the judge's evidence."""
     found = calibration.disagreements()
     if not found:
         return ["no disagreement"]
@@ -152,28 +148,28 @@ def disagreement_lines(calibration: Calibration, *, worst: int) -> list[str]:
 
 
 def disagreement_line(calibration: Calibration, row: LabelledRow) -> str:
-    """Return the line that names a row, what people said, and what the judge did."""
-    said = "good" if row.good else "bad"
-    judged = "passed" if calibration.passes(row) else "failed"
-    return f"{named(row.name)}: people say {said} (label {row.label:g}), the judge {judged} it"
+    """Return the line with the name of a row, its label, and the verdict of the judge."""
+    label = "good" if row.good else "bad"
+    verdict = "passed" if calibration.passes(row) else "failed"
+    return f"{named(row.name)}: people say {label} (label {row.label:g}), the judge {verdict} it"
 
 
 def evidence_lines(calibration: Calibration, row: LabelledRow) -> list[str]:
-    """Return the lines that say what the judge's score rests on."""
-    held = calibration.passes(row)
+    """Return the response and the evidence of the judge for its score."""
+    passed = calibration.passes(row)
     bound = ThresholdCheck(
-        operator="<=" if calibration.better == "lower" else ">=", bound=calibration.figures.threshold, held=held
+        operator="<=" if calibration.better == "lower" else ">=", bound=calibration.figures.threshold, held=passed
     )
     lines = explain(row.result, bound)
-    if held:
-        lines = lines[:1] + [line for v in row.result.verdicts[:_SUPPORTED] if v.ok for line in _supported(v)]
+    if passed:
+        lines = lines[:1] + [line for v in row.result.verdicts[:_SUPPORTED] if v.ok for line in _passed(v)]
     if len(lines) > _EVIDENCE:
         lines = [*lines[:_EVIDENCE], f"  ... and {counted(len(lines) - _EVIDENCE, 'more line')}"]
     response = row.sample.response
     return [*([f'response: "{shortened(printable(response), _TEXT_LIMIT)}"'] if response else []), *lines]
 
 
-def _supported(verdict: Verdict) -> Iterator[str]:
+def _passed(verdict: Verdict) -> Iterator[str]:
     yield f'  held to be right: "{shortened(printable(verdict.text), _TEXT_LIMIT)}"'
     for evidence in verdict.evidence[:1]:
         place = f"contexts[{evidence.context}][{evidence.start}:{evidence.end}]"
@@ -201,16 +197,7 @@ def _confusion(calibration: Calibration) -> list[str]:
     ]
 
 
-def _reliability(calibration: Calibration) -> list[str]:
-    bins = calibration.figures.reliability
-    return ["score, answers, and how many of them people found good:", *map(_bin_line, bins)]
-
-
 def _bin_line(found: Bin) -> str:
     bar = "#" * round(found.good.estimate * _BAR)
     rate = f"{found.good.estimate:4.0%} ({found.good.low:.0%}..{found.good.high:.0%})"
     return f"  {found.low:4.2f}..{found.high:4.2f}  {found.n:5}  {rate:<18} {bar}".rstrip()
-
-
-def _told(interval: Interval) -> str:
-    return f"{interval.estimate:.2f} ({interval.low:.2f}..{interval.high:.2f})"

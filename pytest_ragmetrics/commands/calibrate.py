@@ -1,4 +1,4 @@
-"""`ragmetrics calibrate`: how far the scores of a judge agree with the labels of people."""
+"""`ragmetrics calibrate`: the agreement of a judge's scores with human labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MODE = "RAGMETRICS_CACHE"
 
 
 class NotCalibratedError(RagMetricsError):
-    """Nothing can be said about the judge."""
+    """The figures cannot be computed."""
 
 
 @local_modules()
@@ -82,7 +82,7 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
 
 
 def _cache_dir(arguments: argparse.Namespace) -> Path | None:
-    """Return where answers are kept, as a run of pytest would with the same environment."""
+    """Return the folder of the cache, as a run of pytest has it in the same environment."""
     from pytest_ragmetrics.cache.maintenance import default_folder
 
     mode = os.environ.get(_MODE, "").strip() or "auto"

@@ -1,4 +1,4 @@
-"""What several commands take, and how it is read."""
+"""What a command is, and the readers of arguments that several commands have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pytest_ragmetrics import files as paths
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandResult:
-    """The lines to print and an exit status that says more than that the command worked."""
+    """The lines to print and the exit status."""
 
     lines: Sequence[str]
     status: int
@@ -27,7 +27,7 @@ Work = Callable[[argparse.Namespace], Sequence[str] | CommandResult]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Command:
-    """One command: how it is called, and the work that returns the lines to print."""
+    """One command: its name, its arguments, and the function that returns the lines to print."""
 
     name: str
     help: str
@@ -40,12 +40,12 @@ T = TypeVar("T")
 
 #: The judges that a command takes by name.
 JUDGES = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER or MODULE:FACTORY"
-# Of a number that anybody means.
+# The longest whole number that is taken.
 _DIGITS = 9
 
 
 def checked(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """Return the reader of an argument that says what is wrong with it, out of one that raises ``ValueError``."""
+    """Return a reader of arguments whose ``ValueError`` becomes the message of argparse."""
 
     def read(text: str) -> T:
         try:
@@ -57,7 +57,7 @@ def checked(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def output(ending: str = "") -> Callable[[str], Path]:
-    """Return the reader of the name of a file to write, which has an ending and where one can be made."""
+    """Return the reader of a path to write, which must have an ending and a folder that can be written."""
 
     def read(text: str) -> Path:
         if not text.endswith(ending):
@@ -100,7 +100,7 @@ def number(low: float = -math.inf, high: float = math.inf) -> Callable[[str], fl
 
 @contextmanager
 def local_modules() -> Iterator[None]:
-    """Find the modules of the current folder, as ``python -m`` does: a spec may be ``MODULE:FACTORY``."""
+    """Make the modules of the current folder importable, for specs ``MODULE:FACTORY``."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:

@@ -1,4 +1,4 @@
-"""`ragmetrics probe`: how often a judge is right, and whether text under test talks it over."""
+"""`ragmetrics probe`: the accuracy of a judge on questions with known answers, and its resistance to injections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ragmetrics report`: pages, summaries and comparisons out of the JSON files that runs left behind."""
+"""`ragmetrics report`: pages, summaries and comparisons of the files that ``--rag-json`` wrote."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAGE = Path("rag-report.html")
 
 
 class NothingComparedError(RagMetricsError):
-    """Two documents have no score in common that could be held against each other."""
+    """Two runs have no scores that can be compared."""
 
 
 def _html(arguments: argparse.Namespace) -> list[str]:
@@ -87,7 +87,7 @@ def _schema(arguments: argparse.Namespace) -> list[str]:
 
 
 def _compared(arguments: argparse.Namespace) -> tuple[Document, RunComparison | None]:
-    """Return the run that the files are of, and what changed since the baseline if one was named."""
+    """Return the merged run of the files, and its comparison with the baseline if one is given."""
     from pytest_ragmetrics.records import read_document
     from pytest_ragmetrics.report.comparison import compare_documents
     from pytest_ragmetrics.report.merge import merge_documents

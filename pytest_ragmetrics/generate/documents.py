@@ -63,7 +63,7 @@ def row_id(text: str) -> str:
 def find_documents(arguments: Iterable[Path], *, output: Path) -> tuple[dict[str, Path], list[str]]:
     """Return the documents of files and folders by name, in order, and the names of other files in the folders.
 
-    A folder stands for every text file in it and below, except hidden ones and ``output``; a file of given passages
+    A folder means every text file in it and below, except hidden ones and ``output``; a file of given passages
     must be named itself. Raises :class:`ArgumentError` for a missing file, one of another kind, two files that would
     have the same name, and if there is no document at all.
     """

@@ -74,7 +74,7 @@ class GoldenFile:
 
     @property
     def passages(self) -> set[str]:
-        """The ids of the rows, and the ids that the passages of edited rows stand for."""
+        """The ids of the rows, and of the passages of edited rows."""
         ids = {row["id"] for row in self.rows if isinstance(row.get("id"), str)}
         contexts = (row.get("reference_contexts") for row in self.rows)
         texts = (context[0] for context in contexts if isinstance(context, list) and len(context) == 1)
