@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 import pytest_ragmetrics
 from pytest_ragmetrics import evaluate
 from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.metrics.registry import built_in_metrics
+from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import RunPytest
 
@@ -53,73 +54,53 @@ NAMELESS = (
     ("simple_criteria", "definition is blank"),
     ("aspect_critique", "definition is blank"),
 )
-#: How a plain test writes it down, held against a bound that always holds, or against yes, which is what the server
-#: answers: a call of a helper for each metric. One that is new has to be added here.
-QUESTION, RESPONSE = 'row["user_input"]', 'row["response"]'
-CONTEXTS, REFERENCE = 'row["retrieved_contexts"]', 'row["reference"]'
-IDS = 'row["retrieved_context_ids"], row["reference_context_ids"]'
-CALLS = 'row["messages"], row["reference_tool_calls"]'
-PASSAGES = f'{CONTEXTS}, row["reference_contexts"]'
-HELPERS = {
-    "quoted_spans_alignment": f"assert_quoted_spans_aligned({RESPONSE}, {CONTEXTS}, min=0.0)",
-    "faithfulness": f"assert_faithful({RESPONSE}, {CONTEXTS}, question={QUESTION}, min=0.0)",
-    "answer_relevancy": f"assert_answer_relevant({QUESTION}, {RESPONSE}, min=0.0)",
-    "summary_score": f'assert_summarizes({RESPONSE}, row["reference_contexts"], min=0.0)',
-    "context_relevancy": f"assert_context_relevant({QUESTION}, {CONTEXTS}, min=0.0)",
-    "context_recall": f"assert_context_recalled({CONTEXTS}, {REFERENCE}, min=0.0)",
-    "aspect_critique": 'assert_aspect(row, "politeness", definition="Is it polite?")',
-    "harmfulness": 'assert_aspect(row, "harmfulness", good=1)',
-    "maliciousness": 'assert_aspect(row, "maliciousness", good=1)',
-    "coherence": 'assert_aspect(row, "coherence")',
-    "correctness": 'assert_aspect(row, "correctness")',
-    "conciseness": 'assert_aspect(row, "conciseness")',
-    "harmlessness": 'assert_aspect(row, "harmlessness")',
-    "relevance": f"assert_relevant({QUESTION}, {RESPONSE}, min=0.0)",
-    "correctness_rating": f"assert_correct({RESPONSE}, {REFERENCE}, min=0.0)",
-    "context_precision_proportion": f"assert_contexts_precise({QUESTION}, {CONTEXTS}, min=0.0)",
-    "context_precision": f"assert_context_precision({QUESTION}, {CONTEXTS}, {REFERENCE}, min=0.0)",
-    "context_utilization": f"assert_context_utilization({QUESTION}, {CONTEXTS}, {RESPONSE}, min=0.0)",
-    "noise_sensitivity": f"assert_noise_resisted({RESPONSE}, {CONTEXTS}, {REFERENCE}, max=1.0)",
-    "factual_correctness": f"assert_factually_correct({RESPONSE}, {REFERENCE}, min=0.0)",
-    "answer_correctness": f"assert_answer_correct({RESPONSE}, {REFERENCE}, min=0.0)",
-    "agent_goal_accuracy": 'assert_goal_reached(row["messages"], min=0.0)',
-    "topic_adherence": 'assert_topics_kept(row["messages"], row["reference_topics"], min=0.0)',
-    "citation_precision": f"assert_citations_precise({RESPONSE}, {CONTEXTS}, min=0.0)",
-    "citation_recall": f"assert_citations_recalled({RESPONSE}, {CONTEXTS}, min=0.0)",
-    "refusal_correctness": f"assert_refusal_correct({QUESTION}, {RESPONSE}, {CONTEXTS}, min=0.0)",
-    "rubric": 'assert_rubric(row, ["It is wrong.", "It is right."], min=0.0)',
-    "simple_criteria": 'assert_criteria(row, "How exact is it?", min=0.0)',
-    "answer_accuracy": f"assert_answer_accurate({QUESTION}, {RESPONSE}, {REFERENCE}, min=0.0)",
-    "context_relevance": f"assert_context_relevance({QUESTION}, {CONTEXTS}, min=0.0)",
-    "response_groundedness": f"assert_grounded({RESPONSE}, {CONTEXTS}, min=0.0)",
-    "hallucination": f"assert_not_hallucinated({RESPONSE}, {CONTEXTS}, min=0.0)",
-    "context_entity_recall": f"assert_entities_recalled({CONTEXTS}, {REFERENCE}, min=0.0)",
-    "lexical_grounding": f"assert_lexically_grounded({RESPONSE}, {CONTEXTS}, min=0.0)",
-    "lexical_context_recall": f"assert_lexically_recalled({CONTEXTS}, {REFERENCE}, min=0.0)",
-    "numbers_aligned": f"assert_numbers_aligned({RESPONSE}, {CONTEXTS}, min=0.0)",
-    "names_aligned": f"assert_names_aligned({RESPONSE}, {CONTEXTS}, min=0.0)",
-    "citation_validity": f"assert_citations_valid({RESPONSE}, {CONTEXTS}, min=0.0)",
-    "recall_at_k": f'assert_retrieved({IDS}, metric="recall", min=0.0)',
-    "precision_at_k": f'assert_retrieved({IDS}, metric="precision", min=0.0)',
-    "hit_rate": f'assert_retrieved({IDS}, metric="hit_rate", min=0.0)',
-    "mrr": f'assert_retrieved({IDS}, metric="mrr", min=0.0)',
-    "map": f'assert_retrieved({IDS}, metric="map", min=0.0)',
-    "ndcg": f'assert_retrieved({IDS}, metric="ndcg", min=0.0)',
-    "id_based_context_recall": "assert_metric(metrics.IDBasedContextRecall(), row, min=0.0)",
-    "id_based_context_precision": "assert_metric(metrics.IDBasedContextPrecision(), row, min=0.0)",
-    "non_llm_context_recall": f'assert_contexts_alike({PASSAGES}, metric="recall", min=0.0)',
-    "non_llm_context_precision": f'assert_contexts_alike({PASSAGES}, metric="precision", min=0.0)',
-    "exact_match": f"assert_exact_match({RESPONSE}, {REFERENCE}, min=0.0)",
-    "string_presence": f"assert_string_present({RESPONSE}, {REFERENCE}, min=0.0)",
-    "non_llm_string_similarity": f"assert_text_alike({RESPONSE}, {REFERENCE}, min=0.0)",
-    "token_f1": f'assert_text_alike({RESPONSE}, {REFERENCE}, metric="token_f1", min=0.0)',
-    "bleu_score": f"assert_bleu({RESPONSE}, {REFERENCE}, min=0.0)",
-    "chrf_score": f"assert_chrf({RESPONSE}, {REFERENCE}, min=0.0)",
-    "rouge_score": f"assert_rouge({RESPONSE}, {REFERENCE}, min=0.0)",
-    "tool_call_accuracy": f"assert_tools_called({CALLS}, min=0.0)",
-    "tool_call_f1": f'assert_tools_called({CALLS}, metric="f1", min=0.0)',
-    "semantic_similarity": f"assert_semantically_similar({RESPONSE}, {REFERENCE}, min=0.0)",
+#: What a helper takes, by the names of its parameters.
+TEXTS = {
+    "sample": "row",
+    "question": 'row["user_input"]',
+    "response": 'row["response"]',
+    "contexts": 'row["retrieved_contexts"]',
+    "reference": 'row["reference"]',
+    "reference_contexts": 'row["reference_contexts"]',
+    "retrieved_ids": 'row["retrieved_context_ids"]',
+    "reference_ids": 'row["reference_context_ids"]',
+    "messages": 'row["messages"]',
+    "topics": 'row["reference_topics"]',
+    "reference_tool_calls": 'row["reference_tool_calls"]',
+    "aspect": '"{name}"',
+    "steps": '["It is wrong.", "It is right."]',
+    "definition": '"How exact is it?"',
 }
+#: What else tells a metric from others of its helper. The server answers with yes.
+MORE = {
+    "aspect_critique": 'definition="Is it polite?"',
+    "harmfulness": "good=1",
+    "maliciousness": "good=1",
+    "precision_at_k": 'metric="precision"',
+    "hit_rate": 'metric="hit_rate"',
+    "mrr": 'metric="mrr"',
+    "map": 'metric="map"',
+    "ndcg": 'metric="ndcg"',
+    "non_llm_context_precision": 'metric="precision"',
+    "token_f1": 'metric="token_f1"',
+    "tool_call_f1": 'metric="f1"',
+}
+
+
+def call(kind: type[Metric]) -> str:
+    """Return how a plain test calls the helper of a metric, with a bound that always holds."""
+    if kind.name.startswith("id_based"):
+        return f"assert_metric(metrics.{kind.__name__}(), row, min=0.0)"
+    helper = helper_of(kind)
+    taken = signature(helper).parameters.values()
+    name = "politeness" if kind.name == "aspect_critique" else kind.name
+    texts = [TEXTS[it.name].format(name=name) for it in taken if it.kind is not it.KEYWORD_ONLY]
+    if kind.name == "summary_score":
+        texts = [TEXTS["response"], TEXTS["reference_contexts"]]
+    bound = [] if kind.helper == "assert_aspect" else ["max=1.0" if kind.better == "lower" else "min=0.0"]
+    return f"{helper.__name__}({', '.join([*texts, *filter(None, [MORE.get(kind.name)]), *bound])})"
+
+
 WAYS = (("helper", ""), ("column", "[pump]"), ("table", ""))
 HEAD = """
 import json
@@ -182,7 +163,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     (folder / "rows.json").write_text(json.dumps(rows), "utf-8")
     (folder / "pytest.ini").write_text("[pytest]\nrag_judge = openai:gpt-5.4-mini\n", "utf-8")
     tests = (
-        TESTS.format(name=kind.name, helper=HELPERS[kind.name], metric=WITH_PARAMETERS.get(kind.name, repr(kind.name)))
+        TESTS.format(name=kind.name, helper=call(kind), metric=WITH_PARAMETERS.get(kind.name, repr(kind.name)))
         for kind in built_in_metrics()
     )
     (folder / "test_all.py").write_text("".join([HEAD, *tests]), "utf-8")
@@ -200,12 +181,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     )
 
 
-def test_every_metric_is_held_to_this() -> None:
-    """A metric that is added later needs a call of its helper here, and each helper is called."""
-    assert HELPERS.keys() == {kind.name for kind in built_in_metrics()}
-    called = {call.partition("(")[0] for call in HELPERS.values()}
-    of_several = {"assert_mean", "assert_not_worse", "assert_pass_rate", "assert_ragas_score", "assert_sample"}
-    assert called == {name for name in dir(pytest_ragmetrics) if name.startswith("assert_")} - of_several
+def test_every_helper_belongs_to_a_metric() -> None:
+    """Each is the helper that a metric names, apart from those for any metric or for several."""
+    others = {"assert_mean", "assert_metric", "assert_not_worse", "assert_pass_rate", "assert_ragas_score"}
+    helpers = {name for name in dir(pytest_ragmetrics) if name.startswith("assert_")}
+    assert {kind.helper for kind in built_in_metrics()} == helpers - others - {"assert_sample"}
 
 
 @pytest.mark.parametrize("kind", built_in_metrics(), ids=lambda kind: kind.name)
