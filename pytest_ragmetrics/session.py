@@ -164,8 +164,8 @@ class SessionBudget:
             self.budget.close()
 
 
-# Options that leave tests out without pytest_deselected being called.
-_NARROWING = ("lf", "ignore", "ignore_glob", "collectonly", "setuponly", "setupplan")
+#: Options that leave tests out without pytest_deselected being called.
+NARROWING = ("lf", "ignore", "ignore_glob", "collectonly", "setuponly", "setupplan")
 
 
 class RunCassette:
@@ -248,7 +248,7 @@ class RunCassette:
         config = self._config
         everywhere = config.args_source is not pytest.Config.ArgsSource.ARGS
         at_root = config.invocation_params.dir == config.rootpath
-        narrowed = any(config.getoption(option, default=None) for option in _NARROWING)
+        narrowed = any(config.getoption(option, default=None) for option in NARROWING)
         left_out = self.left_out + sum(row["left_out"] for row in self._workers)
         return everywhere and at_root and not narrowed and not left_out
 

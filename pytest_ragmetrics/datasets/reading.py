@@ -1,4 +1,4 @@
-"""From a file, a list or an object of another tool to the rows of a data set."""
+"""From a file, a list or an object of another tool to the rows of a data set: ``read_dataset``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pytest_ragmetrics.sample import Sample
 
 
 def read_object(source: Any) -> Sequence[Raw]:
-    """Return the rows of an object; raise ``DatasetError`` for what holds none."""
+    """Return the rows of an object; raise ``DatasetError`` for another kind of object."""
     return [_row(row) for row in _listed(source)]
 
 
@@ -78,8 +78,8 @@ def _of_methods(source: Any) -> Iterable[Any] | None:
 
 
 def _of_attributes(source: Any) -> Iterable[Any] | None:
-    held = [getattr(source, name, None) for name in WRAPPERS]
-    lists = [rows for rows in held if isinstance(rows, (list, tuple))]
+    values = [getattr(source, name, None) for name in WRAPPERS]
+    lists = [rows for rows in values if isinstance(rows, (list, tuple))]
     if lists:
         return next((rows for rows in lists if rows), [])
     to_pandas = getattr(source, "to_pandas", None)
@@ -114,7 +114,7 @@ def _values(row: Any) -> Mapping[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return an array or a number of numpy as lists and numbers of Python, and a number that is none as ``None``."""
+    """Return an array or a number of numpy as lists and numbers of Python, and NaN as ``None``."""
     tolist = getattr(value, "tolist", None)
     if callable(tolist):
         value = tolist()
@@ -148,12 +148,12 @@ def selected(rows: Sequence[DatasetRow], *, where: Where | None, limit: int | No
 
 
 def _is_predicate(where: object) -> bool:
-    # What a coroutine function returns is always true.
+    # A coroutine is always true.
     return callable(where) and not iscoroutinefunction(where)
 
 
 def _check(where: Mapping[str, object], rows: Sequence[DatasetRow]) -> None:
-    """Raise ``DatasetError`` for a field that no row has; it is misspelt."""
+    """Raise ``DatasetError`` for a field that no row has, which is most likely misspelt."""
     for name in where:
         if name not in _FIELDS and not any(row.sample is not None and name in row.sample.metadata for row in rows):
             msg = f"where asks for the field {name!r}, which no row has"
@@ -249,7 +249,7 @@ def _text(data: bytes, file: str) -> str:
         raise DatasetError(msg, file=file, line=line) from error
 
 
-# What is longer is no name of a file, but the text that should stand in one.
+# A longer name is most likely the content of a file, given in place of its name.
 _LONG = 500
 
 
@@ -266,9 +266,9 @@ def read_dataset(
     ``where`` is a predicate on the sample, or a mapping from fields of the sample or its metadata to the value they
     must have; a list, tuple or set stands for any of its values. A broken row is always taken, with its ``error``.
 
-    Raises ``DatasetError`` with file, line and field where there are no rows to speak of: a file that is missing,
-    empty, not UTF-8, of another kind or without a header, a ``limit`` below 1, a ``where`` that raises, names a field
-    that no row has, or takes no row.
+    Raises ``DatasetError`` with file, line and field if no rows can be read: the file is missing, empty, not UTF-8, of
+    another kind or without a header, ``limit`` is below 1, ``where`` raises, names a field that no row has, or takes no
+    row.
 
     >>> rows = read_dataset([{"id": "q 1", "question": "Why?"}, {"id": 2, "answer": 4}], base=Path())
     >>> [(row.id, row.error is None) for row in rows]

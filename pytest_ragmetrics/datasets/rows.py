@@ -1,4 +1,7 @@
-"""Ids of rows: as they were written, or made from what a row asks; unique, stable and safe to print."""
+"""Rows as the readers return them -> rows with a sample or an error, each with an id for its test.
+
+An id is the one that was written, or made from what the row asks; it is unique, stable and safe to print.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ class DatasetRow:
 
     ``id`` is unique in its data set, does not change when rows are reordered, and is safe as a test id: short, of ASCII
     letters, digits, ``.``, ``_`` and ``-``. ``sample.id`` is the id as it was written, or this one where none was.
-    ``file`` and ``line`` (from 1; where the row begins) say where it stands; both are ``None`` for what was given as
-    a list, and ``line`` for a file of columns.
+    ``file`` and ``line`` (from 1; where the row begins) are its place; both are ``None`` for rows that were given as a
+    list, and ``line`` for a file of columns.
     """
 
     sample: Sample | None
@@ -44,7 +47,7 @@ class RowError(ValueError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Raw:
-    """A row as it was read: its values; with a ``fault`` as far as there are any, and the text it was found in."""
+    """A row as it was read; with a ``fault`` the values are those that could be read, and ``text`` is its source."""
 
     values: Mapping[str, Any] | Sample = field(default_factory=dict)
     line: int | None = None
@@ -58,9 +61,9 @@ _METADATA = ("metadata", "additional_metadata")
 _CONTENT = tuple(f.name for f in fields(Sample) if f.name not in ("id", "metadata"))
 #: The names of which a row has at least one; ``messages`` is a conversation.
 KNOWN = frozenset([*_CONTENT, _REFERENCES, "messages", *(alias for aliases in ALIASES.values() for alias in aliases)])
-# Of how many unknown names the known one is looked for that was meant.
+# How many unknown names are compared with the known ones for a suggestion.
 _GUESSED = 5
-# Numbers far beyond this have no decimal form that Python would write.
+# Python refuses to write integers of more than about 14,000 bits in decimal.
 _BITS = 1000
 _NAMED_FIRST = re.compile(r"[a-z_]+")
 
@@ -68,8 +71,8 @@ _NAMED_FIRST = re.compile(r"[a-z_]+")
 def sample_of(row: Mapping[str, Any], *, id: str | None = None) -> Sample:  # noqa: A002 - as the field is called
     """Return the sample of a row; raise ``RowError`` naming the value at fault as it was written.
 
-    Besides what :meth:`Sample.from_mapping` takes: ``ground_truths`` (several are joined by line breaks) and
-    ``additional_metadata``. What is ``None`` is missing, and what has an unknown name is metadata.
+    Takes the fields of :meth:`Sample.from_mapping`, ``ground_truths`` (several are joined by line breaks) and
+    ``additional_metadata``. ``None`` is a missing value, and a field with an unknown name is metadata.
 
     >>> sample_of({"input": "Why?", "retrieval_context": None, "context": ["So."]}).reference_contexts
     ('So.',)
@@ -87,7 +90,7 @@ def sample_of(row: Mapping[str, Any], *, id: str | None = None) -> Sample:  # no
 
 
 def written_id(row: Mapping[str, Any]) -> str | None:
-    """Return the id that a row was given as text, ``None`` for none; raise ``RowError`` for what is no id."""
+    """Return the id of a row as text, ``None`` if it has none; raise ``RowError`` for another type than text or int."""
     value = row.get("id")
     if isinstance(value, str):
         return value if value.strip() else None
@@ -168,7 +171,7 @@ _STEM = 40
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Candidate:
-    """A row whose id is not settled: the id that was written, and the name that it gets unless another has it."""
+    """A row before ids are unique: the id that was written, and the id that it gets unless another row has it."""
 
     line: int | None
     written: str | None
@@ -178,7 +181,7 @@ class _Candidate:
 
 
 def identified(raws: Sequence[Raw], file: str | None) -> list[DatasetRow]:
-    """Return the rows with their samples, errors and ids; a row with an id that stands further up has an error."""
+    """Return the rows with their samples, errors and ids; a row with the id of an earlier row has an error."""
     candidates = [_candidate(raw) for raw in raws]
     first: dict[str, int] = {}
     for index, candidate in enumerate(candidates):
@@ -192,7 +195,7 @@ def identified(raws: Sequence[Raw], file: str | None) -> list[DatasetRow]:
 
 
 def safe_id(written: str) -> str:
-    """Return an id that is safe in the name of a test; what had to be changed gets a digest, so that ids stay apart.
+    """Return an id that is safe in the name of a test; one that had to be changed ends in a digest, to stay unique.
 
     >>> safe_id("q-17"), safe_id("Größe [cm] :: 1")
     ('q-17', 'Groe-cm-1-53d6b66a')
@@ -205,40 +208,37 @@ def safe_id(written: str) -> str:
 
 
 def _candidate(raw: Raw) -> _Candidate:
+    sample, fault, written = None, raw.fault, None
     if isinstance(raw.values, Sample):
-        return _sound(raw, raw.values.id if (raw.values.id or "").strip() else None, raw.values)
-    written = None
-    try:
-        written = written_id(raw.values)
-        sample = sample_of(raw.values, id=written) if raw.fault is None else None
-    except RowError as fault:
-        return _broken(raw, written, raw.fault or fault)
-    return _broken(raw, written, raw.fault) if sample is None else _sound(raw, written, sample)
+        sample = raw.values
+        written = sample.id if (sample.id or "").strip() else None
+    else:
+        try:
+            written = written_id(raw.values)
+            sample = sample_of(raw.values, id=written) if fault is None else None
+        except RowError as error:
+            fault = fault or error
+    if written is not None:
+        name = safe_id(written)
+    elif sample is not None:
+        name = f"row-{_digest(_question(sample), 10)}"
+    else:
+        name = f"broken-{_digest(raw.text or _dumped(raw.values), 10)}"
+    return _Candidate(line=raw.line, written=written, sample=sample, fault=fault, name=name)
 
 
-def _sound(raw: Raw, written: str | None, sample: Sample) -> _Candidate:
-    name = safe_id(written) if written is not None else f"row-{_digest(_asked(sample), 10)}"
-    return _Candidate(line=raw.line, written=written, sample=sample, fault=None, name=name)
-
-
-def _broken(raw: Raw, written: str | None, fault: RowError | None) -> _Candidate:
-    text = raw.text or _dumped(raw.values)
-    name = safe_id(written) if written is not None else f"broken-{_digest(text, 10)}"
-    return _Candidate(line=raw.line, written=written, sample=None, fault=fault, name=name)
-
-
-def _asked(sample: Sample) -> str:
-    """Return what an application is given, so that its answer does not change the id; or all, where that is nothing."""
+def _question(sample: Sample) -> str:
+    """Return what an application is given, so that its answer does not change the id; else the whole sample."""
     asked = (sample.user_input, sample.metadata.get("messages"))
-    return _held(sample) if asked == (None, None) else _dumped(asked)
+    return _content(sample) if asked == (None, None) else _dumped(asked)
 
 
-def _held(sample: Sample) -> str:
+def _content(sample: Sample) -> str:
     return _dumped({**sample.to_mapping(), "id": None})
 
 
 def _names(candidates: Sequence[_Candidate], firsts: set[int]) -> list[str]:
-    """Return a name for each, none twice; ids that were written have the first choice."""
+    """Return a unique name for each; ids that were written keep theirs first."""
     asked = Counter(candidate.name for candidate in candidates if candidate.written is None)
     names: dict[int, str] = {}
     taken: set[str] = set()
@@ -247,7 +247,7 @@ def _names(candidates: Sequence[_Candidate], firsts: set[int]) -> list[str]:
         candidate = candidates[index]
         name = candidate.name
         if candidate.written is None and candidate.sample is not None and asked[name] > 1:
-            name = f"{name}-{_digest(_held(candidate.sample), 6)}"
+            name = f"{name}-{_digest(_content(candidate.sample), 6)}"
         free = name
         while free in taken:
             numbers[name] += 1

@@ -6,10 +6,12 @@ and ``rag_evaluate``, and to the session as scorings of the test of their row.
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +29,6 @@ from pytest_ragmetrics.metrics.registry import metric_for, metric_named
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.prefetch.prefetcher import Prefetcher
 from pytest_ragmetrics.prefetch.sharing import SharedResults, kind_and_message
-from pytest_ragmetrics.progress import ProgressLine
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.session import PytestSession, function_of
@@ -237,7 +238,7 @@ class DatasetTests:
         #: A worker that cannot share rows does its own only: no other may be done twice.
         self._alone = self._worker is not None and shared is None
         self._prefetcher = Prefetcher(session, threads=session.settings.respond_threads, shared=shared)
-        self._line = ProgressLine(config)
+        self._line = _ProgressLine(config)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
@@ -370,3 +371,37 @@ def _failure(failure: BaseException, job: RowJob) -> BaseException:
     error = UnscoredError(f"{job.place}: {text}")
     error.__cause__ = failure
     return error
+
+
+# Seconds from the end of one line to the next: a slow judge must not fill the screen.
+_PAUSE = 5.0
+
+
+class _ProgressLine:
+    """Says in a terminal how many rows are done while a test waits for its row; silent elsewhere and with ``-q``."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        reporter: pytest.TerminalReporter | None = config.pluginmanager.getplugin("terminalreporter")
+        wanted = reporter is not None and reporter.isatty and reporter.verbosity >= 0
+        self._reporter = reporter if wanted else None
+        self._capture = config.pluginmanager.getplugin("capturemanager")
+        self._shown = False
+        self._next = -math.inf
+
+    def show(self, done: int, total: int) -> None:
+        """Write how many rows are done, over the line before."""
+        reporter = self._reporter
+        if reporter is None or time.monotonic() < self._next:
+            return
+        with self._capture.global_and_fixture_disabled() if self._capture is not None else nullcontext():
+            if not self._shown:
+                reporter.ensure_newline()
+            reporter.rewrite(f"ragmetrics: {done} of {total} rows done ahead", erase=True)
+            reporter.flush()
+        self._shown = True
+
+    def end(self) -> None:
+        """Leave the line as it is: the next output of the reporter begins another."""
+        if self._shown:
+            self._shown = False
+            self._next = time.monotonic() + _PAUSE

@@ -1,16 +1,14 @@
-"""A cassette holds what a run used, to be committed: what gets into it, what leaves it, and who may read it."""
+"""A cassette has what a run used, to be committed: what gets into it, what leaves it, and who may read it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.fake_openai import FakeOpenAI
-
-RunPytest = Callable[..., pytest.RunResult]
+from tests.plugin.conftest import MANY, RunOnce, RunPytest
 
 #: One request a test; a test that is told to breaks after it.
 SUITE = """
@@ -26,12 +24,23 @@ RECORDING = ("-o", "rag_cassette=answers.jsonl", "--rag-judge=openai:gpt-mine")
 REPLAYING = (*RECORDING, "--rag-cache=replay")
 
 
-@pytest.fixture
-def recorded(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> Path:
+@pytest.fixture(scope="module")
+def recording(run_once: RunOnce, shared_server: FakeOpenAI) -> bytes:
     """Record a suite of four tests, and return the cassette."""
-    run(*RECORDING, test_suite=SUITE).assert_outcomes(passed=4)
-    assert server.calls == 4
-    return pytester.path / "answers.jsonl"
+    run = run_once(*RECORDING, provider=shared_server, test_suite=SUITE)
+    run.result.assert_outcomes(passed=4)
+    run.result.stdout.fnmatch_lines(["*answers.jsonl: written, 4 answers, 4 added, 0 dropped"])
+    assert shared_server.calls == 4
+    return (run.folder / "answers.jsonl").read_bytes()
+
+
+@pytest.fixture
+def recorded(run: RunPytest, recording: bytes, server: FakeOpenAI, pytester: pytest.Pytester) -> Path:
+    """Write the recorded cassette next to its suite, and return it."""
+    pytester.makepyfile(test_suite=SUITE)
+    cassette = pytester.path / "answers.jsonl"
+    cassette.write_bytes(recording)
+    return cassette
 
 
 def things_in(cassette: Path) -> list[str]:
@@ -53,7 +62,7 @@ def test_replay_needs_neither_key_nor_folder(
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["judge calls: 0 made (0 tokens, *), 4 saved by the cache (*)"])
     result.stdout.no_fnmatch_line("*answers.jsonl*")
-    assert server.calls == 4
+    assert server.calls == 0
     assert recorded.read_bytes() == before
     assert not (pytester.path / "elsewhere").exists()
 
@@ -69,9 +78,11 @@ def test_replay_needs_no_judge_either(run: RunPytest, recorded: Path, monkeypatc
 
 def test_the_controller_writes_what_one_process_would(run: RunPytest, recorded: Path) -> None:
     """With two workers the file is the same byte for byte, made of what each of them used."""
+    recorded.unlink()
+    run(*RECORDING).assert_outcomes(passed=4)
     serial = recorded.read_bytes()
     recorded.unlink()
-    result = run(*RECORDING, "-p", "xdist", "-n2")
+    result = run(*RECORDING, *MANY)
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["*answers.jsonl: written, 4 answers, 4 added, 0 dropped"])
     assert recorded.read_bytes() == serial
@@ -92,38 +103,22 @@ def test_what_is_as_it_should_be_is_left_alone(run: RunPytest, recorded: Path) -
     assert recorded.stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize(
-    ("things", "args"),
-    [
-        ("pump lamp", ["--rag-cassette-keep"]),
-        ("pump lamp hose", ["-k", "pump or lamp"]),
-        ("pump lamp", ["test_suite.py"]),
-        ("pump lamp", ["--lf"]),
-        ("pump lamp", ["--ignore=test_other.py"]),
-        ("pump lamp hose", ["--deselect=test_suite.py::test_thing[hose]"]),
-        ("pump lamp", ["--rootdir=..", "--rag-cache-dir=."]),
-        ("pump lamp hose", ["-p", "xdist", "-n1", "-k", "pump or lamp"]),
-    ],
-    ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else "",
-)
+@pytest.mark.parametrize("args", [["--rag-cassette-keep"], ["-k", "pump or lamp"], ["-k", "pump or lamp", *MANY]])
 def test_a_partial_run_only_adds(
-    run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch, things: str, args: list[str]
+    run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]
 ) -> None:
     """A run that was not asked for every test drops nothing, nor does one that was told to keep."""
-    monkeypatch.setenv("THINGS", things)
-    result = run(*RECORDING, "--rag-cassette=answers.jsonl", *args, test_other="def test_other(): pass")
+    monkeypatch.setenv("THINGS", "pump lamp hose" if "-k" in args else "pump lamp")
+    result = run(*RECORDING, *args)
     result.stdout.fnmatch_lines(["*answers.jsonl: written, 5 answers, 1 added, 0 dropped"])
     assert things_in(recorded) == ["hose", "lamp", "pump", "seal", "valve"]
 
 
-@pytest.mark.parametrize("args", [[], ["-x"], ["-p", "xdist", "-n1"]])
-def test_a_run_that_failed_only_adds(
-    run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]
-) -> None:
+def test_a_run_that_failed_only_adds(run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a failure nobody knows what the rest would have asked."""
     monkeypatch.setenv("THINGS", "lamp")
     monkeypatch.setenv("BROKEN", "lamp")
-    run(*RECORDING, *args).assert_outcomes(failed=1)
+    run(*RECORDING).assert_outcomes(failed=1)
     assert things_in(recorded) == ["hose", "lamp", "pump", "seal", "valve"]
 
 
@@ -207,14 +202,16 @@ REDACTION = {
 }
 
 
-@pytest.mark.parametrize("args", [[], ["-p", "xdist", "-n1"]])
+@pytest.mark.parametrize(("args", "folder"), [([], "private/"), (["-p", "xdist", "-n1"], "")])
 def test_redaction_reaches_everything_that_is_kept(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, args: list[str]
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, args: list[str], folder: str
 ) -> None:
-    """What the hook takes out of a text stands in no file that a run leaves behind; what is judged is the text."""
-    run(*RECORDING, "--rag-json=out.json", "--rag-report=out.html", *args, **REDACTION).assert_outcomes(
-        passed=1, failed=1
-    )
+    """What the hook takes out of a text stands in no file that a run leaves behind; what is judged is the text.
+
+    The hook may be in the conftest.py of a folder, which pytest loads after its start.
+    """
+    pytester.makepyfile(**{f"{folder}{name}": text for name, text in REDACTION.items()})
+    run(*RECORDING, "--rag-json=out.json", "--rag-report=out.html", *args).assert_outcomes(passed=1, failed=1)
     assert "Ada Brandt" in str([request.body for request in server.requests])
     files = [path for path in pytester.path.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
     kept = {path.name: path.read_bytes() for path in files}
@@ -226,21 +223,13 @@ def test_redaction_reaches_everything_that_is_kept(
     assert server.calls == before
 
 
-def test_a_conftest_further_down_redacts_as_well(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
-    """The hook may stand in the conftest.py of a folder, which pytest loads after its start."""
-    pytester.makepyfile(**{f"private/{name}": text for name, text in REDACTION.items()})
-    run(*RECORDING, "--rag-json=out.json").assert_outcomes(passed=1, failed=1)
-    for file in ("answers.jsonl", "out.json", ".ragmetrics/cache.db"):
-        assert b"Ada Brandt" not in (pytester.path / file).read_bytes()
-
-
 def test_refreshing_with_workers_records_what_they_asked(run: RunPytest, recorded: Path, server: FakeOpenAI) -> None:
     """Every answer is asked for anew, once in the whole run, and stands in the cassette in place of the old one."""
     before = recorded.read_text("utf-8")
     recorded.write_text(before.replace("By the words they share.", "It was so once."), "utf-8")
-    result = run(*RECORDING, "--rag-cache=refresh", "-p", "xdist", "-n2")
+    result = run(*RECORDING, "--rag-cache=refresh", *MANY)
     result.assert_outcomes(passed=4)
-    assert server.calls == 8
+    assert server.calls == 4
     result.stdout.fnmatch_lines(["*answers.jsonl: written, 4 answers, 0 added, 0 dropped"])
     assert "It was so once." not in recorded.read_text("utf-8")
 
@@ -252,9 +241,7 @@ def test_a_worker_that_dies_at_its_end_takes_nothing_along(
     monkeypatch.setenv("THINGS", "pump valve")
     result = run(
         *RECORDING,
-        "-p",
-        "xdist",
-        "-n2",
+        *MANY,
         conftest="""
             import os
             import pytest

@@ -1,18 +1,14 @@
-"""Options, ini keys and their errors."""
+"""Options and ini keys in a run, the files they make, and what loading the plugin costs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pytest_ragmetrics.settings import OPTIONS
-
-README = Path(__file__).parents[2] / "README.md"
-
-RunPytest = Callable[..., pytest.RunResult]
+from tests.plugin.conftest import RunPytest
 
 TEST = """
     from pytest_ragmetrics import assert_quoted_spans_aligned
@@ -37,14 +33,6 @@ def test_markers_and_fixtures_are_listed(run: RunPytest) -> None:
         fixtures.fnmatch_lines([f"{name} -- *", "    Return the *"])
 
 
-def test_the_readme_lists_every_setting() -> None:
-    """The table of settings in the README has every option, variable and key, in the order they are defined."""
-    table = "".join(line for line in README.read_text("utf-8").splitlines() if line.startswith("| "))
-    for option in OPTIONS:
-        names = [option.flag, option.environment, option.name if option.in_ini else None]
-        assert all(name in table for name in names if name), option.field
-
-
 def test_the_report_has_a_default_name(run: RunPytest, pytester: pytest.Pytester) -> None:
     """--rag-report alone writes rag-report.html where pytest was started, and says so."""
     result = run("--rag-report", test_it=TEST)
@@ -53,63 +41,28 @@ def test_the_report_has_a_default_name(run: RunPytest, pytester: pytest.Pytester
 
 
 def test_ini_paths_start_at_the_rootdir(
-    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A path in the ini means the same wherever pytest is started; one on the command line starts there."""
-    pytester.makeini("[pytest]\nrag_report = reports/page.html\nrag_json = reports/all.json")
-    folder = pytester.mkdir("sub")
-    pytester.makepyfile(**{"sub/test_it": TEST})
-    monkeypatch.chdir(folder)
-    run("--rag-json=mine.json").assert_outcomes(passed=1)
-    assert (pytester.path / "reports/page.html").is_file()
-    assert (folder / "mine.json").is_file()
-    assert not (pytester.path / "reports/all.json").exists()
-
-
-def test_a_folder_of_a_model_in_the_ini_starts_at_the_rootdir(
-    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is found from wherever pytest is started; what is no folder there is a name."""
-    folder = pytester.mkdir("tiny")
-    pytester.makeini("[pytest]\nrag_judge = nli:tiny")
+    """A path on the command line starts where pytest is started, and may be anywhere; -o with nothing switches off."""
+    pytester.makeini("[pytest]\nrag_report = reports/page.html\nrag_json = reports/all.json\nrag_markdown = a.md")
     monkeypatch.chdir(pytester.mkdir("sub"))
-    run("--rag-cache=off", test_it=TEST).stdout.fnmatch_lines([f"ragmetrics: judge nli:{folder}, *"])
-    run("--rag-judge=nli:tiny", test_it=TEST).stdout.fnmatch_lines(["ragmetrics: judge nli:tiny, *"])
-
-
-def test_an_empty_override_switches_the_ini_off(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """-o rag_report= turns off what the ini turned on."""
-    pytester.makeini("[pytest]\nrag_report = page.html")
-    run("-o", "rag_report=", test_it=TEST).assert_outcomes(passed=1)
-    assert not (pytester.path / "page.html").exists()
+    pytester.makepyfile(**{"sub/test_it": TEST})
+    run(f"--rag-json={tmp_path / 'elsewhere' / 'mine.json'}", "-o", "rag_markdown=").assert_outcomes(passed=1)
+    assert (pytester.path / "reports/page.html").is_file()
+    assert (tmp_path / "elsewhere/mine.json").is_file()
+    assert not (pytester.path / "reports/all.json").exists()
+    assert not (pytester.path / "a.md").exists()
 
 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (
-            ["--rag-report", "test_it.py"],
-            "--rag-report: 'test_it.py' is not a [*].html file: write --rag-report=FILE.html*",
-        ),
-        (["--rag-report="], "--rag-report: '' is not a [*].html file*"),
-        (["--rag-json="], "--rag-json: '' is no file name: name a file"),
-        (["--rag-cache=sometimes"], "--rag-cache: 'sometimes' is none of auto, replay, refresh, off"),
-        (["--rag-judge=gpt-5"], "--rag-judge: 'gpt-5' is none of auto, local, openai:MODEL, *"),
-        (["--rag-judge=nli:"], "--rag-judge: 'nli:' is none of auto, local, openai:MODEL, *nli:MODEL_OR_FOLDER, *"),
-        (["--rag-concurrency=0"], "--rag-concurrency: '0' is not a whole number of at least 1"),
-        (["--rag-timeout=soon"], "--rag-timeout: 'soon' is not a number of at least 0.001"),
+        (["--rag-report", "test_it.py"], "--rag-report: 'test_it.py' is not a [*].html file: write *"),
         (["-o", "rag_prompts=nowhere"], "ini option rag_prompts: 'nowhere' is not a folder*"),
-        (["--rag-report=folder.html"], "--rag-report: 'folder.html' is a folder: name a file"),
-        (
-            ["--rag-json=texts.py/out.json"],
-            "--rag-json: 'texts.py/out.json' cannot be written: no file can be made in *",
-        ),
-        (["-o", "rag_report=page.pdf"], "ini option rag_report: 'page.pdf' is not a [*].html file*"),
     ],
 )
-def test_a_wrong_value_is_a_usage_error(run: RunPytest, pytester: pytest.Pytester, args: list[str], said: str) -> None:
+def test_a_wrong_value_is_a_usage_error(run: RunPytest, args: list[str], said: str) -> None:
     """A wrong value ends the run with status 4 before any test, naming the option and what to write instead."""
-    (pytester.path / "folder.html").mkdir()
     result = run(*args, test_it=TEST)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {said}"])
@@ -145,15 +98,12 @@ def test_no_parts_are_left_behind(run: RunPytest, pytester: pytest.Pytester) -> 
     assert (pytester.path / "out/page.html").stat().st_mode == ordinary.stat().st_mode
 
 
-@pytest.mark.parametrize("autoload", ["on", "off"])
 @pytest.mark.parametrize("args", [["-pragmetrics"], ["-p", "ragmetrics"]])
 def test_the_plugin_is_called_ragmetrics(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, autoload: str, args: list[str]
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, args: list[str]
 ) -> None:
-    """-p ragmetrics loads the plugin, with plugin autoloading on and off."""
-    if autoload == "off":
-        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    else:
+    """-p ragmetrics loads the plugin, with plugin autoloading on (first) and off."""
+    if args == ["-pragmetrics"]:
         monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
     result = pytester.runpytest_subprocess(*args, "--help")
     result.stdout.fnmatch_lines(["*--rag-report*"])
@@ -167,25 +117,26 @@ def test_without_the_plugin_its_helpers_still_assert(pytester: pytest.Pytester, 
     result.assert_outcomes(passed=1)
 
 
-def test_start_up_imports_nothing_heavy(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Collecting a suite that does not use the plugin loads none of the libraries behind the metrics."""
+#: What a suite that does not use the plugin loads of it.
+LIGHT = {
+    *("context", "errors", "files", "hookspec", "plugin", "report", "report.terminal", "reporting", "result"),
+    *("session", "settings"),
+}
+
+
+def test_start_up_imports_nothing_heavy(pytester: pytest.Pytester) -> None:
+    """A suite that does not use the plugin loads its own first modules and none of the libraries behind the metrics."""
     heavy = {"openai", "numpy", "diskcache", "jinja2", "rapidfuzz", "sentencex", "pydantic", "filelock", "genai_prices"}
-    # Other plugins import what they like.
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makepyfile(test_plain="def test_plain(): pass")
     pytester.makeconftest(
         f"""
         import sys
         def pytest_unconfigure():
-            print("LOADED", sorted({heavy!r} & set(sys.modules)), "pytest_ragmetrics.plugin" in sys.modules)
+            print("HEAVY", sorted({heavy!r} & set(sys.modules)))
+            print("OURS", *[name for name in sys.modules if name.startswith("pytest_ragmetrics.")])
         """
     )
-    for args in (["--co"], []):
-        result = pytester.run(sys.executable, "-m", "pytest", "-p", "ragmetrics", "-s", *args)
-        result.stdout.fnmatch_lines(["*LOADED [[]] True"])
-
-
-def test_one_folder_may_hold_the_report_of_a_read_only_suite(run: RunPytest, tmp_path: Path) -> None:
-    """An absolute path outside the rootdir is as good as any."""
-    run(f"--rag-report={tmp_path / 'elsewhere' / 'page.html'}", test_it=TEST).assert_outcomes(passed=1)
-    assert (tmp_path / "elsewhere/page.html").is_file()
+    result = pytester.run(sys.executable, "-m", "pytest", "-p", "ragmetrics", "-s")
+    result.stdout.fnmatch_lines(["*HEAVY [[]]"])
+    (ours,) = (line for line in result.outlines if line.startswith("OURS"))
+    assert {name.removeprefix("pytest_ragmetrics.") for name in ours.split()[1:]} <= LIGHT

@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.fake_openai import FakeOpenAI, truncated
-
-RunPytest = Callable[..., pytest.RunResult]
-Scored = Callable[[], dict[str, dict[str, Any]]]
+from tests.plugin.conftest import RunPytest, Scored
 
 JUDGED = ("-p", "xdist", "--rag-judge=openai:gpt-mine", "--rag-json=out.json")
 SUITE = """
@@ -52,24 +48,32 @@ def asked(pytester: pytest.Pytester) -> Counter[str]:
     "how",
     [
         ["-n4"],
-        ["-n2", "--maxschedchunk=1"],
-        ["-n2", "--dist=worksteal"],
-        ["-n2", "--dist=loadfile"],
-        ["-n2", "--rag-cache=off"],
-        ["--tx=2*popen", "--dist=load"],
+        ["-n2", "--dist=worksteal", "--rag-cache=off"],
+        ["--tx=2*popen", "--dist=load", "--maxschedchunk=1"],
     ],
     ids=" ".join,
 )
-def test_every_row_is_done_once(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, scored: Scored, how: list[str]
+def test_every_row_is_done_once(  # noqa: PLR0917 - fixtures
+    run: RunPytest,
+    server: FakeOpenAI,
+    pytester: pytest.Pytester,
+    scored: Scored,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    how: list[str],
 ) -> None:
-    """The application is asked once a row and the judge as often as by one process, and each test has its records."""
+    """The application is asked once a row and the judge as often as by one process, and each test has its records.
+
+    The folder where workers share rows is gone after the run.
+    """
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     run(*JUDGED, *how, test_golden=SUITE).assert_outcomes(passed=10)
     assert asked(pytester) == {f"r{n}": 1 for n in range(10)}
     assert server.calls == 10 * 3
     tests = scored()
     assert [len(test["records"]) for test in tests.values()] == [2] * 10
     assert sum(record["usage"]["calls"] for test in tests.values() for record in test["records"]) == server.calls
+    assert not list(tmp_path.glob("pytest-ragmetrics-run-*"))
 
 
 def test_the_records_are_those_of_one_process(
@@ -81,15 +85,6 @@ def test_the_records_are_those_of_one_process(
         run(*JUDGED, *how, f"--rag-cache-dir={how[0]}", test_golden=SUITE).assert_outcomes(passed=10)
         found.append({name: test["records"] for name, test in scored().items()})
     assert found[0] == found[1]
-
-
-def test_nothing_is_left_behind(
-    run: RunPytest, server: FakeOpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The folder where workers share rows is gone after the run."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    run(*JUDGED, "-n2", test_golden=SUITE).assert_outcomes(passed=10)
-    assert not list(tmp_path.glob("pytest-ragmetrics-run-*"))
 
 
 def test_a_row_that_another_worker_could_not_do(
@@ -158,12 +153,3 @@ def test_a_cassette_reaches_workers_that_cannot_read_it(
     assert server.calls == 12
     assert cassette.read_bytes() == before
     result.stdout.fnmatch_lines(["judge calls: 0 made *, 12 saved *"])
-
-
-def test_a_broken_cassette_is_told_before_workers_start(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """What cannot be sent to a worker elsewhere is an error of the run, with file and line."""
-    (pytester.path / "answers.jsonl").write_text("moss\n", "utf-8")
-    where = f"--tx=popen//chdir={pytester.mkdir('far')}"
-    result = run(*JUDGED, "-o", "rag_cassette=answers.jsonl", "--dist=load", where, test_it="def test_it(): pass")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: rag_cassette: *answers.jsonl:1: not an entry of a cassette: *"])

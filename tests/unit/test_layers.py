@@ -26,7 +26,6 @@ KNOW_PYTEST = {
     "gate_plugin",
     "prefetch.dataset_tests",
     "prefetch.sharing",
-    "progress",
     "report.junit",
     "report.terminal",
 }

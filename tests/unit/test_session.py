@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_ragmetrics.session import RunCassette, SessionBudget, function_of, marked_judge, marked_votes
+from pytest_ragmetrics.session import NARROWING, RunCassette, SessionBudget, function_of, marked_judge, marked_votes
 
 ROOT = Path("/project")
 TESTPATHS, ARGS = pytest.Config.ArgsSource.TESTPATHS, pytest.Config.ArgsSource.ARGS
@@ -46,6 +46,12 @@ def cassette(
 def test_a_run_had_all_tests(given: dict[str, Any], whole: bool) -> None:  # noqa: FBT001 - a row of the table
     """Only a run of the whole project, from its root and without a choice, knows what no test uses."""
     assert cassette(**given).had_all_tests() is whole
+
+
+def test_every_option_that_leaves_tests_out_exists(pytestconfig: pytest.Config) -> None:
+    """Under another name it would never be found."""
+    for option in NARROWING:
+        pytestconfig.getoption(option)
 
 
 @pytest.mark.parametrize(

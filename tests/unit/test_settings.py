@@ -1,0 +1,126 @@
+"""Which of the places of a setting counts, what its text means, and what is said of a wrong one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from pytest_ragmetrics.settings import OPTIONS, Settings, read_settings
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def read(
+    root: Path, *, options: dict[str, str] | None = None, ini: dict[str, str] | None = None, hooks: bool = False
+) -> Settings:
+    """Return the settings of a run in ``root / "sub"``, with options by field and ini keys by name."""
+    given = {f"rag_{name}": text for name, text in (options or {}).items()}
+    (root / "sub").mkdir(exist_ok=True)
+    hook = SimpleNamespace(get_hookimpls=lambda: [print] if hooks else [])
+    config = SimpleNamespace(
+        getoption=given.get,
+        getini=lambda name: (ini or {}).get(name, ""),
+        rootpath=root,
+        invocation_params=SimpleNamespace(dir=root / "sub"),
+        hook=SimpleNamespace(pytest_ragmetrics_make_judge=hook, pytest_ragmetrics_make_embedder=hook),
+    )
+    return read_settings(cast("pytest.Config", config))
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for option in OPTIONS:
+        if option.environment:
+            monkeypatch.delenv(option.environment, raising=False)
+
+
+def test_the_readme_lists_every_setting() -> None:
+    """The table of settings in the README has every option, variable and key, in the order they are defined."""
+    table = "".join(line for line in README.read_text("utf-8").splitlines() if line.startswith("| "))
+    for option in OPTIONS:
+        names = [option.flag, option.environment, option.name if option.in_ini else None]
+        assert all(name in table for name in names if name), option.field
+
+
+def test_the_command_line_counts_before_the_environment_and_the_ini(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is given nowhere has its default; blank texts are given nowhere."""
+    ini = {"rag_concurrency": " 3 ", "rag_cache_salt": " "}
+    assert (read(tmp_path).concurrency, read(tmp_path, ini=ini).concurrency) == (32, 3)
+    assert read(tmp_path, ini=ini).cache_salt == ""
+    monkeypatch.setenv("RAGMETRICS_CONCURRENCY", "4")
+    assert read(tmp_path, ini=ini).concurrency == 4
+    assert read(tmp_path, ini=ini, options={"concurrency": "5"}).concurrency == 5
+    monkeypatch.setenv("RAGMETRICS_CONCURRENCY", " ")
+    assert read(tmp_path, ini=ini).concurrency == 3
+
+
+def test_paths_start_where_they_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path in the ini means the same wherever pytest is started; any other starts there; a default at the rootdir."""
+    (tmp_path / "tiny").mkdir()
+    ini = {"rag_report": "reports/page.html", "rag_judge": "nli:tiny"}
+    found = read(tmp_path, ini=ini, options={"json": "all.json"})
+    assert found.files() == {"report": tmp_path / "reports/page.html", "json": tmp_path / "sub/all.json"}
+    assert (found.cache_dir, found.judge) == (tmp_path / ".ragmetrics", f"nli:{tmp_path / 'tiny'}")
+    monkeypatch.setenv("RAGMETRICS_CACHE_DIR", "kept")
+    assert read(tmp_path).cache_dir == tmp_path / "sub/kept"
+    # What is no folder there is a name.
+    assert read(tmp_path, options={"judge": "nli:tiny"}).judge == "nli:tiny"
+
+
+def test_a_hook_may_know_other_judges(tmp_path: Path) -> None:
+    """A text that the plugin does not know is refused unless a hook makes judges."""
+    assert read(tmp_path, options={"judge": " house "}, hooks=True).judge == "house"
+    with pytest.raises(pytest.UsageError, match=r"^--rag-judge: 'house' is none of auto, local, openai:MODEL"):
+        read(tmp_path, options={"judge": "house"})
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "said"),
+    [
+        ("report", "test_it.py", "--rag-report: 'test_it.py' is not a *.html file: write --rag-report=FILE.html"),
+        ("report", "", "--rag-report: '' is not a *.html file"),
+        ("report", "folder.html", "--rag-report: 'folder.html' is a folder: name a file"),
+        ("json", "", "--rag-json: '' is no file name: name a file"),
+        ("json", "file/out.json", "--rag-json: 'file/out.json' cannot be written: no file can be made in "),
+        ("cache", "sometimes", "--rag-cache: 'sometimes' is none of auto, replay, refresh, off"),
+        ("judge", "gpt-5", "--rag-judge: 'gpt-5' is none of auto, local, openai:MODEL, "),
+        ("judge", "nli:", "--rag-judge: 'nli:' is none of auto, local, openai:MODEL, "),
+        ("concurrency", "0", "--rag-concurrency: '0' is not a whole number of at least 1"),
+        ("concurrency", "2.5", "--rag-concurrency: '2.5' is not a whole number of at least 1"),
+        ("timeout", "soon", "--rag-timeout: 'soon' is not a number of at least 0.001"),
+        ("timeout", "inf", "--rag-timeout: 'inf' is not a number of at least 0.001"),
+        ("max_cost", "-1", "--rag-max-cost: '-1' is not a number of at least 0"),
+    ],
+)
+def test_a_wrong_value_names_its_option(tmp_path: Path, field: str, text: str, said: str) -> None:
+    """The error says what to write instead; the ini key or the variable is named where it stands there."""
+    (tmp_path / "sub/folder.html").mkdir(parents=True)
+    (tmp_path / "sub/file").touch()
+    with pytest.raises(pytest.UsageError) as caught:
+        read(tmp_path, options={field: text})
+    assert str(caught.value).startswith(said)
+
+
+def test_a_wrong_value_names_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ini key or the variable is named."""
+    for key, text, said in (
+        ("rag_prompts", "nowhere", "ini option rag_prompts: 'nowhere' is not a folder"),
+        ("rag_report", "page.pdf", "ini option rag_report: 'page.pdf' is not a *.html file"),
+    ):
+        with pytest.raises(pytest.UsageError, match=f"^{re.escape(said)}"):
+            read(tmp_path, ini={key: text})
+    monkeypatch.setenv("RAGMETRICS_CACHE", "on")
+    with pytest.raises(pytest.UsageError, match=r"^environment variable RAGMETRICS_CACHE: 'on' is none of auto, "):
+        read(tmp_path)
+
+
+def test_flags_are_on_or_off(tmp_path: Path) -> None:
+    """They have no value of their own, and no ini key."""
+    assert (read(tmp_path).dry_run, read(tmp_path, options={"dry_run": "yes"}).dry_run) == (False, True)
+    assert not cast("Any", read(tmp_path, ini={"rag_dry_run": "yes"})).dry_run
