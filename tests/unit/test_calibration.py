@@ -43,6 +43,15 @@ class Written(Metric):
     judge_name: str | None = "house judge"
 
 
+class Wordy(Written):
+    """The same score, with many verdicts."""
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the number in the response, and nine times why."""
+        result = super().measure(sample)
+        return MetricResult(result.value, metric=self.name, verdicts=result.verdicts * 9, judge=None)
+
+
 class Errors(Written):
     """The same score, of which the lower ones are better."""
 
@@ -138,6 +147,40 @@ def test_lower_scores_may_be_the_better_ones() -> None:
     assert found.figures.auroc.estimate == pytest.approx(6 / 9)
 
 
+@pytest.mark.parametrize(
+    ("data", "arguments", "error", "said"),
+    [
+        (
+            rows(("a", 1), ("b", 0)),
+            {},
+            UnscoredError,
+            "written: none of 2 labelled rows has a score; the first: .*convert",
+        ),
+        (
+            CLEAR,
+            {"label_scale": LabelScale(field="Label")},
+            DatasetError,
+            "none of 8 rows has a label in the field 'Label'",
+        ),
+        (
+            CLEAR,
+            {"group_field": "source"},
+            DatasetError,
+            "no labelled row has the field 'source', which is to name its",
+        ),
+        ([*CLEAR, {"response": 5, "label": 1}], {}, DatasetError, "response must be a str"),
+        (rows((0.9, 1), (0.1, 1)), {"threshold": 0.5}, ValueError, "people found all 2 answers good"),
+    ],
+    ids=["no score", "no label", "no group", "broken row", "one kind"],
+)
+def test_what_cannot_be_calibrated_is_named(
+    data: list[dict[str, Any]], arguments: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    """Misspelt fields are not taken for rows without labels, and nothing is made up."""
+    with pytest.raises(error, match=said):
+        calibrate(Written(), data, **arguments)
+
+
 def test_groups_make_rows_dependent() -> None:
     """Rows of one source count as less than rows of many."""
     single = calibrate(Written(), many(4), threshold=0.5)
@@ -148,42 +191,24 @@ def test_groups_make_rows_dependent() -> None:
 
 
 def test_unscored_rows_are_listed_and_in_no_figure() -> None:
-    """A row without a score keeps its reason; it is a fault unless it is left out on purpose."""
-    found = calibrate(Written(), [*CLEAR, {"id": "odd", "response": "none", "label": 1}], threshold=0.5)
+    """A row without a score keeps its reason; it is a fault unless it is left out on purpose; ten are listed."""
+    odd = [{"id": f"odd-{number}", "response": "none", "label": 1} for number in range(12)]
+    found = calibrate(Written(), [*CLEAR, *odd], threshold=0.5)
     assert found.figures.agreement == calibrate(Written(), CLEAR, threshold=0.5).figures.agreement
-    ((name, reason),) = found.unscored
-    assert name == "odd"
+    name, reason = found.unscored[0]
+    assert name == "odd-0"
     assert "could not convert string to float" in reason
-    assert "unscored, in no figure: 1 row" in "\n".join(calibration_lines(found))
-    assert fault_lines(found, 0.1) == ["1 of 9 labelled rows unscored"]
+    text = "\n".join(calibration_lines(found))
+    assert "unscored, in no figure: 12 rows" in text
+    assert "odd-9:" in text
+    assert "odd-10:" not in text
+    assert "    ... and 2 more" in text
+    assert json.loads(found.to_json())["unscored"][0]["name"] == "odd-0"
+    assert fault_lines(found, 0.1) == ["12 of 20 labelled rows unscored"]
     assert fault_lines(found, 0.1, skip_unscored=True) == []
-    assert json.loads(found.to_json())["unscored"][0]["name"] == "odd"
-
-
-def test_nothing_scored_is_no_calibration() -> None:
-    """Where no labelled row has a score there is nothing to say."""
-    with pytest.raises(UnscoredError, match=r"written: none of 2 labelled rows has a score; the first: .*convert"):
-        calibrate(Written(), rows(("a", 1), ("b", 0)))
-
-
-def test_a_data_set_without_labels_is_named() -> None:
-    """A misspelt field is not taken for rows that nobody labelled."""
-    with pytest.raises(DatasetError, match="none of 8 rows has a label in the field 'Label'; say where"):
-        calibrate(Written(), CLEAR, label_scale=LabelScale(field="Label"))
-    with pytest.raises(DatasetError, match="no labelled row has the field 'source', which is to name its group"):
-        calibrate(Written(), CLEAR, group_field="source")
-
-
-def test_a_broken_row_is_an_error() -> None:
-    """A set with rows that cannot be read is no measure of anything."""
-    with pytest.raises(DatasetError, match="response must be a str"):
-        calibrate(Written(), [*CLEAR, {"response": 5, "label": 1}])
-
-
-def test_labels_of_one_kind_are_refused() -> None:
-    """All good: the judge cannot be told from one that passes everything."""
-    with pytest.raises(ValueError, match="people found all 2 answers good"):
-        calibrate(Written(), rows((0.9, 1), (0.1, 1)), threshold=0.5)
+    with pytest.raises(AssertionError, match=r"^12 of 20 labelled rows unscored\n"):
+        rag_calibrated(Written(), [*CLEAR, *odd], 0.1, threshold=0.5)
+    assert rag_calibrated(Written(), [*CLEAR, *odd], 0.1, threshold=0.5, skip_unscored=True).unscored
 
 
 def test_the_lines_say_all_of_it() -> None:
@@ -198,6 +223,7 @@ def test_the_lines_say_all_of_it() -> None:
     assert "r6: people say bad (label 0), the judge passed it" in text
     assert 'held to be right: "0.85"' in text
     assert text.endswith("  ... and 1 more")
+    assert "      ... and 13 more lines" in calibration_lines(calibrate(Wordy(), CLEAR, threshold=0.5))
 
 
 def test_the_lines_of_a_judge_without_fault() -> None:
@@ -206,30 +232,12 @@ def test_the_lines_of_a_judge_without_fault() -> None:
     assert calibration_lines(perfect)[-1] == "no disagreement"
     few = calibrate(Written(), rows((0.9, 1), (0.1, 0)), threshold=0.5)
     assert "no threshold suggested: all good answers are in one group" in "\n".join(calibration_lines(few))
-
-
-def test_long_lists_are_cut() -> None:
-    """Ten unscored rows and six lines of evidence are enough; the rest is counted."""
-    data = [*CLEAR, *({"id": f"odd-{n}", "response": "none", "label": 1} for n in range(12))]
-    text = "\n".join(calibration_lines(calibrate(Written(), data, threshold=0.5)))
-    assert "odd-9:" in text
-    assert "odd-10:" not in text
-    assert "    ... and 2 more" in text
-
-
-class Wordy(Written):
-    """The same score, with many verdicts."""
-
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return the number in the response, and nine times why."""
-        result = super().measure(sample)
-        return MetricResult(result.value, metric=self.name, verdicts=result.verdicts * 9, judge=None)
-
-
-def test_much_evidence_is_cut() -> None:
-    """Of many verdicts the first few are shown."""
-    lines = calibration_lines(calibrate(Wordy(), CLEAR, threshold=0.5))
-    assert "      ... and 13 more lines" in lines
+    texts = [
+        {"response": "Moss.", "contexts": ["Moss grows."], "label": 1},
+        {"response": "Sand.", "contexts": ["Moss."], "label": 0},
+    ]
+    computed = calibration_lines(calibrate("lexical_grounding", texts * 2))
+    assert computed[0].startswith("lexical_grounding by no judge (the metric computes) against 4 human labels")
 
 
 def test_the_floor_is_told_apart_from_kappa() -> None:
@@ -295,6 +303,10 @@ def test_the_page_is_well_formed_and_runs_nothing() -> None:
     assert "\u202e" not in html
     assert "\x1b" not in html
     assert html == render_calibration(hostile())
+    text = "\n".join(calibration_lines(hostile()))
+    text.encode("utf-8")
+    assert "\x1b" not in text
+    assert "\u202e" not in text
 
 
 def test_the_page_shows_what_the_terminal_shows() -> None:
@@ -302,14 +314,6 @@ def test_the_page_shows_what_the_terminal_shows() -> None:
     page = Page(render_calibration(calibrate(Written(), CLEAR, threshold=0.5), worst=1))
     for said in ("written by house judge", "-0.14–0.79", "People say good", "Disagreements: 2", "and 1 more"):
         assert said in page.text
-
-
-def test_hostile_texts_do_not_reach_the_terminal() -> None:
-    """Neither controls nor half characters are printed."""
-    text = "\n".join(calibration_lines(hostile()))
-    assert "\x1b" not in text
-    assert "\u202e" not in text
-    text.encode("utf-8")
 
 
 def test_the_file_gives_the_rates_back(tmp_path: Path) -> None:
@@ -443,15 +447,11 @@ def test_a_table_with_unscored_rows_is_corrected_only_on_purpose() -> None:
         run.corrected_mean("other")
 
 
-def test_a_judge_that_agrees_passes() -> None:
-    """The calibration is returned, for a run to be corrected by."""
+def test_a_judge_that_disagrees_fails_with_the_figures() -> None:
+    """With the floor and the worst disagreements; one that agrees passes, and its calibration corrects a table."""
     found = rag_calibrated(Written(), many(5), min_kappa=0.4, threshold=0.5)
     run = evaluate([{"response": "0.9"}, {"response": "0.2"}] * 20, Written(), progress=False)
     assert run.corrected_mean("written", calibration=found).estimate == pytest.approx(0.5)
-
-
-def test_a_judge_that_disagrees_fails_with_the_figures() -> None:
-    """The failure holds the floor, the figures, and the worst disagreements."""
     with pytest.raises(AssertionError) as raised:
         rag_calibrated(Written(), CLEAR, 0.6, threshold=0.5)
     text = str(raised.value)
@@ -459,27 +459,8 @@ def test_a_judge_that_disagrees_fails_with_the_figures() -> None:
     assert "r6: people say bad (label 0), the judge passed it" in text
 
 
-def test_unscored_rows_fail_a_judge() -> None:
-    """A judge that does not answer is not calibrated, unless such rows are left out on purpose."""
-    data = [*CLEAR, {"id": "odd", "response": "none", "label": 1}]
-    with pytest.raises(AssertionError, match=r"^1 of 9 labelled rows unscored\n"):
-        rag_calibrated(Written(), data, 0.1, threshold=0.5)
-    assert rag_calibrated(Written(), data, 0.1, threshold=0.5, skip_unscored=True).unscored
-
-
 @pytest.mark.parametrize("floor", [2, -1.5, True, "0.6", None, math.nan])
 def test_a_floor_that_is_none_is_refused(floor: Any) -> None:
     """Kappa is between -1 and 1."""
     with pytest.raises(ValueError, match=r"min_kappa must be a number between -1 and 1, such as 0\.6, not"):
         rag_calibrated(Written(), CLEAR, floor)
-
-
-def test_a_metric_without_a_judge_says_so() -> None:
-    """What only computes can be held against labels as well."""
-    texts = [
-        {"response": "Moss.", "contexts": ["Moss grows."], "label": 1},
-        {"response": "Sand.", "contexts": ["Moss."], "label": 0},
-    ]
-    found = calibrate("lexical_grounding", texts * 2)
-    assert found.judge is None
-    assert calibration_lines(found)[0].startswith("lexical_grounding by no judge (the metric computes) against 4")

@@ -54,27 +54,27 @@ def failure(assertion: Callable[..., object], *args: Any, **arguments: Any) -> l
     return str(raised.value).splitlines()
 
 
-def test_a_mean_is_held_against_a_bound() -> None:
-    """On it is enough; the figures are returned."""
-    found = assert_mean(table(SCORES), min=0.85)
+def test_a_mean_is_compared_with_a_bound() -> None:
+    """On it is enough; the figures are returned, and the results are not marked with a threshold."""
+    evaluation = table(SCORES)
+    found = assert_mean(evaluation, min=0.85)
     assert found.value == pytest.approx(0.85)
     assert (found.metric, found.n, found.interval) == ("faithfulness", 20, None)
-    assert assert_mean(table(SCORES), 0.8).outcome == "passed"
-    assert assert_mean(table(SCORES), max=0.85).better == "lower"
+    assert assert_mean(evaluation, 0.8).outcome == "passed"
+    assert assert_mean(evaluation, max=0.85).better == "lower"
+    assert assert_mean([MetricResult(1.0, metric="recall")], 0.5).metric == "recall"
+    assert assert_mean([1.0], 0.5, metric="mine").metric == "mine"
+    assert all(result.comparison is None for row in evaluation.rows for result in row.results.values())
 
 
 def test_a_mean_that_is_too_low_fails_with_the_worst_rows() -> None:
-    """The worst first, of those below the bound, with their reasons."""
+    """The worst first, of those beyond the bound on either side, with their reasons; ten are enough."""
     assert failure(assert_mean, table([0.9, 0.5, 0.25, 0.8]), 0.85) == [
         "faithfulness mean 0.61 < 0.85 (n=4): failed",
         "  0.25  q2: reason 2",
         "  0.50  q1: reason 1",
         "  0.80  q3: reason 3",
     ]
-
-
-def test_a_mean_that_is_too_high_fails_with_the_highest_rows() -> None:
-    """Where lower scores are better, and ten are enough."""
     lines = failure(assert_mean, table(index / 20 for index in range(20)), max=0.2)
     assert lines[:2] == ["faithfulness mean 0.47 > 0.20 (n=20): failed", "  0.95  q19: reason 19"]
     assert lines[-2:] == ["  0.50  q10: reason 10", "  ... and 5 more"]
@@ -91,28 +91,35 @@ def test_with_a_confidence_the_end_of_the_interval_decides() -> None:
     failed = failure(assert_mean, table(SCORES), interval.high + 0.001, confidence=0.95)
     assert failed[0] == "faithfulness mean 0.85 < 0.90 (95 % interval 0.80..0.898, n=20): failed"
     assert failed[1].startswith("  0.70  q3")
+    # The interval is told apart from the bound with as many decimals as it takes.
+    close = failure(assert_mean, SCORES, interval.high + 0.0001, confidence=0.95)
+    assert re.search(r"interval 0\.80\.\.0\.\d{3,}, n=20\): failed", close[0])
 
 
-def test_an_interval_is_told_apart_from_the_bound() -> None:
-    """With as many decimals as it takes."""
-    lines = failure(assert_mean, SCORES, mean_interval(SCORES, method="auto").high + 0.0001, confidence=0.95)
-    assert re.search(r"interval 0\.80\.\.0\.\d{3,}, n=20\): failed", lines[0])
-
-
-def test_a_mean_on_its_bound_is_never_settled() -> None:
-    """No number of samples is named, for there is none."""
-    lines = failure(assert_mean, [0.5, 1.0], 0.75, confidence=0.9)
-    assert lines[1] == "  not even a million samples would settle it while the mean stays so close to the bound"
-    assert "(90 % interval 0.00..1.00, n=2): inconclusive" in lines[0]
-
-
-def test_perfect_scores_of_few_samples_are_inconclusive() -> None:
-    """Ten ones do not show a mean of 0.9, and thirty-six do."""
-    assert failure(assert_mean, [1.0] * 10, 0.9, confidence=0.95) == [
-        "score mean 1.00 >= 0.90 (95 % interval 0.69..1.00, n=10): inconclusive",
-        "  about 26 more samples would settle it if the mean stays where it is",
-    ]
-    assert_mean([1.0] * 36, 0.9, confidence=0.95)
+@pytest.mark.parametrize(
+    ("scores", "bound", "lines"),
+    [
+        (
+            [0.5, 1.0],
+            0.75,
+            [
+                "score mean 0.75 >= 0.75 (95 % interval 0.00..1.00, n=2): inconclusive",
+                "  not even a million samples would settle it while the mean stays so close to the bound",
+            ],
+        ),
+        (
+            [1.0] * 10,
+            0.9,
+            [
+                "score mean 1.00 >= 0.90 (95 % interval 0.69..1.00, n=10): inconclusive",
+                "  about 26 more samples would settle it if the mean stays where it is",
+            ],
+        ),
+    ],
+)
+def test_what_is_inconclusive_says_how_many_more(scores: list[float], bound: float, lines: list[str]) -> None:
+    """Ten perfect scores do not show a mean of 0.9; on the bound no number of samples is enough."""
+    assert failure(assert_mean, scores, bound, confidence=0.95)[:2] == lines
 
 
 def test_samples_of_a_cluster_count_as_dependent() -> None:
@@ -182,12 +189,6 @@ def test_scores_are_taken_in_any_form(results: Any) -> None:
     assert assert_mean(results, 0.85).value == pytest.approx(0.85)
 
 
-def test_a_metric_gets_its_name_from_the_results() -> None:
-    """Or from the argument, where they have none."""
-    assert assert_mean([MetricResult(1.0, metric="recall")], 0.5).metric == "recall"
-    assert assert_mean([1.0], 0.5, metric="mine").metric == "mine"
-
-
 def test_of_several_metrics_one_is_meant() -> None:
     """Which has to be said, and to be there."""
     both = {"a": MetricResult(0.2, metric="a"), "b": MetricResult(0.9, metric="b")}
@@ -224,39 +225,34 @@ def test_rows_without_a_score_are_named_and_never_left_out_in_silence() -> None:
     many: list[float | None] = [0.5, *[None] * 13]
     with pytest.raises(UnscoredError, match=r"\.\.\. and 3 more"):
         assert_mean(many, 0.5)
-
-
-@pytest.mark.parametrize("results", [[], [None], table([]), table([None])])
-def test_without_any_score_nothing_passes(results: Any) -> None:
-    """Not even where unscored rows are left out."""
-    with pytest.raises(UnscoredError, match=r"there are no rows|none of 1 rows has a score"):
-        assert_mean(results, 0.0, skip_unscored=True)
+    for nothing in ([], [None], table([]), table([None])):
+        with pytest.raises(UnscoredError, match=r"there are no rows|none of 1 rows has a score"):
+            assert_mean(nothing, 0.0, skip_unscored=True)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("assertion", "arguments", "error", "message"),
     [
-        ({}, "give min= or max=, the one bound"),
-        ({"min": 0.5, "max": 0.6}, "give min= or max=, the one bound"),
-        ({"min": float("nan")}, "min must be a finite number"),
-        ({"min": 0.5, "confidence": 95}, "confidence must be a number between 0 and 1"),
+        (assert_mean, {}, ValueError, "give min= or max=, the one bound"),
+        (assert_mean, {"min": 0.5, "max": 0.6}, ValueError, "give min= or max=, the one bound"),
+        (assert_mean, {"min": float("nan")}, ValueError, "min must be a finite number"),
+        (assert_mean, {"min": True}, TypeError, "min must be a number, not True"),
+        (assert_mean, {"min": 0.5, "confidence": 95}, ValueError, "confidence must be a number between 0 and 1"),
+        (assert_pass_rate, {"min_score": 0.5}, ValueError, "min_rate must be a share between 0 and 1"),
+        (assert_pass_rate, {"min_score": 0.5, "min_rate": 95}, ValueError, "min_rate must be a share"),
+        (assert_pass_rate, {"min_score": 0.5, "min_rate": -0.1}, ValueError, "min_rate must be a share"),
+        (assert_pass_rate, {"min_rate": 0.5}, ValueError, "give min_score= or max_score="),
+        (assert_not_worse, {"margin": -0.02}, ValueError, r"margin must not be negative.*write 0.02, not -0.02"),
+        (assert_not_worse, {"confidence": 1.0}, ValueError, "confidence must be"),
     ],
 )
-def test_bounds_that_make_no_sense_are_refused(arguments: Mapping[str, Any], message: str) -> None:
+def test_bounds_that_make_no_sense_are_refused(
+    assertion: Callable[..., object], arguments: Mapping[str, Any], error: type[Exception], message: str
+) -> None:
     """Before anything is compared."""
-    with pytest.raises(ValueError, match=message):
-        assert_mean([0.5], **arguments)
-    with pytest.raises(TypeError, match="min must be a number, not True"):
-        assert_mean([0.5], min=True)
-
-
-def test_a_rate_needs_a_share() -> None:
-    """Per cent are not one."""
-    for wrong in (None, 95, -0.1):
-        with pytest.raises(ValueError, match="min_rate must be a share between 0 and 1"):
-            assert_pass_rate([0.5], 0.5, wrong)
-    with pytest.raises(ValueError, match="give min_score= or max_score="):
-        assert_pass_rate([0.5], min_rate=0.5)
+    baseline = {"baseline": table([0.5])} if assertion is assert_not_worse else {}
+    with pytest.raises(error, match=message):
+        assertion(table([0.5]), **baseline, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -289,14 +285,6 @@ def test_scores_of_another_scale_are_held_as_they_are() -> None:
     assert interval.low == pytest.approx(1 + 4 * 0.05**0.5)
 
 
-def test_holding_a_set_leaves_no_mark_on_its_results() -> None:
-    """A result remembers the threshold of a test of its own, and this is none."""
-    evaluation = table(SCORES)
-    assert_mean(evaluation, 0.8, confidence=0.9)
-    assert_pass_rate(evaluation, 0.8, 0.2)
-    assert all(result.comparison is None for row in evaluation.rows for result in row.results.values())
-
-
 def test_in_a_dry_run_nothing_fails() -> None:
     """The scores stand for others."""
     evaluation = table([0.1, 0.2])
@@ -307,15 +295,10 @@ def test_in_a_dry_run_nothing_fails() -> None:
     assert assert_not_worse(evaluation, table([0.9, 0.8]))["faithfulness"].regressed
 
 
-def test_the_same_scores_are_not_worse() -> None:
-    """Nothing changed, and nothing is in doubt, however few there are."""
+def test_the_same_or_better_scores_are_not_worse() -> None:
+    """Without a margin, and however few there are."""
     for scores in ([0.5], SCORES):
-        found = assert_not_worse(table(scores), table(scores))["faithfulness"]
-        assert len(found.unchanged) == len(scores)
-
-
-def test_clearly_better_is_not_worse() -> None:
-    """Even without a margin."""
+        assert len(assert_not_worse(table(scores), table(scores))["faithfulness"].unchanged) == len(scores)
     better = [min(1.0, score + 0.05 + 0.01 * (index % 3)) for index, score in enumerate(SCORES)]
     assert len(assert_not_worse(table(better), table(SCORES))["faithfulness"].improved) == 16
 
@@ -368,6 +351,12 @@ def test_all_metrics_are_compared_unless_one_is_named() -> None:
         assert_not_worse(here, table([0.5]), metric="extra")
     with pytest.raises(KeyError, match="'none' was not evaluated"):
         assert_not_worse(here, table([0.5]), metric="none")
+    with pytest.raises(ValueError, match="of 'openai:large', those before of 'openai:small'"):
+        assert_not_worse(table(SCORES, judge="openai:large"), table(SCORES))
+    with pytest.raises(TypeError, match="single scores do not say which samples they belong to"):
+        assert_not_worse([0.5], table([0.5]))  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="results must be an Evaluation or its rows"):
+        assert_not_worse(0.5, table([0.5]))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"(?s)no row has a score in both.*only here: 1 .q0.*ids that stay the same"):
         assert_not_worse(table([0.5]), Evaluation(metrics=("faithfulness",), rows=()))
 
@@ -383,12 +372,6 @@ def test_a_row_that_lost_its_score_is_named() -> None:
     ]
     found = assert_not_worse(after, before, skip_unscored=True)["faithfulness"]
     assert (found.unscored_here, found.unscored_there) == (("q1", "q2"), ("q2",))
-
-
-def test_scores_of_different_judges_are_refused() -> None:
-    """Naming both."""
-    with pytest.raises(ValueError, match="of 'openai:large', those before of 'openai:small'"):
-        assert_not_worse(table(SCORES, judge="openai:large"), table(SCORES))
 
 
 def test_the_baseline_may_be_a_file(tmp_path: Path) -> None:
@@ -408,15 +391,3 @@ def test_the_baseline_may_be_a_file(tmp_path: Path) -> None:
         assert_not_worse(table(SCORES))
     with pytest.raises(RagMetricsError, match=r"none\.json"):
         assert_not_worse(table(SCORES), tmp_path / "none.json")
-
-
-def test_what_cannot_be_held_against_a_baseline_is_refused() -> None:
-    """Scores that belong to nothing, margins below zero."""
-    with pytest.raises(TypeError, match="single scores do not say which samples they belong to"):
-        assert_not_worse([0.5], table([0.5]))  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="results must be an Evaluation or its rows"):
-        assert_not_worse(0.5, table([0.5]))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"margin must not be negative.*write 0.02, not -0.02"):
-        assert_not_worse(table([0.5]), table([0.5]), margin=-0.02)
-    with pytest.raises(ValueError, match="confidence must be"):
-        assert_not_worse(table([0.5]), table([0.5]), confidence=1.0)
