@@ -1,4 +1,4 @@
-"""Making text safe and short enough to be printed."""
+"""Kinds of characters (scripts without spaces, marks, dashes), and text made safe and short for a terminal."""
 
 from __future__ import annotations
 
@@ -6,20 +6,32 @@ import re
 from functools import lru_cache
 from unicodedata import category
 
-#: Han, kana, Thai, Lao, Khmer, Myanmar, Tibetan, as the inside of a character class.
+#: The blocks of Han, kana, Thai, Lao, Khmer, Myanmar and Tibetan for a character class: letters, digits, signs, marks.
 UNSPACED = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303b\u3041-\u309f\u30a1-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\uff66-\uff9f\U00016ff0-\U00018aff\U0001aff0-\U0001b16f\U00020000-\U000323af"
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\ua9e0-\ua9ff\uaa60-\uaa7f"
 )
+#: Only their letters and the vowel signs on them; without Tibetan, whose syllables are parted by a mark.
+UNSPACED_LETTERS = (
+    "\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U000323af\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
+)
+UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
 #: What has no width and says nothing: soft hyphen, joiners, directions, variation selectors, tatweel.
 INVISIBLE = (
     "\u00ad\u034f\u061c\u0640\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
 )
-
-_UNSPACED = re.compile(f"[{UNSPACED}]")
+#: What is written for a hyphen or a minus sign.
+DASHES = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
 _NUMERALS = frozenset("〇零一二三四五六七八九十百千万萬億亿兆两兩廿卅")
+# C0 and C1 controls, DEL, the bidirectional controls and lone surrogates: a terminal may obey the first
+# three, and cannot encode the last. Line breaks are white space and become a blank.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_SPACE = re.compile(r"\s+")
 
 
 @lru_cache(maxsize=4096)
@@ -41,7 +53,7 @@ def is_mark(char: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_unspaced(char: str) -> bool:
     """Tell whether a character belongs to a script written without spaces."""
-    return _UNSPACED.match(char) is not None
+    return UNSPACED_CHARACTER.match(char) is not None
 
 
 def are_joined(left: str, right: str) -> bool:
@@ -55,14 +67,6 @@ def are_joined(left: str, right: str) -> bool:
     if is_unspaced(left) or is_unspaced(right):
         return is_mark(right) or (left in _NUMERALS and right in _NUMERALS)
     return True
-
-
-# C0 and C1 controls, DEL, the bidirectional controls and lone surrogates: a terminal may obey the first
-# three, and cannot encode the last. Line breaks are white space and become a blank.
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-_SPACE = re.compile(r"\s+")
 
 
 def printable(text: str) -> str:

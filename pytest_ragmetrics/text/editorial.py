@@ -1,22 +1,35 @@
-"""Finding an edited quotation: its phrases in order, each with its pieces close together, in one context."""
+"""Edited quotations: ellipses and brackets are read, and the phrases between them found in order in one context.
+
+:func:`read_edits` reads the signs of an editor; :class:`PhraseSearch` finds what they leave, its pieces close together.
+What an editor may insert or leave out is limited: no negation, no number.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, auto
 from functools import lru_cache
-from importlib.resources import files
 from typing import NamedTuple
 from unicodedata import normalize
 
 from pytest_ragmetrics.text.characters import is_unspaced
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece
-from pytest_ragmetrics.text.search import Haystack, Passage, stands_alone
-from pytest_ragmetrics.text.words import count_words
+from pytest_ragmetrics.text.search import Passage, SourceIndex
+from pytest_ragmetrics.text.words import count_words, read_word_lists, stands_alone
 
-#: Where words are not parted by spaces, or carry endings, a part of them is enough.
+# A part of a quotation with this many words is found by itself; one with fewer must be near the others.
+_TELLING_WORDS = 3
+# With brackets alone all of it is in one place, so less is enough.
+_TELLING_WORDS_TOGETHER = 2
+_MOST_WORDS_IN_BRACKET = 5
+_LONGEST_NEGATION = 20
+# Places tried for one quotation; only texts made for it have more.
+_STEPS, _STEPS_A_PIECE = 1000, 4
+_MOST_LOOKED_UP = 32
+
+# Where words are not parted by spaces, or carry endings, a part of them is enough.
 _NEGATING = re.compile(
     r"不|没|沒|無|无|非|未|勿|莫|否|ない|なか[っろ]|なく|ません|ずに|ぬ|ไม่|มิ|ບໍ່|않|없|못|아니"
     r"|n['\u2019\u02bc]t\b|\bn['\u2019\u02bc]\w|\b(?:kein|nessun|ningun|nenhum|żadn|žádn)"
@@ -25,47 +38,6 @@ _BETWEEN_WORDS = re.compile(
     r"[\s!-&(-/:-@\[-`{-~\u00a1-\u00bf\u060c\u061b\u061f\u0964\u0965\u2010-\u2018\u201a-\u205e\u3001-\u301f]+"
 )
 _HAN_NUMBER = re.compile(r"[〇零一二三四五六七八九十百千万萬億亿兆两兩半数數几幾]{1,8}[^\W\d_]{0,2}")
-
-
-def is_licensed(words: str) -> bool:
-    """Tell whether a bracket may put these words in, or stand for them: no negation and no number among them.
-
-    >>> [is_licensed(words) for words in ("the company", "not", "kein einziger", "twelve of them", "1914", "不曾")]
-    [True, False, False, False, False, False]
-    """
-    if is_negation(words) or any(char.isdigit() for char in words):
-        return False
-    found = _words(words)
-    return _word_lists()["numbers"].isdisjoint(found) and not any(map(_HAN_NUMBER.fullmatch, found))
-
-
-def is_negation(words: str) -> bool:
-    """Tell whether there is a negation among these words.
-
-    >>> is_negation(", never ,"), is_negation("Isn't it?"), is_negation("always")
-    (True, True, False)
-    """
-    return bool(_NEGATING.search(words.casefold())) or not _word_lists()["negations"].isdisjoint(_words(words))
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a text, caseless; marks on letters, vowel signs among them, belong to the words."""
-    return [
-        word for token in _BETWEEN_WORDS.split(normalize("NFC", text.casefold())) if (word := token.strip("'\u2019"))
-    ]
-
-
-@lru_cache(maxsize=1)
-def _word_lists() -> Mapping[str, frozenset[str]]:
-    text = (files(__package__ or "") / "bracket_words.txt").read_text("utf-8")
-    parts = (part.partition("\n") for part in text.split("# ") if part)
-    return {name: frozenset(_words(block)) for name, _, block in parts}
-
-
-#: A part of a quotation this long stands for itself; a shorter one must stand near the others.
-_TELLING_WORDS = 3
-#: With brackets alone all of it stands in one place, so less is enough.
-_TELLING_WORDS_TOGETHER = 2
 
 _ELLIPSIS = r"\.(?:[ \u00a0]?\.){2,}|[\u2026\u22ef]+"
 _SIGNS = re.compile(
@@ -83,22 +55,46 @@ _LARGE_NOTE = re.compile(r"\s*\^?\d{3}\s*")
 
 
 class Gap(Enum):
-    """What lies between two pieces of a quotation."""
+    """What is between two pieces of a quotation."""
 
     #: Nothing but punctuation.
     CLOSED = auto()
-    #: A few words that a bracket stands for.
+    #: A few words that a bracket replaces.
     BRACKET = auto()
     #: What an ellipsis left out, beside a piece of only one or two words.
     NEAR = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """Pieces that stand close to one another in the source: ``gaps[i]`` lies between ``pieces[i]`` and the next."""
+_WIDTHS = {Gap.CLOSED: 0, Gap.BRACKET: 160, Gap.NEAR: 160}
 
-    pieces: tuple[QuotePiece, ...]
-    gaps: tuple[Gap, ...]
+
+@dataclass(slots=True)
+class Phrase:
+    """Pieces that are close to one another in the source: ``gaps[i]`` is between ``pieces[i]`` and the next."""
+
+    pieces: list[QuotePiece] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    words: int = 0
+    _gap: Gap = Gap.CLOSED
+
+    def add(self, text: str, gap: Gap = Gap.CLOSED) -> None:
+        """Add a piece; a gap follows it."""
+        piece = cut_piece(text)
+        if piece is None:
+            # Two gaps with nothing between them are one, as wide as the wider.
+            self._gap = gap if self._gap is Gap.CLOSED else self._gap
+            return
+        if self.pieces:
+            self.gaps.append(self._gap)
+        self.pieces.append(piece)
+        self.words += count_words(text)
+        self._gap = gap
+
+    def join(self, other: Phrase) -> None:
+        """Put another phrase behind this one, close to it."""
+        self.gaps += [Gap.NEAR, *other.gaps]
+        self.pieces += other.pieces
+        self.words = max(self.words, other.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,46 +104,51 @@ class Edited:
     ``problem`` says why it cannot be a true quotation, whatever the source says.
     """
 
-    phrases: tuple[Phrase, ...]
+    phrases: list[Phrase]
     _: KW_ONLY
     has_ellipsis: bool = False
     has_bracket: bool = False
     problem: str | None = None
 
 
-@dataclass(slots=True)
-class _PhraseDraft:
-    """A phrase in the making: pieces so far, and the text and the gap before it that will be the next one."""
+class Match(NamedTuple):
+    """Where a quotation was found, piece by piece, and what had to be overlooked."""
 
-    pieces: list[QuotePiece] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
-    words: int = 0
-    _text: list[str] = field(default_factory=list)
-    _gap: Gap = Gap.CLOSED
+    passages: tuple[Passage, ...]
+    needed: Tolerance
 
-    def write(self, text: str) -> None:
-        self._text.append(text)
 
-    def close(self, gap: Gap) -> None:
-        """End the piece that is being written; a gap follows."""
-        text = "".join(self._text)
-        self._text.clear()
-        piece = cut_piece(text)
-        if piece is None:
-            # Nothing stands between two gaps, which makes them one, as wide as the wider.
-            self._gap = gap if self._gap is Gap.CLOSED else self._gap
-            return
-        if self.pieces:
-            self.gaps.append(self._gap)
-        self.pieces.append(piece)
-        self.words += count_words(text)
-        self._gap = gap
+def may_be_inserted(words: str) -> bool:
+    """Tell whether a bracket may insert these words, or replace them: no negation and no number is among them.
 
-    def join(self, other: _PhraseDraft) -> None:
-        """Put another phrase behind this one, close to it."""
-        self.gaps += [Gap.NEAR, *other.gaps]
-        self.pieces += other.pieces
-        self.words = max(self.words, other.words)
+    >>> [may_be_inserted(words) for words in ("the company", "not", "kein einziger", "twelve of them", "1914", "不曾")]
+    [True, False, False, False, False, False]
+    """
+    if is_negation(words) or any(char.isdigit() for char in words):
+        return False
+    found = _words(words)
+    return _word_lists()["numbers"].isdisjoint(found) and not any(map(_HAN_NUMBER.fullmatch, found))
+
+
+def is_negation(words: str) -> bool:
+    """Tell whether there is a negation among these words.
+
+    >>> is_negation(", never ,"), is_negation("Isn't it?"), is_negation("always")
+    (True, True, False)
+    """
+    return bool(_NEGATING.search(words.casefold())) or not _word_lists()["negations"].isdisjoint(_words(words))
+
+
+@lru_cache(maxsize=1)
+def _word_lists() -> dict[str, frozenset[str]]:
+    return {name: frozenset(_words(text)) for name, text in read_word_lists("bracket_words.txt").items()}
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, caseless; marks on letters, vowel signs too, belong to the words."""
+    return [
+        word for token in _BETWEEN_WORDS.split(normalize("NFC", text.casefold())) if (word := token.strip("'\u2019"))
+    ]
 
 
 def read_edits(span: str, *, swap_case: bool = False) -> Edited | None:
@@ -159,36 +160,32 @@ def read_edits(span: str, *, swap_case: bool = False) -> Edited | None:
     >>> [[piece.core for piece in phrase.pieces] for phrase in edited.phrases]
     [['We left', 'before the rain', 'came']]
     """
-    signs = list(_SIGNS.finditer(span)) if _may_have_signs(span) else []
+    may_have_signs = "[" in span or ".." in span or ". ." in span
+    may_have_signs = may_have_signs or not (span.isascii() or _FOREIGN_SIGNS.isdisjoint(span))
+    signs = list(_SIGNS.finditer(span)) if may_have_signs else []
     if not signs:
         return None
-    drafts = [_PhraseDraft()]
-    done = 0
+    phrases, text, done = [Phrase()], "", 0
     for sign in signs:
-        draft, words = drafts[-1], sign["words"]
-        draft.write(span[done : sign.start()])
+        words = sign["words"]
+        text += span[done : sign.start()]
         done = sign.end()
-        if words is None:
-            draft.close(Gap.CLOSED)
-            # A long run of signs with nothing between them is one.
-            drafts += [_PhraseDraft()] if draft.pieces else []
-        elif _is_remark(span, sign):
-            draft.close(Gap.CLOSED)
-        elif _is_inside_word(span, sign):
-            draft.write(words.swapcase() if swap_case else words)
-        elif is_licensed(words):
-            draft.close(Gap.BRACKET)
+        if words is not None and _is_inside_word(span, sign):
+            text += words.swapcase() if swap_case else words
+            continue
+        if words is None or _is_remark(span, sign):
+            phrases[-1].add(text)
+        elif may_be_inserted(words):
+            phrases[-1].add(text, Gap.BRACKET)
         else:
-            return Edited((), problem="a bracket may not add a negation or a number")
-    drafts[-1].write(span[done:])
-    drafts[-1].close(Gap.CLOSED)
+            return Edited([], problem="a bracket may not add a negation or a number")
+        text = ""
+        # A long run of ellipses with nothing between them is one.
+        if words is None and phrases[-1].pieces:
+            phrases.append(Phrase())
+    phrases[-1].add(text + span[done:])
     brackets = sum(sign["words"] is not None for sign in signs)
-    return _assemble(drafts, has_ellipsis=brackets < len(signs), has_bracket=brackets > 0)
-
-
-def _may_have_signs(span: str) -> bool:
-    """Tell, quickly, whether a span may hold brackets or ellipses."""
-    return "[" in span or ".." in span or ". ." in span or not (span.isascii() or _FOREIGN_SIGNS.isdisjoint(span))
+    return _assemble(phrases, has_ellipsis=brackets < len(signs), has_bracket=brackets > 0)
 
 
 def _is_remark(span: str, sign: re.Match[str]) -> bool:
@@ -201,46 +198,27 @@ def _is_remark(span: str, sign: re.Match[str]) -> bool:
 
 def _is_inside_word(span: str, sign: re.Match[str]) -> bool:
     words = sign["words"]
-    if not words.isalpha():
+    if not words.isalpha() or _REMARK.fullmatch(words):
         return False
-    before, after = span[sign.start() - 1 : sign.start()], span[sign.end() : sign.end() + 1]
-    return any(char.isalpha() and not is_unspaced(char) for char in (before, after) if char)
+    neighbours = span[sign.start() - 1 : sign.start()] + span[sign.end() : sign.end() + 1]
+    return any(char.isalpha() and not is_unspaced(char) for char in neighbours)
 
 
-def _assemble(drafts: list[_PhraseDraft], *, has_ellipsis: bool, has_bracket: bool) -> Edited:
+def _assemble(phrases: list[Phrase], *, has_ellipsis: bool, has_bracket: bool) -> Edited:
     telling = _TELLING_WORDS if has_ellipsis else _TELLING_WORDS_TOGETHER
-    if not any(draft.words >= telling for draft in drafts):
-        return Edited((), problem="its pieces are too short to tell where they are from")
-    phrases: list[_PhraseDraft] = []
-    for draft in drafts:
-        if not draft.pieces:
-            continue
-        if phrases and min(draft.words, phrases[-1].words) < _TELLING_WORDS:
-            phrases[-1].join(draft)
-        else:
-            phrases.append(draft)
-    done = tuple(Phrase(tuple(phrase.pieces), tuple(phrase.gaps)) for phrase in phrases)
-    return Edited(done, has_ellipsis=has_ellipsis, has_bracket=has_bracket)
-
-
-#: How many bytes of the squeezed text may lie in a gap, and what that means in the text itself.
-_WIDTHS = {Gap.CLOSED: 0, Gap.BRACKET: 160, Gap.NEAR: 160}
-_MOST_WORDS_IN_BRACKET = 5
-_LONGEST_NEGATION = 20
-# Places tried for one quotation; only texts made for it have more.
-_STEPS, _STEPS_A_PIECE = 1000, 4
-_MOST_LOOKED_UP = 32
-
-
-class FoundPhrase(NamedTuple):
-    """Where a quotation stands, piece by piece, and what had to be overlooked."""
-
-    passages: tuple[Passage, ...]
-    needed: Tolerance
+    if not any(phrase.words >= telling for phrase in phrases):
+        return Edited([], problem="its pieces are too short to tell where they are from")
+    joined: list[Phrase] = []
+    for phrase in phrases:
+        if joined and phrase.pieces and min(phrase.words, joined[-1].words) < _TELLING_WORDS:
+            joined[-1].join(phrase)
+        elif phrase.pieces:
+            joined.append(phrase)
+    return Edited(joined, has_ellipsis=has_ellipsis, has_bracket=has_bracket)
 
 
 class _Placed(NamedTuple):
-    """A piece at a place: its position in the squeezed text and its passage."""
+    """A piece at a place: from where to where in the key of all contexts, and its passage."""
 
     start: int
     end: int
@@ -251,118 +229,102 @@ class _Placed(NamedTuple):
 class PhraseSearch:
     """One search for one edited quotation; takes a bounded number of steps, however often its pieces occur."""
 
-    def __init__(self, haystack: Haystack, comparison: PieceComparison) -> None:
-        self._haystack = haystack
+    def __init__(self, sources: SourceIndex, comparison: PieceComparison) -> None:
+        self._sources = sources
         self._comparison = comparison
         self._steps = 0
 
-    def find(self, edited: Edited) -> FoundPhrase | None:
-        """Return where the phrases stand in order inside one context."""
+    def find(self, edited: Edited) -> Match | None:
+        """Return where the phrases are found in order inside one context."""
+        sources = self._sources
         self._steps = _STEPS + _STEPS_A_PIECE * sum(len(phrase.pieces) for phrase in edited.phrases)
         keys = sorted({piece.key for phrase in edited.phrases for piece in phrase.pieces}, key=len, reverse=True)
-        if any(self._haystack.find(key) < 0 for key in keys[:_MOST_LOOKED_UP]):
+        if any(sources.find(key) < 0 for key in keys[:_MOST_LOOKED_UP]):
             return None
-        position = self._haystack.find(keys[0])
+        position = sources.find(keys[0])
         while position >= 0 and self._steps > 0:
-            start, end = self._haystack.bounds(self._haystack.context_at(position))
+            start, end = sources.bounds(sources.context_at(position))
             if placed := self._find_in(edited, start, end):
                 needed = Tolerance.EXACT
                 for piece in placed:
                     needed |= piece.needed
-                return FoundPhrase(tuple(piece.passage for piece in placed), needed)
-            position = self._haystack.find(keys[0], end)
+                return Match(tuple(piece.passage for piece in placed), needed)
+            position = sources.find(keys[0], end)
         return None
 
     def _find_in(self, edited: Edited, start: int, end: int) -> list[_Placed]:
         placed: list[_Placed] = []
         for phrase in edited.phrases:
             pieces = self._find_phrase(phrase, start, end)
-            if not pieces or (placed and self._drops_negation(placed[-1].passage, pieces[0].passage)):
+            if not pieces or (placed and self._drops_negation(placed[-1], pieces[0])):
                 return []
             placed += pieces
             start = pieces[-1].end
         return placed
 
     def _find_phrase(self, phrase: Phrase, start: int, end: int) -> list[_Placed]:
-        anchor = max(range(len(phrase.pieces)), key=lambda index: len(phrase.pieces[index].key))
-        for position in self._haystack.occurrences(phrase.pieces[anchor].key, start, end):
+        """Find the longest piece, and from there the others to its left and right."""
+        pieces, gaps = phrase.pieces, phrase.gaps
+        anchor = max(range(len(pieces)), key=lambda index: len(pieces[index].key))
+        for position in self._sources.occurrences(pieces[anchor].key, start, end):
             if self._steps <= 0:
                 return []
-            here = self._place(phrase.pieces[anchor], position)
+            here = self._place(pieces[anchor], position)
             if here is None:
                 continue
-            before = self._extend_left(phrase, anchor, here, start)
+            before = self._extend(zip(pieces[:anchor][::-1], gaps[:anchor][::-1], strict=True), here, start, left=True)
             if before is None:
                 continue
-            after = self._extend_right(phrase, anchor, here, end)
+            after = self._extend(zip(pieces[anchor + 1 :], gaps[anchor:], strict=True), here, end)
             if after is not None:
-                return [*before, here, *after]
+                return [*before[::-1], here, *after]
         return []
 
-    def _extend_right(self, phrase: Phrase, anchor: int, here: _Placed, end: int) -> list[_Placed] | None:
+    def _extend(
+        self, pieces: Iterable[tuple[QuotePiece, Gap]], here: _Placed, bound: int, *, left: bool = False
+    ) -> list[_Placed] | None:
+        """Place piece after piece to one side, each as near as it is found; ``None`` when one is not."""
         placed: list[_Placed] = []
-        for piece, gap in zip(phrase.pieces[anchor + 1 :], phrase.gaps[anchor:], strict=True):
-            limit = min(here.end + _WIDTHS[gap] + len(piece.key), end)
-            positions = self._haystack.occurrences(piece.key, here.end, limit)
-            found = self._first(piece, positions, gap, before=here)
-            if found is None:
+        for piece, gap in pieces:
+            reach = _WIDTHS[gap] + len(piece.key)
+            start, end = (
+                (max(here.start - reach, bound), here.start) if left else (here.end, min(here.end + reach, bound))
+            )
+            positions = self._sources.occurrences(piece.key, start, end)
+            for position in reversed(list(positions)) if left else positions:
+                found = self._place(piece, position)
+                if found and self._bridges(gap, *((found, here) if left else (here, found))):
+                    break
+            else:
                 return None
             placed.append(found)
             here = found
         return placed
 
-    def _extend_left(self, phrase: Phrase, anchor: int, here: _Placed, start: int) -> list[_Placed] | None:
-        placed: list[_Placed] = []
-        for piece, gap in zip(phrase.pieces[:anchor][::-1], phrase.gaps[:anchor][::-1], strict=True):
-            low = max(here.start - _WIDTHS[gap] - len(piece.key), start)
-            positions = reversed(list(self._haystack.occurrences(piece.key, low, here.start)))
-            found = self._first(piece, positions, gap, after=here)
-            if found is None:
-                return None
-            placed.insert(0, found)
-            here = found
-        return placed
-
-    def _first(
-        self,
-        piece: QuotePiece,
-        positions: Iterator[int],
-        gap: Gap,
-        *,
-        before: _Placed | None = None,
-        after: _Placed | None = None,
-    ) -> _Placed | None:
-        for position in positions:
-            if self._steps <= 0:
-                return None
-            found = self._place(piece, position)
-            if found is not None and self._bridges(gap, before or found, after or found):
-                return found
-        return None
-
     def _place(self, piece: QuotePiece, position: int) -> _Placed | None:
+        if self._steps <= 0:
+            return None
         self._steps -= 1
-        passage = self._haystack.passage(position, position + len(piece.key))
-        text = self._haystack.text(passage.context)
+        end = position + len(piece.key)
+        passage = self._sources.passage(position, end)
+        text = self._sources.text(passage.context)
         if not stands_alone(text, passage.start - piece.sign, passage.end):
             return None
         needed = self._comparison.part(piece, text, passage.start, passage.end)
-        if needed is None:
-            return None
-        return _Placed(position, position + len(piece.key), passage, needed)
+        return None if needed is None else _Placed(position, end, passage, needed)
 
     def _bridges(self, gap: Gap, left: _Placed, right: _Placed) -> bool:
         if gap is Gap.NEAR:
-            return not self._drops_negation(left.passage, right.passage)
+            return not self._drops_negation(left, right)
         if gap is Gap.CLOSED:
             return True
-        between = self._between(left.passage, right.passage)
-        return count_words(between) <= _MOST_WORDS_IN_BRACKET and is_licensed(between)
+        between = self._between(left, right)
+        return count_words(between) <= _MOST_WORDS_IN_BRACKET and may_be_inserted(between)
 
-    def _drops_negation(self, left: Passage, right: Passage) -> bool:
+    def _drops_negation(self, left: _Placed, right: _Placed) -> bool:
         """Tell whether an ellipsis leaves out a negation and nothing else, which turns the sentence round."""
         between = self._between(left, right)
         return len(between) <= _LONGEST_NEGATION and count_words(between) <= 1 and is_negation(between)
 
-    def _between(self, left: Passage, right: Passage) -> str:
-        return self._haystack.text(left.context)[left.end : right.start]
+    def _between(self, left: _Placed, right: _Placed) -> str:
+        return self._sources.text(left.passage.context)[left.passage.end : right.passage.start]

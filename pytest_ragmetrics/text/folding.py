@@ -1,16 +1,21 @@
-"""Holding a piece of a quotation against a passage that was found for it."""
+"""Comparing a piece of a quotation with a passage: what they differ in, and whether that may be overlooked.
+
+:func:`fold` and :func:`agree` compare whole texts up to a :class:`Tolerance`; :class:`PieceComparison` compares a piece
+of a quotation with the passage of a context that the search found for it.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Flag, auto
-from functools import lru_cache
+from functools import lru_cache, partial
 from unicodedata import category, normalize
 
-from pytest_ragmetrics.text.characters import INVISIBLE, UNSPACED, is_mark, is_word
+from pytest_ragmetrics.text.characters import DASHES, INVISIBLE, UNSPACED, is_mark, is_word
 from pytest_ragmetrics.text.markup import as_readable
-from pytest_ragmetrics.text.search import squeeze, squeezed_length
+from pytest_ragmetrics.text.search import comparison_key, key_length
 
 
 class Tolerance(Flag):
@@ -28,13 +33,56 @@ class Tolerance(Flag):
 
 #: What a verbatim quotation may differ in.
 FOLDS = Tolerance.LAYOUT | Tolerance.CASE | Tolerance.TYPOGRAPHY
-
 _FOLDED = {Tolerance.LAYOUT: "layout", Tolerance.CASE: "case", Tolerance.TYPOGRAPHY: "typography"}
 _ALLOWED = {
     Tolerance.PUNCTUATION: "punctuation",
     Tolerance.ELLIPSIS: "ellipsis",
     Tolerance.BRACKET: "bracket",
 }
+_QUOTES = "'\"`\u00ab\u00bb\u2018-\u201f\u2032-\u2037\u2039\u203a\u275b-\u275e\u300c-\u300f\u301d-\u301f"
+_QUOTES += "\uff02\uff07\uff62\uff63"
+_APOSTROPHES = "\u02b9\u02bb\u02bc\u02bd\u02ee\u05f3\u05f4\u055a\ua78c\u00b4"
+_INNER = frozenset("'\u2018\u2019\u02b9\u02bb\u02bc\u02bd\u02ee\u05f3\u055a\ua78c\u00b4\u2032")
+_PUNCTUATION = (
+    "!-/:-@\\[-`{-~\u00a1-\u00bf\u0387\u055a-\u055f\u0589\u05be\u05c0\u05c3\u060c\u061b\u061f\u066a-\u066d\u06d4"
+    "\u0964\u0965\u104a\u104b\u1362-\u1368\u17d4-\u17d6\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u3001-\u3003\u3008-\u301f\u30fb"
+)
+# Written for a hyphen at the end of a line, which belongs to the word or does not; taken out of the texts themselves.
+_MAYBE_HYPHEN = "\ufdd0"
+_BROKEN_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t>]*(?=[^\W\d_])")
+_QUOTED_LINE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+_REOPENED = re.compile(rf"(\n[ \t\r]*\n[ \t>\u3000]*)[{_QUOTES}]+")
+# Stars that multiply or stand alone stay, and so do underscores inside a name.
+_STARS = re.compile(r"(?<=[^\s\d*])\*+(?!\*)|(?<=\d)\*+(?![\d*])|(?<!\S)\*+(?=[^\s*])")
+_UNDERSCORES = re.compile(r"__+|(?<![^\W_])_|_(?![^\W_])|~~+")
+_SPACE_IN_UNSPACED = re.compile(rf" (?:(?=[{UNSPACED}\u3001-\u301f])|(?<=[{UNSPACED}\u3001-\u301f] ))")
+_INVISIBLE = re.compile(f"[{INVISIBLE}]+")
+# NFKC turns 10\u00b3 into 103 and 1\u00bd into 11/2, which are other numbers.
+_RAISED = re.compile(
+    "(?<=\\d)(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2079\u2080-\u2089\u2150-\u215f\u2189\u2460-\u249b])"
+)
+_ESCAPED_QUOTE = re.compile(rf"\\+(?=[{_QUOTES}])")
+_QUOTE = re.compile(f" ?[{_QUOTES}{_APOSTROPHES}](?:[{_QUOTES}{_APOSTROPHES} ]*[{_QUOTES}{_APOSTROPHES}])? ?")
+_QUOTE_GLYPH = re.compile(f"[{_QUOTES}{_APOSTROPHES}]")
+_DASH = re.compile(
+    r" ?[-\u2010-\u2015\u2043\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d](?:[ ]?[-\u2010-\u2015\u2212\u2e3a\u2e3b])* ?"
+)
+_DOTS = re.compile(r" ?(?:[\u2026\u22ef]|\.)(?: ?(?:\.|[\u2026\u22ef]))* ?")
+_SPLIT_CONTRACTION = re.compile(r" (?=(?:n't|'(?:s|re|ve|ll|d|m))\b)|(?<=\b[cdjlmnst]') (?=\w)", re.IGNORECASE)
+_EDGE_QUOTE = re.compile(r"'(?:(?!\w)|(?<!\w'))")
+# The space in "in 1990, 20 people" keeps two numbers apart.
+_LOOSE_PUNCTUATION = re.compile(
+    rf" (?=[{_PUNCTUATION}])(?!(?<=\d )[.,:/]\d)|(?<=[{_PUNCTUATION}]) (?!\d)|(?<=[{_PUNCTUATION}])(?<![.,:/]) (?=\d)"
+)
+_SIGN = re.compile(rf"(?<!\w)[{DASHES}]?[.,]?$")
+# Punctuation to Unicode, but part of what is said.
+_MEANINGFUL = frozenset("%&#@\u00a7\u2030\u2031/\\\uff05\uff06\uff03\uff20\u066a")
+_ELLIPSIS = re.compile(r"[\u2026\u22ef]|\.[ \u00a0]?\.")
+_SPACES = " \u00a0\u2009\u202f"
+# How far from the core its surroundings are looked for.
+_NEAR = 8
+# Case comes first: folding it also resolves ligatures, which are typography.
+_FLAGS = (Tolerance.CASE, Tolerance.LAYOUT, Tolerance.TYPOGRAPHY)
 
 
 @lru_cache(maxsize=256)
@@ -62,46 +110,6 @@ def describe(needed: Tolerance) -> str:
 
 def _list(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-_QUOTES = "'\"`\u00ab\u00bb\u2018-\u201f\u2032-\u2037\u2039\u203a\u275b-\u275e\u300c-\u300f\u301d-\u301f"
-_QUOTES += "\uff02\uff07\uff62\uff63"
-_APOSTROPHES = "\u02b9\u02bb\u02bc\u02bd\u02ee\u05f3\u05f4\u055a\ua78c\u00b4"
-_INNER = frozenset("'\u2018\u2019\u02b9\u02bb\u02bc\u02bd\u02ee\u05f3\u055a\ua78c\u00b4\u2032")
-_PUNCTUATION = (
-    "!-/:-@\\[-`{-~\u00a1-\u00bf\u0387\u055a-\u055f\u0589\u05be\u05c0\u05c3\u060c\u061b\u061f\u066a-\u066d\u06d4"
-    "\u0964\u0965\u104a\u104b\u1362-\u1368\u17d4-\u17d6\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u3001-\u3003\u3008-\u301f\u30fb"
-)
-
-# Stands for a hyphen at the end of a line, which belongs to the word or does not; taken out of the texts themselves.
-_MAYBE_HYPHEN = "\ufdd0"
-_BROKEN_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t>]*(?=[^\W\d_])")
-_QUOTED_LINE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
-_REOPENED = re.compile(rf"(\n[ \t\r]*\n[ \t>\u3000]*)[{_QUOTES}]+")
-# Stars that multiply or stand alone stay, and so do underscores inside a name.
-_STARS = re.compile(r"(?<=[^\s\d*])\*+(?!\*)|(?<=\d)\*+(?![\d*])|(?<!\S)\*+(?=[^\s*])")
-_UNDERSCORES = re.compile(r"__+|(?<![^\W_])_|_(?![^\W_])|~~+")
-_SPACE_IN_UNSPACED = re.compile(rf" (?:(?=[{UNSPACED}\u3001-\u301f])|(?<=[{UNSPACED}\u3001-\u301f] ))")
-
-_INVISIBLE = re.compile(f"[{INVISIBLE}]+")
-# NFKC turns 10\u00b3 into 103 and 1\u00bd into 11/2, which are other numbers.
-_RAISED = re.compile(
-    "(?<=\\d)(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2079\u2080-\u2089\u2150-\u215f\u2189\u2460-\u249b])"
-)
-_ESCAPED_QUOTE = re.compile(rf"\\+(?=[{_QUOTES}])")
-_QUOTE = re.compile(f" ?[{_QUOTES}{_APOSTROPHES}](?:[{_QUOTES}{_APOSTROPHES} ]*[{_QUOTES}{_APOSTROPHES}])? ?")
-_QUOTE_GLYPH = re.compile(f"[{_QUOTES}{_APOSTROPHES}]")
-_DASH = re.compile(
-    r" ?[-\u2010-\u2015\u2043\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d](?:[ ]?[-\u2010-\u2015\u2212\u2e3a\u2e3b])* ?"
-)
-_DOTS = re.compile(r" ?(?:[\u2026\u22ef]|\.)(?: ?(?:\.|[\u2026\u22ef]))* ?")
-
-_SPLIT_CONTRACTION = re.compile(r" (?=(?:n't|'(?:s|re|ve|ll|d|m))\b)|(?<=\b[cdjlmnst]') (?=\w)", re.IGNORECASE)
-_EDGE_QUOTE = re.compile(r"'(?:(?!\w)|(?<!\w'))")
-# The space in "in 1990, 20 people" keeps two numbers apart.
-_LOOSE_PUNCTUATION = re.compile(
-    rf" (?=[{_PUNCTUATION}])(?!(?<=\d )[.,:/]\d)|(?<=[{_PUNCTUATION}]) (?!\d)|(?<=[{_PUNCTUATION}])(?<![.,:/]) (?=\d)"
-)
 
 
 def fold(text: str, tolerance: Tolerance = FOLDS) -> str:
@@ -144,9 +152,9 @@ def agree(one: str, other: str, tolerance: Tolerance) -> bool:
 def _same(one: str, other: str) -> bool:
     if one == other:
         return True
-    if _MAYBE_HYPHEN in one:
-        return _same_with_hyphens(one, other)
-    return _MAYBE_HYPHEN in other and _same_with_hyphens(other, one)
+    if _MAYBE_HYPHEN not in one:
+        one, other = other, one
+    return _MAYBE_HYPHEN in one and _same_with_hyphens(one, other)
 
 
 def _same_with_hyphens(broken: str, other: str) -> bool:
@@ -170,8 +178,8 @@ def _fold(text: str, tolerance: Tolerance, *, reopened: bool) -> str:
         text = text.replace(_MAYBE_HYPHEN, "")
     if layout:
         text = _fold_layout(as_readable(text), reopened=reopened)
-    if typography:
-        text = _fold_characters(text)
+    if typography and not text.isascii():
+        text = normalize("NFKC", _RAISED.sub("^", _INVISIBLE.sub("", text))).replace("\u2044", "/")
     if tolerance & Tolerance.CASE:
         # The dot that the capital of the Turkish i leaves behind is no letter.
         text = text.casefold().replace("i\u0307", "i")
@@ -203,18 +211,14 @@ def _fold_layout(text: str, *, reopened: bool) -> str:
     return text
 
 
-def _fold_characters(text: str) -> str:
-    if text.isascii():
-        return text
-    return normalize("NFKC", _RAISED.sub("^", _INVISIBLE.sub("", text))).replace("\u2044", "/")
-
-
 def _fold_marks(text: str) -> str:
     if "\\" in text:
         text = _ESCAPED_QUOTE.sub("", text)
     text = _QUOTE.sub(_quote, text)
     text = _DASH.sub("-", text)
-    return _DOTS.sub(_dots, text) if ".." in text or ". ." in text or "\u2026" in text or "\u22ef" in text else text
+    if ".." in text or ". ." in text or "\u2026" in text or "\u22ef" in text:
+        text = _DOTS.sub(lambda run: run[0] if run[0].strip() == "." else "...", text)
+    return text
 
 
 def _quote(run: re.Match[str]) -> str:
@@ -225,32 +229,18 @@ def _quote(run: re.Match[str]) -> str:
     return '"'
 
 
-def _dots(run: re.Match[str]) -> str:
-    return run[0] if run[0].strip() == "." else "..."
-
-
 def _fold_punctuation(text: str) -> str:
     text = _SPLIT_CONTRACTION.sub("", _QUOTE_GLYPH.sub("'", text))
     text = " ".join(_EDGE_QUOTE.sub(" ", text).split())
     return _LOOSE_PUNCTUATION.sub("", text)
 
 
-_SIGN = re.compile(r"(?<!\w)[-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d]?[.,]?$")
-_DASHES = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
-# Punctuation to Unicode, but part of what is said.
-_MEANINGFUL = frozenset("%&#@\u00a7\u2030\u2031/\\\uff05\uff06\uff03\uff20\u066a")
-_ELLIPSIS = re.compile(r"[\u2026\u22ef]|\.[ \u00a0]?\.")
-_SPACES = " \u00a0\u2009\u202f"
-_NEAR = 8
-# Case comes first: folding it also resolves ligatures, which are typography.
-_FLAGS = (Tolerance.CASE, Tolerance.LAYOUT, Tolerance.TYPOGRAPHY)
-
-
 @dataclass(frozen=True, slots=True)
 class QuotePiece:
-    """A stretch of a quotation: its ``core`` from the first letter to the last, and what stands outside.
+    """A stretch of a quotation: its ``core`` from the first letter to the last, and what is outside.
 
-    A sign or a decimal point before a number is part of the core; ``sign`` is its length. ``key`` is the squeezed core.
+    A sign or a decimal point before a number is part of the core; ``sign`` is its length. ``key`` is the comparison key
+    of the core.
     """
 
     lead: str
@@ -266,13 +256,13 @@ def cut_piece(text: str) -> QuotePiece | None:
     >>> cut_piece("(-5 degrees),")
     QuotePiece(lead='(', core='-5 degrees', trail='),', key=b'5degrees', sign=1)
     """
-    key = squeeze(text)
+    key = comparison_key(text)
     if not key:
         return None
     start, end = 0, len(text)
-    while not squeezed_length(text[start]):
+    while not key_length(text[start]):
         start += 1
-    while not squeezed_length(text[end - 1]):
+    while not key_length(text[end - 1]):
         end -= 1
     while end < len(text) and is_mark(text[end]):
         end += 1
@@ -286,15 +276,14 @@ class PieceComparison:
     """What a quotation may differ in, and whether a piece of it agrees with a passage."""
 
     def __init__(self, *, casefold: bool, punctuation: bool) -> None:
-        self._strict = FOLDS if casefold else FOLDS & ~Tolerance.CASE
-        self._loose = self._strict | Tolerance.PUNCTUATION
         self._casefold = casefold
-        self._punctuation = punctuation
+        self._strict = FOLDS if casefold else FOLDS & ~Tolerance.CASE
+        self._loose = self._strict | Tolerance.PUNCTUATION if punctuation else None
 
     def whole(self, piece: QuotePiece, text: str, start: int, end: int) -> Tolerance | None:
         """Return what must be overlooked for a whole quotation to be ``text[start:end]``; ``None`` if it is not.
 
-        What stands outside the core must stand there in the text too, or be punctuation that an editor may change.
+        What is outside the core must be there in the text too, or be punctuation that an editor may change.
         """
         start -= piece.sign
         passage = text[max(start, 0) : end]
@@ -304,22 +293,28 @@ class PieceComparison:
                 return difference
         if not _has_sign(piece, text, start):
             return None
-        if agree(piece.core, passage, self._strict) and _edges_agree(piece, text, start, end, self._strict):
-            return self._least(piece, text, start, end, self._strict)
-        if not self._punctuation or not _edges_may_differ(piece, text, start, end):
+
+        def agrees(tolerance: Tolerance) -> bool:
+            return agree(piece.core, passage, tolerance) and _edges_agree(piece, text, start, end, tolerance)
+
+        if agrees(self._strict):
+            return _least(self._strict, agrees)
+        if self._loose is None or not _edges_may_differ(piece, text, start, end):
             return None
         breaks_off = _ELLIPSIS.search(piece.lead) or _ELLIPSIS.search(piece.trail)
-        return self._core(piece.core, passage, Tolerance.ELLIPSIS if breaks_off else Tolerance.PUNCTUATION)
+        difference = self._core(piece.core, passage)
+        known = Tolerance.ELLIPSIS if breaks_off else Tolerance.PUNCTUATION
+        return None if difference is None else difference | known
 
     def part(self, piece: QuotePiece, text: str, start: int, end: int) -> Tolerance | None:
         """Return what must be overlooked for a part of a quotation, which may break off before any punctuation."""
         start -= piece.sign
         if not _has_sign(piece, text, start) or not _edges_may_differ(piece, text, start, end):
             return None
-        return self._core(piece.core, text[start:end], Tolerance.EXACT)
+        return self._core(piece.core, text[start:end])
 
     def _plain_difference(self, core: str, passage: str) -> Tolerance | None:
-        """Return what differs when it is white space and case at most, which is quick to see and most often so."""
+        """Return what differs when it is white space and case at most, which is the usual case and quick to see."""
         if core == passage:
             return Tolerance.EXACT
         if self._casefold and core.lower() == passage.lower():
@@ -331,36 +326,28 @@ class PieceComparison:
             return Tolerance.LAYOUT | Tolerance.CASE
         return None
 
-    def _core(self, core: str, passage: str, known: Tolerance) -> Tolerance | None:
+    def _core(self, core: str, passage: str) -> Tolerance | None:
         difference = self._plain_difference(core, passage)
         if difference is not None:
-            return difference | known
-        limit = self._strict
-        if not agree(core, passage, limit):
-            limit = self._loose
-            if not self._punctuation or not agree(core, passage, limit):
-                return None
-        for flag in _FLAGS:
-            if limit & flag and agree(core, passage, limit & ~flag):
-                limit &= ~flag
-        return limit | known
+            return difference
+        for limit in (self._strict, self._loose):
+            if limit is not None and agree(core, passage, limit):
+                return _least(limit, partial(agree, core, passage))
+        return None
 
-    def _least(self, piece: QuotePiece, text: str, start: int, end: int, limit: Tolerance) -> Tolerance:
-        for flag in _FLAGS:
-            fewer = limit & ~flag
-            if (
-                limit & flag
-                and agree(piece.core, text[start:end], fewer)
-                and _edges_agree(piece, text, start, end, fewer)
-            ):
-                limit = fewer
-        return limit
+
+def _least(limit: Tolerance, agrees: Callable[[Tolerance], bool]) -> Tolerance:
+    """Return what is left of a sufficient tolerance without what need not be overlooked."""
+    for flag in _FLAGS:
+        if limit & flag and agrees(limit & ~flag):
+            limit &= ~flag
+    return limit
 
 
 def _has_sign(piece: QuotePiece, text: str, start: int) -> bool:
     if not piece.sign:
         return True
-    return start >= 0 and (text[start] == piece.core[0] or (text[start] in _DASHES and piece.core[0] in _DASHES))
+    return start >= 0 and (text[start] == piece.core[0] or (text[start] in DASHES and piece.core[0] in DASHES))
 
 
 def _edges_agree(piece: QuotePiece, text: str, start: int, end: int, tolerance: Tolerance) -> bool:

@@ -11,12 +11,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pytest_ragmetrics.text.characters import UNSPACED_LETTERS
 from pytest_ragmetrics.text.numbers import MONTH_NAMES
 from pytest_ragmetrics.text.sentences import guess_language, split_sentences
-from pytest_ragmetrics.text.words import UNSPACED_RUN, fold_word, is_function_word
+from pytest_ragmetrics.text.words import fold_word, is_function_word
 
 # With what joins the parts of one word: O'Neill, Jean-Luc, AT&T, U.S.
-_TOKEN = re.compile(rf"(?:[^\W\d_]\.){{2,}}|[^\W_{UNSPACED_RUN}]+(?:[-'\u2019&.][^\W_{UNSPACED_RUN}]+)*")
+_TOKEN = re.compile(rf"(?:[^\W\d_]\.){{2,}}|[^\W_{UNSPACED_LETTERS}]+(?:[-'\u2019&.][^\W_{UNSPACED_LETTERS}]+)*")
 _CONNECTORS = frozenset(
     ("of", "de", "del", "della", "di", "da", "do", "dos", "du", "des", "van", "von", "der", "den", "la", "le", "el")
 )
@@ -30,7 +31,7 @@ _NO_NAMES = frozenset(
 # Names although the same letters are a function word.
 _ACRONYMS = frozenset(("WHO", "US"))
 _CLITIC = re.compile(r"['\u2019](?:s|m|d|t|ll|ve|re)?$", re.IGNORECASE)
-_UNSPACED = re.compile(f"[{UNSPACED_RUN}]")
+_UNSPACED = re.compile(f"[{UNSPACED_LETTERS}]")
 # A capital after one of these says only that something begins.
 _BEGINS = re.compile(r"(?:[:;!?…•|(\[/\"“„«\u2039'\u2018*_>\u2013\u2014]|-\s|\d[.)]?)\s*$")
 _NOUN_CAPITALS = frozenset({"de"})

@@ -1,4 +1,7 @@
-"""The words of a short answer, as the SQuAD data set compares them."""
+"""Words of a text: how many, where they begin and end, which carry content, and which are compared.
+
+Used by the alignment of quotations, by the lexical metrics and by the local judge.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,58 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
-from pytest_ragmetrics.text.characters import UNSPACED, is_mark, is_unspaced, is_word
+from pytest_ragmetrics.text.characters import (
+    DASHES,
+    INVISIBLE,
+    UNSPACED,
+    UNSPACED_CHARACTER,
+    UNSPACED_LETTERS,
+    are_joined,
+    is_mark,
+    is_unspaced,
+    is_word,
+)
 
-_UNSPACED = re.compile(f"[{UNSPACED}]")
 #: From the first letter or digit of a white-space token to the token's end: one match a word.
-_WORD = re.compile(r"[^\W_]\S*")
+_COUNTED = re.compile(r"[^\W_]\S*")
+# Vowel signs and joiners, which are no letters to a regular expression, and belong into words all the same.
+_SIGNS = "\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
+_SIGNS += "\u0f18-\u0fbc\u1712-\u1714\u200c\u200d"
+_RUN = re.compile(
+    f"(?P<unspaced>[{UNSPACED_LETTERS}]+)|[^\\W_{UNSPACED_LETTERS}](?:[{_SIGNS}]|[^\\W_{UNSPACED_LETTERS}])*"
+)
+_DROPPED = re.compile("[\u00ad\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u200c\u200d]")
+# In scripts without spaces, a pair of characters with one of these carries no content.
+_FUNCTION_CHARACTERS = frozenset(
+    "的了是在和有不也就都而及与或把被让给从到对于之其这那个们吗呢吧啊着很はがをにへとでもやのからまですだったいるなれ"
+)
+# Endings of inflected forms, and what Arabic writes before a word; enough must be left to mean something.
+_ENDING = re.compile(r"(?:ingly|edly|ings?|ed|ies|ied|ly|es|ern|er|en|em|e|s|y)$")
+_PLURAL = re.compile(r"(?<=..[^s])s$")
+_ARTICLE = re.compile("^(?:[وفبك]?ال|لل)")
+_SHORTEST_STEM, _LONGEST_STEM = 4, 6
+_ARTICLES = frozenset(("a", "an", "the"))
+_ANSWER_WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
+# Emphasis and what has no width do not part a word.
+_TRANSPARENT = re.compile(f"[*_~{INVISIBLE}]+")
+# How far from a boundary is looked.
+_NEAR = 16
+_WITHIN_NUMBER = ".,:/'\u2019\u2044\u00b7\u066b\u066c^"
+_GROUPING = " \u00a0\u2009\u202f"
+# A number that goes on to the left: 3.|5, 10:|30, .|5, a sign, and groups of three digits.
+_NUMBER_BEFORE = re.compile(rf"\d[{_WITHIN_NUMBER}]$|(?:^|[^\w.])[.,]$|(?:^|[\s(\[=<>~$€£¥])[{DASHES}]$")
+_NUMBER_AFTER = re.compile(rf"[{_WITHIN_NUMBER}]\d")
+_GROUP_BEFORE = re.compile(rf"(?<!\d)\d{{1,3}}[{_GROUPING}]$")
+_GROUP_AFTER = re.compile(rf"[{_GROUPING}]\d{{3}}(?!\d)")
+_GROUP = re.compile(r"\d{3}(?!\d)")
+_FIRST_GROUP = re.compile(r"(?<!\d)\d{1,3}$")
+# Cutting these off turns a statement round: non-|toxic, ca|n't.
+_NEGATING_PREFIX = re.compile(r"\b(?:non|un|anti|nicht|niet)[-\u2010\u2011]$", re.IGNORECASE)
+_NEGATING_SUFFIX = re.compile(r"['\u2018\u2019\u02bc\uff07]t\b", re.IGNORECASE)
+_SPLIT_NEGATION = re.compile(r" n['\u2018\u2019\u02bc\uff07]t\b", re.IGNORECASE)
+_NEGATED_BEFORE = re.compile(r"n['\u2018\u2019\u02bc\uff07]$", re.IGNORECASE)
+_BROKEN_BEFORE = re.compile(r"[^\W\d_][-\u2010\u00ad][ \t]*\r?\n[ \t>]*$")
+_BROKEN_AFTER = re.compile(r"[-\u2010\u00ad][ \t]*\r?\n[ \t>]*[^\W\d_]")
 
 
 def count_words(text: str) -> int:
@@ -28,31 +78,9 @@ def count_words(text: str) -> int:
     4
     """
     if text.isascii():
-        return len(_WORD.findall(text))
-    spaced, unspaced = _UNSPACED.subn("", text)
-    return len(_WORD.findall(spaced)) + unspaced // 2
-
-
-#: Letters of scripts without spaces, for a character class.
-UNSPACED_RUN = (
-    "\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    "\U00020000-\U000323af\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
-)
-# Vowel signs and joiners, which are no letters to a regular expression, and belong into words all the same.
-_SIGNS = "\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
-_SIGNS += "\u0f18-\u0fbc\u1712-\u1714\u200c\u200d"
-_RUN = re.compile(f"(?P<unspaced>[{UNSPACED_RUN}]+)|[^\\W_{UNSPACED_RUN}](?:[{_SIGNS}]|[^\\W_{UNSPACED_RUN}])*")
-_DROPPED = re.compile("[\u00ad\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u200c\u200d]")
-
-# In scripts without spaces, a pair of characters with one of these carries no content.
-_FUNCTION_CHARACTERS = frozenset(
-    "的了是在和有不也就都而及与或把被让给从到对于之其这那个们吗呢吧啊着很はがをにへとでもやのからまですだったいるなれ"
-)
-# Endings of inflected forms, and what Arabic writes before a word; enough must be left to mean something.
-_ENDING = re.compile(r"(?:ingly|edly|ings?|ed|ies|ied|ly|es|ern|er|en|em|e|s|y)$")
-_PLURAL = re.compile(r"(?<=..[^s])s$")
-_ARTICLE = re.compile("^(?:[وفبك]?ال|لل)")
-_SHORTEST_STEM, _LONGEST_STEM = 4, 6
+        return len(_COUNTED.findall(text))
+    spaced, unspaced = UNSPACED_CHARACTER.subn("", text)
+    return len(_COUNTED.findall(spaced)) + unspaced // 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,6 +118,13 @@ def telling_words(text: str) -> Iterator[ContentWord]:
             yield ContentWord(text=match.group(), start=match.start(), end=match.end(), key=key)
 
 
+def _pairs(run: str, at: int) -> Iterator[ContentWord]:
+    for index in range(len(run) - 1):
+        pair = run[index : index + 2]
+        if not _FUNCTION_CHARACTERS.intersection(pair):
+            yield ContentWord(text=pair, start=at + index, end=at + index + 2, key=pair)
+
+
 def is_function_word(folded: str, language: str | None = None) -> bool:
     """Tell whether a folded word stands in texts of any subject, in any language or in this one.
 
@@ -99,11 +134,18 @@ def is_function_word(folded: str, language: str | None = None) -> bool:
     return folded in _function_words().get(language, frozenset())
 
 
-def _pairs(run: str, at: int) -> Iterator[ContentWord]:
-    for index in range(len(run) - 1):
-        pair = run[index : index + 2]
-        if not _FUNCTION_CHARACTERS.intersection(pair):
-            yield ContentWord(text=pair, start=at + index, end=at + index + 2, key=pair)
+@lru_cache(maxsize=1)
+def _function_words() -> Mapping[str | None, frozenset[str]]:
+    """Return the function words of each language; those of all languages are under ``None``."""
+    lists = read_word_lists("function_words.txt").items()
+    words: dict[str | None, frozenset[str]] = {name: frozenset(map(fold_word, text.split())) for name, text in lists}
+    return {**words, None: frozenset().union(*words.values())}
+
+
+def read_word_lists(name: str) -> dict[str, str]:
+    """Return the sections of a word list of this package by their headings (``# heading``)."""
+    text = (files(__package__ or "") / name).read_text("utf-8")
+    return {heading: body for heading, _, body in (part.partition("\n") for part in text.split("# ") if part)}
 
 
 def fold_word(word: str) -> str:
@@ -127,17 +169,6 @@ def stem(word: str) -> str:
     bare = bare if len(bare) >= _SHORTEST_STEM - 1 else word
     ending = _ENDING.search(bare, _SHORTEST_STEM)
     return _PLURAL.sub("", bare[: ending.start() if ending else None])[:_LONGEST_STEM]
-
-
-@lru_cache(maxsize=1)
-def _function_words() -> Mapping[str | None, frozenset[str]]:
-    """Read the function words of each language; those of all languages stand under ``None``."""
-    text = (files(__package__ or "") / "function_words.txt").read_text("utf-8")
-    parts = (part.partition("\n") for part in text.split("# ") if part)
-    words: dict[str | None, frozenset[str]] = {
-        language: frozenset(map(fold_word, block.split())) for language, _, block in parts
-    }
-    return {**words, None: frozenset().union(*words.values())}
 
 
 def word_tokens(text: str) -> list[str]:
@@ -164,13 +195,10 @@ def word_tokens(text: str) -> list[str]:
     return tokens
 
 
-_ARTICLES = frozenset(("a", "an", "the"))
-# Runs of letters, marks and digits; each character of a script without spaces is a word of its own.
-_SQUAD_WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
-
-
 def answer_tokens(text: str) -> list[str]:
-    """Return the words of an answer without case, punctuation and English articles.
+    """Return the words of an answer without case, punctuation and English articles, as the SQuAD script compares them.
+
+    Each character of a script written without spaces is a word of its own.
 
     >>> answer_tokens("The U.S. Navy's first ship")
     ['us', 'navys', 'first', 'ship']
@@ -179,4 +207,59 @@ def answer_tokens(text: str) -> list[str]:
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
     kept = "".join(char for char in folded if unicodedata.category(char)[0] not in "PSC" or char.isspace())
-    return [word for word in _SQUAD_WORD.findall(kept) if word not in _ARTICLES]
+    return [word for word in _ANSWER_WORD.findall(kept) if word not in _ARTICLES]
+
+
+def stands_alone(text: str, start: int, end: int) -> bool:
+    """Tell whether ``text[start:end]`` begins and ends on word boundaries of the text.
+
+    Scripts without spaces have no such boundaries, except inside numbers.
+
+    >>> stands_alone("They grow faster.", 5, 9), stands_alone("They grow faster.", 6, 14)
+    (True, False)
+    >>> stands_alone("It cost 3.5 million.", 10, 19)
+    False
+    """
+    return begins_word(text, start) and ends_word(text, end)
+
+
+def begins_word(text: str, start: int) -> bool:
+    """Tell whether a passage may begin here."""
+    before = text[max(start - _NEAR, 0) : start]
+    if not before:
+        return True
+    first = text[start]
+    if before[-1] == " " and not first.isdigit() and "\n" not in before:
+        return True
+    left = _TRANSPARENT.sub("", before)[-1:]
+    if left and are_joined(left, first):
+        return False
+    if first.isdigit() and (
+        _NUMBER_BEFORE.search(before) or (_GROUP_BEFORE.search(before) and _GROUP.match(text, start))
+    ):
+        return False
+    if first in "tT" and _NEGATED_BEFORE.search(before) and ends_word(text, start + 1):
+        return False
+    return not (_NEGATING_PREFIX.search(before) or _BROKEN_BEFORE.search(before))
+
+
+def ends_word(text: str, end: int) -> bool:
+    """Tell whether a passage may end here."""
+    after = text[end : end + _NEAR]
+    if not after:
+        return True
+    last = text[end - 1]
+    if after[0] == " " and not last.isdigit():
+        # Tokenised text parts a negation from its verb.
+        return after[1:2] not in ("n", "N") or not _SPLIT_NEGATION.match(after)
+    right = _TRANSPARENT.sub("", after)[:1]
+    if right and are_joined(last, right):
+        return False
+    if last.isdigit() and (
+        _NUMBER_AFTER.match(after)
+        or (_GROUP_AFTER.match(after) and _FIRST_GROUP.search(text[max(end - _NEAR, 0) : end]))
+    ):
+        return False
+    if last in "nN" and _NEGATING_SUFFIX.match(after):
+        return False
+    return not (last.isalpha() and _BROKEN_AFTER.match(after))
