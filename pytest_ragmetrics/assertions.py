@@ -1,4 +1,4 @@
-"""Several metrics of one sample, each held against its bound: scored at the same time, told of together."""
+"""assert_sample: several metrics of one sample, each with a bound, scored at the same time and reported together."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class _BoundedMetric:
             return [str(error)]
         return []
 
-    def holds(self, result: MetricResult) -> bool:
-        """Hold a result against the bound."""
+    def meets(self, result: MetricResult) -> bool:
+        """Tell whether a result meets the bound."""
         return result >= self.bound if self.is_least else result <= self.bound
 
     async def score(self, sample: Sample, votes: int | None, thread: ThreadPoolExecutor) -> MetricResult:
@@ -133,7 +133,7 @@ def _require(held: Sequence[_BoundedMetric], sample: Sample) -> None:
 async def _scored(
     held: Sequence[_BoundedMetric], sample: Sample, running: session.Session, votes: int | None
 ) -> list[MetricResult | RagMetricsError]:
-    """Return the results, or why there is none; raise what is no matter of scoring when all are done."""
+    """Return the results or why a metric has none; raise other errors when all are done."""
     thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
     try:
         with session.within(running):
@@ -151,11 +151,11 @@ async def _scored(
 
 
 def _report(outcomes: Mapping[str, MetricResult | RagMetricsError], held: Sequence[_BoundedMetric]) -> None:
-    """Raise what the outcomes come to, if not all of them hold."""
+    """Raise ``AssertionError`` or ``UnscoredError`` unless all results meet their bounds."""
     __tracebackhide__ = True
     # All are held against their bounds, so that each of them is recorded with it.
     fine = [
-        isinstance(outcome, MetricResult) and each.holds(outcome)
+        isinstance(outcome, MetricResult) and each.meets(outcome)
         for each, outcome in zip(held, outcomes.values(), strict=True)
     ]
     if all(fine):

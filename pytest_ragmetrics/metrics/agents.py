@@ -1,4 +1,4 @@
-"""Whether an agent called the tools that it should have called, and with what; needs no judge."""
+"""Metrics of conversations with an agent, by a judge: the goal reached, and the topics kept to."""
 
 from __future__ import annotations
 

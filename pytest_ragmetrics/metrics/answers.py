@@ -1,4 +1,4 @@
-"""Whether the response refuses when it should, and only then."""
+"""Metrics of the response: relevancy, correctness, similarity to a reference, and refusals."""
 
 from __future__ import annotations
 
@@ -277,7 +277,6 @@ class RefusalCorrectness(JudgedMetric):
     complaint = "wrong to refuse or to answer"
     helper = "assert_refusal_correct"
     requires: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
-    rounds: ClassVar[int] = 1
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return whether refusing and being able to answer exclude each other."""

@@ -1,4 +1,4 @@
-"""Any metric held against a threshold: what every helper ends in."""
+"""assert_metric: score a sample, compare with a threshold, record, and explain a failure. Every helper ends here."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class CitationRecall(CitationMetric):
 
     Takes ``response``, with citations such as [1], and ``retrieved_contexts``, counted from 1. One request for each
     sentence that cites, all at the same time; a sentence that cites nothing, or a context that does not exist, is not
-    supported, and nobody is asked. The citation recall of ALCE (Gao et al., 2023).
+    supported, without a request. The citation recall of ALCE (Gao et al., 2023).
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
@@ -50,7 +50,6 @@ class CitationRecall(CitationMetric):
     noun = "sentence"
     complaint = "not supported by the contexts cited"
     helper = "assert_citations_recalled"
-    rounds: ClassVar[int] = 1
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return sentences supported by what they cite / sentences."""
@@ -89,7 +88,7 @@ def assert_citations_recalled(
 
 
 class CitationPrecision(CitationMetric):
-    """The share of the response's citations that are of use for the sentence they stand behind.
+    """The share of the response's citations that are of use for their sentence.
 
     Takes ``response``, with citations such as [1], and ``retrieved_contexts``, counted from 1. All that a sentence
     cites must support it together; then a citation is precise when it supports the sentence alone, or when the others

@@ -1,4 +1,4 @@
-"""Whether the citations of a response point to contexts that exist; needs no judge."""
+"""CitationValidity: whether the citations of a response point to contexts that exist; needs no judge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CitationValidity(Metric):
 
     A mark counts once, and is valid when all its numbers are: [1], [1, 2], [2-3], [^1], [1](url), ¹; see
     :func:`~pytest_ragmetrics.text.citations.find_citations` for all forms, and for what is no citation. Whether the
-    contexts support what is said is not looked at. A response without citations scores 1.0 and is ``vacuous``, or 0.0
+    contexts support the sentence is not checked. A response without citations scores 1.0 and is ``vacuous``, or 0.0
     with ``require_citations=True``.
 
     >>> result = CitationValidity().score(

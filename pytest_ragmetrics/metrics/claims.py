@@ -1,4 +1,4 @@
-"""How far noise in the contexts makes the response wrong."""
+"""Metrics that check claims: Faithfulness, Hallucination, FactualCorrectness and NoiseSensitivity."""
 
 from __future__ import annotations
 
@@ -167,14 +167,14 @@ _SIDES = {"precision": ("response",), "recall": ("reference",), "f1": ("response
 
 
 class FactualCorrectness(JudgedMetric):
-    """How far the claims of the response and of the reference bear each other out.
+    """How far the response and the reference support each other's claims.
 
-    Takes ``response``, ``reference`` and, to resolve pronouns, ``user_input``. Precision is the share of the
-    response's claims that the reference supports, recall the share of the reference's claims that the response
-    supports; ``mode="f1"`` is the F-beta of these two, where recall counts ``beta`` times. Two rounds of requests, each
-    at the same time: the claims, then whether they hold. A response without claims has an F-beta of 0.0; apart from
-    that a text that claims are wanted from and has none raises ``UnscoredError``, unless ``if_empty`` is the score
-    then. After Ragas' factual correctness; its two directions are kept apart here.
+    Takes ``response``, ``reference`` and, to resolve pronouns, ``user_input``. Precision is the share of the response's
+    claims that the reference supports, recall the share of the reference's claims that the response supports;
+    ``mode="f1"`` is the F-beta of these two, where recall counts ``beta`` times. Two rounds of requests, each at the
+    same time: the claims, then whether they are supported. A response without claims has an F-beta of 0.0; any other
+    text that must have claims and has none raises ``UnscoredError``, unless ``if_empty`` is the score then. After
+    Ragas' factual correctness; its two directions are kept apart here.
 
     >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
     >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
@@ -233,7 +233,7 @@ def assert_factually_correct(
     votes: int | None = None,
     judge: JudgeLike | None = None,
 ) -> MetricResult:
-    """Assert that the claims of the response and of the reference bear each other out to the degree ``min``.
+    """Assert that the response and the reference support each other's claims to the degree ``min``.
 
     Raises ``AssertionError`` that shows the claims that are wrong or missing; see
     :class:`~pytest_ragmetrics.metrics.FactualCorrectness` for the parameters and for when there is no score.
@@ -259,7 +259,7 @@ NoiseSensitivityMode = Literal["relevant", "irrelevant"]
 
 
 class NoiseSensitivity(JudgedMetric):
-    """The share of the response's claims that are wrong because of what stands in the contexts; lower is better.
+    """The share of the response's claims that are wrong because a context has them; lower is better.
 
     Takes ``response``, ``reference``, ``retrieved_contexts`` and, to resolve pronouns, ``user_input``. A context is
     relevant when it supports a claim of the reference. In ``mode="relevant"`` a claim counts that a relevant context

@@ -1,4 +1,4 @@
-"""Whether the contexts name what the reference names."""
+"""Metrics of the contexts, by a judge: precision, utilization, recall, relevancy and entity recall."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_SENTENCE = Judgement(ok=False, reason="It has no sentence.")
 
 
 class ContextPrecision(JudgedMetric):
-    """The average precision of the contexts in their order: 1.0 when all that are of use stand first.
+    """The average precision of the contexts in their order: 1.0 when all that are of use come first.
 
     Takes ``user_input``, ``reference`` and ``retrieved_contexts``. One small request a context, all at the same time,
     whether it is of use to arrive at the reference answer; contexts in another order cost nothing new. Average
@@ -57,7 +57,6 @@ class ContextPrecision(JudgedMetric):
         "ContextualPrecisionMetric",
     )
     requires: ClassVar[tuple[str, ...]] = ("user_input", "reference", "retrieved_contexts")
-    rounds: ClassVar[int] = 1
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the average precision of the verdicts in rank order."""
@@ -111,8 +110,6 @@ class ContextUtilization(ContextPrecision):
     """
 
     name = "context_utilization"
-    noun = "context"
-    complaint = "of no use"
     helper = "assert_context_utilization"
     aliases: ClassVar[tuple[str, ...]] = (
         "LLMContextPrecisionWithoutReference",
@@ -217,7 +214,7 @@ def assert_context_recalled(
     votes: int | None = None,
     judge: JudgeLike | None = None,
 ) -> MetricResult:
-    """Assert that the share of the reference's sentences that the contexts hold is at least ``min``.
+    """Assert that the share of the reference's sentences that are found in the contexts is at least ``min``.
 
     ``reference`` is a text or several. Raises ``AssertionError`` that shows what is not in the contexts; see
     :class:`~pytest_ragmetrics.metrics.ContextRecall` for the parameters.
@@ -359,7 +356,7 @@ class ContextEntityRecall(JudgedMetric):
     """The share of the reference's entities that are among those of the contexts.
 
     Takes ``reference`` and ``retrieved_contexts``. Two requests at the same time, one for the entities of each; case,
-    typography and layout do not tell them apart. Without contexts it is 0.0, and nobody is asked. Raises
+    typography and layout are ignored. Without contexts it is 0.0 without a request. Raises
     ``UnscoredError`` for a reference without entities, unless ``if_empty`` is its score. After Ragas.
 
     >>> judge = lambda prompt: '{"entities": ["Ada Brandt"]}' if "by" in prompt else '{"entities": ["ADA BRANDT"]}'
@@ -417,7 +414,7 @@ def assert_entities_recalled(
 
 
 def _evidence(entity: str, contexts: Sequence[str]) -> tuple[Evidence, ...]:
-    """Return the first place where an entity stands as the judge wrote it, if it does."""
+    """Return the first place of an entity as the judge wrote it, if there is one."""
     for index, context in enumerate(contexts):
         place = place_in(context, entity)
         if place:

@@ -1,4 +1,4 @@
-"""Scales of one's own: a description for each step, or a criterion for a number."""
+"""Metrics by the user's definition: aspects (yes or no), rubrics (described steps) and criteria (a number)."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class Rubric(AnyFieldsMetric):
 
     Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``.
     ``steps`` describes each step, from the worst, number 1, to the best: a list, or a mapping by number. One request.
-    The step itself stands in ``reason``. ``name`` tells several rubrics apart. After the rubric scores of Ragas.
+    ``reason`` has the step itself; ``name`` distinguishes several rubrics. After the rubric scores of Ragas.
 
     >>> judge = lambda prompt: '{"reason": "It says please.", "rating": 2}'
     >>> metric = Rubric(steps=["Rude.", "Polite.", "Warm."], judge=judge)
@@ -243,7 +243,7 @@ class SimpleCriteria(AnyFieldsMetric):
     """A whole number from 0 to ``highest`` that a judge gives a sample by your ``definition``, divided by ``highest``.
 
     Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``. One
-    request. The number itself stands in ``reason``. ``name`` tells several criteria apart. After the simple criteria of
+    request. ``reason`` has the number itself; ``name`` distinguishes several criteria. After the simple criteria of
     Ragas, whose score is the number.
 
     >>> judge = lambda prompt: '{"reason": "Two of four seasons.", "rating": 2}'

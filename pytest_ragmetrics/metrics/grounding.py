@@ -1,4 +1,4 @@
-"""Whether the words, numbers and names of an answer stand in its contexts: no judge, no network."""
+"""Whether the words, numbers and names of an answer are in its contexts: no judge, no network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MISSING = "stands in no context"
 
 
 class LexicalGrounding(Metric):
-    """Share of the content words of ``response`` that stand in ``retrieved_contexts``; 0.40 is a sound pass mark.
+    """Share of the content words of ``response`` found in ``retrieved_contexts``; 0.40 is a sound pass mark.
 
     A smoke test for answers to a wrong document: on human-labelled answers, 0.4-0.6 % of the faithful ones fall below
     0.40, and 98-100 % of those held against the contexts of another question; most ordinary hallucinations do not.
@@ -46,7 +46,7 @@ class LexicalGrounding(Metric):
 
 
 def assert_lexically_grounded(response: str, contexts: object, *, min: float = 0.4) -> MetricResult:
-    """Assert that the share of the response's content words that stand in the contexts is at least ``min``.
+    """Assert that the share of the response's content words that are found in the contexts is at least ``min``.
 
     >>> assert_lexically_grounded("Moths fly.", "Moths fly at night.").value
     1.0
@@ -58,7 +58,7 @@ def assert_lexically_grounded(response: str, contexts: object, *, min: float = 0
 
 
 class LexicalContextRecall(Metric):
-    """Share of the content words of ``reference`` that stand in ``retrieved_contexts``.
+    """Share of the content words of ``reference`` found in ``retrieved_contexts``.
 
     Says without a judge whether retrieval brought what the reference answer is made of; see :class:`LexicalGrounding`.
 
@@ -79,19 +79,19 @@ class LexicalContextRecall(Metric):
 
 
 def assert_lexically_recalled(contexts: object, reference: str | Sequence[str], *, min: float) -> MetricResult:
-    """Assert that the share of the reference's content words that stand in the contexts is at least ``min``."""
+    """Assert that the share of the reference's content words that are found in the contexts is at least ``min``."""
     __tracebackhide__ = True
     sample = Sample(reference=joined(reference), retrieved_contexts=as_contexts(contexts))
     return assert_metric(LexicalContextRecall(), sample, min=min)
 
 
 class NumbersAligned(Metric):
-    """Share of the numbers and dates of ``response`` that stand in one of ``retrieved_contexts``.
+    """Share of the numbers and dates of ``response`` found in one of ``retrieved_contexts``.
 
     1,000.5 and 1.000,5, 3 million and 3,000,000, 5 % and five percent, 2021-03-05 and March 5th, 2021 are the same;
     a percent sign or currency must agree where both sides name one; a date may say less than its source, never more.
     Not checked: single words up to ten and ordinals (one of them, the third), list numbers, citation marks such as
-    [1]. What was calculated from the contexts does not stand in them. No numbers: 1.0, vacuous.
+    [1]. Results of calculations are not found. No numbers: 1.0, vacuous.
 
     >>> context = "The bridge opened on 5 March 1998; it is 1,200 m long."
     >>> result = NumbersAligned().score(response="Opened in March 1998, 1250 m long.", retrieved_contexts=context)
@@ -115,18 +115,18 @@ class NumbersAligned(Metric):
 
 
 def assert_numbers_aligned(response: str, contexts: object, *, min: float = 1.0) -> MetricResult:
-    """Assert that the share of the response's numbers and dates that stand in a context is at least ``min``."""
+    """Assert that the share of the response's numbers and dates that are found in a context is at least ``min``."""
     __tracebackhide__ = True
     return assert_metric(NumbersAligned(), Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min)
 
 
 class NamesAligned(Metric):
-    """Share of the proper names of ``response`` all of whose words stand in one of ``retrieved_contexts``.
+    """Share of the proper names of ``response`` all of whose words are found in one of ``retrieved_contexts``.
 
-    Names are told by capitals inside a sentence (Marie Curie), by capitals inside a word and by acronyms; a name may
-    be inflected, shorter than in its source, or abbreviated (WHO). Not checked: the first word of a sentence, months,
-    headings; in German, where nouns have capitals too, a name of one word. Scripts without capitals show no names.
-    No names: 1.0, vacuous.
+    Names are recognised by capitals inside a sentence (Marie Curie) or inside a word and by acronyms; a name may be
+    inflected, shorter than in its source, or abbreviated (WHO). Not checked: the first word of a sentence, months,
+    headings; in German, where nouns have capitals too, a name of one word. Scripts without capitals show no names. No
+    names: 1.0, vacuous.
 
     >>> context = "The physicist Marie Curie moved to France in 1891."
     >>> result = NamesAligned().score(response="In France, Curie met Pierre Loti.", retrieved_contexts=context)
@@ -149,7 +149,7 @@ class NamesAligned(Metric):
 
 
 def assert_names_aligned(response: str, contexts: object, *, min: float = 1.0) -> MetricResult:
-    """Assert that the share of the response's proper names that stand in a context is at least ``min``."""
+    """Assert that the share of the response's proper names that are found in a context is at least ``min``."""
     __tracebackhide__ = True
     return assert_metric(NamesAligned(), Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min)
 

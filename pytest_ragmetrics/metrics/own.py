@@ -1,4 +1,4 @@
-"""A metric of one's own, made from a plain function."""
+"""Metrics that users make of a function with ``@metric``."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class _OwnCall:
             if isinstance(outcome, SupportsFloat):
                 return MetricResult(float(outcome), metric=self.name)
         except TypeError:
-            # An array of several numbers is said to be one.
+            # An array of several numbers claims to be SupportsFloat.
             pass
         msg = f"metric {self.name} returned {outcome!r:.60}: return a number, a bool, verdicts or a MetricResult"
         raise TypeError(msg)

@@ -1,4 +1,4 @@
-"""Whether the quotations of a response stand in its contexts; needs no judge."""
+"""QuotedSpansAlignment: whether the quotations of a response are in its contexts; needs no judge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_ragmetrics.text.quotations import find_quotations
 
 
 class QuotedSpansAlignment(Metric):
-    """The fraction of quoted spans in the response that stand in one of the contexts.
+    """The fraction of quoted spans in the response that are found in one of the contexts.
 
     Spans shorter than ``min_span_words`` words do not count. ``matching="verbatim"`` overlooks white space, case
     (unless ``casefold=False``), typography and markup; ``"editorial"`` also ellipses, bracketed changes and punctuation
@@ -88,7 +88,7 @@ def assert_quoted_spans_aligned(
     matching: Literal["editorial", "verbatim"] = "editorial",
     require_quotes: bool = False,
 ) -> MetricResult:
-    """Assert that the share of the response's quotations that stand in a context is at least ``min``.
+    """Assert that the share of the response's quotations that are found in a context is at least ``min``.
 
     ``contexts`` is a text, a document or a list of them. The other parameters are those of
     :class:`~pytest_ragmetrics.metrics.QuotedSpansAlignment`. Raises ``AssertionError`` that shows every quotation not
@@ -108,7 +108,7 @@ def assert_quoted_spans_aligned(
 def quoted_spans_alignment(
     answers: Sequence[str], sources: Sequence[object], *, casefold: bool = True, min_len: int = 3
 ) -> dict[str, float]:
-    """Return the fraction of quoted spans in all answers that stand in the sources of their answer.
+    """Return the fraction of quoted spans in all answers that are found in the sources of their answer.
 
     ``sources[i]`` are the contexts of ``answers[i]``; spans shorter than ``min_len`` words do not count. Without any
     span all three values are 0.0. Raises ``ValueError`` when the two lists differ in length.

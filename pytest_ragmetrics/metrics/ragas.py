@@ -1,4 +1,4 @@
-"""One number for several metrics: their harmonic mean."""
+"""ragas_score: one number for several metrics, their harmonic mean."""
 
 from __future__ import annotations
 

@@ -30,7 +30,6 @@ from pytest_ragmetrics.sample import Sample, as_contexts
 class DualRating(JudgedMetric):
     """The mean of two ratings, each brought to [0, 1]; without one of them there is no score."""
 
-    rounds: ClassVar[int] = 1
     may_be_empty: ClassVar[tuple[str, ...]] = ()
     #: The field that is rated.
     rated: ClassVar[str] = "response"
@@ -53,7 +52,7 @@ class DualRating(JudgedMetric):
 
 
 class ContextRelevance(DualRating):
-    """How far the contexts hold what the question asks for, rated 0, 1 or 2 by two differently worded requests.
+    """How far the contexts contain what the question asks for, rated 0, 1 or 2 by two differently worded requests.
 
     Takes ``user_input`` and ``retrieved_contexts``. Both requests at the same time; each rating is halved, and the
     score is their mean. After the context relevance of Nvidia in Ragas, without its special cases.
@@ -80,7 +79,7 @@ class ContextRelevance(DualRating):
 def assert_context_relevance(
     question: str, contexts: object, *, min: float = 0.5, votes: int | None = None, judge: JudgeLike | None = None
 ) -> MetricResult:
-    """Assert that two ratings of how far the contexts hold what the question asks for are ``min`` in the mean.
+    """Assert that two ratings of how far the contexts contain what the question asks for are ``min`` in the mean.
 
     See :class:`~pytest_ragmetrics.metrics.ContextRelevance`.
     """
@@ -90,7 +89,7 @@ def assert_context_relevance(
 
 
 class ResponseGroundedness(DualRating):
-    """How far the contexts bear the response out, rated 0, 1 or 2 by two differently worded requests.
+    """How far the contexts support the response, rated 0, 1 or 2 by two differently worded requests.
 
     Takes ``response`` and ``retrieved_contexts``. Both requests at the same time; each rating is halved, and the
     score is their mean. After the response groundedness of Nvidia in Ragas, without its special cases.
@@ -117,7 +116,7 @@ class ResponseGroundedness(DualRating):
 def assert_grounded(
     response: str, contexts: object, *, min: float = 0.75, votes: int | None = None, judge: JudgeLike | None = None
 ) -> MetricResult:
-    """Assert that two ratings of how far the contexts bear the response out are ``min`` in the mean.
+    """Assert that two ratings of how far the contexts support the response are ``min`` in the mean.
 
     See :class:`~pytest_ragmetrics.metrics.ResponseGroundedness`.
     """
@@ -214,7 +213,7 @@ class Correctness(JudgedMetric):
     """How far the response says what the reference says, on a scale of five steps brought to [0, 1].
 
     Takes ``response`` and ``reference``; one request. Asked for by ``method="token_f1"``, and never by itself, it
-    needs no judge: the F1 of the words that both have, each as often as it stands there, as in SQuAD. That form takes
+    needs no judge: the F1 of the words that both have, with their counts, as in SQuAD. That form takes
     blank texts too: two without words score 1.0, one without words 0.0.
 
     >>> Correctness(method="token_f1").score(response="In May 1903.", reference="May 1903").value
@@ -273,7 +272,7 @@ def assert_correct(
 
 
 class ContextPrecisionProportion(JudgedMetric):
-    """The share of the contexts that help to answer the question, whatever their order.
+    """The share of the contexts that help to answer the question, in any order.
 
     Takes ``user_input`` and ``retrieved_contexts``; one request.
 

@@ -1,4 +1,4 @@
-"""Whether the passages retrieved are those of the reference, told by how alike their characters are: no judge."""
+"""Metrics of retrieval that ask no judge: rankings of ids, and contexts compared as strings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pytest_ragmetrics.sample import Sample, as_contexts
 
 Id: TypeAlias = "str | int"
 
-# Grades are steps of a scale; far beyond one, the exponential gain is nothing that a float can hold.
+# Grades are steps of a scale; far beyond one, the exponential gain overflows a float.
 _MOST = 100
 
 
@@ -181,7 +181,7 @@ class NDCG(RankingMetric):
         self.gain = check_choice("gain", gain, ("linear", "exponential"))
 
     def require(self, sample: Sample) -> None:
-        """Raise ``ValueError`` naming what is missing; grades stand in for reference ids."""
+        """Raise ``ValueError`` naming what is missing; grades replace reference ids."""
         grades = sample.metadata.get("relevance")
         if grades is not None:
             _check_grades(grades)
@@ -200,7 +200,7 @@ class NDCG(RankingMetric):
         wanted = dict.fromkeys(key for key, grade in grades.items() if grade > 0)
         verdicts = _of_references(top, wanted, sample)
         reason = f"{sum(gain > 0 for gain in gains)} of {len(wanted)} relevant ids among {len(top)} retrieved"
-        # Grades that are no whole numbers may round to a hair above the ideal.
+        # Grades that are not whole numbers may round to slightly above the ideal.
         return self._result(min(_discounted(gains) / _discounted(ideal), 1.0), top, wanted, verdicts, reason)
 
     def _gain(self, grade: float) -> float:
@@ -335,9 +335,6 @@ class IDBasedContextPrecision(PrecisionAtK):
     """
 
     name = "id_based_context_precision"
-    noun = "retrieved id"
-    complaint = "not relevant"
-    aliases: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         super().__init__()
@@ -353,9 +350,6 @@ class IDBasedContextRecall(RecallAtK):
     """
 
     name = "id_based_context_recall"
-    noun = "reference id"
-    complaint = "missed"
-    aliases: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         super().__init__()
@@ -463,7 +457,7 @@ def assert_contexts_alike(
     measure: Measure = "levenshtein",
     min: float = 0.8,
 ) -> MetricResult:
-    """Assert that the share of the reference contexts that were retrieved is at least ``min``, told by characters.
+    """Assert that the share of the reference contexts that were retrieved is at least ``min``, compared as strings.
 
     With ``metric="precision"``, that the average precision of the contexts is. See
     :class:`~pytest_ragmetrics.metrics.NonLLMContextRecall` for ``threshold`` and ``measure``.

@@ -1,6 +1,6 @@
-"""BLEU, chrF and ROUGE of the response against the reference, by the libraries that define them.
+"""Metrics that compare the response with the reference as strings.
 
-They need ``pip install "pytest-ragmetrics[text]"``.
+BLEU, chrF and ROUGE are those of the libraries that define them: ``pip install "pytest-ragmetrics[text]"``.
 """
 
 from __future__ import annotations
@@ -78,14 +78,13 @@ def assert_exact_match(response: str, reference: str, *, min: float = 1.0) -> Me
 
 
 class StringPresence(ExactMatch):
-    """1.0 if ``reference`` stands in ``response``, character for character, else 0.0.
+    """1.0 if ``response`` contains ``reference``, character for character, else 0.0.
 
     >>> StringPresence().score(response="The capital is Oslo.", reference="Oslo").value
     1.0
     """
 
     name = "string_presence"
-    noun = "response"
     complaint = "without the reference"
     helper = "assert_string_present"
     aliases: ClassVar[tuple[str, ...]] = ("string_present",)
@@ -100,7 +99,7 @@ class StringPresence(ExactMatch):
 
 
 def assert_string_present(response: str, reference: str, *, min: float = 1.0) -> MetricResult:
-    """Assert that the reference stands in the response, character for character.
+    """Assert that the response contains the reference, character for character.
 
     >>> assert_string_present("The capital is Oslo.", "Oslo").value
     1.0
@@ -132,7 +131,7 @@ class NonLLMStringSimilarity(Metric):
 
 
 class TokenF1(Metric):
-    """The F1 of the words that ``response`` and ``reference`` share, each as often as it stands there, as in SQuAD.
+    """The F1 of the words that ``response`` and ``reference`` share, with their counts, as in SQuAD.
 
     Words are compared without case, punctuation and English articles (Rajpurkar et al., 2016); in scripts without
     spaces each character is a word. Blank texts have a score too: two without words 1.0, one without words 0.0.
@@ -269,7 +268,7 @@ class RougeScore(Metric):
     """ROUGE of ``response`` against ``reference``: the runs of words they share.
 
     ``rouge_type`` is rouge1 to rouge4, the length of the runs, or rougeL (rougeLsum, line by line), the longest
-    sequence of words that stand in both in this order. ``mode`` is fmeasure, precision (of the response) or recall (of
+    sequence of words that both have in this order. ``mode`` is fmeasure, precision (of the response) or recall (of
     the reference). Words are runs of letters and digits without case, in any script; ``use_stemmer=True`` stems those
     in Latin letters as English ones (Lin, 2004; rouge-score). rougeL takes time in proportion to the product of the
     lengths. Raises ``UnscoredError`` when neither text has a run of words so long.
@@ -335,7 +334,7 @@ class _WordTokenizer:
 
 
 def _share(percent: float) -> float:
-    """Return percent as a share; the same text must give 1.0, and logarithms make a hair more or less of it."""
+    """Return percent as a share; the same text must give 1.0, and logarithms round to slightly more or less."""
     return min(round(percent / 100, 12), 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Whether a summary says what matters in fewer words."""
+"""SummaryScore: how many questions about the contexts a summary answers, and how much shorter it is."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pytest_ragmetrics.metrics.base import Metric, check_choice, check_flag, f1_
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, ToolCall, read_messages, read_tool_calls
 
-#: Where the calls stand in ``metadata``, under our names and those of other tools.
+#: The keys of the calls in ``metadata``: ours and those of other tools.
 _MADE = ("tool_calls", "tools_called")
 
 
