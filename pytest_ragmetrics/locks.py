@@ -1,4 +1,7 @@
-"""Folders that the processes of one run share, and what runs that were killed left of theirs."""
+"""Lock files, and the private folders that the processes of one run share.
+
+The system frees the lock of a killed process; the folders of killed runs are removed by the next run.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,17 @@ from pytest_ragmetrics.files import PRIVATE_FILE, PRIVATE_FOLDER
 
 
 class LockFile(Protocol):
-    """A lock that is held once at most, here or elsewhere."""
+    """A lock that one holder at most has, in this process or another."""
 
     def take(self) -> bool:
-        """Try once to take it; return whether it is held now. Raises ``OSError`` where files cannot be locked."""
+        """Try once, and return whether it was taken; raise ``OSError`` where files cannot be locked."""
 
     def release(self) -> None:
-        """Give it back, if it is held."""
+        """Release it, if it is held."""
 
 
 def lock_file(path: Path) -> LockFile:
-    """Return the lock of a file, which is made when it is taken."""
+    """Return the lock of a file, which is created when the lock is taken."""
     return _FlockFile(path) if find_spec("fcntl") else _PortableLock(path)
 
 
@@ -55,7 +58,7 @@ class _FlockFile:
 
         file, self._file = self._file, None
         if file is not None:
-            # A child that was forked meanwhile has the file open too, so that to close it would not be enough.
+            # A child forked meanwhile has the file open too: closing it would not release the lock.
             fcntl.flock(file, fcntl.LOCK_UN)
             os.close(file)
 
@@ -91,13 +94,13 @@ class _PortableLock:
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 
 
-# What the names of the folders begin with, and what the files in them are called, which nothing else is next to.
+# The names of our folders and of the only files in them.
 _PREFIX = "pytest-ragmetrics-run-"
 _FILES = re.compile(r"[\w-]+\.(lock|sqlite(-\w+)?)")
 
 
 class SharedFolder:
-    """A private folder for files ``*.sqlite``, locked as long as this process lives and gone when it is closed.
+    """A private folder for ``*.sqlite`` files, locked while this process lives and removed by :meth:`close`.
 
     Raises ``OSError``.
     """
@@ -108,7 +111,7 @@ class SharedFolder:
             self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
             file = self.path / "run.lock"
             self._lock = lock_file(file)
-            # Another run may take the folder for abandoned before it is locked.
+            # Another run may remove the folder as abandoned before it is locked.
             if self._lock.take() and file.exists():
                 return
             self._lock.release()
@@ -120,21 +123,21 @@ class SharedFolder:
 
 
 def folder_of(run: str) -> Path:
-    """Return the folder of the processes that know the name of their run; it need not be there."""
+    """Return the shared folder of a run; it need not exist."""
     return Path(tempfile.gettempdir(), f"{_PREFIX}{run}")
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of runs that were killed: the system has freed all the locks in them."""
+    """Remove the folders of killed runs: no lock in them is held."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        # Somebody else may be removing it.
+        # Another process may be removing it.
         with suppress(OSError), ExitStack() as held:
             if _is_own(folder) and _locked(folder, held):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_own(folder: Path) -> bool:
-    """Say whether a folder is this user's and holds nothing but what a run puts there."""
+    """Return whether a folder belongs to this user and contains only files of a run."""
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != getattr(os, "geteuid", lambda: found.st_uid)():
         return False
@@ -142,7 +145,7 @@ def _is_own(folder: Path) -> bool:
 
 
 def _locked(folder: Path, held: ExitStack) -> bool:
-    """Take all the locks in a folder, if it has any and nobody holds one."""
+    """Take all locks in a folder; return False if it has none or one is held."""
     locks = [lock_file(path) for path in folder.glob("*.lock")]
     for lock in locks:
         if not lock.take():

@@ -1,4 +1,7 @@
-"""The cassette: a file of answers to commit, one JSON object a line, sorted by key."""
+"""The cassette: a JSON Lines file of replies to commit, one entry a line, sorted by key.
+
+Entries come from ``CacheTiers`` at the end of a run; strings that look like secrets are not written.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from pytest_ragmetrics.cache.entry import CacheEntry, CacheError
 from pytest_ragmetrics.cache.nearest import NearestRecording, Neighbours
 from pytest_ragmetrics.files import write_atomically
 
-# What stands before a pattern must not be a letter or digit: "task-" ends like a key begins.
+# A letter or digit before a pattern excludes it: "task-..." contains "sk-...".
 _PATTERNS = {
     "an API key": r"sk-(?=[\w-]*[0-9])[A-Za-z0-9_-]{16,}|(?:gsk_|xai-|r8_|hf_)(?=\w*[0-9])[A-Za-z0-9]{20,}",
     "a bearer token": r"[Bb]earer +(?=\S*[0-9])[A-Za-z0-9._~+/-]{16,}=*",
@@ -31,7 +34,7 @@ _SHOWN = 6
 
 
 def find_credential(text: str) -> str | None:
-    """Say what secret a text seems to hold, showing no more than its first characters; ``None`` if none.
+    """Return the kind and first characters of a secret that a text seems to contain.
 
     >>> find_credential("authorise with sk-proj-0123456789abcdefghij please")
     "an API key ('sk-pro...')"
@@ -44,14 +47,14 @@ def find_credential(text: str) -> str | None:
     return f"{kind} ('{found.group()[:_SHOWN]}...')"
 
 
-# What git leaves in a file that it could not merge.
+# The conflict markers of git.
 _CONFLICT = re.compile(r"<{7}|={7}$|>{7}|\|{7}")
-# Characters that a reader of the file would not see, or that would end the line for some readers of it.
+# Characters that are invisible, or that some programs take for the end of a line: written as \u escapes.
 _INVISIBLE = re.compile("[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
 
 
 class CassetteError(CacheError):
-    """A cassette cannot be read; says the file and, where it is one line's fault, the line."""
+    """A cassette cannot be read; names the file and, if one line is wrong, the line."""
 
     def __init__(self, message: str, *, file: Path, line: int | None = None) -> None:
         self.file = file
@@ -62,7 +65,7 @@ class CassetteError(CacheError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Refusal:
-    """An entry that was not written because it seems to hold a secret."""
+    """An entry that was not written because it seems to contain a secret."""
 
     key: str
     task: str
@@ -76,7 +79,7 @@ class Refusal:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Saved:
-    """What writing a cassette did; ``written`` is false when the file is already as it should be."""
+    """The result of writing a cassette; ``written`` is false if the file was up to date."""
 
     written: bool
     entries: int
@@ -86,21 +89,20 @@ class Saved:
 
 
 class Cassette:
-    """The entries in a file; a file that does not exist holds none.
+    """The entries in a file; a file that does not exist has none.
 
-    The file is read when it is first needed. Lines may stand in any order, and a key may stand twice, as after a
-    merge: the entry made last counts. Raises :class:`CassetteError` for a file or line that cannot be read.
+    The file is read when it is first needed. Lines may be in any order, and a key may occur twice, as after a merge:
+    the latest entry counts. Raises :class:`CassetteError` for a file or line that cannot be read.
     """
 
     def __init__(self, file: Path) -> None:
-        """Take the file; it need not exist."""
         self.file = file
         self._entries: dict[str, CacheEntry] | None = None
         self._neighbours: dict[str, Neighbours] = {}
 
     @classmethod
     def sent(cls, file: Path, rows: Iterable[Mapping[str, Any]]) -> Cassette:
-        """Return the cassette of another machine, whose entries were sent as JSON builtins; nothing is read."""
+        """Return a cassette of entries sent by another machine as JSON builtins; no file is read."""
         cassette = cls(file)
         cassette._entries = {entry.key: entry for entry in map(CacheEntry.from_row, rows)}
         return cassette
@@ -131,13 +133,13 @@ class Cassette:
         keep: bool = False,
         tests: Mapping[str, str] | None = None,
     ) -> Saved:
-        """Write the entries that a run used, whole or not at all; raises ``OSError`` if it cannot.
+        """Write the entries that a run used, atomically; raise ``OSError`` if the file cannot be written.
 
-        Entries that nothing used are dropped after a ``complete`` run, unless ``keep``, and kept after any other; a
-        run that used nothing at all says nothing about them. An entry that seems to hold a secret is refused, with
-        the test that asked for it, looked up by key in ``tests``.
+        Unused entries are dropped after a ``complete`` run, unless ``keep``, and kept after a partial run and after a
+        run that used none. An entry that seems to contain a secret is refused, with the test that asked for it, looked
+        up by key in ``tests``.
         """
-        # Somebody may have changed the file since it was read.
+        # The file may have changed since it was read.
         before = _read(self.file)
         refused = _refusals(used, before, tests or {})
         barred = {refusal.key for refusal in refused}
@@ -186,14 +188,14 @@ def _read_line(line: bytes, file: Path, number: int) -> CacheEntry:
 
 
 def _precedence(entry: CacheEntry) -> tuple[Any, str]:
-    """Order the entries of one key: the last made is the greatest, whatever side of a merge it comes from."""
+    """Order the entries of one key by time, and equal times by text so that both sides of a merge agree."""
     return entry.made_at, line_of(entry)
 
 
 def _refusals(
     used: Mapping[str, CacheEntry], before: Mapping[str, CacheEntry], tests: Mapping[str, str]
 ) -> tuple[Refusal, ...]:
-    # What stands in the file already is no news to whoever can read it.
+    # Entries that are in the file already are not refused.
     news = (entry for key, entry in sorted(used.items()) if entry != before.get(key))
     return tuple(
         Refusal(key=entry.key, task=entry.task, test=tests.get(entry.key), found=found)
@@ -204,7 +206,7 @@ def _refusals(
 
 def _credential_in(entry: CacheEntry) -> str | None:
     texts = list(_texts(entry.request))
-    # By chance a long vector spells anything.
+    # The base64 of a long vector may contain any pattern.
     texts += [text for name, text in entry.reply.items() if name != "vector" and isinstance(text, str)]
     return next((found for text in texts if (found := find_credential(text)) is not None), None)
 

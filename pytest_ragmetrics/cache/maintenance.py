@@ -1,4 +1,4 @@
-"""What `ragmetrics cache` does to the local store, each as a function that returns the lines to print."""
+"""The actions of `ragmetrics cache` on the local store; each returns the lines to print."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_age(text: str) -> timedelta:
 
 
 def describe(store: Store) -> list[str]:
-    """Say what the store holds."""
+    """Return figures about the store."""
     contents = _existing(store).contents()
     lines = [f"{store.folder}: {_entries(contents.entries)}, {_size(contents.size)}"]
     if contents.oldest and contents.newest:
@@ -68,7 +68,7 @@ def verify(store: Store, *, remove: bool = False) -> list[str]:
 
 
 def prune(store: Store, age: timedelta) -> list[str]:
-    """Drop the entries made longer ago than ``age``."""
+    """Delete the entries older than ``age``."""
     try:
         limit = datetime.now(timezone.utc) - age
     except OverflowError:
@@ -78,12 +78,12 @@ def prune(store: Store, age: timedelta) -> list[str]:
 
 
 def clear(store: Store) -> list[str]:
-    """Drop everything."""
+    """Delete all entries."""
     return [f"{store.folder}: dropped {_entries(_existing(store).clear())}"]
 
 
 def export(store: Store, file: Path) -> list[str]:
-    """Write all entries into a cassette, in place of what it holds; raise if one seems to hold a secret."""
+    """Write all entries to a cassette, replacing its content; raise if one seems to contain a secret."""
     entries = {entry.key: entry for entry in _existing(store)}
     saved = Cassette(file).save(entries, complete=True)
     if saved.refused:
@@ -93,7 +93,7 @@ def export(store: Store, file: Path) -> list[str]:
 
 
 def import_(store: Store, files: Sequence[Path]) -> list[str]:
-    """Take over the entries of cassettes; where the store has one of the same key, the one made last is kept."""
+    """Add the entries of cassettes; of two with the same key the later one is kept."""
     lines = []
     for file in files:
         if not file.exists():

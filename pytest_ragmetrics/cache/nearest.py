@@ -1,4 +1,4 @@
-"""Explaining a miss: the recorded prompt that comes closest to the one asked now, and the difference."""
+"""The explanation of a cache miss in replay: the nearest recorded request and the difference."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any
 from pytest_ragmetrics.cache.entry import CacheEntry
 from pytest_ragmetrics.text.characters import printable, shortened
 
-# A line that this many prompts have in common says nothing about which of them is near.
+# A line that more prompts than this share does not distinguish them.
 _COMMON = 64
 # How many prompts are compared in full, and how much of each.
 _CANDIDATES = 16
 _COMPARED = 20_000
-# What a difference may take up in a failure message.
+# The most lines and columns of a difference in a failure message.
 _LINES = 40
 _WIDTH = 160
-# How much of a long line is shown on either side of what changed in it.
+# Characters of a long line shown on either side of a change.
 _MARGIN = 40
 
 
@@ -36,7 +36,7 @@ class NearestRecording:
 
 
 class Neighbours:
-    """Recorded entries of one task, indexed by their lines, so that finding the nearest looks at few of them."""
+    """Recorded entries of one task, indexed by line, so that few of them are compared in full."""
 
     def __init__(self, entries: Iterable[CacheEntry]) -> None:
         self._entries = tuple(entries)
@@ -75,7 +75,7 @@ class Neighbours:
 
 
 def readable(request: Mapping[str, Any]) -> list[str]:
-    """Return a request as lines to read: what it is sent to, then what is sent.
+    """Return a request as lines: task, kind, model and parameters, then the messages.
 
     >>> readable({"task": "embedding", "kind": "openai", "model": "m", "text": "Water is wet."})
     ['task: embedding', 'kind: openai', 'model: m', 'text:', 'Water is wet.']
@@ -92,7 +92,7 @@ def readable(request: Mapping[str, Any]) -> list[str]:
 
 
 def difference(old: Sequence[str], new: Sequence[str], names: tuple[str, str]) -> tuple[str, ...]:
-    r"""Return the unified diff of two texts, each line and the whole cut down to what can be read in a terminal.
+    r"""Return the unified diff of two texts, shortened to fit a terminal.
 
     >>> print(*difference(["task: t", "one"], ["task: t", "two"], ("a", "b")), sep="\n")
     --- a
@@ -109,7 +109,7 @@ def difference(old: Sequence[str], new: Sequence[str], names: tuple[str, str]) -
 
 
 def _shortened(lines: list[str]) -> Iterator[str]:
-    """Shorten long lines; of a line and what replaced it, both to where they differ."""
+    """Shorten long lines; a line and its replacement to where they differ."""
     at = 0
     while at < len(lines):
         gone = _run(lines, at, "-")
@@ -137,7 +137,7 @@ def _window(old: str, new: str) -> tuple[str, str]:
 
 
 def _around(line: str, before: int, after: int) -> str:
-    """Return a line of a diff without most of what its first ``before`` and last ``after`` characters say."""
+    """Return a line without most of its first ``before`` and last ``after`` characters, which are unchanged."""
     if len(line) <= _WIDTH:
         return _line(line)
     start = 1 + max(0, before - _MARGIN)
@@ -151,7 +151,7 @@ def _line(line: str) -> str:
 
 
 def explain_miss(request: Mapping[str, Any], nearest: NearestRecording | None) -> str:
-    """Return what to say when a request is replayed that was never recorded."""
+    """Return the message for a request that is not recorded."""
     asked = f"{request['task']} ({request.get('kind')}:{request.get('model')})"
     head = f"replaying, and this request was never recorded: {asked}; record it with --rag-cache=auto"
     if nearest is None:

@@ -21,10 +21,10 @@ from pytest_ragmetrics.cache.entry import CacheError
 from pytest_ragmetrics.cache.key import EMBEDDING
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.commands.command import JUDGES, Command, CommandResult, checked, local_modules
+from pytest_ragmetrics.commands.ini_file import IniFile
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.files import IniFile
 from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI, Vendor
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.schema import extract_json, parse_json
@@ -428,7 +428,7 @@ def _option(field: str) -> Option:
 
 @local_modules()
 def _examine(arguments: argparse.Namespace) -> CommandResult:
-    from pytest_ragmetrics.files import find_ini_file
+    from pytest_ragmetrics.commands.ini_file import find_ini_file
 
     project = Project(folder=Path.cwd(), ini=find_ini_file(Path.cwd()))
     signs = list(_signs(arguments, project))

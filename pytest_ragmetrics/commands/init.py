@@ -9,7 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from pytest_ragmetrics.commands.command import Command, checked
-from pytest_ragmetrics.files import IniFile, IniFileError, find_ini_file, read_ini_file, write_atomically
+from pytest_ragmetrics.commands.ini_file import IniFile, IniFileError, find_ini_file, read_ini_file
+from pytest_ragmetrics.files import write_atomically
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 
 EXAMPLE = "test_rag_example.py"

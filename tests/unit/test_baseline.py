@@ -92,7 +92,7 @@ TABLE: dict[str, Any] = {"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "sco
     ("text", "message"),
     [
         ("{", "not JSON: .* line 1 column 2"),
-        ('{"rows": NaN}', "not JSON: NaN is no JSON number"),
+        ('{"rows": NaN}', "not JSON: NaN is not a JSON number"),
         ("[" * 100_000, "not JSON"),
         ("\xff\xfe", "neither the result of a run nor a table|not JSON"),
         ("[1]", "neither the result of a run nor a table; give a file that --rag-json or Evaluation.to_json wrote"),

@@ -113,7 +113,7 @@ def test_a_broken_document_is_refused_with_the_place(file: Path, break_it: Break
         (b"\xff\xfe", "not JSON: .*decode"),
         (b"[]", "not the result of a run"),
         (b"null", "not the result of a run"),
-        (b'{"version": 1, "run": NaN}', "not JSON: NaN is no JSON number"),
+        (b'{"version": 1, "run": NaN}', "not JSON: NaN is not a JSON number"),
         (b"[" * 100_000, "not JSON: "),
         (b"<<<<<<< ours\n{}", "not JSON: "),
     ],
