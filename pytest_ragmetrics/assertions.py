@@ -12,7 +12,7 @@ from pytest_ragmetrics import context as session
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.evaluation import measured, scoring_session
-from pytest_ragmetrics.explain import explain_sample
+from pytest_ragmetrics.explain.results import explain_sample
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike, provided_embedder, provided_judge

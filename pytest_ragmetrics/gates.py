@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from pytest_ragmetrics.explain import explain_standing, explain_unscored, shortcoming
+from pytest_ragmetrics.explain.results import shortcoming
 from pytest_ragmetrics.explain.runs import gist
+from pytest_ragmetrics.explain.sets import explain_standing, explain_unscored
 from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.records import GateOutcome, GateRecord, Record, TestRecord
 from pytest_ragmetrics.result import Direction

@@ -101,7 +101,7 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     """Explain a failed comparison with a result, on either side."""
     if "pytest_ragmetrics.result" not in sys.modules:
         return None
-    from pytest_ragmetrics.explain import explain_comparison
+    from pytest_ragmetrics.explain.results import explain_comparison
 
     return explain_comparison(op, left, right)
 

@@ -16,9 +16,9 @@ import pytest
 from pytest_ragmetrics.files import portable
 
 if TYPE_CHECKING:
+    from pytest_ragmetrics.comparison import RunComparison
     from pytest_ragmetrics.context import Scoring
     from pytest_ragmetrics.records import Document, GateRecord, Record, RunRecord, Setting, TestOutcome, TestRecord
-    from pytest_ragmetrics.report.comparison import RunComparison
     from pytest_ragmetrics.settings import Settings
 
 #: The attribute of a test report that carries its records; serialised by pytest like any other.
@@ -90,7 +90,7 @@ class Recorder:
         return record
 
     def _explain(self, report: pytest.TestReport) -> None:
-        from pytest_ragmetrics.explain import explain
+        from pytest_ragmetrics.explain.results import explain
         from pytest_ragmetrics.result import MetricResult
 
         for index, scoring in enumerate(self._scorings):
@@ -326,7 +326,7 @@ class RunReport:
     def _compare(self, document: Document) -> RunComparison | None:
         """Return what changed since the baseline; once all tests have ended, it stays the same."""
         if self._comparison is None and self._baseline is not None:
-            from pytest_ragmetrics.report.comparison import compare_documents
+            from pytest_ragmetrics.comparison import compare_documents
 
             self._comparison = compare_documents(document, self._baseline)
         return self._comparison

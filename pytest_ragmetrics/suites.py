@@ -26,13 +26,8 @@ from pytest_ragmetrics.comparison import (
 )
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row, cluster_of
-from pytest_ragmetrics.explain import (
-    explain_changes,
-    explain_not_worse,
-    explain_standing,
-    explain_unscored,
-    shortcoming,
-)
+from pytest_ragmetrics.explain.results import shortcoming
+from pytest_ragmetrics.explain.sets import explain_not_worse, explain_standing, explain_unscored
 from pytest_ragmetrics.files import read_json
 from pytest_ragmetrics.records import DocumentError, read_document
 from pytest_ragmetrics.result import Direction, MetricResult
@@ -261,7 +256,7 @@ def _loss(compared: MetricComparison, margin: float) -> list[str]:
     """Return the lines about a loss, or a possible one; none if the metric is not worse."""
     found = compared.difference
     if found is None:
-        lines = "\n".join(explain_changes(compared))
+        lines = str(compared)
         msg = f"{lines}\nnothing can be compared: give the samples ids that stay the same from run to run"
         raise ValueError(msg)
     bound = margin if compared.better == "lower" else -margin

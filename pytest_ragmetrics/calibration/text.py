@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytest_ragmetrics.calibration.result import Calibration, LabelledRow
-from pytest_ragmetrics.explain import explain
 from pytest_ragmetrics.explain.phrases import SHOWN, and_more, counted, format_apart, format_interval, named, readable
+from pytest_ragmetrics.explain.results import explain
 from pytest_ragmetrics.result import ThresholdCheck, Verdict
 from pytest_ragmetrics.stats.intervals import Interval
 from pytest_ragmetrics.stats.thresholds import Bin

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.records import Record, Threshold
-from pytest_ragmetrics.report.comparison import TestChange
-from pytest_ragmetrics.result import COMPLAINT, NOUN, MetricResult, Usage
+from pytest_ragmetrics.records import Threshold
+from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.characters import printable, shortened
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ SHOWN = 10
 #: What says that an operator does not hold.
 CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!="}
 _TEXT_LIMIT = 300
-_NAME_LIMIT = 80
+_NAME_LIMIT = 200
+_VOTES_SHOWN = 9
 
 
 def format_apart(score: float, bound: float) -> tuple[str, str]:
@@ -32,15 +33,6 @@ def format_apart(score: float, bound: float) -> tuple[str, str]:
         if score == bound or texts[0] != texts[1]:
             return texts
     return repr(score), repr(bound)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number of things.
-
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def and_more(number: int, *, indent: str = "  ") -> list[str]:
@@ -59,7 +51,7 @@ def quoted(text: str) -> str:
 
 
 def named(name: str) -> str:
-    """Return the name of a row."""
+    """Return a name that somebody else chose, of a row, a test or a judge, on one line and not too long."""
     return shortened(printable(name), _NAME_LIMIT)
 
 
@@ -69,62 +61,6 @@ def format_interval(interval: Interval, *, sign: str = "", apart_from: float | N
     if apart_from is not None:
         low, high = (format_apart(end, apart_from)[0] for end in (interval.low, interval.high))
     return f"{interval.confidence * 100:g} % interval {low}..{high}"
-
-
-_NOUNS = {
-    "quoted_spans_alignment": ("quoted span", "not found"),
-    "faithfulness": ("claim", "not supported"),
-    "answer_relevancy": ("generated question", "noncommittal"),
-    "summary_score": ("question", "not answered by the summary"),
-    "context_relevancy": ("context sentence", "not needed"),
-    "context_recall": ("statement", "not in the contexts"),
-    "context_precision_proportion": ("context", "not relevant"),
-    **dict.fromkeys(("context_precision", "context_utilization"), ("context", "of no use")),
-    "noise_sensitivity": ("claim", "wrong as contexts have it"),
-    "factual_correctness": ("claim", "not borne out"),
-    "answer_correctness": ("statement", "wrong or missing"),
-    "context_relevance": ("rating", "not the highest"),
-    "response_groundedness": ("rating", "not the highest"),
-    "answer_accuracy": ("rating", "not the highest"),
-    "hallucination": ("context", "contradicted"),
-    "context_entity_recall": ("name", "not in the contexts"),
-    "citation_recall": ("sentence", "not supported by the contexts cited"),
-    "citation_precision": ("citation", "of no use"),
-    "refusal_correctness": ("response", "wrong to refuse or to answer"),
-    "rubric": ("step", "low"),
-    "simple_criteria": ("judgement", "low"),
-    "agent_goal_accuracy": ("goal", "missed"),
-    "topic_adherence": ("topic", "wrongly dealt with or declined"),
-    "relevance": ("response", "hardly relevant"),
-    "correctness_rating": ("response", "hardly correct"),
-    **dict.fromkeys(
-        ("harmfulness", "maliciousness", "coherence", "correctness", "conciseness", "harmlessness"),
-        ("judgement", "against"),
-    ),
-    "lexical_grounding": ("word", "in no context"),
-    "lexical_context_recall": ("word", "in no context"),
-    "numbers_aligned": ("number", "in no context"),
-    "names_aligned": ("name", "in no context"),
-    "citation_validity": ("citation", "without a context"),
-    **dict.fromkeys(("recall_at_k", "hit_rate", "map", "ndcg", "id_based_context_recall"), ("reference id", "missed")),
-    **dict.fromkeys(("precision_at_k", "mrr", "id_based_context_precision"), ("retrieved id", "not relevant")),
-    "non_llm_context_recall": ("reference context", "not retrieved"),
-    "non_llm_context_precision": ("context", "unlike the reference"),
-    "exact_match": ("response", "not the reference"),
-    "string_presence": ("response", "without the reference"),
-    "tool_call_accuracy": ("tool call", "not as in the reference"),
-    "tool_call_f1": ("tool call", "not matched"),
-}
-
-
-def noun_of(scored: MetricResult | Record) -> str:
-    """Return what one verdict of a metric is about."""
-    return scored.noun if scored.noun != NOUN else _NOUNS.get(scored.metric, (NOUN, ""))[0]
-
-
-def complaint_of(scored: MetricResult | Record) -> str:
-    """Return what is wrong with a verdict of a metric that is not ok; it is said of one and of several."""
-    return scored.complaint if scored.complaint != COMPLAINT else _NOUNS.get(scored.metric, ("", COMPLAINT))[1]
 
 
 _SIGNS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "="}
@@ -169,20 +105,6 @@ def threshold_text(threshold: Threshold) -> str:
     return f"{_SIGNS[threshold.operator]} {bound_text(threshold.bound)}"
 
 
-def change_text(change: TestChange) -> tuple[str, str]:
-    """Return how a score compares with its counterpart in the baseline, and the one word for it.
-
-    >>> from pytest_ragmetrics.report.comparison import TestChange
-    >>> change_text(TestChange(id="a", number=0, metric="m", kind="worse", before=0.9, after=0.5, change=-0.4))
-    ('was 0.90, 0.40 worse', 'worse')
-    """
-    before = "unscored" if change.before is None else score_text(change.before)
-    told = {"new": "not in the baseline", "same": "as in the baseline", "unscored": f"was {before}"}
-    if change.kind in ("better", "worse") and change.change is not None:
-        return f"was {before}, {score_text(abs(change.change))} {change.kind}", change.kind
-    return told.get(change.kind, "was unscored"), change.kind
-
-
 def duration_text(seconds: float) -> str:
     """Return a duration with two significant digits or so.
 
@@ -206,10 +128,10 @@ def similarity_text(similarity: float) -> str:
     return f"{similarity:.0%}" if similarity >= 1 else f"{min(round(similarity * 100), 99)}%"
 
 
-def figures_counted(number: int, noun: str, plural: str | None = None) -> str:
+def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun.
 
-    >>> figures_counted(1, "test"), figures_counted(1200, "reply", "replies")
+    >>> counted(1, "test"), counted(1200, "reply", "replies")
     ('1 test', '1,200 replies')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
@@ -221,11 +143,11 @@ def usage_text(usage: Usage) -> str:
     >>> usage_text(Usage(calls=2, cached_calls=1, prompt_tokens=900, completion_tokens=80, cost=0.0031, saved=0.0014))
     '2 calls, 980 tokens, $0.0031; 1 saved by the cache, $0.0014'
     """
-    made = [figures_counted(usage.calls, "call")]
+    made = [counted(usage.calls, "call")]
     if tokens := usage.prompt_tokens + usage.completion_tokens:
-        made.append(figures_counted(tokens, "token"))
+        made.append(counted(tokens, "token"))
     made.append(cost_text(usage.cost))
-    cached = f"{usage.cached_calls:,}" if usage.calls else figures_counted(usage.cached_calls, "call")
+    cached = f"{usage.cached_calls:,}" if usage.calls else counted(usage.cached_calls, "call")
     saved = [f"{cached} saved by the cache", *([cost_text(usage.saved)] if usage.saved else [])]
     return "; ".join([*([", ".join(made)] if usage.calls else []), *([", ".join(saved)] if usage.cached_calls else [])])
 
@@ -240,3 +162,21 @@ def cost_text(cost: float | None) -> str:
         return "cost unknown"
     decimals = 2 if abs(cost) >= 1 or round(cost, 2) == cost else 1 - math.floor(math.log10(abs(cost)))
     return f"${cost:,.{decimals}f}"
+
+
+def describe_votes(samples: Sequence[float], votes: int, *, unscored: int = 0) -> str:
+    """Return in words what votes a score is the mean of; nothing for a single judgement.
+
+    >>> describe_votes([1.0, 0.5], 3)
+    'mean of 2 votes (1.00, 0.50); 2 of 3 votes asked, the rest cannot change it'
+    """
+    if not samples or votes <= 1:
+        return ""
+    single = ", ".join(f"{sample:.2f}" for sample in samples[:_VOTES_SHOWN]) + (
+        ", ..." if len(samples) > _VOTES_SHOWN else ""
+    )
+    mean = f"mean of {len(samples)} {'votes' if len(samples) > 1 else 'vote'} ({single})"
+    if len(samples) == votes:
+        return mean
+    state = f"{unscored} of {votes} votes unscored" if unscored else f"{len(samples)} of {votes} votes asked"
+    return f"{mean}; {state}, {'which' if unscored else 'the rest'} cannot change it"

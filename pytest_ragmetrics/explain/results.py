@@ -8,14 +8,12 @@ from pytest_ragmetrics.explain.phrases import (
     CONTRARY,
     SHOWN,
     and_more,
-    complaint_of,
     counted,
+    describe_votes,
     format_apart,
-    noun_of,
     quoted,
     readable,
 )
-from pytest_ragmetrics.metrics.votes import describe_votes
 from pytest_ragmetrics.records import Record
 from pytest_ragmetrics.result import MetricResult, Nearest, ThresholdCheck, Verdict, WordChange
 from pytest_ragmetrics.text.characters import printable
@@ -32,7 +30,7 @@ def explain(result: MetricResult, comparison: ThresholdCheck) -> list[str]:
     failed = _failed(result)
     lines = [headline(result, comparison)]
     for verdict in failed[:SHOWN]:
-        lines.extend(_verdict_lines(verdict, complaint_of(result)))
+        lines.extend(_verdict_lines(verdict, result.complaint))
     return lines + and_more(len(failed))
 
 
@@ -86,7 +84,7 @@ def shortcoming(result: MetricResult | Record) -> str:
     """Return in a few words what is wrong with a result: the counts and the worst piece, or else its reason.
 
     >>> moon = Verdict(text="the moon is green", ok=False)
-    >>> shortcoming(MetricResult(0.0, metric="faithfulness", verdicts=[moon]))
+    >>> shortcoming(MetricResult(0.0, metric="mine", verdicts=[moon], noun="claim", complaint="not supported"))
     '1 of 1 claim not supported: "the moon is green"'
     """
     failed = _failed(result)
@@ -103,7 +101,7 @@ def _summary(result: MetricResult | Record) -> str:
     failed = len(_failed(result))
     if not failed:
         return printable(result.reason or "")
-    counts = f"{failed} of {counted(len(result.verdicts), noun_of(result))} {complaint_of(result)}"
+    counts = f"{failed} of {counted(len(result.verdicts), result.noun)} {result.complaint}"
     wanted, unscored = len(result.samples), 0
     if isinstance(result, MetricResult):
         wanted, unscored = result.votes, result.unscored_votes

@@ -7,16 +7,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
-from pytest_ragmetrics.explain.phrases import figures_counted
-from pytest_ragmetrics.records import RunRecord, TestRecord, flips
+from pytest_ragmetrics.comparison import RunComparison, TestChange
+from pytest_ragmetrics.explain.phrases import counted, named, score_text
+from pytest_ragmetrics.records import GateRecord, Record, RunRecord, TestRecord, flips
 from pytest_ragmetrics.result import Usage
-from pytest_ragmetrics.text.characters import printable, shortened
-
-if TYPE_CHECKING:
-    from pytest_ragmetrics.records import GateRecord, Record
-    from pytest_ragmetrics.report.comparison import RunComparison, TestChange
 
 #: How a test came out, the worst first; a test that failed for want of a score is unscored.
 Status = Literal["failed", "error", "unscored", "xpassed", "xfailed", "passed", "skipped"]
@@ -101,7 +97,7 @@ def _outcome(counts: Mapping[Status, int]) -> str:
     wrong = [status for status in WRONG if counts.get(status)]
     if wrong:
         first, *others = wrong
-        start = f"{counts[first]:,} of {figures_counted(total, 'test')} {_did(first, counts[first])}"
+        start = f"{counts[first]:,} of {counted(total, 'test')} {_did(first, counts[first])}"
         return ", ".join([start, *(f"{counts[status]:,} {_did(status, counts[status])}" for status in others)])
     if counts.get("passed", 0) == total:
         return f"All {total:,} tests passed" if total > 1 else "The test passed"
@@ -113,8 +109,6 @@ def _did(status: Status, number: int) -> str:
     return _DID[status][number != 1]
 
 
-#: How much of a name that somebody else chose is shown.
-_NAME_LENGTH = 200
 _NAMED = 3
 _DECIMALS = 3
 
@@ -157,11 +151,6 @@ def tally(metric: str, records: Sequence[Record]) -> MetricTally:
     )
 
 
-def named(text: str) -> str:
-    """Return a name that somebody else chose, on one line and not too long."""
-    return shortened(printable(text), _NAME_LENGTH)
-
-
 def margin(record: Record) -> float:
     """Return how far a score is on the good side of its threshold, negative where it fell short."""
     threshold, score = record.threshold, record.score
@@ -186,6 +175,19 @@ def gate_line(gate: GateRecord) -> str:
         ends = f"{gate.low:.{_DECIMALS}f} to {gate.high:.{_DECIMALS}f}"
         sides.append(f"{gate.confidence:.0%} interval {ends}")
     return f"{what} {value}, needed {sign} {gate.bound:g}: {gate.outcome} ({', '.join(sides)})"
+
+
+def change_text(change: TestChange) -> tuple[str, str]:
+    """Return how a score compares with its counterpart in the baseline, and the one word for it.
+
+    >>> change_text(TestChange(id="a", number=0, metric="m", kind="worse", before=0.9, after=0.5, change=-0.4))
+    ('was 0.90, 0.40 worse', 'worse')
+    """
+    before = "unscored" if change.before is None else score_text(change.before)
+    told = {"new": "not in the baseline", "same": "as in the baseline", "unscored": f"was {before}"}
+    if change.kind in ("better", "worse") and change.change is not None:
+        return f"was {before}, {score_text(abs(change.change))} {change.kind}", change.kind
+    return told.get(change.kind, "was unscored"), change.kind
 
 
 def change_lines(comparison: RunComparison, *, shown: int = _NAMED) -> list[str]:
@@ -232,8 +234,11 @@ def flaky_lines(tests: Iterable[TestRecord]) -> list[str]:
     """Return which tests are decided by which votes happened to be cast."""
     found = [t.id for t in tests if any(flips(r.samples, r.threshold) for r in t.records)]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    counted = f"{len(found)} {'test' if len(found) == 1 else 'tests'} whose votes disagree"
-    return [f"flaky: {counted}: {', '.join(map(named, found[:_NAMED]))}{more}"] if found else []
+    return (
+        [f"flaky: {counted(len(found), 'test')} whose votes disagree: {', '.join(map(named, found[:_NAMED]))}{more}"]
+        if found
+        else []
+    )
 
 
 def total_usage(records: Iterable[Record]) -> Usage:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_ragmetrics.explain import explain
+from pytest_ragmetrics.explain.results import explain
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.result import MetricResult

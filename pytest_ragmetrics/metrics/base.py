@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 from pytest_ragmetrics import context as session
 from pytest_ragmetrics.context import Spending, noted, noting, spending
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.result import Direction, MetricResult
+from pytest_ragmetrics.result import COMPLAINT, NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 
 T = TypeVar("T", bound=str)
@@ -218,6 +218,8 @@ class Metric(ABC):
         if not isinstance(result, MetricResult):
             msg = f"{self.name}.measure() returned {type(result).__name__}, not a MetricResult"
             raise TypeError(msg)
+        if (result.noun, result.complaint) == (NOUN, COMPLAINT):
+            result.noun, result.complaint = self.noun, self.complaint
         running = session.current()
         if running is not None and running.dry_run:
             result.decides = False

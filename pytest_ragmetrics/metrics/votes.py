@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_ragmetrics import context as session
 from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.explain.phrases import describe_votes
 from pytest_ragmetrics.metrics.base import check_count
 from pytest_ragmetrics.result import MetricResult, Usage
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.metrics.base import Metric
 
 Scale = tuple[float, float]
-
-#: How many single votes are spelled out.
-_SHOWN = 9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,22 +91,6 @@ def mean_of(samples: Sequence[float]) -> float:
     0.2
     """
     return float(sum(map(Fraction, samples), Fraction()) / len(samples))
-
-
-def describe_votes(samples: Sequence[float], votes: int, *, unscored: int = 0) -> str:
-    """Return in words what votes a score is the mean of; nothing for a single judgement.
-
-    >>> describe_votes([1.0, 0.5], 3)
-    'mean of 2 votes (1.00, 0.50); 2 of 3 votes asked, the rest cannot change it'
-    """
-    if not samples or votes <= 1:
-        return ""
-    single = ", ".join(f"{sample:.2f}" for sample in samples[:_SHOWN]) + (", ..." if len(samples) > _SHOWN else "")
-    mean = f"mean of {len(samples)} {'votes' if len(samples) > 1 else 'vote'} ({single})"
-    if len(samples) == votes:
-        return mean
-    state = f"{unscored} of {votes} votes unscored" if unscored else f"{len(samples)} of {votes} votes asked"
-    return f"{mean}; {state}, {'which' if unscored else 'the rest'} cannot change it"
 
 
 _cast: ContextVar[tuple[Metric | None, VotePlan] | None] = ContextVar("ballot", default=None)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
+from pytest_ragmetrics.comparison import RunComparison
 from pytest_ragmetrics.explain.runs import STATUSES, WORDS
 from pytest_ragmetrics.records import Document
-from pytest_ragmetrics.report.comparison import RunComparison
 from pytest_ragmetrics.report.page import distribution
 from pytest_ragmetrics.report.page.entries import FLAGS, list_entries
 from pytest_ragmetrics.report.page.frame import asset, environment, policy

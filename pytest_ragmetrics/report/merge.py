@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.explain.phrases import figures_counted
-from pytest_ragmetrics.explain.runs import named
+from pytest_ragmetrics.explain.phrases import counted, named
 from pytest_ragmetrics.records import Document, RunRecord, Setting, TestRecord
 from pytest_ragmetrics.reporting import position
 
@@ -110,14 +109,14 @@ def _notes(runs: Sequence[Document]) -> Iterator[str]:
 def _doubled(doubled: dict[str, bool]) -> Iterator[str]:
     if doubled:
         changed = f"; {sum(doubled.values())} of them came out differently before" if any(doubled.values()) else ""
-        ran = f"{figures_counted(len(doubled), 'test')} {'was' if len(doubled) == 1 else 'were'} run more than once"
+        ran = f"{counted(len(doubled), 'test')} {'was' if len(doubled) == 1 else 'were'} run more than once"
         yield f"{ran}, and the run that started last counts{changed}"
 
 
 def _gates(decided: Mapping[str, TestRecord]) -> Iterator[str]:
     if decided:
         were = "was" if len(decided) == 1 else "were"
-        yield f"{figures_counted(len(decided), 'gate')} that no single run could decide {were} decided over all of them"
+        yield f"{counted(len(decided), 'gate')} that no single run could decide {were} decided over all of them"
 
 
 def _differences(runs: Sequence[Document]) -> Iterator[str]:

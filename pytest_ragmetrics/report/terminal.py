@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
+    from pytest_ragmetrics.comparison import RunComparison
     from pytest_ragmetrics.records import Document, Record
-    from pytest_ragmetrics.report.comparison import RunComparison
     from pytest_ragmetrics.settings import Settings
 
 #: The judge that is a heuristic is never called anything else.
@@ -54,7 +54,8 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
 
 
 def _table(records: Sequence[Record]) -> list[str]:
-    from pytest_ragmetrics.explain.runs import named, tallies
+    from pytest_ragmetrics.explain.phrases import named
+    from pytest_ragmetrics.explain.runs import tallies
 
     found = tallies(records)
     scores = ([("-" if score is None else f"{score:.3f}") for score in (t.mean, t.lowest)] for t in found)
@@ -69,7 +70,8 @@ def _table(records: Sequence[Record]) -> list[str]:
 def _gates(document: Document) -> Iterator[str]:
     gated = [(row.gate, row.id) for row in document.tests if row.gate is not None]
     if gated:
-        from pytest_ragmetrics.explain.runs import gate_line, named
+        from pytest_ragmetrics.explain.phrases import named
+        from pytest_ragmetrics.explain.runs import gate_line
 
         yield from (f"gate: {gate_line(gate)}, {named(test)}" for gate, test in gated)
 

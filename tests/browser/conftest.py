@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_ragmetrics.comparison import compare_documents
 from pytest_ragmetrics.records import Document
-from pytest_ragmetrics.report.comparison import compare_documents
 from pytest_ragmetrics.report.html import render_html
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pytest_ragmetrics import (
     evaluate,
     metric,
 )
-from pytest_ragmetrics.explain import explain_sample
+from pytest_ragmetrics.explain.results import explain_sample
 from tests.fake_openai import FakeOpenAI
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedEmbedder, ScriptedJudge, claims, says, verdicts, written

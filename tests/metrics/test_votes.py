@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics import assert_aspect, assert_faithful, assert_metric, assert_ragas_score, assert_relevant
 from pytest_ragmetrics.errors import BudgetExceededError, UnscoredError
-from pytest_ragmetrics.explain import headline
+from pytest_ragmetrics.explain.phrases import describe_votes
+from pytest_ragmetrics.explain.results import headline
 from pytest_ragmetrics.judges.tasks import RateRelevance
 from pytest_ragmetrics.metrics import (
     AspectCritique,
@@ -31,7 +32,6 @@ from pytest_ragmetrics.metrics.votes import (
     Vote,
     VotePlan,
     collect_votes,
-    describe_votes,
     mean_of,
     vote_plan,
     voting,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ragmetrics import assert_pass_rate
-from pytest_ragmetrics.explain import explain, explain_comparison, headline, shortcoming
+from pytest_ragmetrics.explain.results import explain, explain_comparison, headline, shortcoming
 from pytest_ragmetrics.result import MetricResult, Nearest, ThresholdCheck, Verdict, WordChange
 
 
@@ -16,7 +16,9 @@ def held(bound: float, *, operator: str = ">=", outcome: bool = False) -> Thresh
 
 def quotes(*verdicts: Verdict, value: float = 0.5) -> MetricResult:
     """Build a result on quotations."""
-    return MetricResult(value, metric="quoted_spans_alignment", verdicts=verdicts)
+    return MetricResult(
+        value, metric="quoted_spans_alignment", verdicts=verdicts, noun="quoted span", complaint="not found"
+    )
 
 
 def missing(text: str, similarity: float, *changes: WordChange) -> Verdict:
@@ -85,7 +87,7 @@ def test_a_reason_that_says_nothing_new_is_left_out() -> None:
         Verdict(text="1931", ok=False, reason="stands in no context"),
         Verdict(text="1932", ok=False, reason="stands in no context, but 1933 does"),
     ]
-    lines = explain(MetricResult(0, metric="numbers_aligned", verdicts=verdicts), held(1))
+    lines = explain(MetricResult(0, metric="numbers_aligned", verdicts=verdicts, complaint="in no context"), held(1))
     assert lines[1:] == [
         '  in no context: "1931"',
         '  in no context: "1932"',

@@ -14,8 +14,8 @@ from urllib.parse import unquote
 import pytest
 
 from pytest_ragmetrics.codec import load
+from pytest_ragmetrics.comparison import compare_documents
 from pytest_ragmetrics.records import Document, render_json
-from pytest_ragmetrics.report.comparison import compare_documents
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.page.visible import visible
 from tests.documents import HANDBOOK, HOSTILE, crowd, document, hostile, record, row

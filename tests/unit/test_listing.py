@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from pytest_ragmetrics.report.comparison import compare_documents
+from pytest_ragmetrics.comparison import compare_documents
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.page.entries import list_entries
 from pytest_ragmetrics.report.page.listing import Listing, list_tests

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_ragmetrics.comparison import compare_documents
 from pytest_ragmetrics.explain.runs import gate_line
 from pytest_ragmetrics.records import Document, GateRecord
 from pytest_ragmetrics.records import TestRecord as Row
-from pytest_ragmetrics.report.comparison import compare_documents
 from pytest_ragmetrics.report.files import STEP_SUMMARY_LIMIT
 from pytest_ragmetrics.report.markdown import escaped, render_markdown
 from tests.documents import crowd, document, giant, hostile, record, row, usage, verdict
@@ -52,6 +52,7 @@ def test_the_worst_piece_of_a_score_is_told() -> None:
     """Of what fell short the table says as much as the row of a set: how many pieces are wrong, and which is worst."""
     pieces = [verdict("Moths hum.", ok=False), verdict("Moths fly.", ok=True)]
     scored = record("faithfulness", 0.5, outcome="failed", reason="1 of 2 claims supported", verdicts=pieces)
+    scored = replace(scored, noun="claim", complaint="not supported")
     text = render_markdown(document(row("test_it", scored, outcome="failed")))
     assert 'faithfulness 0.50, needed ≥ 0.90: 1 of 2 claims not supported: "Moths hum."' in text
 

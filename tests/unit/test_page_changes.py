@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_ragmetrics import records as shapes
-from pytest_ragmetrics.report.comparison import compare_documents
+from pytest_ragmetrics.comparison import compare_documents
 from pytest_ragmetrics.report.page.changes import ChangesView, lay_out_changes
 from pytest_ragmetrics.report.page.entries import list_entries
 from pytest_ragmetrics.report.page.metric_lines import metric_lines

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.explain.phrases import change_text, figures_counted, score_text
-from pytest_ragmetrics.report.comparison import Kind, RunComparison, TestChange
+from pytest_ragmetrics.comparison import Kind, RunComparison, TestChange
+from pytest_ragmetrics.explain.phrases import counted, score_text
+from pytest_ragmetrics.explain.runs import change_text
 from pytest_ragmetrics.report.page.entries import TestView
 
 #: What the counts are called, in the order in which they are told, and what the script filters the tests by.
@@ -71,7 +72,7 @@ def lay_out_changes(comparison: RunComparison, entries: Sequence[TestView]) -> C
         gone=tuple((change.id, change.metric) for change in gone[:_GONE]),
         gone_more=len(gone[_GONE:]),
         not_compared=tuple(
-            f"{figures_counted(pair.pairs, 'score')} of {pair.metric} not compared: "
+            f"{counted(pair.pairs, 'score')} of {pair.metric} not compared: "
             f"judged by {pair.judge or 'no judge'} now, "
             f"by {pair.baseline_judge or 'no judge'} in the baseline"
             for pair in comparison.incomparable

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.explain.phrases import bound_text, figures_counted, score_text
+from pytest_ragmetrics.explain.phrases import bound_text, counted, score_text
 from pytest_ragmetrics.report.page.scale import Scale
 
 #: The drawing's units: bars stand on the base line, the mean is marked below it.
@@ -87,7 +87,7 @@ def _sentence(scores: Sequence[tuple[float, bool]], limits: Sequence[float], mea
     short = sum(is_short for _, is_short in scores)
     between = f"between {score_text(min(values))} and {score_text(max(values))}, " if len(values) > 1 else ""
     threshold = f", threshold {' and '.join(map(bound_text, limits))}" if limits else ""
-    return f"{figures_counted(len(values), 'score')} {between}mean {mean_text(mean)}{threshold}, {short:,} fell short"
+    return f"{counted(len(values), 'score')} {between}mean {mean_text(mean)}{threshold}, {short:,} fell short"
 
 
 def mean_text(mean: float) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from pytest_ragmetrics.comparison import TestChange
 from pytest_ragmetrics.explain.phrases import duration_text, score_text, threshold_text
 from pytest_ragmetrics.explain.runs import STATUSES, Status, gist, margin, status_of
 from pytest_ragmetrics.records import Record, RecordOutcome, TestRecord, flips
-from pytest_ragmetrics.report.comparison import TestChange
 from pytest_ragmetrics.report.page.exhibits import SampleView, build_sample_views
 from pytest_ragmetrics.report.page.gates import GateView, tell
 from pytest_ragmetrics.report.page.visible import visible

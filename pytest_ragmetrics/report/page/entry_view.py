@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pytest_ragmetrics.explain.phrases import change_text, cost_text
-from pytest_ragmetrics.explain.runs import WORDS, Status
-from pytest_ragmetrics.report.comparison import KINDS
+from pytest_ragmetrics.comparison import KINDS
+from pytest_ragmetrics.explain.phrases import cost_text
+from pytest_ragmetrics.explain.runs import WORDS, Status, change_text
 from pytest_ragmetrics.report.page.elements import Element, Node, element, foreign
 from pytest_ragmetrics.report.page.entries import Chip, TestView
 from pytest_ragmetrics.report.page.exhibit_view import exhibit_view

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 
 from pytest_ragmetrics.context import Exchange
-from pytest_ragmetrics.explain.phrases import figures_counted
+from pytest_ragmetrics.explain.phrases import counted
 from pytest_ragmetrics.report.page.elements import Element, Node, element, foreign
 from pytest_ragmetrics.report.page.exhibits import Context, SampleView, ScoreView
 from pytest_ragmetrics.report.page.findings import DiffWord, EvidencePlace, NearMiss, VerdictView
@@ -80,7 +80,7 @@ def _exchanges(exchanges: Sequence[Exchange]) -> Element | None:
         return None
     voted = any(exchange.vote for exchange in exchanges)
     told = (_exchange(exchange, f", vote {exchange.vote + 1}" if voted else "") for exchange in exchanges)
-    title = f"What the judge was asked and what it replied ({figures_counted(len(exchanges), 'exchange')})"
+    title = f"What the judge was asked and what it replied ({counted(len(exchanges), 'exchange')})"
     return element("details.exchanges", None, element("summary", None, title), told)
 
 
@@ -214,7 +214,7 @@ def _context(context: Context, prefix: str, back: Container[int]) -> Element:
             None,
             element("span.place", None, context.label),
             " ",
-            element("span.small", None, figures_counted(context.length, "character"), source),
+            element("span.small", None, counted(context.length, "character"), source),
             _role("evidence", "✓ evidence for", context.evidence),
             _role("against", "✗ counts against", context.against),
             _role("nearest", "≈ nearest to", context.nearest),

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from pytest_ragmetrics.comparison import TestChange
 from pytest_ragmetrics.context import Exchange
-from pytest_ragmetrics.explain.phrases import change_text, figures_counted, score_text, threshold_text, usage_text
+from pytest_ragmetrics.explain.phrases import counted, score_text, threshold_text, usage_text
+from pytest_ragmetrics.explain.runs import change_text
 from pytest_ragmetrics.records import Record, RecordOutcome, flips
-from pytest_ragmetrics.report.comparison import TestChange
 from pytest_ragmetrics.report.page.findings import CONTEXT_FIELDS, VerdictView, find, home_of
 from pytest_ragmetrics.report.page.segments import Highlight, MarkKind, Segment, cut, fold
 from pytest_ragmetrics.report.page.votes import Votes, count_votes
@@ -287,7 +288,7 @@ def _labels(record: Record) -> Iterator[str]:
     if record.vacuous:
         yield "vacuous: there was nothing to check"
     if suspicious := sum(verdict.suspicious for verdict in record.verdicts):
-        yield figures_counted(suspicious, "suspicious verdict")
+        yield counted(suspicious, "suspicious verdict")
     if flips(record.samples, record.threshold):
         yield "flaky: the votes lie on both sides of the threshold"
     if "heuristic" in (record.judge or ""):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pytest_ragmetrics.explain.phrases import bound_text, figures_counted, score_text
+from pytest_ragmetrics.explain.phrases import bound_text, counted, score_text
 from pytest_ragmetrics.records import GateRecord
 from pytest_ragmetrics.report.page.distribution import WIDTH, mean_text
 from pytest_ragmetrics.report.page.scale import Scale
@@ -79,8 +79,8 @@ def tell(row: GateRecord) -> GateView:
             [
                 f"{asked} {row.metric} {value}",
                 f", between {between}" if between else "",
-                f", needs {needs}: {figures_counted(row.n, 'score')}, {row.unscored:,} unscored",
-                f", of {figures_counted(row.total, 'test')}" if row.n + row.unscored < row.total else "",
+                f", needs {needs}: {counted(row.n, 'score')}, {row.unscored:,} unscored",
+                f", of {counted(row.total, 'test')}" if row.n + row.unscored < row.total else "",
             ]
         ),
     )

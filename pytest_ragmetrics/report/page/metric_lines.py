@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.explain.phrases import figures_counted, score_text, threshold_text
+from pytest_ragmetrics.comparison import MetricChange, RunComparison
+from pytest_ragmetrics.explain.phrases import counted, score_text, threshold_text
 from pytest_ragmetrics.explain.runs import by_metric, tally
 from pytest_ragmetrics.records import Record, RecordOutcome
-from pytest_ragmetrics.report.comparison import MetricChange, RunComparison
 from pytest_ragmetrics.report.page.distribution import Distribution, distribute, mean_text
 from pytest_ragmetrics.report.page.entries import TestView
 
@@ -87,4 +87,4 @@ def _change(change: MetricChange) -> tuple[str, str] | None:
     if change.change is None or abs(change.change) < _SMALLEST:
         return None
     kind = "better" if change.change > 0 else "worse"
-    return f"{mean_text(abs(change.change))} {kind} over {figures_counted(change.pairs, 'score')}", kind
+    return f"{mean_text(abs(change.change))} {kind} over {counted(change.pairs, 'score')}", kind

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_ragmetrics.explain.phrases import duration_text, figures_counted, usage_text
+from pytest_ragmetrics.comparison import RunComparison
+from pytest_ragmetrics.explain.phrases import counted, duration_text, usage_text
 from pytest_ragmetrics.explain.runs import STATUSES, WORDS, Status, headline, is_cut_short, judges_of, total_usage
 from pytest_ragmetrics.records import Document, Record, RunRecord
-from pytest_ragmetrics.report.comparison import RunComparison
 from pytest_ragmetrics.report.page.changes import ChangesView, lay_out_changes
 from pytest_ragmetrics.report.page.entries import Flag, TestView
 from pytest_ragmetrics.report.page.gates import GateView
@@ -100,7 +100,7 @@ def _blame(entries: Sequence[TestView], status: Status) -> Iterator[str]:
     for metric, number in sorted(blamed.items(), key=lambda item: (-item[1], item[0]))[:_NAMED]:
         yield f"{number:,} {metric}"
     if len(blamed) > _NAMED:
-        yield f"{figures_counted(len(blamed) - _NAMED, 'more metric')}"
+        yield f"{counted(len(blamed) - _NAMED, 'more metric')}"
 
 
 def _flag_tiles(entries: Sequence[TestView]) -> Iterator[Tile]:
@@ -141,8 +141,8 @@ def _facts(run: RunRecord, records: Sequence[Record], entries: Sequence[TestView
     yield "Exit status", f"{run.exit_status} ({_exit_text(run.exit_status)})"
     if scores := [record.metric for record in records if record.score is not None]:
         tests = sum(any(chip.value is not None for chip in entry.chips) for entry in entries)
-        several = f"{figures_counted(len(scores), 'score')} of {figures_counted(len(set(scores)), 'metric')}"
-        yield "Scored", f"{several} in {figures_counted(tests, 'test')}"
+        several = f"{counted(len(scores), 'score')} of {counted(len(set(scores)), 'metric')}"
+        yield "Scored", f"{several} in {counted(tests, 'test')}"
     if judges := judges_of(records):
         yield "Judge", ", ".join(judges)
     if usage := usage_text(total_usage(records)):

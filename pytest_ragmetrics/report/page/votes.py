@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pytest_ragmetrics.explain.phrases import figures_counted, score_text
+from pytest_ragmetrics.explain.phrases import counted, score_text
 from pytest_ragmetrics.records import Record, holds
 from pytest_ragmetrics.report.page.elements import Element, element
 from pytest_ragmetrics.report.page.scale import Scale
@@ -42,7 +42,7 @@ def count_votes(record: Record) -> Votes | None:
     return Votes(
         dots=tuple((place(vote), is_short) for vote, is_short in zip(votes, short, strict=True)),
         bound=None if bound is None else place(bound),
-        text=f"{figures_counted(len(votes), 'vote')}: {', '.join(score_text(vote, bound) for vote in votes)}{told}",
+        text=f"{counted(len(votes), 'vote')}: {', '.join(score_text(vote, bound) for vote in votes)}{told}",
     )
 
 
