@@ -30,13 +30,16 @@ from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.schema import extract_json, parse_json
 from pytest_ragmetrics.judges.specs import check_spec, make_judge
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, JudgeRefusal
-from pytest_ragmetrics.settings import OPTIONS, Option
 from pytest_ragmetrics.text.characters import printable, shortened
 
 # To hide a single letter would hide everything else.
 _SHORTEST = 4
 _ACCOUNT = re.compile(r"//[^/\s@]+@")
 _QUERY = re.compile(r"(https?://[^\s?]*\?)[^\s,;)]+")
+
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.settings import Option
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -383,6 +386,9 @@ class Project:
 
     def signs(self) -> Iterator[Check]:
         """Yield where the settings come from, and each that pytest would refuse or not know."""
+        # Imports pytest, which the other commands do without.
+        from pytest_ragmetrics.settings import OPTIONS
+
         known = {option.name: option for option in OPTIONS if option.in_ini}
         own = [key for key in self.ini.values if key.startswith(_PREFIX)] if self.ini else []
         faults = [self._unknown(key, known) for key in own if key not in known]
@@ -423,6 +429,8 @@ class Project:
 
 
 def _option(field: str) -> Option:
+    from pytest_ragmetrics.settings import OPTIONS
+
     return next(option for option in OPTIONS if option.field == field)
 
 
