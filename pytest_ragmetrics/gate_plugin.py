@@ -8,19 +8,20 @@ like a test.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, gate_of
 from pytest_ragmetrics.records import GateRecord
 from pytest_ragmetrics.report.junit import gate_properties
 from pytest_ragmetrics.reporting import GATE, Collector
 from pytest_ragmetrics.session import PytestSession, function_of
 
-_ROW = pytest.StashKey[GateRecord]()
+_RECORD = pytest.StashKey[GateRecord]()
 
 
 class GatePlugin:
@@ -46,10 +47,10 @@ class GatePlugin:
         self._sets.setdefault(function, gated)
         tests += [item for item in self._items(gated, tests[0].parent) if item.name in self._asked]
 
-    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def add(self, rows: list[Any]) -> None:
         """Add the gates of a worker: all of them send the same."""
-        for row in rows:
-            self._sets.setdefault(row["function"], GatedSet.from_row(row))
+        for gated in load(list[GatedSet], rows, place="ragmetrics_gates"):
+            self._sets.setdefault(gated.function, gated)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
@@ -77,9 +78,9 @@ class GatePlugin:
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the decision on the report of a gate."""
         report = yield
-        row = item.stash.get(_ROW, None)
-        if row is not None and report.when == "call":
-            setattr(report, GATE, row)
+        record = item.stash.get(_RECORD, None)
+        if record is not None and report.when == "call":
+            setattr(report, GATE, record)
             if isinstance(report.longrepr, tuple):
                 # pytest.skip() names the line of this package that calls it, not that of the gate.
                 file, line, _ = item.location
@@ -89,8 +90,7 @@ class GatePlugin:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Send the gates of a worker to the controller."""
         if self._session.is_worker:
-            rows = [gated.to_row() for gated in self._sets.values()]
-            session.config.workeroutput["ragmetrics_gates"] = rows  # type: ignore[attr-defined] # set by xdist
+            session.config.workeroutput["ragmetrics_gates"] = dump(list(self._sets.values()))  # type: ignore[attr-defined] # set by xdist
 
     def report(self, session: pytest.Session) -> None:
         """Report the gates that workers sent, each like a test that ran here."""
@@ -120,10 +120,10 @@ class GatePlugin:
                 duration=stop - start,
                 start=start,
                 stop=stop,
-                user_properties=gate_properties(decision.row),
+                user_properties=gate_properties(decision.record),
             )
             if when == "call":
-                setattr(report, GATE, decision.row)
+                setattr(report, GATE, decision.record)
             hook.pytest_runtest_logreport(report=report)
             start = stop
         hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
@@ -174,11 +174,11 @@ class GateItem(pytest.Item):
     def runtest(self) -> None:
         """Decide the gate."""
         decision = self._decide(self._gate, self._gated.function)
-        self.stash[_ROW] = decision.row
-        self.user_properties[:] = gate_properties(decision.row)
-        if decision.row.outcome == "skipped":
+        self.stash[_RECORD] = decision.record
+        self.user_properties[:] = gate_properties(decision.record)
+        if decision.record.outcome == "skipped":
             pytest.skip(decision.text)
-        if decision.row.outcome != "passed":
+        if decision.record.outcome != "passed":
             raise _GateError(decision.text)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -197,7 +197,7 @@ class _GateError(AssertionError):
 
 def _outcome(decision: GateDecision, gated: GatedSet) -> tuple[str, Any]:
     """Return outcome and message of a gate as reports have them."""
-    outcome = decision.row.outcome
+    outcome = decision.record.outcome
     if outcome == "skipped":
         return "skipped", (gated.file, (gated.line or 0) + 1, f"Skipped: {decision.text}")
     return ("passed", None) if outcome == "passed" else ("failed", decision.text)

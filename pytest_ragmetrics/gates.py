@@ -1,10 +1,13 @@
-"""Deciding a gate when its set was run in parts, each of which had to leave it undecided."""
+"""Gates: what the marker ``rag_gate`` says, and the decision by the records of the tests of its set.
+
+``gate_plugin`` decides the gates of a run, ``report merge`` those of sets that were run in parts.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pytest_ragmetrics.explain.results import shortcoming
@@ -53,8 +56,7 @@ class Gate:
 class GatedSet:
     """The tests that one function makes: ``total`` of them, of which ``selected`` were to run, and their gates.
 
-    ``file``, ``line`` and ``scope`` (the classes around it) say where the function stands, as reports have it. Crosses
-    processes as JSON builtins.
+    ``file``, ``line`` and ``scope`` (the classes around it) are the place of the function, as reports have it.
     """
 
     function: str
@@ -66,20 +68,9 @@ class GatedSet:
     total: int
     selected: tuple[str, ...] = ()
 
-    def to_row(self) -> dict[str, Any]:
-        """Return it as JSON builtins."""
-        row = asdict(self)
-        return {**row, "gates": list(row["gates"]), "selected": list(self.selected)}
-
     def location(self, gate: Gate) -> tuple[str, int | None, str]:
-        """Return where the test of a gate stands, as reports have it."""
+        """Return file, line and name of the test of a gate, as reports have them."""
         return self.file, self.line, f"{self.scope}{self.name}[{gate.id}]"
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> GatedSet:
-        """Read what :meth:`to_row` made."""
-        gates = tuple(Gate(**gate) for gate in row["gates"])
-        return cls(**{**row, "gates": gates, "selected": tuple(row["selected"])})
 
 
 def gate_of(*given: Any, **named: Any) -> Gate:
@@ -149,16 +140,23 @@ def _known(name: str) -> tuple[str, Direction | None]:
 
 
 _WENT = {"error": "was in error", "xfailed": "failed as expected", "xpassed": "passed unexpectedly"}
-_NO_SCORE = "its test passed without scoring it"
-_NEVER_RAN = "its test has not run to its end"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateDecision:
-    """What became of a gate: its figures, and what there is to say."""
+    """The decision on a gate: its record, and the text that explains it."""
 
-    row: GateRecord
+    record: GateRecord
     text: str
+
+
+@dataclass(kw_only=True, slots=True)
+class _Found:
+    """The scores of a set: each with the name of its row, the reasons of unscored rows, and how many were left out."""
+
+    scored: list[tuple[str, float, Record]] = field(default_factory=list)
+    unscored: list[tuple[str, str]] = field(default_factory=list)
+    omitted: int = 0
 
 
 def evaluate_gate(
@@ -169,59 +167,51 @@ def evaluate_gate(
     skipped: Collection[str],
     ran: Collection[str],
 ) -> GateDecision:
-    """Decide a gate by what is known of the tests of its set.
+    """Decide a gate by the records of the tests of its set.
 
-    ``find`` returns what a test left behind, if anything; ``skipped`` and ``ran`` are the tests that were skipped, and
-    those that came to their end. A set that did not run whole decides nothing; one with unscored rows fails.
+    ``find`` returns the record of a test, if it left one; ``skipped`` and ``ran`` are the tests that were skipped, and
+    those that ran to their end. A set that did not run whole decides nothing; one with unscored rows fails.
     """
-    scored: list[tuple[str, Record]] = []
-    unscored: list[tuple[str, str]] = []
-    omitted = gated.total - len(gated.selected)
+    found = _Found(omitted=gated.total - len(gated.selected))
     for test in gated.selected:
-        row = find(test)
-        records = [r for r in (row.records if row is not None else ()) if r.metric == gate.metric]
-        name = test.removeprefix(gated.function).strip("[]") or test
-        if test in skipped or (row is not None and row.outcome == "skipped"):
-            omitted += 1
-        elif not records or test not in ran:
-            unscored.append((name, _without(row, ran=test in ran)))
+        _add_scores(found, gate, gated, test, find(test), skipped=test in skipped, ran=test in ran)
+    records = [record for _, _, record in found.scored]
+    better = gate.better or (records[0].better if records else "higher")
+    result = _threshold(gate, better, records) if records and not found.omitted else None
+    outcome: GateOutcome = "failed"
+    if found.omitted:
+        missing = f"{found.omitted} of {gated.total} tests of the set were skipped or not selected"
+        outcome, text = "skipped", f"{missing}; a gate is over all of them"
+    elif found.unscored or result is None:
+        total = max(gated.total, len(found.scored) + len(found.unscored))
+        text = "\n".join(explain_unscored(gate.metric, total, found.unscored, hint="; a gate is over all of them"))
+    else:
+        outcome = result.outcome
+        rows = [ScoredRow(name=name, score=score, reason=shortcoming(record)) for name, score, record in found.scored]
+        text = "\n".join(explain_standing(result, rows))
+    return GateDecision(record=_record(gate, better, result, found, outcome=outcome, total=gated.total), text=text)
+
+
+def _add_scores(
+    found: _Found, gate: Gate, gated: GatedSet, test: str, row: TestRecord | None, *, skipped: bool, ran: bool
+) -> None:
+    name = test.removeprefix(gated.function).strip("[]") or test
+    records = [record for record in (row.records if row is not None else ()) if record.metric == gate.metric]
+    if skipped or (row is not None and row.outcome == "skipped"):
+        found.omitted += 1
+        return
+    if not records or not ran:
+        found.unscored.append((name, _why_unscored(row, ran=ran)))
+        return
+    for record in records:
+        if record.score is None:
+            found.unscored.append((name, record.reason or "unscored"))
         else:
-            scored += [(name, record) for record in records if record.score is not None]
-            unscored += [(name, record.reason or "unscored") for record in records if record.score is None]
-    told: list[Direction] = [record.better for _, record in scored]
-    better = gate.better or (told or ["higher"])[0]
-    if omitted:
-        text = f"{omitted} of {gated.total} tests of the set were skipped or not selected; a gate is over all of them"
-        skip = _row(gate, better, None, len(scored), len(unscored), outcome="skipped", total=gated.total)
-        return GateDecision(row=skip, text=text)
-    if unscored or not scored:
-        return _incomplete(gate, better, scored, unscored, total=gated.total)
-    standing = _standing(gate, better, [record for _, record in scored])
-    rows = [ScoredRow(name=name, score=_score(record), reason=shortcoming(record)) for name, record in scored]
-    return GateDecision(
-        row=_row(gate, better, standing, len(scored), 0, outcome=standing.outcome, total=gated.total),
-        text="\n".join(explain_standing(standing, rows)),
-    )
+            found.scored.append((name, record.score, record))
 
 
-def _incomplete(
-    gate: Gate,
-    better: Direction,
-    scored: Sequence[tuple[str, Record]],
-    unscored: Sequence[tuple[str, str]],
-    *,
-    total: int,
-) -> GateDecision:
-    standing = _standing(gate, better, [record for _, record in scored]) if scored else None
-    hint = "; a gate is over all of them"
-    return GateDecision(
-        row=_row(gate, better, standing, len(scored), len(unscored), outcome="failed", total=total),
-        text="\n".join(explain_unscored(gate.metric, max(total, len(scored) + len(unscored)), unscored, hint=hint)),
-    )
-
-
-def _standing(gate: Gate, better: Direction, records: Sequence[Record]) -> ThresholdResult:
-    scores = [_score(record) for record in records]
+def _threshold(gate: Gate, better: Direction, records: Sequence[Record]) -> ThresholdResult:
+    scores = [record.score for record in records if record.score is not None]
     named = [record.sample.metadata.get("cluster") for record in records]
     clusters = None if None in named else [str(name) for name in named]
     if gate.statistic == "rate" and gate.score_bound is not None:
@@ -246,7 +236,7 @@ def _standing(gate: Gate, better: Direction, records: Sequence[Record]) -> Thres
 
 
 def _scale(metric: str, scores: Sequence[float]) -> tuple[float, float] | None:
-    """Return the lowest and the highest score there can be, as far as anybody knows."""
+    """Return the lowest and the highest score of a metric; ``None`` if its scores are beyond the scale it declares."""
     try:
         low, high = metric_named(metric).scale
     except ValueError:
@@ -254,54 +244,40 @@ def _scale(metric: str, scores: Sequence[float]) -> tuple[float, float] | None:
     return (low, high) if all(low <= score <= high for score in scores) else None
 
 
-def _row(
-    gate: Gate,
-    better: Direction,
-    standing: ThresholdResult | None,
-    n: int,
-    unscored: int,
-    *,
-    outcome: GateOutcome,
-    total: int,
+def _record(
+    gate: Gate, better: Direction, result: ThresholdResult | None, found: _Found, *, outcome: GateOutcome, total: int
 ) -> GateRecord:
-    interval = None if standing is None else standing.interval
+    interval = None if result is None else result.interval
     return GateRecord(
         metric=gate.metric,
         statistic=gate.statistic,
-        value=None if standing is None else standing.value,
+        value=None if result is None else result.value,
         bound=gate.bound,
         min_score=gate.score_bound,
         better=better,
         confidence=gate.confidence,
-        low=None if interval is None else _finite(interval.low),
-        high=None if interval is None else _finite(interval.high),
-        n=n,
-        unscored=unscored,
+        low=None if interval is None or math.isinf(interval.low) else interval.low,
+        high=None if interval is None or math.isinf(interval.high) else interval.high,
+        n=len(found.scored),
+        unscored=len(found.unscored),
         total=total,
         outcome=outcome,
     )
 
 
-def _finite(end: float) -> float | None:
-    return end if abs(end) != float("inf") else None
-
-
-def _score(record: Record) -> float:
-    return 0.0 if record.score is None else record.score
-
-
-def _without(row: TestRecord | None, *, ran: bool) -> str:
-    """Return why there is no score of a test: what went wrong with it, if that is known."""
-    if row is None or not ran:
-        return _NO_SCORE if ran else _NEVER_RAN
-    said = gist(row.message)
-    return f"its test {_WENT.get(row.outcome, 'failed')}" + (f": {printable(said)}" if said else "")
+def _why_unscored(row: TestRecord | None, *, ran: bool) -> str:
+    if not ran:
+        return "its test has not run to its end"
+    if row is None:
+        return "its test passed without scoring it"
+    reason = gist(row.message)
+    return f"its test {_WENT.get(row.outcome, 'failed')}" + (f": {printable(reason)}" if reason else "")
 
 
 def evaluate_merged_gate(row: TestRecord, tests: Sequence[TestRecord]) -> TestRecord | None:
-    """Return the row of a skipped gate as one run over all ``tests`` would have left it.
+    """Return the record of a skipped gate as one run over all ``tests`` would have left it.
 
-    ``None`` where they are not the whole set, or none can tell: a test that passed without a score leaves no row.
+    ``None`` if they are not the whole set: of a test that passed without a score there is no record.
     """
     function, _, name = row.id.partition("[gate-")
     gate = row.gate
@@ -318,27 +294,21 @@ def evaluate_merged_gate(row: TestRecord, tests: Sequence[TestRecord]) -> TestRe
         total=gate.total,
         selected=tuple(members),
     )
-    found = evaluate_gate(_gate_of(gate), gated, members.get, skipped=_skipped(members.values()), ran=members.keys())
-    if found.row.outcome == "skipped":
-        return None
-    passed = found.row.outcome == "passed"
-    return replace(
-        row, gate=found.row, outcome="passed" if passed else "failed", message=None if passed else found.text
-    )
-
-
-def _gate_of(row: GateRecord) -> Gate:
-    # Which scores are the good ones was a guess unless a score was there to tell; its records tell it again.
-    better = row.better if row.statistic == "rate" else None
-    return Gate(
-        metric=row.metric,
-        statistic=row.statistic,
-        bound=row.bound,
-        score_bound=row.min_score,
+    # The direction was a guess unless a record said it; the records of all tests say it again.
+    better = gate.better if gate.statistic == "rate" else None
+    again = Gate(
+        metric=gate.metric,
+        statistic=gate.statistic,
+        bound=gate.bound,
+        score_bound=gate.min_score,
         better=better,
-        confidence=row.confidence,
+        confidence=gate.confidence,
     )
-
-
-def _skipped(tests: Iterable[TestRecord]) -> set[str]:
-    return {test.id for test in tests if test.outcome in ("skipped", "xfailed")}
+    skipped = {test.id for test in members.values() if test.outcome in ("skipped", "xfailed")}
+    decision = evaluate_gate(again, gated, members.get, skipped=skipped, ran=members.keys())
+    if decision.record.outcome == "skipped":
+        return None
+    passed = decision.record.outcome == "passed"
+    return replace(
+        row, gate=decision.record, outcome="passed" if passed else "failed", message=None if passed else decision.text
+    )

@@ -1,4 +1,8 @@
-"""What a run leaves behind, in the process that reports: the cassette, the files, the summary on the terminal."""
+"""From scorings to reports: the recorder of every process, and the collector and the report of the one that reports.
+
+The recorder puts records on the reports of tests; the collector makes the document of the run of them; the report
+writes it into files and the summary of the terminal.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +27,19 @@ if TYPE_CHECKING:
 
 #: The attribute of a test report that carries its records; serialised by pytest like any other.
 ATTRIBUTE = "rag_records"
-#: The attribute of a test report that carries what a gate found.
+#: The attribute of a test report that carries the record of a gate.
 GATE = "rag_gate"
 SECTION = "RAG metrics"
 
-# xdist begins what a worker says of a failure with its own name and the path of its Python.
+# xdist puts the name of the worker and the path of its Python before the text of a failure.
 _WORKER = re.compile(r"\A\[\w+\] \S+ -- Python .*\n+")
 
 
 class Recorder:
-    """Takes note of every scoring inside the running test and puts the records on its reports."""
+    """Collects the scorings of the running test and puts their records on its reports; ``redact`` changes texts."""
 
-    def __init__(self, *, redact: Callable[[str], str] | None = None) -> None:
-        """Take what is applied to every text before it is reported."""
-        self.redact = redact
+    def __init__(self) -> None:
+        self.redact: Callable[[str], str] | None = None
         self.test: str | None = None
         self._scorings: list[Scoring] = []
         self._sent: tuple[Record, ...] = ()
@@ -49,11 +52,11 @@ class Recorder:
         return self._sent
 
     def scored(self, scoring: Scoring) -> None:
-        """Note a scoring."""
+        """Add a scoring."""
         self._scorings.append(scoring)
 
     def begin(self, test: str) -> None:
-        """Start one attempt at a test: what an earlier attempt scored, or code outside any test, is forgotten."""
+        """Start one attempt at a test; scorings of an earlier attempt, or of code outside any test, are dropped."""
         if test != self.test:
             self._sent = ()
         self.test = test
@@ -64,7 +67,7 @@ class Recorder:
     def attach(self, report: pytest.TestReport) -> None:
         """Put all records of this attempt on a report of it, and the explanations if it failed."""
         if (not self._scorings and not self._sent) or (report.when == "setup" and report.passed):
-            return  # what a passed setup scored, the call may still hold against something
+            return  # the call may still compare what a passed setup scored
         records = tuple(self._record(scoring) for scoring in self._scorings)
         # A plugin that repeats tests may log reports of subtests first, so every report but an unchanged last one
         # carries the whole list.
@@ -79,14 +82,14 @@ class Recorder:
             report.user_properties.extend(properties(records))
 
     def _record(self, scoring: Scoring) -> Record:
-        """Return the record of a scoring, the one made before unless it was held against something since."""
+        """Return the record of a scoring, the one made before unless its result was compared since."""
         from pytest_ragmetrics.records import record_of
 
-        held = getattr(scoring.outcome, "comparison", None)
+        comparison = getattr(scoring.outcome, "comparison", None)
         before, record = self._made.get(id(scoring), (None, None))
-        if record is None or before is not held:
+        if record is None or before is not comparison:
             record = record_of(scoring, redact=self.redact)
-            self._made[id(scoring)] = held, record
+            self._made[id(scoring)] = comparison, record
         return record
 
     def _explain(self, report: pytest.TestReport) -> None:
@@ -100,7 +103,7 @@ class Recorder:
             if result.comparison is not None and not result.comparison.held:
                 self._explained.add(index)
                 text = "\n".join(explain(result, result.comparison))
-                # Where the traceback already says all of it, saying it again only makes it longer.
+                # The traceback of an assertion helper has the explanation already.
                 if _unindented(text) not in _unindented(report.longreprtext):
                     report.sections.append((SECTION, text))
 
@@ -136,13 +139,13 @@ class Collector:
     def __init__(self) -> None:
         self._tests: dict[str, _Test] = {}
         self._unfinished: set[str] = set()
-        #: The tests that left nothing to keep: those that were skipped or failed as expected, and all that ended.
+        #: The tests without a record that were skipped or failed as expected, and all tests that were torn down.
         self.skipped: set[str] = set()
         self.ran: set[str] = set()
         self._started = time.time()
 
     def add(self, report: pytest.TestReport) -> None:
-        """Take in one report; tests that scored nothing are kept only if they went wrong."""
+        """Add one report; tests that scored nothing are kept only if they failed."""
         test = self._tests.get(report.nodeid)
         if test is None:
             file, line, _ = report.location
@@ -162,7 +165,7 @@ class Collector:
             self._unfinished.discard(report.nodeid)
             self.ran.add(report.nodeid)
             if not test.is_kept:
-                # Another attempt may have gone otherwise.
+                # Another attempt may have had another outcome.
                 change = self.skipped.add if test.outcome in ("skipped", "xfailed") else self.skipped.discard
                 change(test.id)
                 del self._tests[report.nodeid]
@@ -173,17 +176,16 @@ class Collector:
         return any(test.records or test.gate for test in self._tests.values())
 
     def test(self, nodeid: str) -> TestRecord | None:
-        """Return what a test left behind, if anything."""
+        """Return the record of a test, if it scored or failed."""
         test = self._tests.get(nodeid)
         return None if test is None else test.record()
 
     def document(
         self, exit_status: int, *, settings: Mapping[str, Setting] | None = None, notes: Sequence[str] = ()
     ) -> Document:
-        """Return everything gathered so far, in the order of the files, whatever order it came in.
+        """Return the document of all tests so far, in the order of the files.
 
-        A test that an interruption cut short is left out unless it had scored or gone wrong: nobody knows how it
-        would have ended.
+        A test that was interrupted is left out unless it had scored or failed: its outcome is unknown.
         """
         from pytest_ragmetrics.records import Document
 
@@ -248,7 +250,7 @@ def _message(report: pytest.TestReport) -> str | None:
     reason = getattr(report, "wasxfail", "")
     if isinstance(report.longrepr, tuple):
         reason = reason or report.longrepr[2]
-    # Which worker it was is chance, and a report is the same however a run is split.
+    # Which worker it was is chance; the report of a run is the same with any number of workers.
     text = _WORKER.sub("", report.longreprtext) if report.failed else ""
     return "\n\n".join(part for part in (reason, text) if part) or None
 
@@ -260,8 +262,8 @@ def position(test: TestRecord) -> tuple[str, int, list[tuple[int, int, str]], st
     return test.file, test.line or 0, words, test.id
 
 
-#: Where things are kept on this machine, and what may be secret: none of it has a bearing on a score.
-_UNTOLD = {"cache_dir", "cache_salt", "cassette_keep", "report", "json", "markdown"}
+#: Paths of this machine and what may be secret; none of it changes a score.
+_PRIVATE = {"cache_dir", "cache_salt", "cassette_keep", "report", "json", "markdown"}
 
 
 class RunReport:
@@ -339,7 +341,7 @@ class RunReport:
 
 def settings_row(settings: Settings, root: Path) -> dict[str, Setting]:
     """Return the settings that a report shows, the same on every machine: no folders outside of the project."""
-    values = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in _UNTOLD}
+    values = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in _PRIVATE}
     return {name: portable(value, root) if isinstance(value, (str, Path)) else value for name, value in values.items()}
 
 

@@ -1,4 +1,4 @@
-"""What is to be done for the test of one row, and what came of it."""
+"""The row of one test as a job: the application that answers it, the session that its metrics see, its outcome."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Asked: TypeAlias = "tuple[Sample, BaseException | None]"
 
 
 class Application:
-    """A ``rag_respond``, and the rows it is answering.
+    """A ``rag_respond`` and the rows that it is answering.
 
     ``concurrency`` bounds them where it is asynchronous; one that is not is called in ``threads``, ``width`` at a time.
     """
@@ -41,7 +41,7 @@ class Application:
         self._width = concurrency if _is_async(respond) else width
 
     @property
-    def has_time(self) -> bool:
+    def has_room(self) -> bool:
         """Whether one more row may be answered now."""
         return len(self.answering) < self._width
 
@@ -53,7 +53,7 @@ class Application:
         return asked
 
     async def _asked(self, sample: Sample) -> Asked:
-        """Return the answer or what was raised: what ends a process would end the loop instead of failing the test."""
+        """Return the answer or what was raised: SystemExit in a task would end the loop instead of failing the test."""
         try:
             if _is_async(self.respond):
                 answer = self.respond(sample)
@@ -104,7 +104,7 @@ def _as_sample(answer: Any) -> Sample:
 def _called(respond: Respond, sample: Sample) -> tuple[Any, BaseException | None]:
     try:
         return respond(sample), None
-    except BaseException as error:  # noqa: BLE001 - as above; a future cannot carry all of them
+    except BaseException as error:  # noqa: BLE001 - as above; a future takes no StopIteration
         return None, error
 
 
@@ -148,25 +148,24 @@ class RowJob:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowScore:
-    """What one metric came to, and the scorings it told the session of, its own among them."""
+    """The result of one metric, or why there is none, and the scorings that it recorded, its own among them."""
 
     outcome: MetricResult | Exception
     scorings: tuple[Scoring, ...] = ()
 
     def copy(self) -> RowScore:
-        """Return a copy whose results have not been held against anything: each attempt at a test gets its own."""
-        copies = {id(told.outcome): copy(told.outcome) for told in self.scorings if _is_result(told.outcome)}
-        own: MetricResult | Exception | None = copies.get(id(self.outcome))
-        # A score of 0.0 is false.
-        if own is None:
-            own = copy(self.outcome) if _is_result(self.outcome) else self.outcome
-        told = tuple(replace(told, outcome=copies.get(id(told.outcome), told.outcome)) for told in self.scorings)
-        return RowScore(outcome=own, scorings=told)
+        """Return a copy whose results have been compared with nothing: each attempt at a test gets its own."""
+        outcomes = (self.outcome, *(scoring.outcome for scoring in self.scorings))
+        copies = {id(outcome): copy(outcome) for outcome in outcomes if isinstance(outcome, MetricResult)}
+        return RowScore(
+            outcome=copies.get(id(self.outcome), self.outcome),
+            scorings=tuple(replace(s, outcome=copies.get(id(s.outcome), s.outcome)) for s in self.scorings),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowOutcome:
-    """What came of a job: the sample with its response and the scores by metric, or what the application raised."""
+    """The outcome of a job: the sample with its response and the scores by metric, or what the application raised."""
 
     sample: Sample
     scores: Mapping[str, RowScore] = field(default_factory=dict)
@@ -174,12 +173,12 @@ class RowOutcome:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is missing: then it stands, however often the test is run again."""
-        return self.failure is None and all(_is_result(scored.outcome) for scored in self.scores.values())
+        """Whether there is a response and all scores: then a rerun of the test takes it as it is."""
+        return self.failure is None and all(isinstance(s.outcome, MetricResult) for s in self.scores.values())
 
 
 class RowSession(GuardedSession):
-    """The session as the metrics of one row see it: what they tell is kept until the row's own test is run."""
+    """The session as the metrics of one row see it; their scorings are kept until the test of the row runs."""
 
     def __init__(self, running: Session, job: RowJob, patience: CircuitBreaker) -> None:
         super().__init__(running, patience)
@@ -200,7 +199,3 @@ class RowSession(GuardedSession):
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return a given judge, or that of the row's test."""
         return self._running.judge(given or self._judge)
-
-
-def _is_result(outcome: object) -> bool:
-    return isinstance(outcome, MetricResult)

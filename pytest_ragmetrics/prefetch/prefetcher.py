@@ -1,4 +1,4 @@
-"""Doing the jobs of all tests that are to run, many at a time and in the order in which the tests will ask."""
+"""The prefetcher: does the jobs of all tests that are to run, many at a time, in the order in which the tests run."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from pytest_ragmetrics.prefetch.sharing import SharedResults, read, written
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 
-# Between two looks for the results a row that another worker does.
+# Seconds between two looks for the outcome of a row that another worker does.
 _SHORTEST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.05
-# How long a test waits for its row before anything is said, and from then on, in seconds.
-_FIRST_GLANCE = 0.3
-_GLANCE = 0.1
+# Seconds that a test waits for its row before progress is shown, and between two states of it.
+_FIRST_WAIT = 0.3
+_NEXT_WAIT = 0.1
 
 
 class Prefetcher:
-    """Does jobs in the background; its methods are called by the thread that runs the tests.
+    """Does jobs on the background loop; its methods are called by the thread that runs the tests.
 
     ``threads`` is how many calls of an application that is not asynchronous are made at once. With ``shared`` each
-    row is done by the one worker that takes it first; the others read what came of it there.
+    row is done by the worker that claims it first; the others read its outcome there.
     """
 
     def __init__(self, session: Session, *, threads: int, shared: SharedResults | None = None) -> None:
@@ -65,7 +65,7 @@ class Prefetcher:
 
         Where there is none they are scored as they are.
         """
-        if not self._is_set(group, respond):
+        if not self._has_application(group, respond):
             loop.run(self._set_application(group, respond))
 
     def close_application(self, respond: Respond) -> None:
@@ -73,20 +73,20 @@ class Prefetcher:
         loop.run(self._close_application(respond))
 
     def outcome(self, test: str, waiting: Callable[[], None]) -> RowOutcome:
-        """Hand over what came of the job of a test; until it is there, ``waiting`` is called now and then."""
-        patience = _FIRST_GLANCE
-        # A row that is done is not waited for: on a busy loop one turn takes longer than most tests.
-        while not (self._has_ended(test) or loop.run(self._wait(test, patience))):
+        """Return the outcome of the job of a test, once; until it is there, ``waiting`` is called now and then."""
+        timeout = _FIRST_WAIT
+        # An outcome that is there is taken without the loop: on a busy one a turn takes longer than most tests.
+        while not (self._has_ended(test) or loop.run(self._wait(test, timeout))):
             waiting()
-            patience = _GLANCE
+            timeout = _NEXT_WAIT
         return self._tasks.pop(test).result()
 
     def retry(self, test: str, before: RowOutcome) -> None:
-        """Do a job anew of which not all came that was to come."""
+        """Do a job anew whose outcome ``before`` is not complete."""
         loop.run(self._retry(test, before))
 
     def stop(self, *, finish: bool) -> None:
-        """Begin nothing more; what is under way is called off, or waited for to ``finish`` it for other workers."""
+        """Begin nothing more; what is under way is cancelled, or with ``finish`` waited for: other workers need it."""
         loop.run(self._stop(finish=finish))
         self._callers.shutdown(wait=False, cancel_futures=True)
         self._metrics.shutdown(wait=False, cancel_futures=True)
@@ -114,22 +114,22 @@ class Prefetcher:
         if answering:
             await asyncio.wait(answering)
 
-    async def _wait(self, test: str, patience: float) -> bool:
+    async def _wait(self, test: str, wait: float) -> bool:
         job = self._jobs[test]
         queue = self._queue_of(job)
         if test in queue:
-            # Its test waits already, so it does not wait for its turn.
+            # Its test waits already, so it is begun before its turn.
             del queue[test]
             self._begin(job)
         if test not in self._tasks:
             self._tasks[test] = asyncio.ensure_future(self._awaited(job))
-        await asyncio.wait((self._tasks[test],), timeout=patience)
+        await asyncio.wait((self._tasks[test],), timeout=wait)
         return self._has_ended(test)
 
     async def _retry(self, test: str, before: RowOutcome) -> None:
         job = self._jobs[test]
         self._breaker.relent()
-        # What the application answered it need not answer again.
+        # A response that there is stays.
         self._do(job if before.failure is not None else replace(job, sample=before.sample))
 
     async def _stop(self, *, finish: bool) -> None:
@@ -148,7 +148,7 @@ class Prefetcher:
     def _has_ended(self, test: str) -> bool:
         return test in self._tasks and self._tasks[test].done()
 
-    def _is_set(self, group: str, respond: Respond | None) -> bool:
+    def _has_application(self, group: str, respond: Respond | None) -> bool:
         if respond is None:
             return group in self._as_they_are
         return group in self._applications and self._applications[group].respond is respond
@@ -158,10 +158,10 @@ class Prefetcher:
         return self._unanswered[job.group] if waits else self._ready
 
     def _fill(self) -> None:
-        """Begin as many jobs as there is room for, those that have to be answered first."""
+        """Begin as many jobs as there is room for, first those that an application has to answer."""
         for group, application in self._applications.items():
             queue = self._unanswered[group]
-            while queue and application.has_time and self._has_room():
+            while queue and application.has_room and self._has_room():
                 self._begin(queue.popitem(last=False)[1])
         while self._ready and self._has_room():
             self._begin(self._ready.popitem(last=False)[1])
@@ -205,7 +205,7 @@ class Prefetcher:
             return True
 
     async def _awaited(self, job: RowJob) -> RowOutcome:
-        """Return what another worker publishes; when it is gone, do the job here."""
+        """Return the outcome that another worker publishes; when that worker has ended without it, do the job here."""
         pause = _SHORTEST_PAUSE
         while not self._is_ours(job):
             with contextlib.suppress(sqlite3.Error):
@@ -250,7 +250,7 @@ class Prefetcher:
             outcome = UnscoredError(f"{job.place}: {said}")
             outcome.__cause__ = error
         if not row_session.scorings and isinstance(outcome, (MetricResult, RagMetricsError)):
-            # Nothing was told where it was known beforehand that there is no score.
+            # A metric that refuses a sample before it is scored records nothing itself.
             told = outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(str(outcome))
             row_session.scored(Scoring(metric=metric.name, sample=sample, outcome=told, better=metric.better))
         return RowScore(outcome=outcome, scorings=tuple(row_session.scorings))

@@ -27,7 +27,7 @@ _TABLE = "CREATE TABLE IF NOT EXISTS rows (test TEXT PRIMARY KEY, worker TEXT NO
 
 
 class SharedResults:
-    """The board as one worker sees it; belongs to one thread. Raises ``sqlite3.Error`` and ``OSError``."""
+    """The outcomes of rows that workers share; used by one thread. Raises ``sqlite3.Error`` and ``OSError``."""
 
     def __init__(self, folder: Path, worker: str) -> None:
         self._folder = folder

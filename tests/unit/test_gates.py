@@ -1,14 +1,18 @@
-"""What a gate's marker may say, and what is wrong with what it may not."""
+"""What a gate's marker may say, and how a gate is decided by the records of its set."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
+from fnmatch import fnmatch
 from typing import Any
 
 import pytest
 
+from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.gates import Gate, GatedSet, evaluate_gate, gate_of
+from pytest_ragmetrics.records import TestRecord
 from pytest_ragmetrics.result import Direction
 from tests.documents import record, row
 
@@ -73,12 +77,12 @@ def test_a_set_crosses_processes() -> None:
         total=2,
         selected=("t.py::T::t[1]",),
     )
-    assert GatedSet.from_row(gated.to_row()) == gated
+    assert load(GatedSet, json.loads(json.dumps(dump(gated)))) == gated
     assert gated.location(gates[0]) == ("t.py", 3, "T.t[gate-faithfulness-mean-0.5]")
 
 
 def found(scores: Mapping[str, float], gate: Gate, *, better: Direction = "higher", cluster: int | None = None) -> Any:
-    """Return the ruling over tests with these scores, by row; ``cluster`` is how many rows belong together."""
+    """Return the decision over tests with these scores, by row; ``cluster`` is how many rows belong together."""
     rows: dict[str, Any] = {}
     for number, (name, score) in enumerate(scores.items()):
         sample = {} if cluster is None else {"metadata": {"cluster": number // cluster}}
@@ -93,20 +97,63 @@ def found(scores: Mapping[str, float], gate: Gate, *, better: Direction = "highe
 def test_scores_beyond_the_scale() -> None:
     """A metric of one's own may have any scale, and its mean an interval all the same."""
     decided = found({"a": 40.0, "b": 60.0, "c": 52.0, "d": 48.0}, gate_of("points", mean=10, confidence=0.9))
-    assert decided.row.outcome == "passed"
-    assert decided.row.low > 10
+    assert decided.record.outcome == "passed"
+    assert decided.record.low > 10
 
 
 def test_rows_of_one_cluster_weigh_as_one() -> None:
     """Samples that say which cluster they are of make the interval as wide as the clusters allow."""
     scores = {str(number): float(number // 2 % 2) for number in range(16)}
     gate = gate_of("points", mean=0.1, confidence=0.9)
-    alone, together = found(scores, gate).row, found(scores, gate, cluster=2).row
+    alone, together = found(scores, gate).record, found(scores, gate, cluster=2).record
     assert together.low < alone.low
     assert alone.value == together.value == 0.5
 
 
 def test_the_direction_is_that_of_the_results() -> None:
     """Of a metric that is not known beforehand the results say which end is the good one."""
-    assert found({"a": 0.1, "b": 0.2}, gate_of("points", mean=0.3), better="lower").row.outcome == "passed"
-    assert found({"a": 0.1, "b": 0.2}, gate_of("points", mean=0.3)).row.outcome == "failed"
+    assert found({"a": 0.1, "b": 0.2}, gate_of("points", mean=0.3), better="lower").record.outcome == "passed"
+    assert found({"a": 0.1, "b": 0.2}, gate_of("points", mean=0.3)).record.outcome == "failed"
+
+
+SCORED = record("points", 0.5, outcome="measured")
+UNSCORED = record("points", None, outcome="unscored", reason="the judge was away")
+
+
+@pytest.mark.parametrize(
+    ("last", "kept", "outcome", "said"),
+    [
+        (row("t[c]", SCORED), {}, "passed", "points mean 0.67 >= 0.60"),
+        (row("t[c]", SCORED, outcome="failed"), {}, "passed", "points mean 0.67 >= 0.60"),
+        (row("t[c]", SCORED, SCORED), {}, "passed", "points mean 0.62 >= 0.60"),
+        (row("t[c]", SCORED, UNSCORED), {}, "failed", "  c: the judge was away"),
+        (row("t[c]", UNSCORED), {}, "failed", "  c: the judge was away"),
+        (row("t[c]", record("other", 0.5)), {}, "failed", "  c: its test failed"),
+        (row("t[c]", outcome="error", message="E   ValueError: no"), {}, "failed", "  c: its test was in error: *no"),
+        (row("t[c]", outcome="xpassed"), {}, "failed", "  c: its test passed unexpectedly"),
+        (None, {}, "failed", "  c: its test passed without scoring it"),
+        (None, {"ran": False}, "failed", "  c: its test has not run to its end"),
+        (row("t[c]", SCORED), {"ran": False}, "failed", "  c: its test has not run to its end"),
+        (None, {"skipped": True}, "skipped", "1 of 3 tests of the set were skipped or not selected; *"),
+        (row("t[c]", SCORED), {"skipped": True}, "skipped", "1 of 3 tests of the set were skipped or not selected; *"),
+        (row("t[c]", SCORED, outcome="skipped"), {}, "skipped", "1 of 3 tests of the set were skipped or not sele*"),
+        (row("t[c]", SCORED), {"selected": False}, "skipped", "1 of 3 tests of the set were skipped or not selec*"),
+    ],
+)
+def test_a_gate_is_decided_by_its_whole_set(
+    last: TestRecord | None, kept: dict[str, bool], outcome: str, said: str
+) -> None:
+    """A set that is not whole decides nothing, one with unscored rows fails, and a failed test counts as it scored."""
+    rows = {"t[a]": row("t[a]", SCORED), "t[b]": row("t[b]", record("points", 1.0, outcome="measured")), "t[c]": last}
+    selected = ("t[a]", "t[b]", *(["t[c]"] if kept.get("selected", True) else []))
+    gate = gate_of("points", mean=0.6)
+    gated = GatedSet(function="t", name="t", file="t.py", line=1, scope="", gates=(gate,), total=3, selected=selected)
+    decided = evaluate_gate(
+        gate,
+        gated,
+        rows.get,
+        skipped=["t[c]"] if kept.get("skipped") else [],
+        ran=["t[a]", "t[b]", *(["t[c]"] if kept.get("ran", True) else [])],
+    )
+    assert decided.record.outcome == outcome
+    assert any(fnmatch(line, f"{said}*") for line in decided.text.splitlines()), decided.text
