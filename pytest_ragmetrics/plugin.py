@@ -99,7 +99,8 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
     """Explain a failed comparison with a result, on either side."""
-    if "pytest_ragmetrics.result" not in sys.modules:
+    result = sys.modules.get("pytest_ragmetrics.result")
+    if result is None or (not isinstance(left, result.MetricResult) and not isinstance(right, result.MetricResult)):
         return None
     from pytest_ragmetrics.explain.results import explain_comparison
 
