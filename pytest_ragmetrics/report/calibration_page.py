@@ -12,7 +12,7 @@ from pytest_ragmetrics.calibration.text import (
     suggestion_lines,
     threshold_line,
 )
-from pytest_ragmetrics.report.page.frame import asset, environment, policy
+from pytest_ragmetrics.report.html import render
 
 _WORST = 50
 
@@ -20,28 +20,23 @@ _WORST = 50
 def render_calibration(calibration: Calibration, *, worst: int = _WORST) -> str:
     """Return a calibration as a self-contained page: the same figures, the same text.
 
-    The page holds no script, and its policy allows none; whatever stands in the rows is shown as text.
+    The page has no script, and its policy allows none; the texts of the rows are shown as text.
     """
-    style = asset("palette.css") + asset("calibration.css")
     differing = calibration.disagreements()
-    return (
-        environment()
-        .get_template("calibration.html.jinja")
-        .render(
-            style=style,
-            policy=policy(style=style),
-            headline=headline(calibration),
-            left_out=[line.strip() for line in left_out(calibration)],
-            threshold=threshold_line(calibration),
-            confidence=f"{calibration.figures.auroc.confidence * 100:g} %",
-            figures=figure_lines(calibration),
-            counts=calibration.figures.agreement,
-            suggestion=[line.strip() for line in suggestion_lines(calibration)],
-            bins=calibration.figures.reliability,
-            differing=len(differing),
-            disagreements=[
-                (disagreement_line(calibration, row), "\n".join(evidence_lines(calibration, row)))
-                for row in differing[:worst]
-            ],
-        )
+    return render(
+        "calibration.html.jinja",
+        style="calibration.css",
+        headline=headline(calibration),
+        left_out=[line.strip() for line in left_out(calibration)],
+        threshold=threshold_line(calibration),
+        confidence=f"{calibration.figures.auroc.confidence * 100:g} %",
+        figures=figure_lines(calibration),
+        counts=calibration.figures.agreement,
+        suggestion=[line.strip() for line in suggestion_lines(calibration)],
+        bins=calibration.figures.reliability,
+        differing=len(differing),
+        disagreements=[
+            (disagreement_line(calibration, row), "\n".join(evidence_lines(calibration, row)))
+            for row in differing[:worst]
+        ],
     )

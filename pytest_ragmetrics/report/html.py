@@ -1,45 +1,138 @@
-"""The report of a run as one HTML file: a pure function of its document and of what changed since the baseline."""
+"""The report of a run as one HTML file: a pure function of its document and of what changed since the baseline.
+
+:mod:`pytest_ragmetrics.report.view` builds what is shown, the templates have the markup. For the script the tests are
+rendered into an index of rows and compressed chunks of bodies, which are unpacked when a test is opened; for readers
+without scripts the worst tests are there in full as far as they fit, and the others in a line each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from pytest_ragmetrics.comparison import RunComparison
-from pytest_ragmetrics.explain.runs import STATUSES, WORDS
+from pytest_ragmetrics.explain.phrases import cost_text, counted, duration_text, score_text, threshold_text
 from pytest_ragmetrics.records import Document
-from pytest_ragmetrics.report.page import distribution
-from pytest_ragmetrics.report.page.entries import FLAGS, list_entries
-from pytest_ragmetrics.report.page.frame import asset, environment, policy
-from pytest_ragmetrics.report.page.listing import list_tests
-from pytest_ragmetrics.report.page.overview import build_overview
-from pytest_ragmetrics.report.page.visible import visible
+from pytest_ragmetrics.report.sample_view import Segment, cut, fold
+from pytest_ragmetrics.report.view import TestView, build_report_view
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+_PACKAGE = "pytest_ragmetrics.report"
+_TEMPLATES = "templates"
+#: How many characters are unpacked at once: enough to compress well, few enough not to be noticed.
+_CHUNK = 250_000
+#: How many characters of tests are there in full for readers without scripts.
+_READABLE = 2_000_000
+_RAW_DEFLATE = -15
+
+# Controls (HTML forbids some and swallows others), bidirectional embeddings, overrides and isolates (they reorder
+# what follows), tag characters (text that only a model reads), lone surrogates and noncharacters (no valid UTF-8,
+# or no valid HTML). Tab and line feed are layout.
+_INVISIBLE = re.compile(
+    "["
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"
+    "\u202a-\u202e\u2066-\u2069"
+    "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
+    "\U000e0000-\U000e007f"
+    "]|[" + "".join(f"{chr(plane + 0xFFFE)}-{chr(plane + 0xFFFF)}" for plane in range(0x10000, 0x110000, 0x10000)) + "]"
+)
 
 
 def render_html(document: Document, *, comparison: RunComparison | None = None) -> str:
     """Return the report as a self-contained page, with what changed since a baseline if that is known.
 
     The same document gives the same text. The page asks for nothing from the network, runs no script but its own, and
-    shows whatever stands in the document as text. It can be encoded as UTF-8 even if the document cannot.
+    shows all texts of the document as text. It can be encoded as UTF-8 even if the document cannot.
     """
-    style, script = asset("palette.css") + asset("report.css"), asset("report.js")
-    entries = list_entries(document.tests, comparison.by_record() if comparison else None)
-    templates = environment()
-    templates.filters["query"] = _query
-    templates.filters["fragment"] = _fragment
-    return templates.get_template("report.html.jinja").render(
-        policy=policy(style=style, script=script),
-        style=style,
-        script=script,
-        overview=build_overview(document, entries, comparison),
-        entries=entries,
-        listing=list_tests(entries),
-        statuses=[status for status in STATUSES if any(entry.status == status for entry in entries)],
-        flags=[flag for flag in FLAGS if any(flag in entry.flags for entry in entries)],
-        files=sorted({entry.file for entry in entries}),
-        words=WORDS,
-        drawing=distribution,
+    view = build_report_view(document, comparison)
+    return render(
+        "report.html.jinja", style="report.css", script="report.js", view=view, listing=pack_tests(view.tests)
     )
+
+
+def render(template: str, *, style: str, script: str | None = None, **values: object) -> str:
+    """Return a page from a template; its policy allows this style and this script, and nothing else."""
+    styles, scripts = _asset("palette.css") + _asset(style), None if script is None else _asset(script)
+    policy = [
+        "default-src 'none'",
+        f"style-src '{_hash(styles)}'",
+        *([f"script-src '{_hash(scripts)}'"] if scripts is not None else []),
+        "base-uri 'none'",
+        "form-action 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    ]
+    page = environment().get_template(template)
+    return page.render(policy="; ".join(policy), style=styles, script=scripts, **values)
+
+
+def _asset(name: str) -> str:
+    return (files(_PACKAGE) / _TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+
+
+@lru_cache(maxsize=1)
+def environment() -> Environment:
+    """Return the environment of the templates: everything is escaped but our own style and script (``verbatim``)."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def shown(value: object) -> object:
+        return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    made = Environment(
+        loader=PackageLoader(_PACKAGE, _TEMPLATES),
+        autoescape=True,
+        finalize=shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "verbatim": Markup,
+        "number": "{:,}".format,
+        "counted": counted,
+        "duration": duration_text,
+        "cost": cost_text,
+        "score": score_text,
+        "threshold": threshold_text,
+        "folded": _folded,
+        "query": _query,
+        "fragment": _fragment,
+    }
+    return made
+
+
+def visible(text: str) -> str:
+    r"""Return the text with escapes for what cannot be seen; apply after cutting, it changes lengths.
+
+    Line ends become line feeds, as a browser would read them.
+
+    >>> visible("bell \a, over \u202etxet, half \ud83d")
+    'bell \\x07, over \\u202etxet, half \\ud83d'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _INVISIBLE.sub(lambda match: ascii(match.group())[1:-1], text.replace("\r\n", "\n"))
+
+
+def _folded(text: str, head: int) -> tuple[Segment, ...]:
+    return fold(cut(text), head=head)
 
 
 def _query(values: Mapping[str, str]) -> str:
@@ -48,5 +141,72 @@ def _query(values: Mapping[str, str]) -> str:
 
 
 def _fragment(anchor: str) -> str:
-    """Return a test's deep link: its id, percent-encoded where an address needs it."""
-    return "#" + quote(anchor, safe="/:")
+    """Return a test's deep link: its id as it is shown, percent-encoded where an address needs it."""
+    return "#" + quote(visible(anchor), safe="/:")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listing:
+    """The packed index and the packed chunks of bodies; for reading without scripts ``full`` and ``brief`` tests.
+
+    A full test comes with its rendered row and body.
+    """
+
+    index: str
+    chunks: tuple[str, ...]
+    full: tuple[tuple[TestView, Markup, Markup], ...]
+    brief: tuple[TestView, ...]
+
+
+def pack_tests(tests: Sequence[TestView]) -> Listing:
+    """Return the list of these tests, in their order."""
+    macros: Any = environment().get_template("test.html.jinja").module
+    index: list[dict[str, object]] = []
+    chunks: list[list[str]] = []
+    full: list[tuple[TestView, Markup, Markup]] = []
+    brief: list[TestView] = []
+    room, rest = 0, _READABLE
+    for test in tests:
+        row, body = macros.row(test), macros.body(test)
+        if len(body) > room:
+            chunks.append([])
+            room = _CHUNK
+        room -= len(body)
+        chunks[-1].append(body)
+        index.append(_indexed(test, row, (len(chunks) - 1, len(chunks[-1]) - 1)))
+        # All tests after the first that does not fit are brief, so that both parts together have the order of the list.
+        if brief or len(body) > rest:
+            brief.append(test)
+        else:
+            rest -= len(body)
+            full.append((test, row, body))
+    return Listing(index=_pack(index), chunks=tuple(map(_pack, chunks)), full=tuple(full), brief=tuple(brief))
+
+
+def _indexed(test: TestView, row: str, place: tuple[int, int]) -> dict[str, object]:
+    """Return what the script filters, sorts and shows a row by; ``body`` is where the rest of it is packed."""
+    return {
+        "id": visible(test.anchor),
+        "name": visible(test.name),
+        "file": visible(test.file),
+        "status": test.status,
+        # A score that was lost is no plain "unscored".
+        "marks": [
+            *test.flags,
+            *sorted("lost" if kind == "unscored" else kind for kind in {change.kind for change in test.changes}),
+        ],
+        "duration": test.duration,
+        "cost": test.cost,
+        "tokens": test.tokens,
+        "scores": [(visible(record.metric), record.score, record.outcome) for record in test.records],
+        "change": min((change.change for change in test.changes if change.change is not None), default=None),
+        "row": row,
+        "body": place,
+    }
+
+
+def _pack(value: object) -> str:
+    """Return a value as compressed JSON, in characters that may be inside any element; same value, same characters."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    compressor = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
+    return base64.b64encode(compressor.compress(text.encode()) + compressor.flush()).decode("ascii")

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import pytest
 from pytest_ragmetrics.comparison import compare_documents
 from pytest_ragmetrics.records import Document
 from pytest_ragmetrics.report.html import render_html
+from tests.documents import crowd
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -36,6 +38,23 @@ _HOW = (
 _HOW_AXE = (
     "These tests need axe-core, which the Python package axe-playwright-python carries: pip install --group browser"
 )
+#: Milliseconds to wait for what will come: long enough for a machine that does ten other things.
+_TIMEOUT = 120_000
+
+#: Makes a document; its page is rendered once.
+Make = Callable[[], Document]
+
+
+@lru_cache
+def page_of(make: Make, baseline: Make | None = None) -> str:
+    """Return the page of a document, the same for all tests of a process."""
+    document = make()
+    return render_html(document, comparison=baseline and compare_documents(document, baseline()))
+
+
+def large() -> Document:
+    """Return a run of ten thousand tests."""
+    return crowd(10_000, contexts=1, length=120)
 
 
 @dataclass(kw_only=True)
@@ -46,8 +65,8 @@ class Report:
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
-    def watch(self) -> None:
-        """Take note of errors, dialogs, new windows and requests."""
+    def __post_init__(self) -> None:
+        self.page.set_default_timeout(_TIMEOUT)
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("popup", lambda popup: self.complaints.append(f"window {popup.url}"))
@@ -57,6 +76,14 @@ class Report:
     def _refuse(self, dialog: Any) -> None:
         self.complaints.append(f"dialog {dialog.message}")
         dialog.dismiss()
+
+    def go(self, url: str = "") -> None:
+        """Open an address, or this one again, and wait until the page says that it is ready."""
+        if url:
+            self.page.goto(url)
+        else:
+            self.page.reload()
+        self.page.locator("html[data-ready=true]").wait_for(state="attached")
 
     def shown(self) -> list[str]:
         """Return the names of the tests in the list, in order."""
@@ -91,33 +118,35 @@ def browser() -> Iterator[Browser]:
     """One browser for all tests of a process."""
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium")
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
     except ImportError:
         pytest.fail(_HOW)
     if executable is None or not Path(executable).exists():
         pytest.fail(_HOW)
+    expect.set_options(timeout=_TIMEOUT)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=list(_ARGUMENTS))
+        chromium = playwright.chromium.launch(executable_path=executable, args=list(_ARGUMENTS), timeout=_TIMEOUT)
         yield chromium
         chromium.close()
 
 
 @pytest.fixture
 def open_report(browser: Browser, tmp_path: Path) -> Iterator[OpenReport]:
-    """Write a document's report to a file and open it; a page that complained about anything fails the test."""
+    """Open the page of a document, given as it is or as what makes it; a page that complains fails the test."""
     reports = []
 
-    def opened(document: Document, fragment: str = "", *, baseline: Document | None = None, **settings: Any) -> Report:
+    def opened(
+        document: Document | Make, fragment: str = "", *, baseline: Make | None = None, **settings: Any
+    ) -> Report:
         file = tmp_path / "rag-report.html"
-        comparison = None if baseline is None else compare_documents(document, baseline)
-        file.write_text(render_html(document, comparison=comparison), encoding="utf-8")
+        file.write_text(page_of(document, baseline) if callable(document) else render_html(document), encoding="utf-8")
         settings.setdefault("viewport", {"width": 1440, "height": 900})
         report = Report(page=browser.new_context(**settings).new_page())
-        report.watch()
         reports.append(report)
-        report.page.goto(f"{file.as_uri()}{fragment}")
         if settings.get("java_script_enabled", True):
-            report.page.locator("#list[data-ready]").wait_for(state="attached")
+            report.go(f"{file.as_uri()}{fragment}")
+        else:
+            report.page.goto(f"{file.as_uri()}{fragment}")
         return report
 
     yield opened

@@ -1,4 +1,4 @@
-"""The page as a whole: self-contained, well-formed, escaped, the same every time."""
+"""The page as a whole: self-contained, well-formed, escaped, packed, the same every time."""
 
 from __future__ import annotations
 
@@ -6,23 +6,30 @@ import base64
 import hashlib
 import json
 import re
+import unicodedata
+import zlib
 from collections.abc import Callable
+from functools import lru_cache
 from html.parser import HTMLParser
 from importlib.resources import files
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pytest_ragmetrics.codec import load
 from pytest_ragmetrics.comparison import compare_documents
-from pytest_ragmetrics.records import Document, render_json
-from pytest_ragmetrics.report.html import render_html
-from pytest_ragmetrics.report.page.visible import visible
+from pytest_ragmetrics.records import Document
+from pytest_ragmetrics.report.html import pack_tests, render_html, visible
+from pytest_ragmetrics.report.view import build_report_view, build_test_views
 from tests.documents import HANDBOOK, HOSTILE, crowd, document, hostile, record, row
+from tests.growth import is_linear
 from tests.showcase import baseline, showcase
 
 _VOID = {"meta", "input", "br", "path", "rect", "circle", "link"}
 _OURS = {"n", "sr"}
+_TEMPLATES = files("pytest_ragmetrics.report") / "templates"
 
 
 class Element:
@@ -31,12 +38,8 @@ class Element:
     def __init__(self, tag: str, attributes: dict[str, str | None]) -> None:
         self.tag = tag
         self.attributes = attributes
+        self.classes = set((attributes.get("class") or "").split())
         self.text = ""
-
-    @property
-    def classes(self) -> set[str]:
-        """Its classes."""
-        return set((self.attributes.get("class") or "").split())
 
 
 class Tree(HTMLParser):
@@ -63,33 +66,38 @@ class Tree(HTMLParser):
             assert self._open.pop().tag == tag
 
     def handle_data(self, data: str) -> None:
-        """Add a text to all elements it stands in, unless it is a number or a fold of ours."""
+        """Add a text to all elements it is in, unless it is a number or a fold of ours."""
         ours = any(element.classes & _OURS for element in self._open)
         folding = len(self._open) > 1 and self._open[-1].tag == "summary" and "fold" in self._open[-2].classes
         for element in self._open if not (ours or folding) else ():
             element.text += data
 
-    def all(self, tag: str = "", **attributes: str) -> list[Element]:
-        """Return the elements of a tag and with these attributes (``class_`` is one of the classes)."""
-        name = attributes.pop("class_", None)
-        return [
-            element
-            for element in self.elements
-            if (not tag or element.tag == tag)
-            and (name is None or name in element.classes)
-            and attributes.items() <= element.attributes.items()
-        ]
+    def all(self, tag: str = "", class_: str = "") -> list[Element]:
+        """Return the elements of a tag and a class."""
+        return [e for e in self.elements if (not tag or e.tag == tag) and (not class_ or class_ in e.classes)]
+
+    def texts(self, tag: str = "", class_: str = "") -> list[str]:
+        """Return their texts, with single spaces."""
+        return [" ".join(element.text.split()) for element in self.all(tag, class_)]
 
 
-@pytest.fixture(scope="module")
-def tree() -> Tree:
-    """Take the showcase apart."""
-    return Tree(render_html(showcase()))
+@lru_cache
+def tree_of(make: Callable[[], Document]) -> Tree:
+    """Take the page of a document apart."""
+    return Tree(render_html(make()))
+
+
+def unpacked(packed: str) -> Any:
+    """Return what the script reads out of a packed text."""
+    return json.loads(zlib.decompress(base64.b64decode(packed, validate=True), -15))
 
 
 def test_the_same_document_is_the_same_page() -> None:
     """Nothing of the time, the machine or the order of a set gets in."""
-    assert render_html(showcase()) == render_html(load(Document, json.loads(render_json(showcase()))))
+    first, second = (
+        render_html(run, comparison=compare_documents(run, baseline())) for run in (showcase(), showcase())
+    )
+    assert first == second
 
 
 def test_every_page_can_be_written_as_utf_8() -> None:
@@ -98,63 +106,77 @@ def test_every_page_can_be_written_as_utf_8() -> None:
     assert r"test_\ud83d" in page.encode("utf-8").decode("utf-8")
 
 
-def test_the_policy_allows_our_style_and_script_and_nothing_else(tree: Tree) -> None:
-    """Both are allowed by what they are, not by where they stand."""
-    (meta,) = tree.all("meta", **{"http-equiv": "Content-Security-Policy"})
+@given(st.text(st.characters(exclude_categories=())))
+def test_what_is_shown_can_be_written_and_steers_nothing(text: str) -> None:
+    """Valid UTF-8 without controls, bidirectional overrides or halves of characters; the rest is not touched."""
+    shown = visible(text)
+    shown.encode("utf-8")
+    assert not any(unicodedata.category(character) in ("Cc", "Cs") for character in shown if character not in "\n\t")
+    steering = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+    assert not any(unicodedata.bidirectional(character) in steering for character in shown)
+    ordinary = "".join(c for c in text if unicodedata.category(c)[0] in "LMNPS" and c != "\U000e0000")
+    assert visible(ordinary) == ordinary
+
+
+def test_escapes_say_which_character_it_was() -> None:
+    """As in a string literal; line ends of all systems and tabs are layout."""
+    assert visible("\0 \x1b[1m \r \u202e \ud83d \ufffe \U0001ffff \U000e0041") == (
+        r"\x00 \x1b[1m \r \u202e \ud83d \ufffe \U0001ffff \U000e0041"
+    )
+    assert visible("a\r\nb\n\tc") == "a\nb\n\tc"
+
+
+def test_the_policy_allows_our_style_and_script_and_nothing_else() -> None:
+    """Both are allowed by what they are, not by where they are."""
+    tree = tree_of(showcase)
+    (meta,) = (e for e in tree.all("meta") if e.attributes.get("http-equiv") == "Content-Security-Policy")
     policy = dict(part.split(" ", 1) for part in (meta.attributes["content"] or "").split("; "))
     for directive, tag in (("style-src", "style"), ("script-src", "script")):
         (element,) = (found for found in tree.all(tag) if "type" not in found.attributes)
         digest = base64.b64encode(hashlib.sha256(element.text.encode()).digest()).decode()
         assert policy.pop(directive) == f"'sha256-{digest}'"
     assert policy.pop("default-src") == "'none'"
+    assert policy.pop("trusted-types") == "'none'"
     assert "unsafe" not in str(policy)
 
 
-@pytest.mark.parametrize("page", [showcase, hostile], ids=["showcase", "hostile"])
-def test_links_lead_to_places_that_exist(page: Callable[[], Document]) -> None:
+@pytest.mark.parametrize("make", [showcase, hostile])
+def test_links_lead_to_places_that_exist(make: Callable[[], Document]) -> None:
     """Every link is to an anchor of the same page, and every anchor is there once."""
-    tree = Tree(render_html(page()))
-    ids = [element.attributes["id"] for element in tree.elements if "id" in element.attributes]
+    elements = tree_of(make).elements
+    ids = [element.attributes["id"] for element in elements if "id" in element.attributes]
     assert len(ids) == len(set(ids))
-    links = {unquote(element.attributes["href"] or "") for element in tree.elements if "href" in element.attributes}
+    links = {unquote(element.attributes["href"] or "") for element in elements if "href" in element.attributes}
     assert links <= {f"#{anchor}" for anchor in ids}
 
 
-@pytest.mark.parametrize("page", [showcase, hostile], ids=["showcase", "hostile"])
-def test_nothing_is_loaded_styled_or_run_from_attributes(page: Callable[[], Document]) -> None:
+@pytest.mark.parametrize("make", [showcase, hostile])
+def test_nothing_is_loaded_styled_or_run_from_attributes(make: Callable[[], Document]) -> None:
     """No source, no style and no event handler in any tag, and only the tags that the page is made of."""
-    tree = Tree(render_html(page()))
+    tree = tree_of(make)
     names = {name for element in tree.elements for name in element.attributes}
     assert not names & {"src", "srcset", "srcdoc", "style", "action", "formaction", "background", "poster", "ping"}
     assert not [name for name in names if name.startswith("on")]
-    assert not {element.tag for element in tree.elements} & {
-        "img",
-        "iframe",
-        "object",
-        "embed",
-        "base",
-        "link",
-        "a:href",
-    }
+    assert not {element.tag for element in tree.elements} & {"img", "iframe", "object", "embed", "base", "link"}
     scripts = tree.all("script")
     assert [script.attributes.get("type") for script in scripts].count(None) == 1
     assert all(re.fullmatch(r"[A-Za-z0-9+/=]+", script.text) for script in scripts if "type" in script.attributes)
 
 
 def test_the_script_writes_no_markup() -> None:
-    """What the script shows, it shows as text."""
-    script = (files("pytest_ragmetrics.report") / "templates" / "report.js").read_text(encoding="utf-8")
-    script = script.replace('"http://www.w3.org/2000/svg"', "")
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Function\(|https?:", script)
-    assert "</script" not in script
-    assert "<!--" not in script
+    """The script shows texts as text."""
+    script = (_TEMPLATES / "report.js").read_text(encoding="utf-8").replace('"http://www.w3.org/2000/svg"', "")
+    forbidden = (
+        r"innerHTML|outerHTML|setHTML|HTMLUnsafe|insertAdjacentHTML|DOMParser|document\.write|\beval\b|Function\("
+    )
+    assert not re.search(rf"{forbidden}|createContextualFragment|https?:|</script|<!--", script)
 
 
 def test_no_template_trusts_a_text() -> None:
     """Only our own style and script are taken as they are."""
     trusted = [
         line
-        for file in (files("pytest_ragmetrics.report") / "templates").iterdir()
+        for file in _TEMPLATES.iterdir()
         if file.name.endswith(".jinja")
         for line in file.read_text(encoding="utf-8").splitlines()
         if re.search(r"\|\s*(safe|verbatim)|autoescape", line)
@@ -180,90 +202,129 @@ def test_hostile_texts_are_shown_whole(text: str) -> None:
     assert shown in [element.text for element in tree.all("dt")]
 
 
-def test_a_response_reads_as_it_was_written(tree: Tree) -> None:
+def test_texts_read_as_they_were_written() -> None:
     """Marks, numbers and folds change nothing in the words of a response or of a context."""
+    texts = {element.text for element in tree_of(showcase).all(class_="text")}
     written = next(test for test in showcase().tests if "rent and water" in test.id).records[0].sample
-    texts = [element.text for element in tree.all(class_="text")]
-    assert written.response in texts
-    assert set(HANDBOOK) <= set(texts)
-
-
-def test_long_contexts_are_complete() -> None:
-    """Folding hides in the page, not from it."""
+    assert {written.response, *HANDBOOK} <= texts
     run = crowd(3, length=9000)
-    texts = [element.text for element in Tree(render_html(run)).all(class_="text")]
-    for test in run.tests:
-        assert set(test.records[0].sample.retrieved_contexts or ()) <= set(texts)
+    texts = {element.text for element in Tree(render_html(run)).all(class_="text")}
+    assert all(set(test.records[0].sample.retrieved_contexts or ()) <= texts for test in run.tests)
 
 
-def test_every_record_says_metric_score_and_threshold(tree: Tree) -> None:
+def test_every_record_says_metric_score_and_threshold() -> None:
     """And the reason, the judge and what it cost."""
-    lines = [" ".join(element.text.split()) for element in tree.all(class_="score")]
-    assert any(
-        line.startswith(
-            "faithfulness 0.50 needs ≥ 0.80 2 suspicious verdicts flaky: the votes lie on both sides of the threshold"
-        )
-        and "2 of 4 claims are supported3 votes: 0.25, 0.90, 0.35; 2 of 3 fell short" in line
-        and "Judge openai:gpt-5-mini · live: 2 calls, 1,642 tokens, $0.0031" in line
-        for line in lines
-    )
+    lines = tree_of(showcase).texts(class_="score")
+    start = "faithfulness 0.50 needs ≥ 0.80 2 suspicious verdicts flaky: the votes lie on both sides of the threshold"
+    (line,) = (line for line in lines if line.startswith(start))
+    assert "2 of 4 claims are supported3 votes: 0.25, 0.90, 0.35; 2 of 3 fell short" in line
+    assert "Judge openai:gpt-5-mini · live: 2 calls, 1,642 tokens, $0.0031" in line
     assert any(line.startswith("faithfulness unscoredthe judge returned 2 verdicts for 3 claims") for line in lines)
     assert any("0.40 not held against a threshold" in line for line in lines)
 
 
-def test_marks_are_told_apart_without_colour(tree: Tree) -> None:
-    """Every mark carries a sign to see and a name to hear."""
-    signs = {
-        (element.text, element.attributes.get("aria-label")) for element in tree.all("a") if "n" not in element.classes
-    }
-    names = {label for _, label in signs if label}
+def test_marks_and_differences_are_told_apart_without_colour() -> None:
+    """Every mark has a sign to see and a name to hear; a difference is deleted and inserted text."""
+    tree = tree_of(showcase)
+    names = {element.attributes.get("aria-label") for element in tree.all("a")}
     assert {"1, found", "2, not found", "1, evidence", "2, nearest passage"} <= names
-
-
-def test_a_difference_marks_what_was_said_and_what_the_source_has(tree: Tree) -> None:
-    """Replaced words are on both sides, added ones only in the response, missing ones only in the context."""
     assert {"six", "the", "hoses", "of the day"} <= {element.text for element in tree.all("del")}
     assert {"eight", "watering cans"} <= {element.text for element in tree.all("ins")}
 
 
-def test_foreign_texts_find_their_own_direction(tree: Tree) -> None:
-    """Every block of text from outside is left or right to left by what it holds."""
+def test_texts_from_outside_find_their_own_direction() -> None:
+    """Every block of them is left or right to left by what it holds."""
+    tree = tree_of(showcase)
     blocks = [element for name in ("text", "claim", "reason", "why", "preview") for element in tree.all(class_=name)]
-    assert blocks
-    assert all(element.attributes.get("dir") == "auto" for element in blocks)
+    assert {element.attributes.get("dir") for element in blocks} == {"auto"}
 
 
-def test_an_empty_run_is_a_page_too() -> None:
-    """It says that there is nothing."""
-    tree = Tree(render_html(document(exit_status=5)))
-    assert tree.all("h1")[0].text == "No test was recorded"
-    assert tree.all("table") == []
+def test_drawings_stay_inside_their_boxes() -> None:
+    """Bars stack from the axis up, however many scores are in a bin, and a lone score is a low bar."""
+    scores = [(0.5, "failed")] * 40 + [(0.52, "passed"), (1.0, "passed")]
+    run = document(*(row(f"t{n}", record(score=s, outcome=o)) for n, (s, o) in enumerate(scores)))  # type: ignore[arg-type]
+    for made, height in ((run, 31.22), (document(row("t", record(score=0.5, outcome="failed"))), 6.0)):
+        bars = [
+            {name: float(bar.attributes[name] or "") for name in ("x", "y", "width", "height")}
+            for bar in Tree(render_html(made)).all("rect")
+        ]
+        assert bars[0] == {"x": 100.0, "y": round(32 - height, 2), "width": 9.0, "height": height}
+        assert all(0 <= bar["y"] < bar["y"] + bar["height"] <= 32.01 and bar["x"] + bar["width"] <= 200 for bar in bars)
 
 
-def test_a_sample_without_anything_is_a_page_too() -> None:
-    """A record may come without a sample, a reason, verdicts or a threshold."""
-    tree = Tree(render_html(document(row("test_a", record(at_least=None, outcome="measured"), line=None))))
-    assert tree.all(class_="score")[0].text.split()[:2] == ["quoted_spans_alignment", "1.00"]
-
-
-def test_empty_texts_are_said_to_be_empty() -> None:
-    """An empty response is seen as one, and so is an empty list of contexts."""
-    empty = record(sample={"user_input": "Why?", "response": "", "retrieved_contexts": []})
-    tree = Tree(render_html(document(row("test_a", empty))))
-    assert [element.text for element in tree.all(class_="none") if element.tag in ("span", "p") and element.text] == [
-        "(empty)",
-        "None were given.",
-    ]
+@pytest.mark.parametrize(
+    ("run", "tag", "name", "texts"),
+    [
+        (document(exit_status=5), "h1", "", ["No test was recorded"]),
+        (document(exit_status=5), "table", "", []),
+        (document(row("t", record(outcome="measured"), line=None)), "b", "", ["1.00", "1.00"]),
+        (
+            document(row("t", record(sample={"user_input": "Why?", "response": "", "retrieved_contexts": []}))),
+            "", "none", ["(empty)", "None were given."],
+        ),
+    ],
+    ids=["no tests", "no tables", "no sample", "empty texts"],
+)  # fmt: skip
+def test_a_page_without_much_on_it_says_so(run: Document, tag: str, name: str, texts: list[str]) -> None:
+    """An empty run, a record without anything, an empty response and an empty list of contexts."""
+    assert Tree(render_html(run)).texts(tag, name)[-len(texts) or None :] == texts
 
 
 def test_a_score_says_what_it_was_in_the_baseline() -> None:
-    """Where it stands and in the list; what did not change says nothing."""
-    tree = Tree(render_html(showcase(), comparison=compare_documents(showcase(), baseline())))
-    told = [element.text.strip() for element in tree.all("span", class_="change")]
-    assert [text for text in told if "was 0.90" in text] == [
+    """In the test and in the list; what did not change says nothing."""
+    run = showcase()
+    notes = Tree(render_html(run, comparison=compare_documents(run, baseline()))).texts("span", "change")
+    assert [note for note in notes if "was 0.90" in note] == [
         "faithfulness was 0.90, 0.40 worse",
         "was 0.90, 0.40 worse",
     ]
-    assert told.count("not in the baseline") == 2
+    assert notes.count("not in the baseline") == 2
+    assert Tree(render_html(run, comparison=compare_documents(run, run))).all("span", "change") == []
+
+
+def test_every_row_knows_where_its_body_is() -> None:
+    """The body at a row's place is that of its test; without scripts as many as fit are there, in the same order."""
+    tests = build_test_views(crowd(600).tests)
+    listing = pack_tests(tests)
+    chunks = [unpacked(chunk) for chunk in listing.chunks]
+    assert 10 < len(chunks) < 40
+    for test, line in zip(tests, unpacked(listing.index), strict=True):
+        chunk, place = line["body"]
+        assert f"about plot {test.name[18:-1]}?" in chunks[chunk][place]
+        assert test.name in line["row"]
+    assert 100 < len(listing.full) < 500
+    assert [test for test, _, _ in listing.full] + list(listing.brief) == list(tests)
+
+
+def test_a_row_has_what_it_is_sorted_and_filtered_by() -> None:
+    """Scores, marks, duration, cost, how it changed."""
     run = showcase()
-    assert Tree(render_html(run, comparison=compare_documents(run, run))).all("span", class_="change") == []
+    view = build_report_view(run, compare_documents(run, baseline()))
+    rows = {line["name"]: line for line in unpacked(pack_tests(view.tests).index)}
+    shed = rows["test_shed_size"]
+    assert shed["scores"] == [["faithfulness", 0.5, "failed"], ["answer_relevancy", 0.874, "passed"]]
+    assert shed["marks"] == ["flaky", "suspicious", "same", "worse"]
+    assert (shed["duration"], shed["cost"], shed["file"]) == (3.41, 0.0038, "tests/test_assistant.py")
+    assert shed["change"] == pytest.approx(-0.4)
+    assert rows["test_bees"]["marks"] == ["lost"]
+
+
+def test_contexts_are_in_a_body_once() -> None:
+    """Several scores of one answer share its contexts."""
+    context = "a context of its own, longer than its preview. " * 4
+    sample = {"response": "r", "retrieved_contexts": [context]}
+    tests = build_test_views([row("test_a", *(record(metric, sample=sample) for metric in "abc"))])
+    (body,) = unpacked(pack_tests(tests).chunks[0])
+    assert body.count(context) == 1
+
+
+def test_the_page_of_a_large_run_stays_small() -> None:
+    """Ten thousand tests with three long contexts each are to be mailed around: 40 MB at the most."""
+    small, large = (len(render_html(crowd(size))) for size in (600, 900))
+    # The part for readers without scripts does not grow.
+    assert small + (large - small) / 300 * 9_400 < 40_000_000
+
+
+def test_time_grows_with_the_number_of_tests() -> None:
+    """Twice the tests take twice the time."""
+    assert is_linear(lambda size: pack_tests(build_test_views(crowd(size, length=50).tests)), short=30, long=150)

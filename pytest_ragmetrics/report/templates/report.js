@@ -18,31 +18,74 @@
     return JSON.parse(await new Response(stream).text());
   };
 
+  // The elements and attributes of test.html.jinja; anything else is refused, so that a text that was not escaped
+  // becomes an error and no element. The policy of the page forbids the browser's own parser for markup from a script.
   const TAGS = /^(?:a|b|bdi|dd|del|details|div|dl|dt|h[34]|ins|li|mark|ol|p|pre|section|small|span|summary)$/;
   const DRAWN = /^(?:svg|path|circle)$/;
   const ATTRIBUTES = /^(?:class|id|href|dir|open|tabindex|role|viewBox|d|cx|cy|r|data-n|aria-(?:label|hidden))$/;
+  const TAG = /<(\/?)([a-z0-9]+)((?: [A-Za-z-]+="[^"<>]*")*)(\/?)>/y;
+  const ATTRIBUTE = /([A-Za-z-]+)="([^"]*)"/g;
+  const ESCAPED = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&#34;": '"', "&#39;": "'" };
+  const unescaped = (text) => text.replace(/&(?:amp|lt|gt|#34|#39);/g, (escape) => ESCAPED[escape]);
 
-  // A node is a word of ours, a text from outside in a list of its own, or an element.
-  const build = (node) => {
-    if (typeof node === "string") return node;
-    if (node.length === 1) return node[0];
-    const [tag, attributes, children] = node;
-    if (!TAGS.test(tag) && !DRAWN.test(tag)) throw new Error(`an element that does not belong here: ${tag}`);
-    const element = DRAWN.test(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      if (!ATTRIBUTES.test(name) || (name === "href" && !value.startsWith("#"))) throw new Error(`not ours: ${name}`);
-      element.setAttribute(name, value);
+  // Calls back for every start tag, end tag and text of a fragment of markup.
+  const read = (markup, { start, end, text }) => {
+    for (let place = 0; place < markup.length;) {
+      const next = markup.indexOf("<", place);
+      if (next !== place) {
+        text(unescaped(markup.slice(place, next < 0 ? markup.length : next)));
+        if (next < 0) return;
+      }
+      TAG.lastIndex = next;
+      const [tag, closing, name, attributes, empty] = TAG.exec(markup) ?? [];
+      if (!tag) throw new Error(`no tag of this page: ${markup.slice(next, next + 40)}`);
+      if (!closing) start(name, attributes);
+      if (closing || empty) end(name);
+      place = TAG.lastIndex;
     }
-    element.append(...children.map(build));
+  };
+
+  const create = (name, attributes) => {
+    if (!TAGS.test(name) && !DRAWN.test(name)) throw new Error(`not an element of this page: ${name}`);
+    const element = DRAWN.test(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+    for (const [, key, value] of attributes.matchAll(ATTRIBUTE)) {
+      if (!ATTRIBUTES.test(key) || (key === "href" && !value.startsWith("#"))) throw new Error(`not an attribute of this page: ${key}`);
+      element.setAttribute(key, unescaped(value));
+    }
     return element;
   };
 
-  // Only texts from outside are searched; they are read across the marks in them.
-  const wordsOf = (node) => {
-    if (typeof node === "string") return "";
-    if (node.length === 1) return node[0];
-    const words = node[2].map(wordsOf).join("");
-    return words && !/^(?:a|mark|del|ins|details|summary)$/.test(node[0]) ? `\n${words}\n` : words;
+  const build = (markup) => {
+    const root = document.createDocumentFragment();
+    let parent = root;
+    read(markup, {
+      start: (name, attributes) => { parent = parent.appendChild(create(name, attributes)); },
+      end: () => { parent = parent.parentNode; },
+      text: (text) => parent.append(text),
+    });
+    return root;
+  };
+
+  // Only texts from outside are searched: those in <bdi> and dir="auto", without the page's own words in them. They
+  // are read across the marks in them.
+  const INLINE = /^(?:a|mark|del|ins|details|summary)$/;
+  const OUTSIDE = / dir="auto"/;
+  const OWN = / class="(?:n |sr"|none")/;
+  const wordsOf = (markup) => {
+    const open = [{ outside: false, block: true }];
+    let words = "";
+    read(markup, {
+      start: (name, attributes) => {
+        const { outside } = open.at(-1);
+        const own = OWN.test(attributes) || (name === "summary" && outside);
+        const block = !own && !INLINE.test(name);
+        open.push({ outside: !own && (outside || name === "bdi" || OUTSIDE.test(attributes)), block });
+        if (block) words += "\n";
+      },
+      end: () => { if (open.pop().block) words += "\n"; },
+      text: (text) => { if (open.at(-1).outside) words += text; },
+    });
+    return words;
   };
 
   const folded = (text) => text.normalize("NFC").toLowerCase();
@@ -58,7 +101,7 @@
   const rowOf = new WeakMap();
   rows.forEach((row, position) => {
     row.position = position;
-    row.words = folded(row.row.map(wordsOf).join("\n"));
+    row.words = folded(wordsOf(row.row));
     row.opened = false;
   });
 
@@ -173,7 +216,9 @@
 
   const elementOf = (row) => {
     if (row.element) return row.element;
-    row.element = build(["details", { class: `test ${row.status}` }, [["summary", { class: "row", tabindex: "-1" }, row.row]]]);
+    row.element = create("details", ` class="test ${row.status}"`);
+    row.element.append(create("summary", ' class="row" tabindex="-1"'));
+    row.element.firstChild.append(build(row.row));
     rowOf.set(row.element, row);
     return row.element;
   };
@@ -312,10 +357,10 @@
   let lit = [];
   const light = (event) => {
     lit.forEach((element) => element.classList.remove("hot"));
-    const exhibit = event.target.closest(".exhibit");
+    const sample = event.target.closest(".sample");
     const numbers = event.target.closest("[data-n]")?.dataset.n.split(" ") ?? [];
-    lit = exhibit ? numbers.flatMap((number) =>
-      Array.from(exhibit.querySelectorAll(`mark[data-n~="${number}"], li[data-n="${number}"]`))) : [];
+    lit = sample ? numbers.flatMap((number) =>
+      Array.from(sample.querySelectorAll(`mark[data-n~="${number}"], li[data-n="${number}"]`))) : [];
     lit.forEach((element) => element.classList.add("hot"));
     if (event.target.closest(".sources")) return;
     const evidence = lit.find((element) => element.closest(".sources [open]"));
@@ -413,5 +458,5 @@
   await follow();
   // Whoever opens the page after a failure reads the worst one without a click.
   if (!location.hash && /^(?:failed|error|unscored)$/.test(rows[0]?.status)) await setOpen(rows[0], true);
-  list.dataset.ready = "";
+  document.documentElement.dataset.ready = "true";
 })();
