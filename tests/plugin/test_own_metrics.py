@@ -137,7 +137,7 @@ def test_what_assert_sample_says_is_said_once(run: RunPytest, no_provider: None)
         ]
     )
     assert str(result.stdout).count("1 of 1 quoted span not found") == 1
-    assert "assertions/sample.py" not in str(result.stdout)
+    assert "pytest_ragmetrics/assertions.py" not in str(result.stdout)
 
 
 def test_votes_and_judges_of_markers(own: RunPytest, server: FakeOpenAI) -> None:
