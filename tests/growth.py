@@ -8,15 +8,23 @@ from collections.abc import Callable
 
 #: A shorter time than this cannot be measured well (seconds).
 LEAST = 0.002
-ATTEMPTS = 5
+ATTEMPTS = 8
 
 
 def is_linear(call: Callable[[int], object], *, short: int, long: int) -> bool:
-    """Tell whether the long call takes at most three times what it should, were its time in proportion to its size."""
+    """Tell whether the long call takes at most three times what it should, were its time in proportion to its size.
+
+    Least times are compared, and short and long calls are measured in turns: other processes slow single calls, some
+    for seconds, but none makes a call faster. With ``long = 8 * short`` quadratic time would be 64 times, not 24.
+    """
     call(min(short, 100))
-    least = max(min(seconds(call, short) for _ in range(3)), LEAST)
-    # A busy machine slows single attempts, not all of them.
-    return any(seconds(call, long) < 3 * least * long / short for _ in range(ATTEMPTS))
+    brief, lengthy = min(seconds(call, short) for _ in range(2)), float("inf")
+    for _ in range(ATTEMPTS):
+        lengthy = min(lengthy, seconds(call, long))
+        if lengthy < 3 * max(brief, LEAST) * long / short:
+            return True
+        brief = min(brief, seconds(call, short))
+    return False
 
 
 def seconds(call: Callable[[int], object], size: int) -> float:

@@ -1,4 +1,8 @@
-"""Finding the numbers and dates of a text, however they are written, and telling which mean the same."""
+"""The numbers and dates of a text, however they are written, and which of two texts mean the same.
+
+:func:`find_numbers` reads digits, English number words and dates; :class:`NumbersIn` looks them up in another text. The
+metric on numbers and the local judge use both.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ _MONTHS = (
 _MONTH_OF = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
 #: What months are called, in lower case.
 MONTH_NAMES = frozenset(_MONTH_OF)
-_NAME = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
+_MONTH = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
 _YEAR, _DAY = r"(?<!\d)\d{4}(?!\d)", r"(?<!\d)\d{1,2}(?!\d)"
 _OF = r"(?:(?:of|de|del|do|di|d['\u2019])\s*)?"
 _IN_DIGITS = rf"""
@@ -37,18 +41,92 @@ _IN_DIGITS = rf"""
     | (?P<m7>{_DAY})\s?月\s?(?P<d7>\d{{1,2}})\s?[日号]
 """
 _WITH_MONTH = rf"""
-      (?P<d2>{_DAY})(?:st|nd|rd|th|er|\.|º)?\s+{_OF}(?P<n2>{_NAME})\b\.?(?:,?\s+{_OF}(?P<y2>{_YEAR}))?
-    | \b(?P<n3>{_NAME})\b\.?\s+(?:the\s+)?(?P<d3>{_DAY})(?:st|nd|rd|th)?\b(?:,?\s+{_OF}(?P<y3>{_YEAR}))?
-    | \b(?P<n4>{_NAME})\b\.?,?\s+{_OF}(?P<y4>{_YEAR})
+      (?P<d2>{_DAY})(?:st|nd|rd|th|er|\.|º)?\s+{_OF}(?P<n2>{_MONTH})\b\.?(?:,?\s+{_OF}(?P<y2>{_YEAR}))?
+    | \b(?P<n3>{_MONTH})\b\.?\s+(?:the\s+)?(?P<d3>{_DAY})(?:st|nd|rd|th)?\b(?:,?\s+{_OF}(?P<y3>{_YEAR}))?
+    | \b(?P<n4>{_MONTH})\b\.?,?\s+{_OF}(?P<y4>{_YEAR})
 """
 _DATE = re.compile(f"{_IN_DIGITS} | {_WITH_MONTH}", re.VERBOSE | re.IGNORECASE)
 # The name of a month is looked for at every letter, so where there is none this is many times faster.
 _DATE_IN_DIGITS = re.compile(_IN_DIGITS, re.VERBOSE)
 _DIGIT = re.compile(r"\d")
-_WORD = re.compile(r"[^\W\d_]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _MONTHS_AS_WRITTEN = frozenset(of + name for of in ("", "of", "de", "del", "do", "di") for name in MONTH_NAMES)
 _LAST_MONTH, _LAST_DAY = 12, 31
-
+_SMALL = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_IRREGULAR = {"first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12}
+_ORDINALS = {
+    **{f"{word}th": value for value, word in enumerate(_SMALL) if value not in _IRREGULAR.values()},
+    **{f"{word[:-1]}ieth": 10 * value for value, word in enumerate(_TENS, start=2)},
+    **_IRREGULAR,
+}
+_VALUE = {
+    **{word: value for value, word in enumerate(_SMALL)},
+    **{word: 10 * value for value, word in enumerate(_TENS, start=2)},
+    **_ORDINALS,
+}
+_SCALE = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_NUMBER_WORD = "|".join(sorted({*_VALUE, *_SCALE, *(f"{word}th" for word in _SCALE)}, key=len, reverse=True))
+_PHRASE = re.compile(rf"\b(?:{_NUMBER_WORD})(?:(?:\s+and\s+|\s+|-)(?:{_NUMBER_WORD}))*\b", re.IGNORECASE)
+_PART = re.compile(rf"\b(?:{_NUMBER_WORD})\b", re.IGNORECASE)
+_HUNDRED = 100
+_CENTURIES = range(11, 21)
+_LAST_PLAIN = 10
+_FIRST_DECADE = 10
+_POWERS = {
+    3: "thousand k tausend tsd mil mille",
+    6: "million millions millionen mio millones milioni mn m",
+    9: "billion billions bn b milliarden milliarde mrd milliard milliards",
+    12: "trillion trillions billionen t",
+    4: "万 萬",
+    8: "亿 億",
+}
+_POWER_OF = {word: power for power, words in _POWERS.items() for word in words.split()}
+_UNITS = {
+    "%": "% \uff05 ٪ percent pct prozent procent procento percento",
+    "$": "$ us$ usd dollar dollars",
+    "€": "€ eur euro euros",
+    "£": "£ gbp",
+    "¥": "¥ jpy yen 円 元 yuan cny rmb",
+    "₹": "₹ inr rupee rupees",
+}
+_UNIT_OF = {word: unit for unit, words in _UNITS.items() for word in words.split()}
+_SIGNS = r"(?:us)?\$|[€£¥₹]|usd|eur|gbp|jpy|cny|inr"
+_UNIT_WORD = "|".join(sorted(_UNIT_OF.keys() - {"$", "us$"}, key=len, reverse=True))
+_NUMBER = re.compile(
+    rf"""
+      (?P<before>(?:(?<![^\W\d_])(?:{_SIGNS})[ \u00a0]?)?)
+      (?P<sign>(?<![\w)\].%/])[-\u2212+])?
+      (?P<digits>
+          (?<![\d.,])\d{{1,3}}(?:[ \u00a0\u2009\u202f]\d{{3}})+(?!\d)(?:[.,\u066b]\d+)?
+        | \d+(?:[.,'\u2019\u066b\u066c]\d+)*
+      )
+      (?:
+          (?P<letter>[kmbt])(?![^\W_])
+        | [ \u00a0-]?(?P<scale>{"|".join(word for word in _POWER_OF if len(word) > 1)})\b\.?
+        | [ \u00a0]?(?P<sinic>[万萬亿億])
+      )?
+      (?:[ \u00a0]?(?P<unit>[%\uff05٪円元]|[$€£¥₹](?!\d)|(?:{_UNIT_WORD})\b|per\scent\b|pour\scent\b|por\sciento\b))?
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+# Numbers that count the lines of a list or point at a passage say nothing about the world.
+_POINTER = re.compile(
+    r"""^[ \t>*+#-]*\(?\d{1,3}[.):](?=\s|\*) | \[\^?\d{1,3}(?:\s*[,;\u2013-]\s*\d{1,3})*\]
+    | \b(?:passages?|contexts?|documents?|sources?|excerpts?|chunks?)\s*\#?\d{1,2}
+      (?:(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)\d{1,2})*\b""",
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+_GROUPED = re.compile(r"\d{1,3}(?:(?P<mark>[.,'])\d{3})(?:(?P=mark)\d{3})*|\d{1,2}(?:,\d{2})+,\d{3}")
+_PERCENT = re.compile(r"\sper\s?cent\b", re.IGNORECASE)
+_MARKS = ".,'"
+_ANY_UNIT = "any"
+_SAME_MARK = str.maketrans(
+    {"\u066b": ".", "\u066c": ",", "\u2019": "'", " ": "", "\u00a0": "", "\u2009": "", "\u202f": ""}
+)
 #: Year, month and day; what is not said is ``None``.
 Parts = tuple[int | None, int | None, int | None]
 
@@ -63,27 +141,118 @@ class Date:
     readings: tuple[Parts, ...]
 
 
-def find_dates(text: str) -> Iterator[Date]:
-    """Yield the dates of a text that say more than a year.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Number:
+    """A number and its place; ``readings`` holds what it may mean (1.000), ``unit`` a percent sign or a currency.
 
-    >>> [date.readings for date in find_dates("From 3 March 2021 to 07/08/2021")]
+    ``plain`` numbers are words like one, third or ten, which are often said without counting anything.
+    """
+
+    text: str
+    start: int
+    end: int
+    readings: frozenset[str]
+    unit: str | None = None
+    plain: bool = False
+
+
+def find_numbers(text: str) -> tuple[Number | Date, ...]:
+    """Return the numbers and dates of a text in order; list numbers and citation marks are none.
+
+    >>> [sorted(number.readings) for number in find_numbers("1,000.5 or 12 % of 3 million")]
+    [['1000.5'], ['12'], ['3000000']]
+    >>> [found.readings for found in find_numbers("From 3 March 2021 to 07/08/2021")]
     [((2021, 3, 3),), ((2021, 8, 7), (2021, 7, 8))]
     """
+    return _find(text)
+
+
+@lru_cache(maxsize=256)
+def _find(text: str) -> tuple[Number | Date, ...]:
+    dates = list(_dates(text))
+    taken = sorted([*_places(dates), *((match.start(), match.end()) for match in _POINTER.finditer(text))])
+    digits = [number for number in _digits(text) if not _overlaps(number, taken)]
+    taken = sorted([*taken, *_places(digits)])
+    words = [number for number in _number_words(text) if not _overlaps(number, taken)]
+    return tuple(sorted((*dates, *digits, *words), key=lambda found: found.start))
+
+
+def _places(found: Iterable[Number | Date]) -> Iterator[tuple[int, int]]:
+    return ((number.start, number.end) for number in found)
+
+
+def _overlaps(number: Number, taken: list[tuple[int, int]]) -> bool:
+    # What is taken may overlap itself, but only a date and a pointer that begin together.
+    at = bisect_left(taken, (number.end, 0))
+    return any(end > number.start for _, end in taken[max(at - 2, 0) : at])
+
+
+class NumbersIn:
+    """The numbers and dates of a text, to look others up in.
+
+    >>> NumbersIn("It opened on 5 May 2019 with 1,200 seats.").locate(find_numbers("1200")[0])
+    ((29, 34),)
+    """
+
+    def __init__(self, text: str) -> None:
+        self._numbers: dict[tuple[str, str | None], tuple[int, int]] = {}
+        self._dates: dict[Parts, tuple[int, int]] = {}
+        #: Days without a year, which may stand elsewhere.
+        self._days: dict[Parts, tuple[int, int]] = {}
+        for found in find_numbers(text):
+            place = found.start, found.end
+            if isinstance(found, Date):
+                self._note_date(found, place)
+            else:
+                self._note_number(found.readings, found.unit, place)
+
+    def _note_number(self, readings: Iterable[str], unit: str | None, place: tuple[int, int]) -> None:
+        for value in readings:
+            self._numbers.setdefault((value, unit), place)
+            self._numbers.setdefault((value, _ANY_UNIT), place)
+
+    def _note_date(self, date: Date, place: tuple[int, int]) -> None:
+        for parts in date.readings:
+            for said in _less_said(parts):
+                self._dates.setdefault(said, place)
+            if parts[0] is None:
+                self._days.setdefault(parts, place)
+            self._note_number((str(part) for part in parts if part is not None), None, place)
+
+    def locate(self, said: Number | Date) -> tuple[tuple[int, int], ...] | None:
+        """Return where the text says the same, ``None`` if it does not; units must agree where both name one."""
+        if isinstance(said, Date):
+            return next((places for parts in said.readings if (places := self._locate_date(parts))), None)
+        units = (_ANY_UNIT,) if said.unit is None else (said.unit, None)
+        keys = ((value, unit) for value in sorted(said.readings) for unit in units)
+        return next(((self._numbers[key],) for key in keys if key in self._numbers), None)
+
+    def _locate_date(self, parts: Parts) -> tuple[tuple[int, int], ...] | None:
+        year, month, day = parts
+        if parts in self._dates:
+            return (self._dates[parts],)
+        key = (str(year), _ANY_UNIT)
+        if year is None or key not in self._numbers:
+            return None
+        if month is None:
+            return (self._numbers[key],)
+        without_year = self._days.get((None, month, day))
+        return (without_year, self._numbers[key]) if without_year else None
+
+
+def _dates(text: str) -> Iterator[Date]:
+    """Yield the dates of a text that say more than a year."""
     if _DIGIT.search(text) is None:
         return
-    has_month = not _MONTHS_AS_WRITTEN.isdisjoint(_WORD.findall(text.casefold()))
+    has_month = not _MONTHS_AS_WRITTEN.isdisjoint(_LETTERS.findall(text.casefold()))
     for match in (_DATE if has_month else _DATE_IN_DIGITS).finditer(text):
         readings = tuple(dict.fromkeys(parts for parts in _readings(match.groupdict()) if _possible(parts)))
         if readings:
             yield Date(text=match.group(), start=match.start(), end=match.end(), readings=readings)
 
 
-def less_said(parts: Parts) -> Iterator[Parts]:
-    """Yield every date that is true of this one: itself, and those that say less.
-
-    >>> (2021, 3, None) in less_said((2021, 3, 5))
-    True
-    """
+def _less_said(parts: Parts) -> Iterator[Parts]:
+    """Yield every date that is true of this one: itself, and those that say less."""
     year, month, day = parts
     yield from product(dict.fromkeys((year, None)), dict.fromkeys((month, None)), dict.fromkeys((day, None)))
 
@@ -104,55 +273,24 @@ def _possible(parts: Parts) -> bool:
     return (month is None or 1 <= month <= _LAST_MONTH) and (day is None or 1 <= day <= _LAST_DAY)
 
 
-_SMALL = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_IRREGULAR = {"first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12}
-_ORDINALS = {
-    **{f"{word}th": value for value, word in enumerate(_SMALL) if value not in _IRREGULAR.values()},
-    **{f"{word[:-1]}ieth": 10 * value for value, word in enumerate(_TENS, start=2)},
-    **_IRREGULAR,
-}
-_VALUE = {
-    **{word: value for value, word in enumerate(_SMALL)},
-    **{word: 10 * value for value, word in enumerate(_TENS, start=2)},
-    **_ORDINALS,
-}
-_SCALE = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_NUMBER_WORDS_WORD = "|".join(sorted({*_VALUE, *_SCALE, *(f"{word}th" for word in _SCALE)}, key=len, reverse=True))
-_PHRASE = re.compile(rf"\b(?:{_NUMBER_WORDS_WORD})(?:(?:\s+and\s+|\s+|-)(?:{_NUMBER_WORDS_WORD}))*\b", re.IGNORECASE)
-_PART = re.compile(rf"\b(?:{_NUMBER_WORDS_WORD})\b", re.IGNORECASE)
-_HUNDRED = 100
-_CENTURIES = range(11, 21)
-_LAST_PLAIN = 10
-_FIRST_DECADE = 10
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NumberWord:
-    """A number in words and its place; ``plain`` ones (one, third, ten) are often said without counting anything."""
-
-    text: str
-    start: int
-    end: int
-    value: int
-    plain: bool
-
-
-def find_number_words(text: str) -> Iterator[NumberWord]:
-    """Yield the numbers a text writes in English words.
-
-    >>> [word.value for word in find_number_words("Twenty-five of two hundred and six bones, in nineteen eighty-four")]
-    [25, 206, 1984]
-    """
+def _number_words(text: str) -> Iterator[Number]:
+    """Yield the numbers a text writes in English words: twenty-five, two hundred and six, nineteen eighty-four."""
     for match in _PHRASE.finditer(text):
         parts = [part.casefold() for part in _PART.findall(match.group())]
         value = _evaluate(parts)
-        if value is not None:
-            plain = len(parts) == 1 and (parts[0] in _ORDINALS or value <= _LAST_PLAIN or parts[0] in _SCALE)
-            yield NumberWord(text=match.group(), start=match.start(), end=match.end(), value=value, plain=plain)
+        if value is None:
+            continue
+        plain = len(parts) == 1 and (parts[0] in _ORDINALS or value <= _LAST_PLAIN or parts[0] in _SCALE)
+        percent = _PERCENT.match(text, match.end())
+        end = (percent or match).end()
+        yield Number(
+            text=text[match.start() : end],
+            start=match.start(),
+            end=end,
+            readings=frozenset((str(value),)),
+            unit="%" if percent else None,
+            plain=plain and not percent,
+        )
 
 
 def _evaluate(parts: list[str]) -> int | None:
@@ -180,117 +318,6 @@ def _room(group: int) -> int:
     if group % _HUNDRED == 0:
         return _HUNDRED
     return 10 if group % 10 == 0 else 0
-
-
-_POWERS = {
-    3: "thousand k tausend tsd mil mille",
-    6: "million millions millionen mio millones milioni mn m",
-    9: "billion billions bn b milliarden milliarde mrd milliard milliards",
-    12: "trillion trillions billionen t",
-    4: "万 萬",
-    8: "亿 億",
-}
-_POWER_OF = {word: power for power, words in _POWERS.items() for word in words.split()}
-_UNITS = {
-    "%": "% \uff05 ٪ percent pct prozent procent procento percento",
-    "$": "$ us$ usd dollar dollars",
-    "€": "€ eur euro euros",
-    "£": "£ gbp",
-    "¥": "¥ jpy yen 円 元 yuan cny rmb",
-    "₹": "₹ inr rupee rupees",
-}
-_UNIT_OF = {word: unit for unit, words in _UNITS.items() for word in words.split()}
-_SIGNS = r"(?:us)?\$|[€£¥₹]|usd|eur|gbp|jpy|cny|inr"
-_WORDS = "|".join(sorted(_UNIT_OF.keys() - {"$", "us$"}, key=len, reverse=True))
-_NUMBER = re.compile(
-    rf"""
-      (?P<before>(?:(?<![^\W\d_])(?:{_SIGNS})[ \u00a0]?)?)
-      (?P<sign>(?<![\w)\].%/])[-\u2212+])?
-      (?P<digits>
-          (?<![\d.,])\d{{1,3}}(?:[ \u00a0\u2009\u202f]\d{{3}})+(?!\d)(?:[.,\u066b]\d+)?
-        | \d+(?:[.,'\u2019\u066b\u066c]\d+)*
-      )
-      (?:
-          (?P<letter>[kmbt])(?![^\W_])
-        | [ \u00a0-]?(?P<scale>{"|".join(word for word in _POWER_OF if len(word) > 1)})\b\.?
-        | [ \u00a0]?(?P<sinic>[万萬亿億])
-      )?
-      (?:[ \u00a0]?(?P<unit>[%\uff05٪円元]|[$€£¥₹](?!\d)|(?:{_WORDS})\b|per\scent\b|pour\scent\b|por\sciento\b))?
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-# Numbers that count the lines of a list or point at a passage say nothing about the world.
-_POINTER = re.compile(
-    r"""^[ \t>*+#-]*\(?\d{1,3}[.):](?=\s|\*) | \[\^?\d{1,3}(?:\s*[,;\u2013-]\s*\d{1,3})*\]
-    | \b(?:passages?|contexts?|documents?|sources?|excerpts?|chunks?)\s*\#?\d{1,2}
-      (?:(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)\d{1,2})*\b""",
-    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
-)
-_GROUPED = re.compile(r"\d{1,3}(?:(?P<mark>[.,'])\d{3})(?:(?P=mark)\d{3})*|\d{1,2}(?:,\d{2})+,\d{3}")
-_PERCENT = re.compile(r"\sper\s?cent\b", re.IGNORECASE)
-_MARKS = ".,'"
-_ANY_UNIT = "any"
-_SAME_MARK = str.maketrans(
-    {"\u066b": ".", "\u066c": ",", "\u2019": "'", " ": "", "\u00a0": "", "\u2009": "", "\u202f": ""}
-)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Number:
-    """A number and its place; ``readings`` holds what it may mean (1.000), ``unit`` a percent sign or a currency.
-
-    ``plain`` numbers are words like one, third or ten, which are often said without counting anything.
-    """
-
-    text: str
-    start: int
-    end: int
-    readings: frozenset[str]
-    unit: str | None = None
-    plain: bool = False
-
-
-def find_numbers(text: str) -> tuple[Number | Date, ...]:
-    """Return the numbers and dates of a text in order; list numbers and citation marks are none.
-
-    >>> [sorted(number.readings) for number in find_numbers("1,000.5 or 12 % of 3 million")]
-    [['1000.5'], ['12'], ['3000000']]
-    """
-    return _find(text)
-
-
-@lru_cache(maxsize=256)
-def _find(text: str) -> tuple[Number | Date, ...]:
-    dates = list(find_dates(text))
-    taken = sorted([*_places(dates), *((match.start(), match.end()) for match in _POINTER.finditer(text))])
-    digits = [number for number in _digits(text) if not _overlaps(number, taken)]
-    taken = sorted([*taken, *_places(digits)])
-    words = [number for number in _words(text) if not _overlaps(number, taken)]
-    return tuple(sorted((*dates, *digits, *words), key=lambda found: found.start))
-
-
-def _places(found: Iterable[Number | Date]) -> Iterator[tuple[int, int]]:
-    return ((number.start, number.end) for number in found)
-
-
-def _overlaps(number: Number, taken: list[tuple[int, int]]) -> bool:
-    # What is taken may overlap itself, but only a date and a pointer that begin together.
-    at = bisect_left(taken, (number.end, 0))
-    return any(end > number.start for _, end in taken[max(at - 2, 0) : at])
-
-
-def _words(text: str) -> Iterator[Number]:
-    for word in find_number_words(text):
-        unit = _PERCENT.match(text, word.end)
-        end = unit.end() if unit else word.end
-        yield Number(
-            text=text[word.start : end],
-            start=word.start,
-            end=end,
-            readings=frozenset((str(word.value),)),
-            unit="%" if unit else None,
-            plain=word.plain and not unit,
-        )
 
 
 def _digits(text: str) -> Iterator[Number]:
@@ -342,56 +369,3 @@ def _canonical(whole: str, fraction: str, power: int) -> str:
 def _unit(mark: str) -> str | None:
     word = mark.strip().casefold()
     return "%" if "cent" in word or word.startswith("por") else _UNIT_OF.get(word)
-
-
-class NumbersIn:
-    """The numbers and dates of a text, to look others up in.
-
-    >>> NumbersIn("It opened on 5 May 2019 with 1,200 seats.").locate(find_numbers("1200")[0])
-    ((29, 34),)
-    """
-
-    def __init__(self, text: str) -> None:
-        self._numbers: dict[tuple[str, str | None], tuple[int, int]] = {}
-        self._dates: dict[Parts, tuple[int, int]] = {}
-        #: Days without a year, which may stand elsewhere.
-        self._days: dict[Parts, tuple[int, int]] = {}
-        for found in find_numbers(text):
-            place = found.start, found.end
-            if isinstance(found, Date):
-                self._note_date(found, place)
-            else:
-                self._note_number(found.readings, found.unit, place)
-
-    def _note_number(self, readings: Iterable[str], unit: str | None, place: tuple[int, int]) -> None:
-        for value in readings:
-            self._numbers.setdefault((value, unit), place)
-            self._numbers.setdefault((value, _ANY_UNIT), place)
-
-    def _note_date(self, date: Date, place: tuple[int, int]) -> None:
-        for parts in date.readings:
-            for said in less_said(parts):
-                self._dates.setdefault(said, place)
-            if parts[0] is None:
-                self._days.setdefault(parts, place)
-            self._note_number((str(part) for part in parts if part is not None), None, place)
-
-    def locate(self, said: Number | Date) -> tuple[tuple[int, int], ...] | None:
-        """Return where the text says the same, ``None`` if it does not; units must agree where both name one."""
-        if isinstance(said, Date):
-            return next((places for parts in said.readings if (places := self._locate_date(parts))), None)
-        units = (_ANY_UNIT,) if said.unit is None else (said.unit, None)
-        keys = ((value, unit) for value in sorted(said.readings) for unit in units)
-        return next(((self._numbers[key],) for key in keys if key in self._numbers), None)
-
-    def _locate_date(self, parts: Parts) -> tuple[tuple[int, int], ...] | None:
-        year, month, day = parts
-        if parts in self._dates:
-            return (self._dates[parts],)
-        key = (str(year), _ANY_UNIT)
-        if year is None or key not in self._numbers:
-            return None
-        if month is None:
-            return (self._numbers[key],)
-        without_year = self._days.get((None, month, day))
-        return (without_year, self._numbers[key]) if without_year else None

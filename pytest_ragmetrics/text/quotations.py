@@ -1,10 +1,16 @@
-"""Finding the quotations of a text, whatever marks they are written in."""
+"""Finding the quotations of a text, whatever marks they are written in.
+
+Markup and code are blanked out and block quotes lifted; then the marks of each paragraph are read from left to right.
+A mark may open a quotation, close one, or be neither (an apostrophe, a measure). Each reading has a cost, which depends
+on the mark and its neighbours; the cheapest way to read the whole text is taken. The metric on quoted spans aligns what
+is found.
+"""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple
@@ -18,9 +24,8 @@ LATEX_SINGLE = "`"
 LEFT_SINGLE, RIGHT_SINGLE, LOW_SINGLE = "\u2018", "\u2019", "\u201a"
 LEFT_ANGLE, RIGHT_ANGLE = "\u2039", "\u203a"
 OPENING_TAG, CLOSING_TAG = "<q>", "</q>"
-
-#: Marks that are written differently and read the same.
-_SAME = {
+# Marks that are written differently and read the same.
+_EQUIVALENT = {
     **dict.fromkeys("\uff02\u2033\u2036", STRAIGHT),
     **dict.fromkeys("\u201f\u275d", "“"),
     "\u275e": "”",
@@ -35,11 +40,12 @@ _SAME = {
     ",,": "„",
 }
 _SINGLES = "'\uff07\u2018\u2019\u201b\u275b\u275c"
-_OTHERS = '"“”„«»\u2039\u203a「」『』〝〞\u201a' + "".join(same for same in _SAME if same not in (",,", *_SINGLES))
+_OTHERS = '"“”„«»\u2039\u203a「」『』〝〞\u201a' + "".join(
+    mark for mark in _EQUIVALENT if mark not in (",,", *_SINGLES)
+)
 _GLYPHS = frozenset((*_SINGLES, *_OTHERS, LATEX_OPENING, LATEX_CLOSING, LATEX_SINGLE, OPENING_TAG, CLOSING_TAG))
-_ANY = re.compile(rf"[&>`\\{_SINGLES}{_OTHERS}]")
-
-#: Letters and digits of the scripts in which a single mark between two of them is an apostrophe.
+_ANY_MARK = re.compile(rf"[&>`\\{_SINGLES}{_OTHERS}]")
+# Letters and digits of the scripts in which a single mark between two of them is an apostrophe.
 _SPACED = r"0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u0dff\u10a0-\u10ff\u1200-\u177f\u1e00-\u1fff"
 # The class in front makes this fast: the engine looks for one of its characters and for nothing else.
 _TOKEN = re.compile(
@@ -55,20 +61,400 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-
-#: What a mark looks past when it looks at its neighbours: emphasis, what has no width, and other marks.
+# What a mark looks past when it looks at its neighbours: emphasis, what has no width, and other marks.
 _THROUGH = _GLYPHS - {LATEX_SINGLE} | frozenset("*_~\\\u00ad\u200b\u200c\u200d\u2060\ufeff")
 _FARTHEST = 32
 _NEAR = 8
 _BLANKS = " \t\u00a0\u3000"
-
 #: Spaces that are set between a mark and what it quotes, not outside.
-INNER_SPACES = frozenset("\u00a0\u2007\u2009\u202f")
-#: What a quotation follows without a space, what follows it without one, and what may do either.
+_INNER_SPACES = frozenset("\u00a0\u2007\u2009\u202f")
+# What a quotation follows without a space, what follows it without one, and what may do either.
 _BRACKETS = frozenset("([{<=|&+^¿¡\uff08［【〔〈《")
 _STOPS = frozenset(".,;:!?)]}>…%、。\uff0c\uff0e\uff01\uff1f\uff1b\uff1a\uff09］】〕〉》")
 _DASHES = frozenset("-/\u2010\u2011\u2012\u2013—―\u2212")
 _ANNOUNCING = frozenset(":=\uff1a")
+_EMPHASIS = "*_\u2060 \t\r\n"
+_BEFORE_ATTRIBUTION = "-\u2013—―("
+# What elision leaves of a word, and the years of a decade.
+_ELIDED = re.compile(
+    r"(?:[Tt](?:is|was|were|ill|would|isn|wasn|il|ween)|[Cc](?:os|uz|oz)|em|bout|neath|gainst|fraid|nuff|nough|nother|n|ere"
+    r"|ed|ad|ave|aven|ow|ome|ouses?|orses?|ead|ear|eard|eart|ell|elp|alf|igh|imself|erself|usband|undred|appen|oo|e"
+    r"|s|t|d|m|ll|re|ve|nt|nen|nem|ner|[0-9]{2}(?:er|s)?)(?![^\W_])"
+)
+# The same for what may also be a word that begins a quotation.
+_PERHAPS_ELIDED = re.compile(
+    r"(?:Em|[Cc]ause|till|[Rr]ound|kay|un|im|er|is|as|at|and|old|ard|ill|all|ope|our|ot|ne)(?![^\W_])"
+)
+# Letters that an elision leaves at the end of a word: goin', an', o', th', ol', wi'.
+_ELIDING = frozenset("nohliNOHLI")
+_SIBILANTS = frozenset("sxzSXZ")
+# Words that do not follow a possessive: "the boys' and" closes, "the boys' tea" need not.
+_NOT_OWNED = re.compile(
+    r"\s+(?:and|or|but|is|was|are|were|has|had|said|says|he|she|it|they|we|i|you|in|of|on|at|by|to|for|from|with|that"
+    r"|which|who|when|while|as|if|because|then|than|not|the|a|an|cried|asked|replied|answered)(?![^\W_])",
+    re.IGNORECASE,
+)
+# By opening mark: what closes it, and what that costs where conventions are mixed.
+_CLOSED_BY: dict[str, dict[str, int]] = {
+    STRAIGHT: {STRAIGHT: 0, "”": 20, "“": 50, LATEX_CLOSING: 30},
+    "“": {"”": 0, STRAIGHT: 20, LATEX_CLOSING: 20, "“": 40},
+    "”": {"”": 0, STRAIGHT: 30, "“": 30},
+    "„": {"“": 0, "”": 0, STRAIGHT: 10, LATEX_CLOSING: 0},
+    LATEX_OPENING: {LATEX_CLOSING: 0, STRAIGHT: 10, "”": 10},
+    LATEX_CLOSING: {LATEX_CLOSING: 0, STRAIGHT: 30},
+    "«": {"»": 0},
+    "»": {"«": 0, "»": 0},
+    LEFT_ANGLE: {RIGHT_ANGLE: 0},
+    RIGHT_ANGLE: {LEFT_ANGLE: 0, RIGHT_ANGLE: 0},
+    LEFT_SINGLE: {RIGHT_SINGLE: 0, SINGLE: 20},
+    LATEX_SINGLE: {SINGLE: 0, RIGHT_SINGLE: 10},
+    LOW_SINGLE: {LEFT_SINGLE: 0, RIGHT_SINGLE: 0, SINGLE: 10},
+    RIGHT_SINGLE: {RIGHT_SINGLE: 0},
+    SINGLE: {SINGLE: 0, RIGHT_SINGLE: 20},
+    "「": {"」": 0},
+    "『": {"』": 0},
+    "〝": {"〞": 0},
+    OPENING_TAG: {CLOSING_TAG: 0},
+}
+# What begins the next paragraph of a quotation; in Spanish and old French it is the closing mark.
+_REOPENED_BY = {opening: {opening} for opening in _CLOSED_BY} | {"“": {"“", "”"}, "«": {"«", "»"}, LATEX_SINGLE: set()}
+#: The cost of what cannot be, and of leaving alone what can only be a quotation mark.
+NEVER = 100_000
+STRAY = 100
+_REOPENING = 10
+_REOPENING_SINGLE = 45
+_NESTING = 3
+_NESTING_SAME = 40
+_DEEPEST = 3
+# What a stray mark costs more inside a quotation, so that of two opening marks the one nearer to the end is taken.
+_INSIDE = 5
+_INSIDE_FROM = 60
+# What »so« must save to be preferred to «so»: more than a mark that has lost its partner.
+_RARER = 150
+# More readings than this at a time occur only in texts made to have them.
+_MOST_READINGS = 12
+_FEW_READINGS = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Quotation:
+    """What stands between an opening mark and its closing mark; offsets are code points of the text.
+
+    ``text`` is ``response[start:end]`` with no white space at either end; ``marks`` are the opening and
+    closing mark as they are written, ``(">", "")`` for a Markdown block quote; ``words`` is its length.
+    """
+
+    text: str
+    start: int
+    end: int
+    marks: tuple[str, str]
+    words: int
+
+
+def find_quotations(text: str) -> list[Quotation]:
+    """Find the outermost quotations of a text, of any length, in the order they start.
+
+    >>> [quotation.text for quotation in find_quotations("It's “the boys’ ‘own’ tea”, isn't it?")]
+    ['the boys’ ‘own’ tea']
+    """
+    if not _ANY_MARK.search(text):
+        return []
+    prose, blocks = lift_block_quotes(mask_markup(text))
+    found: list[Quotation] = []
+    done = 0
+    for block in blocks:
+        found += (_quotation(text, prose, pair) for pair in pair_marks(prose, done, block.start))
+        found += _block_quotations(text, prose, block)
+        done = block.end
+    found += (_quotation(text, prose, pair) for pair in pair_marks(prose, done, len(prose)))
+    return [quotation for quotation in found if quotation.text]
+
+
+def _quotation(text: str, prose: str, pair: Pair) -> Quotation:
+    opening, closing, _ = pair
+    # The prose, unlike the text, has a space where markup stands for one.
+    inside = prose[opening.end : closing.start]
+    start = opening.end + len(inside) - len(inside.lstrip())
+    end = max(start, opening.end + len(inside.rstrip()))
+    marks = (text[opening.start : opening.end], text[closing.start : closing.end])
+    return Quotation(text=text[start:end], start=start, end=end, marks=marks, words=count_words(text[start:end]))
+
+
+def _block_quotations(text: str, prose: str, block: BlockQuote) -> Iterator[Quotation]:
+    """Yield the block as one quotation, without its marks when it is one in marks, and what its attribution quotes."""
+    pairs = pair_marks(prose, block.start, block.end)
+    inside = [pair for pair in pairs if pair.opening.start < block.last]
+    if len(inside) == 1 and _is_whole(prose, block, inside[0]):
+        yield _quotation(text, prose, inside[0])
+    else:
+        quoted = text[block.first : block.last]
+        yield Quotation(text=quoted, start=block.first, end=block.last, marks=(">", ""), words=count_words(quoted))
+    yield from (_quotation(text, prose, pair) for pair in pairs if pair.opening.start >= block.last)
+
+
+def _is_whole(prose: str, block: BlockQuote, pair: Pair) -> bool:
+    before = prose[block.first : pair.opening.start].strip(_EMPHASIS)
+    after = prose[pair.closing.end : block.last].strip(_EMPHASIS)
+    return not before and (after in ("", ".", ",") or after[0] in _BEFORE_ATTRIBUTION)
+
+
+class Guillemets(Enum):
+    """Which way the guillemets of a text point."""
+
+    OUTWARD = "«»"
+    INWARD = "»«"
+    ALIKE = "»»"
+
+
+class Pair(NamedTuple):
+    """Two marks that belong together, and the pair before them."""
+
+    opening: Mark
+    closing: Mark
+    earlier: Pair | None
+
+
+class _Reading(NamedTuple):
+    """One way to read the text so far: what it costs, the outermost open mark, the last pair found."""
+
+    cost: int = 0
+    opening: Mark | None = None
+    pair: Pair | None = None
+
+
+#: The glyphs that are open, outermost first, with the cheapest way to get there.
+_Readings = dict[tuple[str, ...], _Reading]
+
+
+def pair_marks(prose: str, start: int, end: int) -> list[Pair]:
+    """Return the outermost pairs of quotation marks between two offsets of a text without markup, in order."""
+    paragraphs = list(read_paragraphs(prose, start, end))
+    glyphs = {mark.glyph for marks, _ in paragraphs for mark in marks}
+    # The ways in which guillemets may point here, the likelier one first.
+    if glyphs.isdisjoint(("»", RIGHT_ANGLE)):
+        ways = [Guillemets.OUTWARD]
+    elif glyphs.isdisjoint(("«", LEFT_ANGLE)):
+        ways = [Guillemets.ALIKE]
+    else:
+        ways = [Guillemets.OUTWARD, Guillemets.INWARD]
+    best = min((_read_all(paragraphs, prose, way) for way in ways), key=lambda reading: reading.cost)
+    pairs: list[Pair] = []
+    pair = best.pair
+    while pair:
+        pairs.append(pair)
+        pair = pair.earlier
+    return pairs[::-1]
+
+
+def _read_all(paragraphs: list[Paragraph], prose: str, guillemets: Guillemets) -> _Reading:
+    """Return the cheapest reading of the paragraphs in which nothing is left open."""
+    readings: _Readings = {(): _Reading(cost=_RARER if guillemets is Guillemets.INWARD else 0)}
+    for marks, led in paragraphs:
+        carried = _carried_over(readings, marks[0]) if led else {}
+        readings = {(): readings[()]}
+        for mark in marks:
+            readings = _read(readings, mark, prose, guillemets)
+            for opened, reading in carried.items():
+                _keep(readings, opened, *reading)
+            carried = {}
+    return readings[()]
+
+
+def _carried_over(readings: _Readings, mark: Mark) -> _Readings:
+    """Return what stays open at the end of a paragraph because the next one begins with its mark again."""
+    carried: _Readings = {}
+    for opened, reading in readings.items():
+        if opened and (mark.glyph == opened[0] or _reopens(mark, opened[0])):
+            # What is quoted inside must have been closed.
+            unclosed = STRAY * (len(opened) - 1)
+            _keep(carried, opened[:1], reading.cost + unclosed + _reopening(mark), reading.opening, reading.pair)
+    return carried
+
+
+def _read(readings: _Readings, mark: Mark, prose: str, guillemets: Guillemets) -> _Readings:
+    """Read one more mark in every way that is possible."""
+    opening, closing, stray = reading_costs(mark, prose, guillemets)
+    glyph = mark.glyph
+    kept: _Readings = {}
+    for opened, (cost, first, pair) in readings.items():
+        inside = _INSIDE if opened and stray >= _INSIDE_FROM else 0
+        _keep(kept, opened, cost + stray + inside, first, pair)
+        if opening < NEVER and len(opened) < _DEEPEST:
+            nesting = 0 if not opened else _NESTING_SAME if opened[-1] == glyph else _NESTING
+            _keep(kept, (*opened, glyph), cost + opening + nesting, first or mark, pair)
+        if first is None:
+            continue
+        if closing < NEVER and glyph in _CLOSED_BY[opened[-1]]:
+            total = cost + closing + _CLOSED_BY[opened[-1]][glyph]
+            if opened[1:]:
+                _keep(kept, opened[:-1], total, first, pair)
+            else:
+                _keep(kept, (), total, None, Pair(first, mark, pair))
+        if not opened[1:] and _reopens(mark, opened[0]) and mark.earlier(prose) == "\n":
+            _keep(kept, opened, cost + _reopening(mark), first, pair)
+    return kept if len(kept) <= _FEW_READINGS else _promising(kept)
+
+
+def _keep(readings: _Readings, opened: tuple[str, ...], cost: int, first: Mark | None, pair: Pair | None) -> None:
+    if opened not in readings or cost < readings[opened].cost:
+        readings[opened] = _Reading(cost, first, pair)
+
+
+def _reopens(mark: Mark, opening: str) -> bool:
+    # Where marks are set with spaces, one that also closes may stand at the beginning of a line.
+    return mark.glyph in _REOPENED_BY[opening] and not (mark.after.isspace() and mark.glyph in _CLOSED_BY[opening])
+
+
+def _reopening(mark: Mark) -> int:
+    return _REOPENING_SINGLE if mark.glyph in (SINGLE, RIGHT_SINGLE) else _REOPENING
+
+
+def _promising(readings: _Readings) -> _Readings:
+    """Drop the readings that leaving their last open mark alone would have made cheaper, then the dearest."""
+    kept = [
+        opened
+        for opened, reading in readings.items()
+        if opened and (opened[:-1] not in readings or reading.cost <= readings[opened[:-1]].cost + STRAY)
+    ]
+    if len(kept) > _MOST_READINGS:
+        kept = sorted(kept, key=lambda opened: readings[opened].cost)[:_MOST_READINGS]
+    return {(): readings[()]} | {opened: readings[opened] for opened in kept}
+
+
+class Costs(NamedTuple):
+    """What it costs to read a mark as opening a quotation, as closing one, and as neither."""
+
+    opening: int
+    closing: int
+    stray: int = STRAY
+
+
+_ONLY_OPENS = (Costs(0, NEVER),) * 6
+_ONLY_CLOSES = (Costs(NEVER, 0),) * 6
+_LEFT_GUILLEMET = (Costs(0, NEVER), Costs(70, 10), Costs(10, 110), Costs(20, 30), Costs(0, 110), Costs(50, 10))
+_RIGHT_GUILLEMET = (Costs(10, 70), Costs(NEVER, 0), Costs(110, 10), Costs(30, 20), Costs(20, 50), Costs(110, 0))
+# By glyph, in the order of ``MarkPlace``: OPENS, CLOSES, LOOSE, TIGHT, LEANS_OPEN, LEANS_CLOSED.
+_COSTS: dict[str, tuple[Costs, ...]] = {
+    STRAIGHT: (
+        Costs(0, NEVER),
+        Costs(NEVER, 0),
+        Costs(30, 30, 60),
+        Costs(50, 50, 35),
+        Costs(10, 50, 90),
+        Costs(50, 10, 90),
+    ),
+    LATEX_CLOSING: (
+        Costs(10, NEVER, 80),
+        Costs(NEVER, 0, 80),
+        Costs(60, 10, 60),
+        Costs(60, 10, 60),
+        Costs(10, 50, 60),
+        Costs(50, 0, 80),
+    ),
+    LEFT_SINGLE: (
+        Costs(0, 80, 80),
+        Costs(80, 0, 60),
+        Costs(20, 40, 60),
+        Costs(10, 30, 60),
+        Costs(0, 60, 80),
+        Costs(50, 10, 60),
+    ),
+    "“": (Costs(0, 80), Costs(60, 0), Costs(10, 30), Costs(10, 20), Costs(0, 60), Costs(50, 10)),
+    "”": (Costs(10, 60), Costs(NEVER, 0), Costs(60, 10), Costs(60, 10), Costs(40, 30), Costs(NEVER, 0)),
+    LOW_SINGLE: (Costs(0, NEVER), *(Costs(30, NEVER, 20),) * 5),
+    # An unpaired one is a letter of an Arabic name, or of code that was not closed.
+    LATEX_SINGLE: (Costs(0, NEVER, 15),) * 6,
+    **dict.fromkeys(("«", LEFT_ANGLE), _LEFT_GUILLEMET),
+    **dict.fromkeys(("»", RIGHT_ANGLE), _RIGHT_GUILLEMET),
+    **dict.fromkeys(("„", LATEX_OPENING, "「", "『", "〝", OPENING_TAG), _ONLY_OPENS),
+    **dict.fromkeys(("」", "』", "〞", CLOSING_TAG), _ONLY_CLOSES),
+}
+_EITHER_WAY = Costs(10, 10)
+# Inside a text without spaces nothing but counting tells what a mark is.
+_UNSPACED_COSTS = {STRAIGHT: Costs(30, 30, 80), SINGLE: Costs(30, 20, 40), RIGHT_SINGLE: Costs(60, 20, 40)}
+_APOSTROPHE = Costs(60, 60, 0)
+
+
+def reading_costs(mark: Mark, text: str, guillemets: Guillemets) -> Costs:
+    """Return what each reading of a mark costs where it stands."""
+    place = mark.place(text)
+    if mark.glyph in (SINGLE, RIGHT_SINGLE):
+        return _apostrophe_costs(mark, text, place)
+    if mark.glyph in ("«", "»", LEFT_ANGLE, RIGHT_ANGLE):
+        return _guillemet_costs(mark, text, place, guillemets)
+    if mark.glyph == STRAIGHT and place is MarkPlace.TIGHT and _is_unspaced(mark):
+        return _UNSPACED_COSTS[STRAIGHT]
+    costs = _COSTS[mark.glyph][place]
+    if mark.glyph in (LEFT_SINGLE, LATEX_SINGLE) and costs.opening == 0 and _ELIDED.match(text, mark.end):
+        # The apostrophe of an elision, turned round by an editor that knows no better.
+        return Costs(50, NEVER, 10)
+    if mark.before.isdigit() and mark.glyph in (STRAIGHT, LATEX_CLOSING, "”"):
+        # Inches and seconds, unless a quotation that ends in a number needs its mark.
+        return Costs(NEVER, max(costs.closing, 15), 5)
+    return costs
+
+
+def _guillemet_costs(mark: Mark, text: str, place: MarkPlace, guillemets: Guillemets) -> Costs:
+    left = mark.glyph in ("«", LEFT_ANGLE)
+    if (mark.after if left else mark.before) in _INNER_SPACES:
+        return _COSTS[mark.glyph][MarkPlace.OPENS if left else MarkPlace.CLOSES]
+    spaced = mark.before.isspace() and mark.after.isspace()
+    if not spaced and place is not MarkPlace.TIGHT:
+        return _COSTS[mark.glyph][place]
+    if guillemets is Guillemets.ALIKE:
+        return _EITHER_WAY
+    opens = left == (guillemets is Guillemets.OUTWARD)
+    if not spaced:
+        return _COSTS["«" if opens else "»"][place]
+    # What is quoted begins with a capital more often than what goes on behind it.
+    capital = mark.later(text).isupper()
+    return Costs(10 if capital else 30, 110) if opens else Costs(110, 30 if capital else 10)
+
+
+def _apostrophe_costs(mark: Mark, text: str, place: MarkPlace) -> Costs:
+    if place is MarkPlace.LOOSE or (place is MarkPlace.LEANS_OPEN and mark.after.isspace()):
+        # Tokenised text: what stands before the space tells a closing mark from a possessive.
+        return Costs(50, 40, 10) if mark.earlier(text).isalnum() else Costs(30, 0, 60)
+    if place in (MarkPlace.OPENS, MarkPlace.LEANS_OPEN):
+        return _leading_apostrophe_costs(mark, text)
+    if place is not MarkPlace.TIGHT:
+        return _trailing_apostrophe_costs(mark, text)
+    if _is_unspaced(mark):
+        return _UNSPACED_COSTS[mark.glyph]
+    return _APOSTROPHE if mark.before.isalnum() else Costs(30 if mark.glyph == SINGLE else 60, 10, 40)
+
+
+def _leading_apostrophe_costs(mark: Mark, text: str) -> Costs:
+    if _ELIDED.match(text, mark.end):
+        return Costs(60, NEVER, 0)
+    if _PERHAPS_ELIDED.match(text, mark.end):
+        return Costs(30, NEVER, 15)
+    # Elisions are rare at the beginning of a sentence.
+    capital = not mark.after.islower()
+    if mark.glyph == SINGLE:
+        return Costs(10, NEVER, 70 if capital else 40)
+    return Costs(30, NEVER, 30 if capital else 10)
+
+
+def _trailing_apostrophe_costs(mark: Mark, text: str) -> Costs:
+    before = mark.before
+    if not before.isalnum():
+        return Costs(NEVER, 0, 90)
+    if before.isdigit():
+        return Costs(NEVER, 15, 5)
+    if before.isascii() and not text[mark.left - 1 : mark.left].isalnum():
+        # A prime: f'(x), or the point A'.
+        return Costs(NEVER, 60, 0) if mark.after == "(" else Costs(NEVER, 10, 15)
+    if not mark.after.isspace() or mark.after == "\n":
+        return Costs(NEVER, 10, 30 if before in _SIBILANTS or before in _ELIDING else 40)
+    if before in _SIBILANTS:
+        return Costs(NEVER, 5, 40) if _NOT_OWNED.match(text, mark.end) else Costs(NEVER, 30, 10)
+    return Costs(NEVER, 20, 15) if before in _ELIDING else Costs(NEVER, 5, 40)
+
+
+def _is_unspaced(mark: Mark) -> bool:
+    # Korean has spaces, but none between a closing mark and the particle that follows it.
+    return any(is_unspaced(char) or "\uac00" <= char <= "\ud7a3" for char in (mark.before, mark.after))
 
 
 class MarkPlace(IntEnum):
@@ -128,11 +514,6 @@ class Paragraph(NamedTuple):
     led: bool
 
 
-def may_have_marks(text: str) -> bool:
-    """Tell quickly that a text has nothing in it that could be a quotation."""
-    return _ANY.search(text) is not None
-
-
 def read_paragraphs(text: str, start: int, end: int) -> Iterator[Paragraph]:
     """Yield the paragraphs of a piece of text with the marks in them, paragraphs without marks too.
 
@@ -165,7 +546,7 @@ def _glyph(written: str) -> str:
         written = html.unescape(written)
     elif written[0] == "\\":
         written = chr(int(written[-4:], 16)) if written[1] == "u" else written[-1]
-    glyph = _SAME.get(written, written)
+    glyph = _EQUIVALENT.get(written, written)
     return glyph if glyph in _GLYPHS else ""
 
 
@@ -183,7 +564,7 @@ def _mark(text: str, start: int, end: int, glyph: str) -> Mark:
 
 def _loose_place(mark: Mark, text: str) -> MarkPlace:
     """Tell what a mark with spaces on either side may be: French spacing, or tokenised text."""
-    inner_before, inner_after = mark.before in INNER_SPACES, mark.after in INNER_SPACES
+    inner_before, inner_after = mark.before in _INNER_SPACES, mark.after in _INNER_SPACES
     if inner_before != inner_after:
         return MarkPlace.OPENS if inner_after else MarkPlace.CLOSES
     begins, later = mark.earlier(text) == "\n", mark.later(text)
@@ -206,396 +587,3 @@ def _tight_place(mark: Mark) -> MarkPlace:
     ):
         return MarkPlace.LEANS_CLOSED
     return MarkPlace.LEANS_OPEN if touches_right and not touches_left and mark.before not in _STOPS else MarkPlace.TIGHT
-
-
-#: The price of what cannot be, and of leaving alone what can only be a quotation mark.
-NEVER = 100_000
-STRAY = 100
-
-#: What elision leaves of a word, and the years of a decade.
-_ELIDED = re.compile(
-    r"(?:[Tt](?:is|was|were|ill|would|isn|wasn|il|ween)|[Cc](?:os|uz|oz)|em|bout|neath|gainst|fraid|nuff|nough|nother|n|ere"
-    r"|ed|ad|ave|aven|ow|ome|ouses?|orses?|ead|ear|eard|eart|ell|elp|alf|igh|imself|erself|usband|undred|appen|oo|e"
-    r"|s|t|d|m|ll|re|ve|nt|nen|nem|ner|[0-9]{2}(?:er|s)?)(?![^\W_])"
-)
-#: The same for what may also be a word that begins a quotation.
-_PERHAPS_ELIDED = re.compile(
-    r"(?:Em|[Cc]ause|till|[Rr]ound|kay|un|im|er|is|as|at|and|old|ard|ill|all|ope|our|ot|ne)(?![^\W_])"
-)
-#: Letters that an elision leaves at the end of a word: goin', an', o', th', ol', wi'.
-_ELIDING = frozenset("nohliNOHLI")
-_SIBILANTS = frozenset("sxzSXZ")
-#: Words that do not follow a possessive: "the boys' and" closes, "the boys' tea" need not.
-_NOT_OWNED = re.compile(
-    r"\s+(?:and|or|but|is|was|are|were|has|had|said|says|he|she|it|they|we|i|you|in|of|on|at|by|to|for|from|with|that"
-    r"|which|who|when|while|as|if|because|then|than|not|the|a|an|cried|asked|replied|answered)(?![^\W_])",
-    re.IGNORECASE,
-)
-
-
-class Prices(NamedTuple):
-    """What it costs to read a mark as opening a quotation, as closing one, and as neither."""
-
-    opening: int
-    closing: int
-    stray: int = STRAY
-
-
-class Guillemets(Enum):
-    """Which way the guillemets of a text point."""
-
-    OUTWARD = "«»"
-    INWARD = "»«"
-    ALIKE = "»»"
-
-
-_ONLY_OPENS = (Prices(0, NEVER),) * 6
-_ONLY_CLOSES = (Prices(NEVER, 0),) * 6
-_LEFT_GUILLEMET = (Prices(0, NEVER), Prices(70, 10), Prices(10, 110), Prices(20, 30), Prices(0, 110), Prices(50, 10))
-_RIGHT_GUILLEMET = (Prices(10, 70), Prices(NEVER, 0), Prices(110, 10), Prices(30, 20), Prices(20, 50), Prices(110, 0))
-#: By glyph, in the order of ``MarkPlace``: OPENS, CLOSES, LOOSE, TIGHT, LEANS_OPEN, LEANS_CLOSED.
-_PRICES: dict[str, tuple[Prices, ...]] = {
-    STRAIGHT: (
-        Prices(0, NEVER),
-        Prices(NEVER, 0),
-        Prices(30, 30, 60),
-        Prices(50, 50, 35),
-        Prices(10, 50, 90),
-        Prices(50, 10, 90),
-    ),
-    LATEX_CLOSING: (
-        Prices(10, NEVER, 80),
-        Prices(NEVER, 0, 80),
-        Prices(60, 10, 60),
-        Prices(60, 10, 60),
-        Prices(10, 50, 60),
-        Prices(50, 0, 80),
-    ),
-    LEFT_SINGLE: (
-        Prices(0, 80, 80),
-        Prices(80, 0, 60),
-        Prices(20, 40, 60),
-        Prices(10, 30, 60),
-        Prices(0, 60, 80),
-        Prices(50, 10, 60),
-    ),
-    "“": (Prices(0, 80), Prices(60, 0), Prices(10, 30), Prices(10, 20), Prices(0, 60), Prices(50, 10)),
-    "”": (Prices(10, 60), Prices(NEVER, 0), Prices(60, 10), Prices(60, 10), Prices(40, 30), Prices(NEVER, 0)),
-    LOW_SINGLE: (Prices(0, NEVER), *(Prices(30, NEVER, 20),) * 5),
-    # An unpaired one is a letter of an Arabic name, or of code that was not closed.
-    LATEX_SINGLE: (Prices(0, NEVER, 15),) * 6,
-    **dict.fromkeys(("«", LEFT_ANGLE), _LEFT_GUILLEMET),
-    **dict.fromkeys(("»", RIGHT_ANGLE), _RIGHT_GUILLEMET),
-    **dict.fromkeys(("„", LATEX_OPENING, "「", "『", "〝", OPENING_TAG), _ONLY_OPENS),
-    **dict.fromkeys(("」", "』", "〞", CLOSING_TAG), _ONLY_CLOSES),
-}
-_EITHER_WAY = Prices(10, 10)
-#: Inside a text without spaces nothing but counting tells what a mark is.
-_UNSPACED = {STRAIGHT: Prices(30, 30, 80), SINGLE: Prices(30, 20, 40), RIGHT_SINGLE: Prices(60, 20, 40)}
-_APOSTROPHE = Prices(60, 60, 0)
-
-
-def price(mark: Mark, text: str, guillemets: Guillemets) -> Prices:
-    """Return what each reading of a mark costs where it stands."""
-    place = mark.place(text)
-    if mark.glyph in (SINGLE, RIGHT_SINGLE):
-        return _price_apostrophe(mark, text, place)
-    if mark.glyph in ("«", "»", LEFT_ANGLE, RIGHT_ANGLE):
-        return _price_guillemet(mark, text, place, guillemets)
-    if mark.glyph == STRAIGHT and place is MarkPlace.TIGHT and _stands_unspaced(mark):
-        return _UNSPACED[STRAIGHT]
-    prices = _PRICES[mark.glyph][place]
-    if mark.glyph in (LEFT_SINGLE, LATEX_SINGLE) and prices.opening == 0 and _ELIDED.match(text, mark.end):
-        # The apostrophe of an elision, turned round by an editor that knows no better.
-        return Prices(50, NEVER, 10)
-    if mark.before.isdigit() and mark.glyph in (STRAIGHT, LATEX_CLOSING, "”"):
-        # Inches and seconds, unless a quotation that ends in a number needs its mark.
-        return Prices(NEVER, max(prices.closing, 15), 5)
-    return prices
-
-
-def _price_guillemet(mark: Mark, text: str, place: MarkPlace, guillemets: Guillemets) -> Prices:
-    left = mark.glyph in ("«", LEFT_ANGLE)
-    if (mark.after if left else mark.before) in INNER_SPACES:
-        return _PRICES[mark.glyph][MarkPlace.OPENS if left else MarkPlace.CLOSES]
-    spaced = mark.before.isspace() and mark.after.isspace()
-    if not spaced and place is not MarkPlace.TIGHT:
-        return _PRICES[mark.glyph][place]
-    if guillemets is Guillemets.ALIKE:
-        return _EITHER_WAY
-    opens = left == (guillemets is Guillemets.OUTWARD)
-    if not spaced:
-        return _PRICES["«" if opens else "»"][place]
-    # What is quoted begins with a capital more often than what goes on behind it.
-    capital = mark.later(text).isupper()
-    return Prices(10 if capital else 30, 110) if opens else Prices(110, 30 if capital else 10)
-
-
-def _price_apostrophe(mark: Mark, text: str, place: MarkPlace) -> Prices:
-    if place is MarkPlace.LOOSE or (place is MarkPlace.LEANS_OPEN and mark.after.isspace()):
-        # Tokenised text: what stands before the space tells a closing mark from a possessive.
-        return Prices(50, 40, 10) if mark.earlier(text).isalnum() else Prices(30, 0, 60)
-    if place in (MarkPlace.OPENS, MarkPlace.LEANS_OPEN):
-        return _price_leading_apostrophe(mark, text)
-    if place is not MarkPlace.TIGHT:
-        return _price_trailing_apostrophe(mark, text)
-    if _stands_unspaced(mark):
-        return _UNSPACED[mark.glyph]
-    return _APOSTROPHE if mark.before.isalnum() else Prices(30 if mark.glyph == SINGLE else 60, 10, 40)
-
-
-def _price_leading_apostrophe(mark: Mark, text: str) -> Prices:
-    if _ELIDED.match(text, mark.end):
-        return Prices(60, NEVER, 0)
-    if _PERHAPS_ELIDED.match(text, mark.end):
-        return Prices(30, NEVER, 15)
-    # Elisions are rare at the beginning of a sentence.
-    capital = not mark.after.islower()
-    if mark.glyph == SINGLE:
-        return Prices(10, NEVER, 70 if capital else 40)
-    return Prices(30, NEVER, 30 if capital else 10)
-
-
-def _price_trailing_apostrophe(mark: Mark, text: str) -> Prices:
-    before = mark.before
-    if not before.isalnum():
-        return Prices(NEVER, 0, 90)
-    if before.isdigit():
-        return Prices(NEVER, 15, 5)
-    if before.isascii() and not text[mark.left - 1 : mark.left].isalnum():
-        # A prime: f'(x), or the point A'.
-        return Prices(NEVER, 60, 0) if mark.after == "(" else Prices(NEVER, 10, 15)
-    if not mark.after.isspace() or mark.after == "\n":
-        return Prices(NEVER, 10, 30 if before in _SIBILANTS or before in _ELIDING else 40)
-    if before in _SIBILANTS:
-        return Prices(NEVER, 5, 40) if _NOT_OWNED.match(text, mark.end) else Prices(NEVER, 30, 10)
-    return Prices(NEVER, 20, 15) if before in _ELIDING else Prices(NEVER, 5, 40)
-
-
-def _stands_unspaced(mark: Mark) -> bool:
-    return _runs_on(mark.before) or _runs_on(mark.after)
-
-
-def _runs_on(character: str) -> bool:
-    # Korean has spaces, but none between a closing mark and the particle that follows it.
-    return is_unspaced(character) or "\uac00" <= character <= "\ud7a3"
-
-
-#: By opening mark: what closes it, and what that costs where conventions are mixed.
-_CLOSED_BY: dict[str, dict[str, int]] = {
-    STRAIGHT: {STRAIGHT: 0, "”": 20, "“": 50, LATEX_CLOSING: 30},
-    "“": {"”": 0, STRAIGHT: 20, LATEX_CLOSING: 20, "“": 40},
-    "”": {"”": 0, STRAIGHT: 30, "“": 30},
-    "„": {"“": 0, "”": 0, STRAIGHT: 10, LATEX_CLOSING: 0},
-    LATEX_OPENING: {LATEX_CLOSING: 0, STRAIGHT: 10, "”": 10},
-    LATEX_CLOSING: {LATEX_CLOSING: 0, STRAIGHT: 30},
-    "«": {"»": 0},
-    "»": {"«": 0, "»": 0},
-    LEFT_ANGLE: {RIGHT_ANGLE: 0},
-    RIGHT_ANGLE: {LEFT_ANGLE: 0, RIGHT_ANGLE: 0},
-    LEFT_SINGLE: {RIGHT_SINGLE: 0, SINGLE: 20},
-    LATEX_SINGLE: {SINGLE: 0, RIGHT_SINGLE: 10},
-    LOW_SINGLE: {LEFT_SINGLE: 0, RIGHT_SINGLE: 0, SINGLE: 10},
-    RIGHT_SINGLE: {RIGHT_SINGLE: 0},
-    SINGLE: {SINGLE: 0, RIGHT_SINGLE: 20},
-    "「": {"」": 0},
-    "『": {"』": 0},
-    "〝": {"〞": 0},
-    OPENING_TAG: {CLOSING_TAG: 0},
-}
-#: What begins the next paragraph of a quotation; in Spanish and old French it is the closing mark.
-_REOPENED_BY = {opening: {opening} for opening in _CLOSED_BY} | {"“": {"“", "”"}, "«": {"«", "»"}, LATEX_SINGLE: set()}
-_REOPENING = 10
-_REOPENING_SINGLE = 45
-_NESTING = 3
-_NESTING_SAME = 40
-_DEEPEST = 3
-#: What a stray mark costs more inside a quotation, so that of two opening marks the one nearer to the end is taken.
-_INSIDE = 5
-_INSIDE_FROM = 60
-#: What »so« must save to be preferred to «so»: more than a mark that has lost its partner.
-_RARER = 150
-#: More readings than this at a time occur only in texts made to have them.
-_MOST_READINGS = 12
-_FEW_READINGS = 4
-
-
-class Pair(NamedTuple):
-    """Two marks that belong together, and the pair before them."""
-
-    opening: Mark
-    closing: Mark
-    earlier: Pair | None
-
-
-class _Reading(NamedTuple):
-    """One way to read the text so far: what it costs, the outermost open mark, the last pair found."""
-
-    cost: int = 0
-    opening: Mark | None = None
-    pair: Pair | None = None
-
-
-#: The glyphs that are open, outermost first, with the cheapest way to get there.
-_Readings = dict[tuple[str, ...], _Reading]
-
-
-def pair_marks(prose: str, start: int, end: int) -> list[Pair]:
-    """Return the outermost pairs of quotation marks between two offsets of a text without markup, in order."""
-    paragraphs = list(read_paragraphs(prose, start, end))
-    best = min((_read_all(paragraphs, prose, way) for way in _ways(paragraphs)), key=lambda reading: reading.cost)
-    pairs: list[Pair] = []
-    pair = best.pair
-    while pair:
-        pairs.append(pair)
-        pair = pair.earlier
-    return pairs[::-1]
-
-
-def _ways(paragraphs: list[Paragraph]) -> Sequence[Guillemets]:
-    """Return the ways in which the guillemets of a text may point, the likelier one first."""
-    glyphs = {mark.glyph for marks, _ in paragraphs for mark in marks}
-    if glyphs.isdisjoint(("»", RIGHT_ANGLE)):
-        return (Guillemets.OUTWARD,)
-    return (Guillemets.ALIKE,) if glyphs.isdisjoint(("«", LEFT_ANGLE)) else (Guillemets.OUTWARD, Guillemets.INWARD)
-
-
-def _read_all(paragraphs: list[Paragraph], prose: str, guillemets: Guillemets) -> _Reading:
-    """Return the cheapest reading of the paragraphs in which nothing is left open."""
-    readings: _Readings = {(): _Reading(cost=_RARER if guillemets is Guillemets.INWARD else 0)}
-    for marks, led in paragraphs:
-        carried = _carried_over(readings, marks[0]) if led else {}
-        readings = {(): readings[()]}
-        for mark in marks:
-            readings = _read(readings, mark, prose, guillemets)
-            for opened, reading in carried.items():
-                _keep(readings, opened, *reading)
-            carried = {}
-    return readings[()]
-
-
-def _carried_over(readings: _Readings, mark: Mark) -> _Readings:
-    """Return what stays open at the end of a paragraph because the next one begins with its mark again."""
-    carried: _Readings = {}
-    for opened, reading in readings.items():
-        if opened and (mark.glyph == opened[0] or _reopens(mark, opened[0])):
-            # What is quoted inside must have been closed.
-            unclosed = STRAY * (len(opened) - 1)
-            _keep(carried, opened[:1], reading.cost + unclosed + _reopening(mark), reading.opening, reading.pair)
-    return carried
-
-
-def _read(readings: _Readings, mark: Mark, prose: str, guillemets: Guillemets) -> _Readings:
-    """Read one more mark in every way that is possible."""
-    opening, closing, stray = price(mark, prose, guillemets)
-    glyph = mark.glyph
-    kept: _Readings = {}
-    for opened, (cost, first, pair) in readings.items():
-        inside = _INSIDE if opened and stray >= _INSIDE_FROM else 0
-        _keep(kept, opened, cost + stray + inside, first, pair)
-        if opening < NEVER and len(opened) < _DEEPEST:
-            nesting = 0 if not opened else _NESTING_SAME if opened[-1] == glyph else _NESTING
-            _keep(kept, (*opened, glyph), cost + opening + nesting, first or mark, pair)
-        if first is None:
-            continue
-        if closing < NEVER and glyph in _CLOSED_BY[opened[-1]]:
-            total = cost + closing + _CLOSED_BY[opened[-1]][glyph]
-            if opened[1:]:
-                _keep(kept, opened[:-1], total, first, pair)
-            else:
-                _keep(kept, (), total, None, Pair(first, mark, pair))
-        if not opened[1:] and _reopens(mark, opened[0]) and mark.earlier(prose) == "\n":
-            _keep(kept, opened, cost + _reopening(mark), first, pair)
-    return kept if len(kept) <= _FEW_READINGS else _promising(kept)
-
-
-def _keep(readings: _Readings, opened: tuple[str, ...], cost: int, first: Mark | None, pair: Pair | None) -> None:
-    if opened not in readings or cost < readings[opened].cost:
-        readings[opened] = _Reading(cost, first, pair)
-
-
-def _reopens(mark: Mark, opening: str) -> bool:
-    # Where marks are set with spaces, one that also closes may stand at the beginning of a line.
-    return mark.glyph in _REOPENED_BY[opening] and not (mark.after.isspace() and mark.glyph in _CLOSED_BY[opening])
-
-
-def _reopening(mark: Mark) -> int:
-    return _REOPENING_SINGLE if mark.glyph in (SINGLE, RIGHT_SINGLE) else _REOPENING
-
-
-def _promising(readings: _Readings) -> _Readings:
-    """Drop the readings that leaving their last open mark alone would have made cheaper, then the dearest."""
-    kept = [
-        opened
-        for opened, reading in readings.items()
-        if opened and (opened[:-1] not in readings or reading.cost <= readings[opened[:-1]].cost + STRAY)
-    ]
-    if len(kept) > _MOST_READINGS:
-        kept = sorted(kept, key=lambda opened: readings[opened].cost)[:_MOST_READINGS]
-    return {(): readings[()]} | {opened: readings[opened] for opened in kept}
-
-
-_EMPHASIS = "*_\u2060 \t\r\n"
-_BEFORE_ATTRIBUTION = "-\u2013—―("
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Quotation:
-    """What stands between an opening mark and its closing mark; offsets are code points of the text.
-
-    ``text`` is ``response[start:end]`` with no white space at either end; ``marks`` are the opening and
-    closing mark as they are written, ``(">", "")`` for a Markdown block quote; ``words`` is its length.
-    """
-
-    text: str
-    start: int
-    end: int
-    marks: tuple[str, str]
-    words: int
-
-
-def find_quotations(text: str) -> list[Quotation]:
-    """Find the outermost quotations of a text, of any length, in the order they start.
-
-    >>> [quotation.text for quotation in find_quotations("It's “the boys’ ‘own’ tea”, isn't it?")]
-    ['the boys’ ‘own’ tea']
-    """
-    if not may_have_marks(text):
-        return []
-    prose, blocks = lift_block_quotes(mask_markup(text))
-    found: list[Quotation] = []
-    done = 0
-    for block in blocks:
-        found += (_quotation(text, prose, pair) for pair in pair_marks(prose, done, block.start))
-        found += _block_quotations(text, prose, block)
-        done = block.end
-    found += (_quotation(text, prose, pair) for pair in pair_marks(prose, done, len(prose)))
-    return [quotation for quotation in found if quotation.text]
-
-
-def _quotation(text: str, prose: str, pair: Pair) -> Quotation:
-    opening, closing, _ = pair
-    # The prose, unlike the text, has a space where markup stands for one.
-    inside = prose[opening.end : closing.start]
-    start = opening.end + len(inside) - len(inside.lstrip())
-    end = max(start, opening.end + len(inside.rstrip()))
-    marks = (text[opening.start : opening.end], text[closing.start : closing.end])
-    return Quotation(text=text[start:end], start=start, end=end, marks=marks, words=count_words(text[start:end]))
-
-
-def _block_quotations(text: str, prose: str, block: BlockQuote) -> Iterator[Quotation]:
-    """Yield the block as one quotation, without its marks when it is one in marks, and what its attribution quotes."""
-    pairs = list(pair_marks(prose, block.start, block.end))
-    inside = [pair for pair in pairs if pair.opening.start < block.last]
-    if len(inside) == 1 and _is_whole(prose, block, inside[0]):
-        yield _quotation(text, prose, inside[0])
-    else:
-        quoted = text[block.first : block.last]
-        yield Quotation(text=quoted, start=block.first, end=block.last, marks=(">", ""), words=count_words(quoted))
-    yield from (_quotation(text, prose, pair) for pair in pairs if pair.opening.start >= block.last)
-
-
-def _is_whole(prose: str, block: BlockQuote, pair: Pair) -> bool:
-    before = prose[block.first : pair.opening.start].strip(_EMPHASIS)
-    after = prose[pair.closing.end : block.last].strip(_EMPHASIS)
-    return not before and (after in ("", ".", ",") or after[0] in _BEFORE_ATTRIBUTION)

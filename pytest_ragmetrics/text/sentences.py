@@ -1,4 +1,7 @@
-"""Splitting texts into sentences that keep their exact place in the text."""
+"""Sentences with their exact place in the text, and the language of a text, which decides where sentences end.
+
+Paragraphs, headings, list items and table rows are found here; inside them the library sentencex finds the sentences.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,26 @@ from typing import NamedTuple
 
 from pytest_ragmetrics.result import Evidence
 
-#: How much of a text is looked at.
+#: Longer sentences are cut, between clauses where there are any.
+MAX_SENTENCE = 1000
+# The splitter is given windows, because its time grows with the square of some texts.
+_WINDOW = 2 * MAX_SENTENCE
+# A line at least this long may have been wrapped in the middle of a sentence; half of it where letters have no case.
+_WRAPPED = 40
+# Bullets, heading marks and quote marks are layout; a number that begins an item is kept as text.
+_MARKER = re.compile(r"\s*(?:(?:[-*+>•‣◦▪·\u2013—]|#{1,6})(?:\s+|$))*")
+_ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[A-Za-z])[.)](?=\s|$)")
+_OPENS = re.compile(rf"{_ENUMERATOR.pattern}|[|`~①-⑳]|[^\W\d_][\w ]{{0,30}}:\s")
+# A rule, the rule of a table, a fence, an underline, a blank line.
+_LAYOUT = re.compile(r"[\s\-*_=|:+~`#>]*$")
+_TERMINAL = re.compile(r"[.!?:…。\uff01\uff1f\uff1a।؟\u06d4]['\"”\u2019»)\]」』*_]*$")
+_CLAUSE = re.compile(r"[,;:)\u2013—]\s|[\uff0c\uff1b\uff1a、،؛]")
+# Khmer and Tibetan marks, which the splitter does not know.
+_UNKNOWN_TERMINAL = re.compile(r".+?(?:[។៕།༎]\s+|$)", re.DOTALL)
+# The splitter takes nothing that UTF-8 cannot hold.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# How much of a text is looked at to guess its language.
 _GLANCE = 4000
-
 _SCRIPTS = {
     "ja": "\u3041-\u30fa\u31f0-\u31ff\uff66-\uff9f",
     "zh": "\u3400-\u4dbf\u4e00-\u9fff",
@@ -38,7 +58,6 @@ _SCRIPTS = {
     "latin": "A-Za-z\u00c0-\u024f",
 }
 _SCRIPT = re.compile("|".join(f"(?P<{name}>[{letters}])" for name, letters in _SCRIPTS.items()))
-
 # Frequent in one of these languages and rare in the others. A language stands here when the splitter does better
 # for knowing it; French is listed apart because it does worse ("M. Dupont" is cut in two) and English rules serve.
 _FUNCTION_WORDS = {
@@ -58,66 +77,6 @@ _LANGUAGES_OF: dict[str, tuple[str, ...]] = {
 }
 _ENGLISH_RULES = frozenset({"fr"})
 _WORD = re.compile(r"[^\W\d_]+")
-
-
-def guess_language(text: str) -> str:
-    """Guess the language of a text from its script and its commonest words; ``"en"`` where nothing tells.
-
-    >>> guess_language("今天天气很好。"), guess_language("Das ist nicht der Fall.")
-    ('zh', 'de')
-    """
-    return _guess(text[:_GLANCE])
-
-
-# Several metrics look at the same sample, and claims are short.
-@lru_cache(maxsize=512)
-def _guess(text: str) -> str:
-    if text.isascii():
-        return _guess_latin(text)
-    scripts = Counter(match.lastgroup for match in _SCRIPT.finditer(text))
-    if scripts["ja"] * 10 > scripts["zh"] > 0:  # Japanese is written in both
-        scripts["ja"] += scripts.pop("zh")
-    best = max(scripts, key=lambda name: scripts[name], default=None)
-    return _guess_latin(text) if best in (None, "latin") else str(best)
-
-
-def _guess_latin(text: str) -> str:
-    hits = dict.fromkeys(_FUNCTION_WORDS, 0)
-    for word in _WORD.findall(text.lower()):
-        for language in _LANGUAGES_OF.get(word, ()):
-            hits[language] += 1
-    best = max(hits, key=lambda language: hits[language])
-    return "en" if best in _ENGLISH_RULES else best
-
-
-#: Longer sentences are cut, between clauses where there are any.
-MAX_SENTENCE = 1000
-# The splitter is given windows, because its time grows with the square of some texts.
-_WINDOW = 2 * MAX_SENTENCE
-# A line at least this long may have been wrapped in the middle of a sentence; half of it where letters have no case.
-_WRAPPED = 40
-
-# Bullets, heading marks and quote marks are layout; a number that begins an item is kept as text.
-_MARKER = re.compile(r"\s*(?:(?:[-*+>•‣◦▪·\u2013—]|#{1,6})(?:\s+|$))*")
-_ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[A-Za-z])[.)](?=\s|$)")
-_OPENS = re.compile(rf"{_ENUMERATOR.pattern}|[|`~①-⑳]|[^\W\d_][\w ]{{0,30}}:\s")
-# A rule, the rule of a table, a fence, an underline, a blank line.
-_LAYOUT = re.compile(r"[\s\-*_=|:+~`#>]*$")
-_TERMINAL = re.compile(r"[.!?:…。\uff01\uff1f\uff1a।؟\u06d4]['\"”\u2019»)\]」』*_]*$")
-_CLAUSE = re.compile(r"[,;:)\u2013—]\s|[\uff0c\uff1b\uff1a、،؛]")
-# Khmer and Tibetan marks, which the splitter does not know.
-_UNKNOWN_TERMINAL = re.compile(r".+?(?:[។៕།༎]\s+|$)", re.DOTALL)
-# The splitter takes nothing that UTF-8 cannot hold.
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class _TextLine(NamedTuple):
-    """A line with text: its offsets without marker, whether it begins a block, whether it is one by itself."""
-
-    start: int
-    end: int
-    opens: bool
-    alone: bool
 
 
 def split_sentences(text: str) -> tuple[tuple[int, int], ...]:
@@ -154,6 +113,15 @@ def _table(contexts: tuple[str, ...]) -> tuple[Evidence, ...]:
         for index, context in enumerate(contexts)
         for start, end in split_sentences(context)
     )
+
+
+class _TextLine(NamedTuple):
+    """A line with text: its offsets without marker, whether it begins a block, whether it is one by itself."""
+
+    start: int
+    end: int
+    opens: bool
+    alone: bool
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
@@ -241,3 +209,33 @@ def _whole(text: str, sentences: Iterable[tuple[int, int]]) -> Iterator[tuple[in
             held = start, end
     if held is not None:
         yield held
+
+
+def guess_language(text: str) -> str:
+    """Guess the language of a text from its script and its commonest words; ``"en"`` where nothing tells.
+
+    >>> guess_language("今天天气很好。"), guess_language("Das ist nicht der Fall.")
+    ('zh', 'de')
+    """
+    return _guess(text[:_GLANCE])
+
+
+# Several metrics look at the same sample, and claims are short.
+@lru_cache(maxsize=512)
+def _guess(text: str) -> str:
+    if text.isascii():
+        return _guess_latin(text)
+    scripts = Counter(match.lastgroup for match in _SCRIPT.finditer(text))
+    if scripts["ja"] * 10 > scripts["zh"] > 0:  # Japanese is written in both
+        scripts["ja"] += scripts.pop("zh")
+    best = max(scripts, key=lambda name: scripts[name], default=None)
+    return _guess_latin(text) if best in (None, "latin") else str(best)
+
+
+def _guess_latin(text: str) -> str:
+    hits = dict.fromkeys(_FUNCTION_WORDS, 0)
+    for word in _WORD.findall(text.lower()):
+        for language in _LANGUAGES_OF.get(word, ()):
+            hits[language] += 1
+    best = max(hits, key=lambda language: hits[language])
+    return "en" if best in _ENGLISH_RULES else best

@@ -1,4 +1,4 @@
-"""No text may take quadratic time: four times the text takes about four times as long, sixteen times if it did."""
+"""No text may take quadratic time: eight times the text takes about eight times as long, 64 times if it did."""
 
 from __future__ import annotations
 
@@ -8,15 +8,9 @@ import pytest
 
 from pytest_ragmetrics.text.alignment import align
 from pytest_ragmetrics.text.quotations import find_quotations
-from tests.growth import seconds
+from tests.growth import is_linear
 
-SHORT, LONG = 25_000, 100_000
-#: More than four for what a larger text costs in memory, far less than sixteen.
-MOST = 8.0
-ATTEMPTS = 5
-#: A shorter time than this cannot be measured well (seconds).
-LEAST = 0.0005
-ENOUGH = 0.5
+SHORT, LONG = 10_000, 80_000
 
 #: What is measured: functions of one text.
 FUNCTIONS: dict[str, Callable[[str], object]] = {
@@ -77,6 +71,22 @@ SHAPES = {
     "text without spaces": '他说"你好"',
 }
 
+#: Spans and contexts that are slow together.
+PAIRS: dict[str, Callable[[int], tuple[str, object]]] = {
+    "ellipses": lambda n: ("a b c \u2026 " * n + "q", "a b c " * n),
+    "brackets": lambda n: ("[x] a " * n, "a " * n),
+    "open brackets": lambda n: ("[ " * n + "a b c", "[ " * n),
+    "repeated words": lambda n: ("a " * n + "a-a", "a " * (4 * n)),
+    "repeated near misses": lambda n: ("row fast in may", "grow faster in may " * n),
+    "one long word": lambda n: ("x" * n + "y", "x" * (8 * n)),
+    "stars": lambda n: ("a " + "*" * n + " b d", "a " + "* " * n + " b c"),
+    "broken words": lambda n: ("a-\n" * n + "b c", "a-\n" * n + "b-c"),
+    "marks": lambda n: ("a" + "\u0301" * n + " b d", "a" + "\u0301" * n + " b c"),
+    "ampersands": lambda n: ("&" * n + "a b d", "&#" * n + "a b c"),
+    "surrogates and nulls": lambda n: ("\ud800\x00" * n + "a b d", "\ud800\x00\x1e" * n + "a b c"),
+    "chunks": lambda n: ("abcd " * 40 + "e", ["abcd abcd abcd"] * n),
+}
+
 
 def text_of(shape: str, length: int) -> str:
     """Return a text of a shape and a length."""
@@ -85,23 +95,14 @@ def text_of(shape: str, length: int) -> str:
     return (SHAPES[shape] * (length // len(SHAPES[shape]) + 1))[:length]
 
 
-def best_seconds(function: Callable[[str], object], text: str) -> float:
-    """Return the least processor time of several calls, of fewer where one takes long enough to be measured well."""
-    times: list[float] = []
-    while len(times) < ATTEMPTS and sum(times) < ENOUGH:
-        times.append(seconds(lambda _: function(text), len(text)))
-    return max(min(times), LEAST)
-
-
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("shape", [*SHAPES, "growing runs of backticks"])
 def test_time_grows_with_the_text_and_not_with_its_square(shape: str, name: str) -> None:
-    """The best time for a text four times as long is less than eight times the best time for the short one."""
-    function, short, long = FUNCTIONS[name], text_of(shape, SHORT), text_of(shape, LONG)
-    least = best_seconds(function, short)
-    best = float("inf")
-    for _ in range(ATTEMPTS):
-        best = min(best, seconds(lambda _: function(long), LONG))
-        if best / least < MOST:
-            break
-    assert best / least < MOST
+    """Whatever a text is made of, no function of it takes more than its share of time for a longer one."""
+    assert is_linear(lambda size: FUNCTIONS[name](text_of(shape, size)), short=SHORT, long=LONG)
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_time_grows_with_span_and_contexts_only(case: str) -> None:
+    """Spans and contexts made to be slow together are not."""
+    assert is_linear(lambda size: align(*PAIRS[case](size)), short=1000, long=8000)
