@@ -8,14 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_ragmetrics import context as session
-from pytest_ragmetrics import loop
+from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.evaluation import measured, scoring_session
 from pytest_ragmetrics.explain.results import explain_sample
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike, provided_embedder, provided_judge
+from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike, lazy_embedder, lazy_judge
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
 from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.result import MetricResult
@@ -53,8 +52,8 @@ def assert_sample(
     held = _held(bounds, judge, embedder)
     given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
     _require(held, given)
-    with scoring_session(None, _CONCURRENCY) as running:
-        outcomes = loop.run(_scored(held, given, running, votes))
+    with scoring_session(None, _CONCURRENCY) as session:
+        outcomes = loop.run(_scored(held, given, session, votes))
     _report(dict(zip(bounds, outcomes, strict=True)), held)
     return {name: outcome for name, outcome in zip(bounds, outcomes, strict=True) if isinstance(outcome, MetricResult)}
 
@@ -95,8 +94,8 @@ def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: Embedd
         msg = f"give at least one metric with its bound; write {_EXAMPLE}"
         raise ValueError(msg)
     # What is wrong with these is not the fault of a metric.
-    provided_judge(judge)
-    provided_embedder(embedder)
+    lazy_judge(judge)
+    lazy_embedder(embedder)
     held = [_held_metric(name, bound, judge, embedder) for name, bound in bounds.items()]
     names = [each.metric.name for each in held]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -131,12 +130,12 @@ def _require(held: Sequence[_BoundedMetric], sample: Sample) -> None:
 
 
 async def _scored(
-    held: Sequence[_BoundedMetric], sample: Sample, running: session.Session, votes: int | None
+    held: Sequence[_BoundedMetric], sample: Sample, session: context.Session, votes: int | None
 ) -> list[MetricResult | RagMetricsError]:
     """Return the results or why a metric has none; raise other errors when all are done."""
     thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
     try:
-        with session.within(running):
+        with context.changed(private=session):
             scores = [each.score(sample, votes, thread) for each in held]
             outcomes = await asyncio.gather(*scores, return_exceptions=True)
     finally:

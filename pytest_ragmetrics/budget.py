@@ -1,4 +1,7 @@
-"""What a whole run may ask for: counted in a file that all its processes share and that outlives each of them."""
+"""What a whole run may ask for: counted in a file that all its processes share and that outlives each of them.
+
+The limits come from ``--rag-max-calls``, ``--rag-max-tokens`` and ``--rag-max-cost``.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragmetrics.errors import BudgetExceededError, JudgeNotConfiguredError
+from pytest_ragmetrics.errors import BudgetExceededError, JudgeNotConfiguredError, UnscoredError
+from pytest_ragmetrics.judges.transport import AnyRequest, Reply, Transport
 from pytest_ragmetrics.locks import SharedFolder
-from pytest_ragmetrics.prices import price
+from pytest_ragmetrics.prices import estimated_tokens, price
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 # Seconds that processes wait for one another; each takes a fraction of a millisecond.
-_PATIENCE = 30
+_TIMEOUT = 30
 _SCHEMA = "CREATE TABLE IF NOT EXISTS spent (id INTEGER PRIMARY KEY, calls, tokens, cost, unpriced, refused)"
 _START = "INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0.0, 0, 0)"
 # One statement is one transaction: two processes never count the same call.
@@ -113,7 +117,7 @@ nothing more is asked, and the answers paid for are kept
 
     @classmethod
     def shared(cls, limits: Limits) -> Self:
-        """Return a budget whose file other processes can be told of; it is gone when this one is closed."""
+        """Return a budget in a file that other processes can open too; closing this one removes it."""
         folder = SharedFolder()
         budget = cls(limits, folder.path / "budget.sqlite")
         budget._folder = folder
@@ -197,6 +201,34 @@ nothing more is asked, and the answers paid for are kept
                 raise BudgetExceededError(msg) from error
 
 
+class Budgeted:
+    """Reserves a call of the budget for each request that somebody is paid for, and charges what it took."""
+
+    def __init__(self, following: Transport, budget: Budget) -> None:
+        self._following = following
+        self._budget = budget
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Return the reply; raise ``BudgetExceededError`` instead of asking where nothing is left."""
+        provider = request.provider
+        if provider is None or not provider.is_paid:
+            return await self._following.send(request)
+        with self._budget.request(provider.name, kind=request.kind, model=request.model) as receipt:
+            try:
+                reply = await self._following.send(request)
+            except UnscoredError as error:
+                # A judge with an ask of its own, which may say what finding no answer cost.
+                usage = error.usage
+                if usage is not None:
+                    calls = usage.calls or int(not usage.cached_calls)
+                    receipt.took(usage.prompt_tokens, usage.completion_tokens, calls=calls)
+                raise
+            # A provider that counts no tokens takes some all the same; a reply from its own cache took none.
+            prompt = reply.prompt_tokens or (estimated_tokens(*request.texts) if reply.calls else 0)
+            receipt.took(prompt, reply.completion_tokens or estimated_tokens(reply.text), calls=reply.calls)
+        return reply
+
+
 def budget_of(
     calls: int | None, tokens: int | None, cost: float | None, *, file: str | None, workers: int | None
 ) -> Budget:
@@ -242,7 +274,7 @@ def _of(limit: int | None) -> str:
 def _connect(file: Path | None) -> sqlite3.Connection:
     # Whoever asks may be on any thread; there is one statement at a time.
     connection = sqlite3.connect(
-        ":memory:" if file is None else file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        ":memory:" if file is None else file, timeout=_TIMEOUT, isolation_level=None, check_same_thread=False
     )
     try:
         # A machine that loses its power takes the run along.

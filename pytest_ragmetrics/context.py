@@ -1,8 +1,8 @@
-"""The running pytest session, as far as metrics need to know of it.
+"""What surrounds a scoring: the session, who judges, how many votes, who records it, and what it spent.
 
-Metrics work without pytest; where a session runs, it wants to hear of every scoring, and it has the judge, the
-embedder and the desk that metrics use unless they were given their own. Sessions form a stack because a test may
-run pytest inside pytest, in one process.
+Metrics work without pytest. Where a session runs it records every scoring, and has the judge, the embedder and the
+transport that metrics use unless they were given their own. All of it is one context variable, which tasks and the
+threads of ``asyncio.to_thread`` inherit. Sessions of pytest form a stack, because a test may run pytest inside pytest.
 """
 
 from __future__ import annotations
@@ -10,21 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_ragmetrics.result import Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
-    import numpy.typing as npt
-
+    from pytest_ragmetrics.circuit_breaker import CircuitBreaker
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.errors import UnscoredError
-    from pytest_ragmetrics.judges.judge import Judge, Transport
-    from pytest_ragmetrics.metrics.base import Metric
+    from pytest_ragmetrics.judges.judge import Judge
+    from pytest_ragmetrics.judges.transport import Transport
     from pytest_ragmetrics.result import Direction, MetricResult
     from pytest_ragmetrics.sample import Sample
 
@@ -44,70 +42,6 @@ class Exchange:
     cached: bool
 
 
-_notes: ContextVar[list[Exchange] | None] = ContextVar("exchanges", default=None)
-
-
-@contextmanager
-def noting() -> Iterator[None]:
-    """Note what judges are asked inside the block, in whatever tasks and threads it is done there."""
-    token = _notes.set([])
-    try:
-        yield
-    finally:
-        _notes.reset(token)
-
-
-def note(exchange: Exchange) -> None:
-    """Note an exchange, if anybody asked for it."""
-    notes = _notes.get()
-    if notes is not None:
-        notes.append(exchange)
-
-
-def noted() -> tuple[Exchange, ...]:
-    """Return what was noted so far in the innermost block, as it came."""
-    return tuple(_notes.get() or ())
-
-
-@dataclass(kw_only=True, slots=True)
-class Spending:
-    """What was asked of a judge inside of one scoring, and whether it has other scorings inside."""
-
-    asked: Usage = field(default_factory=Usage)
-    is_composite: bool = False
-
-    def own(self, told: Usage | None) -> Usage:
-        """Return what a scoring spent by itself, where its outcome tells a sum that may hold that of its parts."""
-        return self.asked if self.is_composite or told is None else told
-
-
-_innermost: ContextVar[Spending | None] = ContextVar("spending", default=None)
-
-
-@contextmanager
-def spending() -> Iterator[Spending]:
-    """Add up what the scoring inside the block spends, in its tasks and in threads that have its context.
-
-    Those of ``asyncio.to_thread`` have; to others the block gives it by ``contextvars.copy_context().run``.
-    """
-    around = _innermost.get()
-    if around is not None:
-        around.is_composite = True
-    spent = Spending()
-    token = _innermost.set(spent)
-    try:
-        yield spent
-    finally:
-        _innermost.reset(token)
-
-
-def spend(usage: Usage) -> None:
-    """Add to what the scoring around spends, if there is one."""
-    spent = _innermost.get()
-    if spent is not None:
-        spent.asked += usage
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scoring:
     """One metric applied to one sample: its result or the reason why there is none, and what the judge was asked."""
@@ -117,29 +51,37 @@ class Scoring:
     outcome: MetricResult | UnscoredError
     better: Direction = "higher"
     exchanges: tuple[Exchange, ...] = ()
-    #: What it spent by itself, where that is known apart from what its outcome says.
+    #: What it spent without the scorings inside of it; ``None`` where the outcome says it.
     spent: Usage | None = None
 
     @property
     def usage(self) -> Usage:
-        """What it spent; the scorings inside of it tell of theirs."""
-        from pytest_ragmetrics.result import Usage
-
+        """What it spent; the scorings inside of it record theirs."""
         return self.spent or self.outcome.usage or Usage()
 
 
-class EmbeddingTransport(Protocol):
-    """Where texts are handed in that need vectors."""
+@dataclass(kw_only=True, slots=True)
+class ScoringLog:
+    """What one scoring asked and spent so far, and whether it has other scorings inside."""
 
-    async def embed(self, embedder: Embedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return the vectors of texts, shape (n, d)."""
+    usage: Usage = field(default_factory=Usage)
+    exchanges: list[Exchange] = field(default_factory=list)
+    is_composite: bool = False
+
+    def own_usage(self, total: Usage | None) -> Usage:
+        """Return what the scoring spent by itself; the ``total`` of its outcome may include that of its parts."""
+        return self.usage if self.is_composite or total is None else total
 
 
-class Session(Protocol):
-    """What a running session offers to the metrics."""
+class Recorder(Protocol):
+    """Takes scorings."""
 
     def scored(self, scoring: Scoring) -> None:
-        """Take note of a scoring."""
+        """Record a scoring."""
+
+
+class Session(Recorder, Protocol):
+    """What a running session offers to the metrics."""
 
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, or of the session; raise ``JudgeNotConfiguredError`` if it has none.
@@ -163,25 +105,59 @@ class Session(Protocol):
         """Whether requests are forecast and none is made, so that no score decides anything."""
 
     @property
-    def metrics(self) -> Sequence[Metric | type[Metric]]:
-        """The metrics that others registered, known by their names from then on; the last of a name counts."""
+    def metrics(self) -> Sequence[Any]:
+        """The metrics that plugins registered, instances or classes; of two of one name the last counts."""
 
     @property
     def baseline(self) -> Path | None:
-        """The file with the scores of an earlier run, to hold those of this one against."""
+        """The file with the scores of an earlier run to compare this one with."""
 
     @property
-    def desk(self) -> Transport:
-        """Where requests to a judge are handed in."""
+    def transport(self) -> Transport:
+        """Where requests to judges and embedders are sent."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """What applies to the scorings inside a ``with`` block; what is ``None`` is left to the session."""
+
+    #: The session of one evaluation alone, which others of the same process must not see; else the running one.
+    private: Session | None = None
+    #: The test that asks, where it is not the one that runs: that of a row which is scored ahead.
+    test: str | None = None
+    #: Who records the scorings instead of the session.
+    recorder: Recorder | None = None
+    #: The spec of the judge of metrics that were given none.
+    judge: str | None = None
+    votes: int | None = None
+    #: The metric that the bounds ``least`` and ``most`` of its score are for.
+    bounded: object = None
+    least: float | None = None
+    most: float | None = None
+    #: Stops asking providers that do not answer while many rows wait.
+    breaker: CircuitBreaker | None = None
+    log: ScoringLog | None = None
 
     @property
-    def embedding_desk(self) -> EmbeddingTransport:
-        """Where texts to embed are handed in."""
+    def session(self) -> Session | None:
+        """The innermost session."""
+        return self.private or (_running[-1] if _running else None)
+
+    def wanted_votes(self) -> int:
+        """Return how many votes make a score."""
+        session = self.session
+        return self.votes or (1 if session is None else session.votes)
+
+    def record(self, scoring: Scoring) -> None:
+        """Pass a scoring on to the recorder or the session, if there is one."""
+        recorder = self.recorder or self.session
+        if recorder is not None:
+            recorder.scored(scoring)
 
 
 _running: list[Session] = []
-# A session of one evaluation alone, which others of the same process must not see.
-_private: ContextVar[Session | None] = ContextVar("private session", default=None)
+_NOTHING = Context()
+_context: ContextVar[Context] = ContextVar("pytest_ragmetrics", default=_NOTHING)
 
 
 def enter(session: Session) -> None:
@@ -194,16 +170,31 @@ def leave(session: Session) -> None:
     _running.remove(session)
 
 
+def current() -> Context:
+    """Return the context of the caller."""
+    return _context.get()
+
+
 @contextmanager
-def within(session: Session) -> Iterator[None]:
-    """Make this the running session for the tasks and threads that are started inside, and for no other."""
-    token = _private.set(session)
+def changed(**changes: Any) -> Iterator[Context]:
+    """Replace these fields of the :class:`Context` for the tasks and threads that are started inside."""
+    context = replace(_context.get(), **changes)
+    token = _context.set(context)
     try:
-        yield
+        yield context
     finally:
-        _private.reset(token)
+        _context.reset(token)
 
 
-def current() -> Session | None:
-    """Return the innermost running session."""
-    return _private.get() or (_running[-1] if _running else None)
+@contextmanager
+def scoring() -> Iterator[ScoringLog]:
+    """Log what the scoring inside the block asks and spends, in its tasks and in threads that inherit its context."""
+    context = _context.get()
+    if context.log is not None:
+        context.log.is_composite = True
+    log = ScoringLog()
+    token = _context.set(replace(context, log=log))
+    try:
+        yield log
+    finally:
+        _context.reset(token)

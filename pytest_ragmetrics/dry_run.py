@@ -1,4 +1,7 @@
-"""Judge and embedder of a dry run: they answer from the cache, else by rule, and count what they would have asked."""
+"""A dry run: requests are answered from the cache, else by rule, and what they would take is counted.
+
+The counts come from the transport and from the scorings, and go to the table at the end of the run.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,12 @@ from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_ragmetrics.cache.transport import CachedTransport
-from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.embedders.local import LocalEmbedder
-from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, UnscoredError
-from pytest_ragmetrics.judges.custom import CustomJudge
-from pytest_ragmetrics.judges.judge import Answered, CachedReply, Fetch, Judge, PromptedJudge, Reply, Request, Transport
+from pytest_ragmetrics.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.transport import Answered, AnyRequest, EmbeddingRequest, Reply, Request
 from pytest_ragmetrics.prices import estimated_tokens, price
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.sample import Sample
@@ -181,134 +182,67 @@ _LONGEST = 200
 
 
 class DryRun:
-    """Replaces those who would be asked; who costs nothing is asked all the same."""
+    """The transport of a dry run: answers from the cache, else by rule, and counts what would have been asked.
 
-    def __init__(self, desk: CachedTransport, forecast: Forecast) -> None:
-        self._desk = desk
+    Judges and embedders that nobody is paid for are asked all the same.
+    """
+
+    def __init__(self, cache: CachedTransport, forecast: Forecast) -> None:
+        self._cache = cache
         self._forecast = forecast
+        self._judge = LocalJudge()
+        self._embedder = LocalEmbedder()
 
-    def judge(self, judge: Judge | None, spec: str) -> Judge:
-        """Return the stand-in of a judge, or of a spec that none could be made of."""
-        if judge is not None and (not judge.is_paid or isinstance(judge, DryRunJudge)):
-            return judge
-        return DryRunJudge(judge, spec=spec, desk=self._desk, forecast=self._forecast)
-
-    def judge_of(self, make: Callable[[], Judge], spec: str) -> Judge:
-        """Return the stand-in of a judge yet to be made, which may lack a key."""
+    async def send(self, request: AnyRequest) -> Reply:
+        """Return the reply that is stored, or else one by rule; raise ``UnscoredError`` where there is no rule."""
+        if isinstance(request, EmbeddingRequest):
+            return Reply(vectors=await self._vectors(request))
+        if request.provider is not None and not request.provider.is_paid:
+            return await self._cache.send(request)
+        key, stored = await self._cache.find(request)
+        if stored is not None:
+            self._forecast.asked(None, stored.usage(request))
+            return stored
+        task: Any = request.asked
         try:
-            return self.judge(make(), spec)
-        except JudgeNotConfiguredError:
-            return self.judge(None, spec)
-
-    def embedder(self, embedder: Embedder | None, spec: str) -> Embedder:
-        """Return the stand-in of an embedder, or of a spec that none could be made of."""
-        if isinstance(embedder, (LocalEmbedder, DryRunEmbedder)):
-            return embedder
-        return DryRunEmbedder(embedder, spec=spec, desk=self._desk, forecast=self._forecast)
-
-    def embedder_of(self, make: Callable[[], Embedder], spec: str) -> Embedder:
-        """Return the stand-in of an embedder yet to be made."""
-        try:
-            return self.embedder(make(), spec)
-        except JudgeNotConfiguredError:
-            return self.embedder(None, spec)
-
-
-class DryRunJudge(Judge):
-    """Stands in for a judge, which is never asked; ``spec`` names one that could not even be made."""
-
-    def __init__(self, judge: Judge | None, *, spec: str, desk: CachedTransport, forecast: Forecast) -> None:
-        self.name = spec if judge is None else judge.name
-        self.is_varied = judge is None or judge.is_varied
-        # Who makes no prompts of its own is taken to be asked with those of the package.
-        self._prompted = judge if isinstance(judge, PromptedJudge) else CustomJudge(_never, name=self.name)
-        self._desk = desk
-        self._forecast = forecast
-        self._local = LocalJudge()
-
-    async def ask(self, task: Task[A], *, vote: int = 0, desk: Transport) -> Answered[A]:
-        """Return the answer that is kept, or else one by rule; raise ``UnscoredError`` where there is no rule."""
-        request = self._prompted.request(task, vote=vote)
-        key = None
-        if self._prompted.is_lasting:
-            key, kept = await self._desk.find(request)
-            if kept is not None:
-                answered = await self._prompted.ask(task, vote=vote, desk=_Found(kept))
-                return Answered(answer=answered.answer, usage=self._forecast.asked(None, answered.usage))
-        try:
-            answer = await self._stand_in(task, desk)
+            answer = await self._answer(task)
         except UnscoredError as error:
-            error.usage = self._forecast.asked(key, self._usage(request, ()))
+            error.usage = self._forecast.asked(key, _usage(request, ()))
             raise
-        return Answered(answer=answer, usage=self._forecast.asked(key, self._usage(request, answer)))
+        return Reply(answered=Answered(answer=answer, usage=self._forecast.asked(key, _usage(request, answer))))
 
-    async def _stand_in(self, task: Task[A], desk: Transport) -> A:
+    async def _answer(self, task: Task[A]) -> A:
         try:
-            return (await self._local.ask(task, desk=desk)).answer
+            return (await self._judge.ask(task)).answer
         except JudgeError:
             return _smallest_answer(task)
 
-    async def aclose(self) -> None:
-        """Close the judge that was not asked."""
-        await self._prompted.aclose()
-
-    def _usage(self, request: Request, answer: object) -> Usage:
-        form = json.dumps(request.schema)
-        prompt = estimated_tokens(*(message["content"] for message in request.messages), form)
-        completion = estimated_tokens(json.dumps(answer, default=_plain, ensure_ascii=False))
-        cost = price(request.kind, request.model, prompt, completion)
-        return Usage(calls=1, prompt_tokens=prompt, completion_tokens=completion, cost=cost)
-
-
-class DryRunEmbedder(Embedder):
-    """Stands in for an embedder, which is never asked; ``spec`` names one that could not even be made."""
-
-    is_kept = False
-
-    def __init__(self, embedder: Embedder | None, *, spec: str, desk: CachedTransport, forecast: Forecast) -> None:
-        self.name = spec if embedder is None else embedder.name
-        self.kind = "custom" if embedder is None else embedder.kind
-        self.model = spec if embedder is None else embedder.model
-        self.is_paid = embedder is None or embedder.is_paid
-        self._embedder = embedder
-        self._desk = desk
-        self._forecast = forecast
-        self._local = LocalEmbedder()
-
-    async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return the vectors that are kept, or if one is missing vectors by rule."""
+    async def _vectors(self, request: EmbeddingRequest) -> npt.NDArray[np.float32]:
+        """Return the vectors that are stored, or if one is missing vectors by rule."""
         import numpy as np
 
-        asked = self if self._embedder is None else self._embedder
-        keyed, found = await self._desk.find_vectors(asked, texts)
-        self._forecast.embedded({key: text for key, text in keyed.items() if key not in found}, len(texts), self._usage)
-        if keyed and len(found) == len(keyed):
-            keys = {text: key for key, text in keyed.items()}
-            return np.stack([found[keys[text]] for text in texts])
-        return self._local.embed(texts)
-
-    async def aclose(self) -> None:
-        """Close the embedder that was not asked."""
-        if self._embedder is not None:
-            await self._embedder.aclose()
-
-    def _usage(self, texts: Sequence[str]) -> Usage:
-        """Return what one request for texts would take."""
-        if not texts or not self.is_paid:
-            return Usage(cached_calls=1)
-        tokens = estimated_tokens(*texts)
-        return Usage(calls=1, prompt_tokens=tokens, cost=price(self.kind, self.model, tokens, 0))
+        keyed, found = await self._cache.find_vectors(request)
+        missing = {key: text for key, text in keyed.items() if key not in found}
+        self._forecast.embedded(missing, len(request.texts), lambda texts: _embedding_usage(request, texts))
+        if missing or not keyed:
+            return self._embedder.embed(request.texts)
+        keys = {text: key for key, text in keyed.items()}
+        return np.stack([found[keys[text]] for text in request.texts])
 
 
-class _Found:
-    """A desk that has one answer."""
+def _usage(request: Request, answer: object) -> Usage:
+    prompt = estimated_tokens(*request.texts, json.dumps(request.schema))
+    completion = estimated_tokens(json.dumps(answer, default=_plain, ensure_ascii=False))
+    cost = price(request.kind, request.model, prompt, completion)
+    return Usage(calls=1, prompt_tokens=prompt, completion_tokens=completion, cost=cost)
 
-    def __init__(self, reply: Reply) -> None:
-        self._reply = reply
 
-    async def obtain(self, request: Request, fetch: Fetch) -> CachedReply:  # noqa: ARG002 - nothing is fetched
-        """Return the answer."""
-        return CachedReply(reply=self._reply, cached=True)
+def _embedding_usage(request: EmbeddingRequest, texts: Sequence[str]) -> Usage:
+    """Return what one request for texts would take."""
+    if not texts or (request.provider is not None and not request.provider.is_paid):
+        return Usage(cached_calls=1)
+    tokens = estimated_tokens(*texts)
+    return Usage(calls=1, prompt_tokens=tokens, cost=price(request.kind, request.model, tokens, 0))
 
 
 def _smallest_answer(task: Task[A]) -> A:
@@ -343,9 +277,3 @@ def _smallest(schema: Mapping[str, Any], length: int, choice: int, number: int =
 
 def _plain(value: object) -> object:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
-
-
-def _never(prompt: str) -> str:
-    del prompt
-    msg = "a dry run asks nobody"
-    raise JudgeError(msg)

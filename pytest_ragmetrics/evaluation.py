@@ -16,10 +16,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragmetrics import context as session
-from pytest_ragmetrics import loop
+from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
-from pytest_ragmetrics.circuit_breaker import CircuitBreaker, GuardedSession
+from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, compare_columns, key_of
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.engine import Engine
@@ -30,7 +29,8 @@ from pytest_ragmetrics.errors import (
     RagMetricsError,
     UnscoredError,
 )
-from pytest_ragmetrics.judges.judge import Judge, JudgeUnavailableError
+from pytest_ragmetrics.judges.judge import Judge
+from pytest_ragmetrics.judges.transport import JudgeUnavailableError
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
@@ -414,8 +414,8 @@ def evaluate(
     1.0
     """
     rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
-    with scoring_session(cache_dir, concurrency) as running:
-        return loop.run(_evaluated(rows, chosen, running, votes=votes, progress=progress))
+    with scoring_session(cache_dir, concurrency) as session:
+        return loop.run(_evaluated(rows, chosen, session, votes=votes, progress=progress))
 
 
 async def aevaluate(
@@ -431,8 +431,8 @@ async def aevaluate(
 ) -> Evaluation:
     """Score like :func:`evaluate`, awaitable from any event loop."""
     rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
-    async with _asession(cache_dir, concurrency) as running:
-        return await loop.arun(_evaluated(rows, chosen, running, votes=votes, progress=progress))
+    async with _asession(cache_dir, concurrency) as session:
+        return await loop.arun(_evaluated(rows, chosen, session, votes=votes, progress=progress))
 
 
 def _rows(samples: Iterable[Sample | Mapping[str, Any]]) -> tuple[Sample, ...]:
@@ -466,17 +466,17 @@ def _chosen(
 async def _evaluated(
     samples: Sequence[Sample],
     metrics: Sequence[Metric],
-    running: session.Session,
+    session: context.Session,
     *,
     votes: int | None,
     progress: bool,
 ) -> Evaluation:
     shown = Progress("scored", len(samples) * len(metrics), wanted=progress)
-    width, patience = UNDER_WAY * running.concurrency, CircuitBreaker(running.concurrency)
+    width, breaker = UNDER_WAY * session.concurrency, CircuitBreaker(session.concurrency)
     with (
-        session.within(GuardedSession(running, patience)),
+        context.changed(private=session, breaker=breaker),
         voting(None, votes=votes),
-        _Scorer(samples, metrics, patience=patience) as scorer,
+        _Scorer(samples, metrics, breaker=breaker) as scorer,
     ):
         await _in_turn(_ordered(len(samples), metrics, last=_LAST * width), scorer.score, width=width, shown=shown)
         return scorer.table()
@@ -516,13 +516,13 @@ async def _in_turn(
 class _Scorer:
     """Scores one sample by one metric at a time, keeps what comes of it, and gives up where nothing can come of it.
 
-    ``patience`` knows when a provider answers nothing.
+    ``breaker`` knows when a provider answers nothing.
     """
 
-    def __init__(self, samples: Sequence[Sample], metrics: Sequence[Metric], *, patience: CircuitBreaker) -> None:
+    def __init__(self, samples: Sequence[Sample], metrics: Sequence[Metric], *, breaker: CircuitBreaker) -> None:
         self._samples = samples
         self._metrics = metrics
-        self._patience = patience
+        self._breaker = breaker
         self._results: list[dict[str, MetricResult]] = [{} for _ in samples]
         self._unscored: list[dict[str, str]] = [{} for _ in samples]
         self._first_failure: JudgeError | None = None
@@ -573,7 +573,7 @@ class _Scorer:
             # Each holds what it was raised in; one is enough to tell of all.
             self._first_failure = self._first_failure or failure
             self._failures += 1
-            if self._patience.is_out and self._failures >= self._patience.most and not self._judged:
+            if self._breaker.is_open and self._failures >= self._breaker.most and not self._judged:
                 self._raise_failure()
 
     def _raise_failure(self) -> None:
@@ -605,11 +605,11 @@ def _reason(metric: Metric, error: Exception) -> str:
 
 
 @contextmanager
-def scoring_session(cache_dir: str | Path | None, concurrency: int) -> Iterator[session.Session]:
+def scoring_session(cache_dir: str | Path | None, concurrency: int) -> Iterator[context.Session]:
     """Take the running session, or run one of our own."""
-    running = session.current()
-    if running is not None:
-        yield running
+    session = context.current().session
+    if session is not None:
+        yield session
         return
     own = _Own(cache_dir, concurrency)
     try:
@@ -619,10 +619,10 @@ def scoring_session(cache_dir: str | Path | None, concurrency: int) -> Iterator[
 
 
 @asynccontextmanager
-async def _asession(cache_dir: str | Path | None, concurrency: int) -> AsyncIterator[session.Session]:
-    running = session.current()
-    if running is not None:
-        yield running
+async def _asession(cache_dir: str | Path | None, concurrency: int) -> AsyncIterator[context.Session]:
+    session = context.current().session
+    if session is not None:
+        yield session
         return
     own = _Own(cache_dir, concurrency)
     try:
@@ -641,9 +641,9 @@ class _Own:
         self.dry_run = False
         self.metrics = ()
         self.baseline = None
-        self.desk = self.embedding_desk = self.engine.desk
+        self.transport = self.engine.transport
 
-    def scored(self, scoring: session.Scoring) -> None:
+    def scored(self, scoring: context.Scoring) -> None:
         """Pass over a scoring."""
 
     def judge(self, given: Judge | str | None = None) -> Judge:

@@ -151,7 +151,7 @@ def _rag_embedder(request: pytest.FixtureRequest) -> Embedder:
 @pytest.fixture(name="rag_cache")
 def _rag_cache(request: pytest.FixtureRequest) -> CachedTransport:
     """Return the cache of this run, which counts the requests it made and those it saved."""
-    return request.config.stash[SESSION].desk
+    return request.config.stash[SESSION].engine.cache
 
 
 @pytest.fixture(name="rag_respond", scope="session")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.engine import Engine
     from pytest_ragmetrics.judges.judge import Judge
+    from pytest_ragmetrics.judges.transport import Transport
     from pytest_ragmetrics.metrics.base import Metric
     from pytest_ragmetrics.records import Record
 
@@ -213,11 +214,11 @@ class RunCassette:
             msg = f"rag_cassette: {error}"
             raise pytest.UsageError(msg) from error
 
-    def to_row(self, desk: CachedTransport | None) -> dict[str, Any]:
+    def to_row(self, cache: CachedTransport | None) -> dict[str, Any]:
         """Return what a worker used, as JSON builtins, with the answers where the controller cannot read them."""
         used = None
-        if desk is not None:
-            used = (desk.used if self._sent is None else desk.used_here).to_row()
+        if cache is not None:
+            used = (cache.used if self._sent is None else cache.used_here).to_row()
         return {"used": used, "left_out": self.left_out}
 
     def add_worker(self, row: Mapping[str, Any] | None) -> None:
@@ -229,7 +230,7 @@ class RunCassette:
         """Whether a worker asked for anything."""
         return any(row["used"] for row in self._workers)
 
-    def save(self, desk: CachedTransport, exit_status: int) -> list[str]:
+    def save(self, cache: CachedTransport, exit_status: int) -> list[str]:
         """Write the cassette with what all processes used, and return the lines that say so."""
         from pytest_ragmetrics.cache.entry import CacheError
         from pytest_ragmetrics.cache.transport import Used
@@ -238,7 +239,7 @@ class RunCassette:
         complete = exit_status == pytest.ExitCode.OK and self.had_all_tests()
         others = [Used.from_row(row["used"]) for row in self._workers if row["used"]]
         try:
-            saved = desk.save(complete=complete, keep=settings.cassette_keep, others=others)
+            saved = cache.save(complete=complete, keep=settings.cassette_keep, others=others)
         except (CacheError, OSError) as error:
             return [f"{settings.cassette}: NOT written, {error}"]
         return _format_saved(settings.cassette, saved)
@@ -391,14 +392,9 @@ class PytestSession:
         return registered_metrics(registering)
 
     @property
-    def desk(self) -> CachedTransport:
-        """Where requests to a judge are handed in."""
-        return self.engine.desk
-
-    @property
-    def embedding_desk(self) -> CachedTransport:
-        """Where texts to embed are handed in."""
-        return self.engine.desk
+    def transport(self) -> Transport:
+        """Where requests to judges and embedders are sent."""
+        return self.engine.transport
 
     @cached_property
     def engine(self) -> Engine:
@@ -450,7 +446,7 @@ class PytestSession:
         settings = self.settings
         records = settings.cassette is not None and settings.cache != "replay" and not self.dry_run
         used = self._has_engine or self._cassette.was_used
-        lines = self._cassette.save(self.engine.desk, exit_status) if records and used else []
+        lines = self._cassette.save(self.engine.cache, exit_status) if records and used else []
         return [*lines, *self._budget.notes()]
 
     # The hooks.
@@ -539,8 +535,8 @@ class PytestSession:
     def pytest_sessionfinish(self) -> None:
         """Tell the controller what this worker used."""
         if self.is_worker:
-            desk = self.engine.desk if self._has_engine else None
-            row = {"cassette": self._cassette.to_row(desk), "budget": self._budget.to_row()}
+            cache = self.engine.cache if self._has_engine else None
+            row = {"cassette": self._cassette.to_row(cache), "budget": self._budget.to_row()}
             self._config.workeroutput["ragmetrics"] = row  # type: ignore[attr-defined] # set by xdist
 
     @pytest.hookimpl(optionalhook=True)
@@ -591,7 +587,7 @@ class PytestSession:
 
     def _asking(self) -> str | None:
         """Return the test that asks: the running one, or that of a row which is done ahead."""
-        return getattr(context.current(), "test", None) or self.recorder.test
+        return context.current().test or self.recorder.test
 
     def _redact(self, text: str) -> str:
         redacted = self._hook.pytest_ragmetrics_redact(text=text)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from pytest_ragmetrics import context as session
+from pytest_ragmetrics import context
 from pytest_ragmetrics.comparison import (
     Column,
     ColumnEntry,
@@ -232,8 +232,8 @@ def _before(baseline: str | Path | Evaluation | Baseline | None) -> Mapping[str,
     if isinstance(baseline, Baseline):
         return baseline.columns
     if baseline is None:
-        running = session.current()
-        baseline = None if running is None else running.baseline
+        session = context.current().session
+        baseline = None if session is None else session.baseline
     if baseline is None:
         msg = "there is no baseline: give baseline=, or run pytest with --rag-baseline=FILE"
         raise ValueError(msg)

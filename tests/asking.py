@@ -1,47 +1,40 @@
-"""Asking a judge from a test, and a desk that shows what would be stored."""
+"""Asking a judge from a test, and a transport that shows what would be stored."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
-from pytest_ragmetrics.judges.judge import (
-    Answered,
-    CachedReply,
-    DirectTransport,
-    Fetch,
-    Judge,
-    Reply,
-    Request,
-    Transport,
-)
+from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.transport import DIRECT, Answered, AnyRequest, Reply, Request, Transport
 
 
-class MemoryDesk:
-    """A desk that keeps replies by request."""
+class MemoryTransport:
+    """Keeps replies of judges by request."""
 
     def __init__(self) -> None:
         self.kept: list[tuple[Request, Reply]] = []
 
-    async def obtain(self, request: Request, fetch: Fetch) -> CachedReply:
-        """Return the reply kept for an equal request, or fetch it."""
+    async def send(self, request: AnyRequest) -> Reply:
+        """Return the reply kept for an equal request, or ask for it."""
         for known, reply in self.kept:
             if known == request:
-                return CachedReply(reply=reply, cached=True)
-        reply = await fetch()
-        self.kept.append((request, reply))
-        return CachedReply(reply=reply, cached=False)
+                return replace(reply, cached=True)
+        reply = await DIRECT.send(request)
+        if isinstance(request, Request) and request.provider is not None and request.provider.is_kept:
+            self.kept.append((request, reply))
+        return reply
 
 
-def ask(judge: Judge, *tasks: Task[Any], desk: Transport | None = None, votes: int = 1) -> list[Answered[Any]]:
+def ask(judge: Judge, *tasks: Task[Any], transport: Transport = DIRECT, votes: int = 1) -> list[Answered[Any]]:
     """Ask all tasks at once, close the judge, and return the answers in order."""
 
     async def all_of_them() -> list[Answered[Any]]:
-        used = desk or DirectTransport()
         try:
             return await asyncio.gather(
-                *(judge.ask(task, vote=vote, desk=used) for task in tasks for vote in range(votes))
+                *(judge.ask(task, vote=vote, transport=transport) for task in tasks for vote in range(votes))
             )
         finally:
             await judge.aclose()

@@ -14,7 +14,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pytest_ragmetrics.judges.judge import PromptedJudge, Reply, Request
+from pytest_ragmetrics.judges.judge import PromptedJudge
+from pytest_ragmetrics.judges.transport import Reply, Request
 
 Answer = Mapping[str, Any] | str | Exception
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
 from pytest_ragmetrics.cache.key import EMBEDDING, key_of
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.judges.judge import Reply
+from pytest_ragmetrics.judges.transport import Reply
 
 Redact = Callable[[str], str]
 
 _KEY = re.compile("[0-9a-f]{64}")
-_COUNTS = tuple(field.name for field in fields(Reply) if field.name != "text")
+_COUNTS = ("prompt_tokens", "completion_tokens", "calls")
 
 
 class CacheError(RagMetricsError):
@@ -91,7 +91,10 @@ def new_entry(
     key: str, request: Mapping[str, Any], reply: Reply | str, *, salt: str, redact: Redact | None
 ) -> CacheEntry:
     """Return the entry of a reply just made, a judge's or a vector's base64; redacts both sides."""
-    row = {"vector": reply} if isinstance(reply, str) else asdict(reply)
+    if isinstance(reply, str):
+        row: dict[str, Any] = {"vector": reply}
+    else:
+        row = {"text": reply.text, **{name: getattr(reply, name) for name in _COUNTS}}
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     entry = CacheEntry(key=key, request=request, reply=row, created=created, salt=salt)
     return entry if redact is None else _redacted(entry, redact)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_ragmetrics.judges.judge import Request
+from pytest_ragmetrics.judges.transport import Request
 
 #: The task of a row that asks for a vector.
 EMBEDDING = "embedding"

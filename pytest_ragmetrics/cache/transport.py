@@ -1,16 +1,17 @@
-"""The desk of a run: what was answered before is not asked again."""
+"""The cache as a link of the transports: what was answered before is not asked again.
+
+Replies come from the cassette or the store, else from the link below, once for all that ask at the same time.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import uuid
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_ragmetrics.cache.cassette import Cassette, Saved
 from pytest_ragmetrics.cache.entry import (
@@ -25,15 +26,19 @@ from pytest_ragmetrics.cache.key import embedding_row, key_of, request_row
 from pytest_ragmetrics.cache.nearest import NearestRecording, Neighbours, explain_miss
 from pytest_ragmetrics.cache.single_flight import Fetched, SingleFlight
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.errors import CacheMissError, JudgeError
-from pytest_ragmetrics.judges.judge import CachedReply, Fetch, Reply, Request, UnreadableReplyError
-from pytest_ragmetrics.prices import estimated_tokens
+from pytest_ragmetrics.errors import CacheMissError
+from pytest_ragmetrics.judges.transport import (
+    AnyRequest,
+    EmbeddingRequest,
+    Reply,
+    Request,
+    Transport,
+    UnreadableReplyError,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-    from pytest_ragmetrics.budget import Budget
 
 
 def vector_text(vector: npt.NDArray[np.float32]) -> str:
@@ -201,239 +206,190 @@ class CacheTiers:
 
 
 Row = Mapping[str, Any]
-#: Answers the requests of some keys: a judge's reply, or the text of a vector.
-Answers = Callable[[Sequence[str]], Awaitable[Mapping[str, Reply | str]]]
-Limit: TypeAlias = AbstractAsyncContextManager[object]
+#: Asks for the replies of some keys, and calls the function once that costs something.
+Fetch = Callable[[Sequence[str], Callable[[], None]], Awaitable[Mapping[str, Reply | str]]]
 
 # How many more may be looked up, locked and stored than requests are in flight, so that one is always ready.
 _READY = 2
 _EMBEDDED = 8
 
 
-class TextEmbedder(Protocol):
-    """What the desk must know of an embedder; one with ``dimensions`` to choose has an attribute of that name."""
-
-    @property
-    def name(self) -> str:
-        """How it is called in results."""
-
-    @property
-    def kind(self) -> str:
-        """The kind of provider."""
-
-    @property
-    def model(self) -> str:
-        """The model."""
-
-    async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one vector a text."""
-
-
 class CachedTransport:
-    """Answers from the cassette or the store, and fetches what is in neither, once however many ask for it.
+    """Answers from the cassette or the store, and sends on what is in neither, once however many ask for it.
 
-    ``mode`` is that of :data:`~pytest_ragmetrics.cache.transport.Mode`. ``limit`` is entered around each fetch, except
-    around those of an embedder that has a ``limit`` of its own; it lets ``width`` requests through at once. ``run``
-    names the run, the same in all its processes, so that what one of them refreshed is fresh to all. ``redact`` is
-    applied to whatever is kept, and what is kept is what is handed out: a redacted answer leads to the same next
-    question live as in replay. ``asker`` names the test that is asking. ``warn`` hears once of a store that cannot be
-    used. ``budget`` is asked before an embedder is that does not ask it by itself. The store is closed by whoever
-    opened it.
+    ``mode`` is that of :data:`~pytest_ragmetrics.cache.transport.Mode`. ``width`` is how many requests the links below
+    let through at once. ``run`` names the run, the same in all its processes, so that what one of them refreshed is
+    fresh to all. ``redact`` is applied to whatever is stored, and what is stored is what is returned: a redacted answer
+    leads to the same next question live as in replay. ``asker`` names the test that asks. ``warn`` is called once for a
+    store that cannot be used. The store is closed by whoever opened it.
     """
 
     def __init__(
         self,
+        following: Transport,
         *,
-        store: Store | None,
+        store: Store | None = None,
         cassette: Cassette | None = None,
         mode: Mode = "auto",
         salt: str = "",
-        limit: Limit | None = None,
         width: int = 32,
         redact: Redact | None = None,
         run: str | None = None,
         asker: Callable[[], str | None] = lambda: None,
         warn: Callable[[str], None] = warnings.warn,
-        budget: Budget | None = None,
     ) -> None:
         self.mode: Mode = mode
         self.judged = Counts()
         self.embedded = Counts()
+        self._following = following
         self._salt = salt
-        self._shelves = CacheTiers(store=store, cassette=cassette, mode=mode, run=run or uuid.uuid4().hex, warn=warn)
+        self._tiers = CacheTiers(store=store, cassette=cassette, mode=mode, run=run or uuid.uuid4().hex, warn=warn)
         locks = None if store is None else store.locks
         # Texts to embed wait for one another in batches, and must not keep a judge from being asked meanwhile.
         self._judging: SingleFlight[CacheEntry] = SingleFlight(locks, width=_READY * width)
         self._embedding: SingleFlight[CacheEntry] = SingleFlight(locks and locks / "vectors", width=_EMBEDDED * width)
-        self._limit: Limit = limit or contextlib.nullcontext()
         self._redact = redact
         self._asker = asker
-        self._budget = budget
         self._tests: dict[str, str] = {}
 
-    async def obtain(self, request: Request, fetch: Fetch) -> CachedReply:
-        """Return the reply to a request; raise what ``fetch`` raises, ``CacheMissError`` in replay, ``CacheError``."""
-        if self.mode == "off":
-            async with self._limit:
-                return CachedReply(reply=await self._counted(fetch), cached=False)
-        row = request_row(request)
-        key = key_of(row, salt=self._salt, plain=True)
+    async def send(self, request: AnyRequest) -> Reply:
+        """Return the reply; raise what the links below raise, ``CacheMissError`` in replay, ``CacheError``.
 
-        async def answers(_: Sequence[str]) -> dict[str, Reply | str]:
-            return {key: await self._counted(fetch)}
-
-        landed = (await self._entries({key: row}, answers, self._judging, self._limit))[key]
-        self.judged.cached += not landed.fetched
-        return CachedReply(reply=landed.value.answer(), cached=not landed.fetched)
-
-    async def embed(self, embedder: TextEmbedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return the vectors of texts, shape (n, d); those that are kept nowhere are fetched in one call.
-
-        Raises as :meth:`obtain`, and ``JudgeError`` when the embedder does not return one finite vector a text.
+        Of texts to embed, those whose vectors are stored nowhere are sent on together.
         """
-        import numpy as np
-
-        if not texts:
-            return np.zeros((0, 0), dtype=np.float32)
-        # One that puts many calls into a request is limited there.
-        limit = contextlib.nullcontext() if hasattr(embedder, "limit") else self._limit
-        if self.mode == "off":
-            async with limit:
-                return await self._vectors(embedder, texts)
-        keyed = [(key_of(row, salt=self._salt, plain=True), row) for row in (_row(embedder, text) for text in texts)]
-        rows = dict(keyed)
-
-        async def answers(keys: Sequence[str]) -> dict[str, Reply | str]:
-            vectors = await self._vectors(embedder, [rows[key]["text"] for key in keys])
-            return {key: vector_text(vector) for key, vector in zip(keys, vectors, strict=True)}
-
-        landed = await self._entries(rows, answers, self._embedding, limit)
-        self.embedded.cached += sum(not kept.fetched for kept in landed.values())
-        return _stacked([read_vector(landed[key].value.reply["vector"]) for key, _ in keyed], embedder.name)
+        if self.mode == "off" or (request.provider is not None and not request.provider.is_kept):
+            return await self._counted(request)
+        return await (self._embed(request) if isinstance(request, EmbeddingRequest) else self._judge(request))
 
     async def find(self, request: Request) -> tuple[str | None, Reply | None]:
-        """Return the key of a request and the reply that is kept, asking nobody and noting nothing.
+        """Return the key of a request and the reply that is stored, asking nobody and noting nothing.
 
-        There is no key where nothing is kept. Raises ``CacheMissError`` in replay.
+        There is no key where nothing is stored. Raises ``CacheMissError`` in replay.
         """
-        if self.mode == "off":
+        if self.mode == "off" or (request.provider is not None and not request.provider.is_kept):
             return None, None
         row = request_row(request)
         key = key_of(row, salt=self._salt, plain=True)
         entry = (await self._found({key: row})).get(key)
-        return key, None if entry is None else entry.answer()
+        return key, None if entry is None else replace(entry.answer(), cached=True)
 
     async def find_vectors(
-        self, embedder: TextEmbedder, texts: Sequence[str]
+        self, request: EmbeddingRequest
     ) -> tuple[dict[str, str], dict[str, npt.NDArray[np.float32]]]:
-        """Return the texts and the vectors that are kept, by key, as :meth:`find` does."""
-        rows = {key_of(row, salt=self._salt, plain=True): row for row in (_row(embedder, text) for text in texts)}
+        """Return the texts and the vectors that are stored, by key, as :meth:`find` does."""
+        rows = dict(self._keyed(request))
         found = {} if self.mode == "off" else await self._found(rows)
         vectors = {key: read_vector(entry.reply["vector"]) for key, entry in found.items()}
         return {key: row["text"] for key, row in rows.items()}, vectors
 
-    async def _found(self, rows: Mapping[str, Row]) -> dict[str, CacheEntry]:
-        found = await self._shelves.look(tuple(rows))
-        missing = [key for key in rows if key not in found]
-        if missing and self.mode == "replay":
-            raise CacheMissError(self._miss(rows[missing[0]]))
-        return found
-
     @property
     def used(self) -> Used:
         """What was asked for, for the process that writes the cassette."""
-        return Used(tests=self._tests, loose=self._shelves.loose)
+        return Used(tests=self._tests, loose=self._tiers.loose)
 
     @property
     def used_here(self) -> Used:
         """What was asked for, with all answers that the cassette lacks: for a process that cannot read this store."""
-        entries = self._shelves.collect(self._tests, self._shelves.loose)
-        recorded = {} if self._shelves.cassette is None else self._shelves.cassette.entries
+        entries = self._tiers.collect(self._tests, self._tiers.loose)
+        recorded = {} if self._tiers.cassette is None else self._tiers.cassette.entries
         fresh = {key: entry for key, entry in entries.items() if recorded.get(key) != entry}
         return Used(tests=self._tests, loose=fresh)
 
     def save(self, *, complete: bool, keep: bool = False, others: Iterable[Used] = ()) -> Saved | None:
-        """Write the cassette, if there is one: what this desk and those of ``others`` used; see ``Cassette.save``.
+        """Write the cassette, if there is one: what this process and ``others`` used; see ``Cassette.save``.
 
         Called once a run, by the process that reports, and not when replaying, which has nothing to add.
         """
-        if self._shelves.cassette is None or self.mode == "off":
+        if self._tiers.cassette is None or self.mode == "off":
             return None
         used = Used()
         for part in (self.used, *others):
             used.add(part)
-        entries = self._shelves.collect(used.tests, used.loose)
-        return self._shelves.cassette.save(entries, complete=complete, keep=keep, tests=used.tests)
+        entries = self._tiers.collect(used.tests, used.loose)
+        return self._tiers.cassette.save(entries, complete=complete, keep=keep, tests=used.tests)
 
     async def settle(self) -> None:
-        """Wait for what is being paid for on this loop, and call off the rest; before the loop is stopped."""
+        """Wait for what is being paid for on this loop, and cancel the rest; before the loop is stopped."""
         await asyncio.gather(self._judging.settle(), self._embedding.settle())
 
-    async def _entries(
-        self, rows: Mapping[str, Row], answers: Answers, flight: SingleFlight[CacheEntry], limit: Limit
-    ) -> dict[str, Fetched[CacheEntry]]:
-        if self._shelves.cassette is not None:
-            for key in rows:
-                self._tests.setdefault(key, self._asker() or "")
-        found = await self._shelves.look(tuple(rows))
-        landed = {key: Fetched(value=entry, fetched=False) for key, entry in found.items()}
+    async def _judge(self, request: Request) -> Reply:
+        row = request_row(request)
+        key = key_of(row, salt=self._salt, plain=True)
+
+        async def fetch(_: Sequence[str], started: Callable[[], None]) -> dict[str, Reply | str]:
+            return {key: await self._counted(replace(request, started=started))}
+
+        fetched = (await self._entries({key: row}, fetch, self._judging))[key]
+        self.judged.cached += not fetched.fetched
+        return replace(fetched.value.answer(), cached=not fetched.fetched)
+
+    async def _embed(self, request: EmbeddingRequest) -> Reply:
+        keyed = self._keyed(request)
+        rows = dict(keyed)
+
+        async def fetch(keys: Sequence[str], started: Callable[[], None]) -> dict[str, Reply | str]:
+            texts = tuple(rows[key]["text"] for key in keys)
+            vectors = (await self._counted(replace(request, texts=texts, started=started))).vectors
+            return {
+                key: vector_text(vector)
+                for key, vector in zip(keys, vectors if vectors is not None else (), strict=True)
+            }
+
+        fetched = await self._entries(rows, fetch, self._embedding)
+        self.embedded.cached += sum(not value.fetched for value in fetched.values())
+        return Reply(vectors=_stacked([read_vector(fetched[key].value.reply["vector"]) for key, _ in keyed], request))
+
+    def _keyed(self, request: EmbeddingRequest) -> list[tuple[str, Row]]:
+        rows = (
+            embedding_row(kind=request.kind, model=request.model, text=text, dimensions=request.dimensions)
+            for text in request.texts
+        )
+        return [(key_of(row, salt=self._salt, plain=True), row) for row in rows]
+
+    async def _found(self, rows: Mapping[str, Row]) -> dict[str, CacheEntry]:
+        found = await self._tiers.look(tuple(rows))
         missing = [key for key in rows if key not in found]
         if missing and self.mode == "replay":
-            raise CacheMissError(self._miss(rows[missing[0]]))
+            row = rows[missing[0]]
+            seen = row if self._redact is None else redacted_request(row, self._redact)
+            raise CacheMissError(explain_miss(seen, self._tiers.nearest(seen)))
+        return found
 
-        async def fetch(keys: Sequence[str], depart: Callable[[], None]) -> dict[str, CacheEntry]:
-            async with limit:
-                depart()
-                made = await answers(keys)
+    async def _entries(
+        self, rows: Mapping[str, Row], fetch: Fetch, flight: SingleFlight[CacheEntry]
+    ) -> dict[str, Fetched[CacheEntry]]:
+        if self._tiers.cassette is not None:
+            for key in rows:
+                self._tests.setdefault(key, self._asker() or "")
+        found = await self._found(rows)
+        fetched = {key: Fetched(value=entry, fetched=False) for key, entry in found.items()}
+        missing = [key for key in rows if key not in found]
+
+        async def stored(keys: Sequence[str], started: Callable[[], None]) -> dict[str, CacheEntry]:
+            made = await fetch(keys, started)
             entries = [new_entry(key, rows[key], made[key], salt=self._salt, redact=self._redact) for key in keys]
-            await self._shelves.keep(entries)
+            await self._tiers.keep(entries)
             return {entry.key: entry for entry in entries}
 
-        return landed | (await flight.share(missing, self._shelves.look, fetch) if missing else {})
+        return fetched | (await flight.share(missing, self._tiers.look, stored) if missing else {})
 
-    async def _counted(self, fetch: Fetch) -> Reply:
+    async def _counted(self, request: AnyRequest) -> Reply:
+        counts = self.embedded if isinstance(request, EmbeddingRequest) else self.judged
         try:
-            reply = await fetch()
+            reply = await self._following.send(request)
         except UnreadableReplyError as error:
-            self.judged.calls += error.spent.calls
+            counts.calls += error.reply.calls
             raise
-        self.judged.calls += reply.calls
+        counts.calls += reply.calls
         return reply
 
-    async def _vectors(self, embedder: TextEmbedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        import numpy as np
 
-        vectors = np.asarray(await self._embedded(embedder, texts), dtype=np.float32)
-        self.embedded.calls += 1
-        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1] or not np.isfinite(vectors).all():  # noqa: PLR2004 - rows and columns
-            msg = f"{embedder.name}: not one finite vector for each of {len(texts)} texts, but shape {vectors.shape}"
-            raise JudgeError(msg)
-        return vectors
-
-    async def _embedded(self, embedder: TextEmbedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        # One that puts many calls into a request pays for it there.
-        if self._budget is None or hasattr(embedder, "budget") or not getattr(embedder, "is_paid", True):
-            return await embedder.aembed(texts)
-        with self._budget.request(embedder.name, kind=embedder.kind, model=embedder.model) as receipt:
-            vectors = await embedder.aembed(texts)
-            receipt.took(estimated_tokens(*texts))
-        return vectors
-
-    def _miss(self, row: Row) -> str:
-        seen = row if self._redact is None else redacted_request(row, self._redact)
-        return explain_miss(seen, self._shelves.nearest(seen))
-
-
-def _row(embedder: TextEmbedder, text: str) -> Row:
-    dimensions = getattr(embedder, "dimensions", None)
-    return embedding_row(kind=embedder.kind, model=embedder.model, text=text, dimensions=dimensions)
-
-
-def _stacked(vectors: Sequence[npt.NDArray[np.float32]], name: str) -> npt.NDArray[np.float32]:
+def _stacked(vectors: Sequence[npt.NDArray[np.float32]], request: EmbeddingRequest) -> npt.NDArray[np.float32]:
     import numpy as np
 
     lengths = sorted({len(vector) for vector in vectors})
     if len(lengths) > 1:
+        name = request.model if request.provider is None else request.provider.name
         msg = f"{name}: its vectors have {lengths[0]} to {lengths[-1]} numbers; has the model behind it been replaced?"
         raise CacheError(msg)
     return np.stack(vectors)

@@ -200,7 +200,7 @@ def _unmade(topic: str, spec: Spec, error: Exception, *, hooked: bool = False) -
 
 async def _examined(judge: Judge, spec: Spec) -> Check:
     name = f"{judge.name} ({spec.place})"
-    if not isinstance(judge, PromptedJudge):
+    if not isinstance(judge, PromptedJudge) or not judge.is_paid:
         return Check(topic="judge", text=f"{name} answers by rule, and measures no application")
     try:
         reply = await judge.complete(judge.request(_TASK))

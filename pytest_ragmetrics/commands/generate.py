@@ -45,7 +45,7 @@ def _made(arguments: argparse.Namespace) -> CommandResult:
         judge = writer(engine, arguments.judge)
         file = GoldenFile(arguments.output)
         golden = GoldenSet(
-            file, judge, engine.desk, questions=wanted, width=arguments.concurrency, language=arguments.language
+            file, judge, engine.transport, questions=wanted, width=arguments.concurrency, language=arguments.language
         )
         try:
             loop.run(golden.fill(spread(documents, seed=arguments.seed)))

@@ -1,4 +1,4 @@
-"""How alike the directions of vectors are."""
+"""What an embedder is, embedders of one's own, and how alike the directions of vectors are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError
+from pytest_ragmetrics.judges.transport import EmbeddingRequest, Reply
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,22 +17,37 @@ if TYPE_CHECKING:
 
 
 class Embedder(ABC):
-    """Turns texts into vectors. ``name`` stands in results; ``kind`` and ``model`` determine the vector of a text."""
+    """Turns texts into vectors. ``name`` appears in results; ``kind`` and ``model`` determine the vector of a text."""
 
     name: str
     kind: str
     model: str
-    #: Whether its vectors are worth keeping: those that cost less than looking them up are not.
+    #: How many numbers a vector has, where that can be chosen.
+    dimensions: int | None = None
+    #: Whether its vectors are worth storing: those that cost less than looking them up are not.
     is_kept: bool = True
-    #: Whether asking it is a request that somebody is paid for.
+    #: Whether a request to it costs somebody money.
     is_paid: bool = True
+    #: How many texts and bytes a request may have, where texts that are embedded at the same time share requests.
+    batch: tuple[int, int] | None = None
 
     @abstractmethod
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector a text, in order, as an array of shape (n, d); raise ``JudgeError`` if there is none."""
 
-    async def aclose(self) -> None:  # noqa: B027 - many embedders hold nothing
-        """Give back what the embedder holds; it must not be asked again."""
+    def request(self, texts: Sequence[str]) -> EmbeddingRequest:
+        """Return the request that asks for the vectors of texts."""
+        return EmbeddingRequest(
+            kind=self.kind, model=self.model, texts=tuple(texts), dimensions=self.dimensions, provider=self
+        )
+
+    async def complete(self, request: EmbeddingRequest) -> Reply:
+        """Return the vectors that a request asks for; raises as :meth:`aembed`."""
+        vectors = as_vectors(await self.aembed(request.texts), count=len(request.texts), name=self.name)
+        return Reply(vectors=vectors)
+
+    async def aclose(self) -> None:  # noqa: B027 - many embedders have nothing to close
+        """Close the client; the embedder must not be asked again."""
 
 
 def as_vectors(values: Any, *, count: int, name: str) -> npt.NDArray[np.float32]:

@@ -27,9 +27,10 @@ from pytest_ragmetrics.explain.phrases import counted, usage_text
 from pytest_ragmetrics.files import write_atomically
 from pytest_ragmetrics.generate.documents import ArgumentError, SourcePassage, row_id
 from pytest_ragmetrics.generate.drafting import AskedQuestions, GoldenDraft, Skipped, drafted
-from pytest_ragmetrics.judges.judge import Judge, JudgeUnavailableError, Transport
+from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.transport import JudgeUnavailableError, Transport
 from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.characters import printable, shortened
@@ -215,7 +216,7 @@ class GoldenSet:
         self,
         file: GoldenFile,
         judge: Judge,
-        desk: Transport,
+        transport: Transport,
         *,
         questions: int,
         width: int,
@@ -224,7 +225,7 @@ class GoldenSet:
         self.tally = GoldenTally()
         self._file = file
         self._judge = judge
-        self._desk = desk
+        self._transport = transport
         self._wanted = questions
         self._width = width
         self._language = language
@@ -303,7 +304,7 @@ class GoldenSet:
 
     async def _ask(self, task: Task[A]) -> A:
         try:
-            answered = await self._judge.ask(task, desk=self._desk)
+            answered = await self._judge.ask(task, transport=self._transport)
         except UnscoredError as error:
             self.tally.usage += error.usage or Usage()
             raise

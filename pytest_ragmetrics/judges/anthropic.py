@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from pytest_ragmetrics.judges.api import ANTHROPIC, ApiJudge, Vendor, refused_parameter
-from pytest_ragmetrics.judges.judge import Reply, Request
+from pytest_ragmetrics.judges.transport import Reply, Request
 
 #: The API wants a limit; no answer to a task of ours comes near it.
 _MAX_TOKENS = 8192

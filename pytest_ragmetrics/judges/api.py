@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from urllib.request import getproxies
 
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
-from pytest_ragmetrics.judges.judge import JudgeOutageError, JudgeUnavailableError, PromptedJudge, Reply, Request
+from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
+from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError, Reply, Request
 from pytest_ragmetrics.text.characters import printable, shortened
 
 if TYPE_CHECKING:
@@ -134,7 +135,6 @@ class Connection:
         timeout: float = 60,
         retries: int = 5,
         deadline: float | None = None,
-        rate_limited: Callable[[], None] = lambda: None,
     ) -> None:
         """Take key and address from the vendor's environment variables where they are not given."""
         given_url = base_url or os.environ.get(vendor.url_variable, "").strip()
@@ -147,15 +147,20 @@ class Connection:
         self._timeout = timeout
         self._retries = retries
         self._deadline = (timeout + _PAUSE) * (retries + 1) if deadline is None else deadline
-        self._rate_limited = rate_limited
+        self._rate_limited: Callable[[], None] | None = None
         self._client: Any = None
 
     def __repr__(self) -> str:
         return f"<Connection {self._vendor.label} {self._model}>"
 
-    async def call(self, send: Callable[[Any], Awaitable[T]]) -> T:
-        """Return what ``send(client)`` does; raise ``JudgeError`` for whatever the provider or the way to it does."""
+    async def call(self, send: Callable[[Any], Awaitable[T]], *, rate_limited: Callable[[], None] | None = None) -> T:
+        """Return what ``send(client)`` does; raise ``JudgeError`` for whatever the provider or the way to it does.
+
+        ``rate_limited`` is called for each answer "too many requests", which the SDK retries by itself.
+        """
         sdk = self._sdk()
+        # One for all requests of this account: a response does not say which call it belongs to.
+        self._rate_limited = rate_limited
         if self._client is None:
             self._client = self._connect(sdk)
         # The SDK's own errors are not chained: their frames and headers hold the key.
@@ -223,7 +228,7 @@ class Connection:
         await response.aread()
         if b"insufficient_quota" in response.content:
             response.headers["x-should-retry"] = "false"
-        else:
+        elif self._rate_limited is not None:
             self._rate_limited()
 
     def _meaning(self, sdk: Any, error: Any) -> JudgeError:
@@ -380,7 +385,6 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
             timeout=timeout,
             retries=retries,
             deadline=deadline,
-            rate_limited=self.rate_limited,
         )
 
     @property
@@ -395,7 +399,8 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
                 lambda client: self._negotiation.reach(
                     lambda terms: self._send(client, request, terms),
                     lambda terms, error: self._concede(terms, request, error),
-                )
+                ),
+                rate_limited=request.rate_limited,
             )
         )
 

@@ -9,8 +9,9 @@ from copy import deepcopy
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError
-from pytest_ragmetrics.judges.judge import ChatMessage, Judge, PromptedJudge, Reply, Request
+from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
+from pytest_ragmetrics.judges.transport import ChatMessage, Reply, Request
 
 
 @runtime_checkable
@@ -29,10 +30,9 @@ class CustomJudge(PromptedJudge):
     changes. Without one nothing tells two judges apart, so replies are not recorded.
 
     >>> import asyncio
-    >>> from pytest_ragmetrics.judges.judge import DirectTransport
     >>> from pytest_ragmetrics.judges.tasks import ListClaims
     >>> judge = CustomJudge(lambda prompt: '{"claims": ["Ivy climbs."]}', name="mine")
-    >>> asyncio.run(judge.ask(ListClaims(text="It climbs."), desk=DirectTransport())).answer
+    >>> asyncio.run(judge.ask(ListClaims(text="It climbs."))).answer
     ('Ivy climbs.',)
     """
 
@@ -52,7 +52,7 @@ class CustomJudge(PromptedJudge):
         given = name or getattr(target, "name", None)
         shown = name or f"custom:{given or _kind_of(target)}"
         super().__init__(name=shown, model=shown, prompts=prompts)
-        self.is_lasting = bool(given)
+        self.is_kept = bool(given)
         self._target = target
 
     async def complete(self, request: Request) -> Reply:

@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.judge import Answered, Judge, Transport
+from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.refusals import refuses
 from pytest_ragmetrics.judges.tasks import (
     TOP_RATING,
@@ -44,6 +44,7 @@ from pytest_ragmetrics.judges.tasks import (
     WriteClosedQuestions,
     WriteQuestions,
 )
+from pytest_ragmetrics.judges.transport import DIRECT, Answered, Transport
 from pytest_ragmetrics.result import Evidence, Usage
 from pytest_ragmetrics.text.names import find_names
 from pytest_ragmetrics.text.numbers import Date, NumbersIn, find_numbers
@@ -374,10 +375,9 @@ class LocalJudge(Judge):
     Raises ``JudgeError`` for a task it has no rule for.
 
     >>> import asyncio
-    >>> from pytest_ragmetrics.judges.judge import DirectTransport
     >>> from pytest_ragmetrics.judges.tasks import VerifyClaims
     >>> task = VerifyClaims(claims=("Moths fly at night.",), contexts=("Most moths fly at night.",))
-    >>> asyncio.run(LocalJudge().ask(task, desk=DirectTransport())).answer[0].ok
+    >>> asyncio.run(LocalJudge().ask(task)).answer[0].ok
     True
     """
 
@@ -387,8 +387,8 @@ class LocalJudge(Judge):
     def __init__(self) -> None:
         self.name = "local (heuristic)"
 
-    async def ask(self, task: Task[A], *, vote: int = 0, desk: Transport) -> Answered[A]:  # noqa: ARG002 - nothing is sent
-        """Return the answer to a task; it costs nothing and needs no desk."""
+    async def ask(self, task: Task[A], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[A]:  # noqa: ARG002 - nothing is sent
+        """Return the answer to a task; it costs nothing and sends nothing."""
         rule = _RULES.get(type(task))
         try:
             return Answered(answer=rule(task) if rule else task.by_rule(), usage=Usage())

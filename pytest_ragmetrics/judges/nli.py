@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from pytest_ragmetrics.context import Exchange, note
-from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError
 from pytest_ragmetrics.judges.entailment import (
     BatchingScorer,
     Entailment,
@@ -24,17 +23,15 @@ from pytest_ragmetrics.judges.entailment import (
     plain,
     read_labels,
 )
-from pytest_ragmetrics.judges.judge import Answered, CachedReply, ChatMessage, Judge, Reply, Request, Transport
+from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.local import list_claims, statements
 from pytest_ragmetrics.judges.rendering import render_data
-from pytest_ragmetrics.judges.schema import parse_json
-from pytest_ragmetrics.judges.tasks import FindContradictions, InvalidAnswer, Judgement, ListClaims, Task, VerifyClaims
+from pytest_ragmetrics.judges.tasks import FindContradictions, ListClaims, Task, VerifyClaims
+from pytest_ragmetrics.judges.transport import DIRECT, Answered, ChatMessage, Reply, Request, Transport
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.characters import shortened
 
 A = TypeVar("A")
-#: What this judge asks its model about.
-Asked: TypeAlias = "VerifyClaims | FindContradictions"
 
 # Changes whenever the same model would come to other answers by the rules here.
 _METHOD = 2
@@ -59,7 +56,7 @@ _INSTEAD = {
 }
 
 
-class NliJudge(Judge):
+class NliJudge(PromptedJudge):
     """Verifies claims by a cross-encoder for natural language inference: premise a passage, hypothesis the claim.
 
     ``model`` is a folder that a model and its tokenizer were saved to, or a name that the transformers library knows,
@@ -102,67 +99,31 @@ class NliJudge(Judge):
             msg = f"passages must be at least 1, not {passages}"
             raise ValueError(msg)
         source = WeightSource(place=model, identity=model, is_folder=False) if scorer else find_source(model)
-        self.model = source.identity
-        self.name = f"nli:{self.model}"
+        self._given = None if labels is None else tuple(labels)
+        parameters: dict[str, Any] = {"method": _METHOD, "threshold": threshold, "passages": passages}
+        if self._given is not None:
+            parameters["labels"] = self._given
+        super().__init__(name=f"nli:{source.identity}", model=source.identity, parameters=parameters)
         self._threshold = threshold
         self._most = passages
-        self._given = None if labels is None else tuple(labels)
         self._bench = BatchingScorer(lambda: scorer or TransformerScorer(source, device=device))
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
-
-    async def ask(self, task: Task[A], *, vote: int = 0, desk: Transport) -> Answered[A]:
+    async def ask(self, task: Task[A], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[A]:  # noqa: ARG002 - all votes are alike
         """Return the answer to a task; the same one whatever the vote."""
         if isinstance(task, ListClaims):
             # By rule, and quicker than it could be looked up.
             return Answered(answer=cast("A", list_claims(task)), usage=Usage())
         if not isinstance(task, (VerifyClaims, FindContradictions)):
             raise JudgeError(self._refusal(task))
-        try:
-            kept = await desk.obtain(self._request(task), lambda: self._fetch(task))
-        except RagMetricsError:
-            self._note(task, vote, None)
-            raise
-        self._note(task, vote, kept)
-        return Answered(answer=cast("A", self._read(task, kept)), usage=_usage(kept))
+        return await super().ask(cast("Task[A]", task), transport=transport)
 
-    async def aclose(self) -> None:
-        """Let go of the model and its thread."""
-        self._bench.close()
+    def messages(self, task: Task[Any]) -> tuple[ChatMessage, ...]:
+        """Return the texts, without an instruction: they are all there is to ask."""
+        return (ChatMessage(role="user", content=render_data(task)),)
 
-    def _refusal(self, task: Task[Any]) -> str:
-        instead = _INSTEAD.get(task.prompt)
-        hint = f"; {instead} does not" if instead else ""
-        needed = f"{task.prompt} needs a language model{hint}"
-        return f"{self.name} only tells whether a text follows from another, and {needed}"
-
-    def _request(self, task: Asked) -> Request:
-        """Return all that determines the answer; the texts are all there is to ask, without an instruction."""
-        parameters: dict[str, Any] = {"method": _METHOD, "threshold": self._threshold, "passages": self._most}
-        if self._given is not None:
-            parameters["labels"] = self._given
-        return Request(
-            task=task.prompt,
-            kind=self.kind,
-            model=self.model,
-            messages=(ChatMessage(role="user", content=render_data(task)),),
-            schema=task.schema(),
-            parameters=parameters,
-        )
-
-    def _note(self, task: Asked, vote: int, kept: CachedReply | None) -> None:
-        reply, cached = (None, False) if kept is None else (kept.reply.text, kept.cached)
-        note(Exchange(task=task.prompt, vote=vote, prompt=render_data(task), reply=reply, cached=cached))
-
-    def _read(self, task: Asked, kept: CachedReply) -> tuple[Judgement, ...]:
-        try:
-            return task.read(parse_json(kept.reply.text))
-        except InvalidAnswer as error:
-            msg = f"{self.name}, {task.prompt}: the recorded reply does not fit: {error}"
-            raise UnscoredError(msg) from error
-
-    async def _fetch(self, task: Asked) -> Reply:
+    async def complete(self, request: Request) -> Reply:
+        """Return the verdicts of the model; raise ``JudgeError`` if it fails."""
+        task: Any = request.asked
         try:
             find = self._verified(task) if isinstance(task, VerifyClaims) else self._contradictions(task)
             found = await find
@@ -173,6 +134,16 @@ class NliJudge(Judge):
             raise JudgeError(msg) from error
         verdicts = [{"number": number, **verdict} for number, verdict in enumerate(found, start=1)]
         return Reply(text=json.dumps({"verdicts": verdicts}, ensure_ascii=False))
+
+    async def aclose(self) -> None:
+        """Release the model and end its thread."""
+        self._bench.close()
+
+    def _refusal(self, task: Task[Any]) -> str:
+        instead = _INSTEAD.get(task.prompt)
+        hint = f"; {instead} does not" if instead else ""
+        needed = f"{task.prompt} needs a language model{hint}"
+        return f"{self.name} only tells whether a text follows from another, and {needed}"
 
     async def _verified(self, task: VerifyClaims) -> list[dict[str, Any]]:
         claims = [plain(claim) for claim in task.claims]
@@ -259,8 +230,3 @@ def _row(finding: EntailmentFinding, saying: str, verdicts: tuple[str, str]) -> 
 
 def _share(finding: EntailmentFinding) -> float:
     return finding.share
-
-
-def _usage(kept: CachedReply) -> Usage:
-    """Return what an answer took: a call of the model, which nobody is paid for."""
-    return Usage(cached_calls=1) if kept.cached else Usage(calls=kept.reply.calls)

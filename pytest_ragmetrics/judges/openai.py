@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from pytest_ragmetrics.judges.api import OPENAI, ApiJudge, Vendor, refused_parameter, said_by
-from pytest_ragmetrics.judges.judge import Reply, Request
+from pytest_ragmetrics.judges.transport import Reply, Request
 
 Form = Literal["json_schema", "json_object", "text"]
 

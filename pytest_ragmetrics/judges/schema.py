@@ -50,14 +50,14 @@ def validate(data: object, schema: Mapping[str, Any], place: str = "the answer")
         msg = f"{place} must be one of {', '.join(map(str, schema['enum']))}"
         raise InvalidAnswer(msg)
     if isinstance(data, dict):
-        _hold_fields(data, schema["properties"], place)
+        _validate_fields(data, schema["properties"], place)
     if isinstance(data, list):
         for number, item in enumerate(data, start=1):
             validate(item, schema["items"], f"{place}, item {number}")
     return data
 
 
-def _hold_fields(data: dict[str, Any], fields: Mapping[str, Schema], place: str) -> None:
+def _validate_fields(data: dict[str, Any], fields: Mapping[str, Schema], place: str) -> None:
     missing = [name for name in fields if name not in data]
     surplus = [name for name in data if name not in fields]
     if missing or surplus:

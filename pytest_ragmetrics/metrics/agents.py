@@ -33,7 +33,7 @@ class ConversationMetric(JudgedMetric):
             msg += "metadata of the sample"
             raise ValueError(msg)
 
-    def foreign_texts(self, sample: Sample) -> Iterator[tuple[str, str]]:
+    def untrusted_texts(self, sample: Sample) -> Iterator[tuple[str, str]]:
         """Yield what was said and given to tools; the other fields are not shown."""
         for message in read_messages(sample.metadata["messages"]):
             texts = (message.text, *(_arguments(call.arguments) for call in message.tool_calls))

@@ -9,8 +9,8 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
-from pytest_ragmetrics import context as session
-from pytest_ragmetrics.context import Spending, noted, noting, spending
+from pytest_ragmetrics import context
+from pytest_ragmetrics.context import Scoring, ScoringLog
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.result import COMPLAINT, NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
@@ -172,25 +172,25 @@ class Metric(ABC):
         """Score a :class:`Sample`; raises as :meth:`score` does."""
         __tracebackhide__ = True
         self.require(sample)
-        with noting(), spending() as spent:
+        with context.scoring() as log:
             try:
                 result = self.measure(sample)
             except RagMetricsError as error:
-                self._tell(sample, error, spent)
+                self._record(sample, error, log)
                 raise _without_frames(error) from error.__cause__
-            return self._told(sample, result, spent)
+            return self._recorded(sample, result, log)
 
     async def ascore_sample(self, sample: Sample) -> MetricResult:
         """Score like :meth:`score_sample`, awaitable."""
         __tracebackhide__ = True
         self.require(sample)
-        with noting(), spending() as spent:
+        with context.scoring() as log:
             try:
                 result = await self.ameasure(sample)
             except RagMetricsError as error:
-                self._tell(sample, error, spent)
+                self._record(sample, error, log)
                 raise _without_frames(error) from error.__cause__
-            return self._told(sample, result, spent)
+            return self._recorded(sample, result, log)
 
     def sample_of(self, inputs: dict[str, Any]) -> Sample:
         """Return the sample that :meth:`score` was given field by field.
@@ -213,35 +213,32 @@ class Metric(ABC):
                 msg = f"{self.name}: {field} is {state}; it needs {' and '.join(self.requires)}"
                 raise ValueError(msg)
 
-    def _told(self, sample: Sample, result: MetricResult, spent: Spending) -> MetricResult:
-        """Return a result that the session was told of; raise ``TypeError`` for what is none."""
+    def _recorded(self, sample: Sample, result: MetricResult, log: ScoringLog) -> MetricResult:
+        """Record a result and return it; raise ``TypeError`` for what is none."""
         if not isinstance(result, MetricResult):
             msg = f"{self.name}.measure() returned {type(result).__name__}, not a MetricResult"
             raise TypeError(msg)
         if (result.noun, result.complaint) == (NOUN, COMPLAINT):
             result.noun, result.complaint = self.noun, self.complaint
-        running = session.current()
-        if running is not None and running.dry_run:
+        session = context.current().session
+        if session is not None and session.dry_run:
             result.decides = False
-        self._tell(sample, result, spent)
+        self._record(sample, result, log)
         return result
 
-    def _tell(self, sample: Sample, outcome: MetricResult | RagMetricsError, spent: Spending) -> None:
-        """Tell the running session the result, or why there is none."""
-        running = session.current()
-        if running is None:
-            return
+    def _record(self, sample: Sample, outcome: MetricResult | RagMetricsError, log: ScoringLog) -> None:
+        """Record a result, or why there is none."""
         if isinstance(outcome, RagMetricsError) and not isinstance(outcome, UnscoredError):
             outcome = UnscoredError(str(outcome))
-        scoring = session.Scoring(
+        scoring = Scoring(
             metric=self.name,
             sample=sample,
             outcome=outcome,
             better=self.better,
-            exchanges=noted(),
-            spent=spent.own(outcome.usage),
+            exchanges=tuple(log.exchanges),
+            spent=log.own_usage(outcome.usage),
         )
-        running.scored(scoring)
+        context.current().record(scoring)
 
 
 def _without_frames(error: RagMetricsError) -> RagMetricsError:

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, ClassVar, Literal
 
+from pytest_ragmetrics import context
 from pytest_ragmetrics.judges.tasks import Critique, RateByCriteria, RateByRubric
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_count
 from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, Ask, JudgeLike, fields_of, together
-from pytest_ragmetrics.metrics.votes import voting, wanted
+from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
 
@@ -144,7 +145,7 @@ def assert_aspect(
     __tracebackhide__ = True
     metric = AspectCritique(name=aspect, definition=definition, good=good, strictness=strictness, judge=judge)
     with voting(None, votes=votes):
-        number = wanted()
+        number = context.current().wanted_votes()
     if number % 2 == 0:
         given = "votes=, the marker rag_votes or --rag-votes"
         msg = f"{metric.name}: {number} votes may have no majority of yes or no; make it an odd number ({given})"

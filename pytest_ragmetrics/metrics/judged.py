@@ -7,20 +7,20 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
-from pytest_ragmetrics import context as session
-from pytest_ragmetrics import loop
-from pytest_ragmetrics.context import Session, spend
-from pytest_ragmetrics.embedders.embedder import Embedder, Embeds, as_embedder, as_vectors
+from pytest_ragmetrics import context, loop
+from pytest_ragmetrics.context import Exchange, ScoringLog, Session
+from pytest_ragmetrics.embedders.embedder import Embedder, Embeds, as_embedder
 from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
-from pytest_ragmetrics.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.judges.custom import Completes, as_judge
-from pytest_ragmetrics.judges.judge import DirectTransport, Judge
+from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge
 from pytest_ragmetrics.judges.specs import check_spec, make_judge
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.transport import DIRECT, AnyRequest, Reply, Request, Transport, UnreadableReplyError
 from pytest_ragmetrics.metrics.base import Metric, is_blank
 from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, vote_plan
 from pytest_ragmetrics.result import MetricResult, Usage, Verdict
@@ -81,11 +81,7 @@ class Lazy(Generic[P]):
     """A judge or an embedder: a given one, one made of its spec when it is first needed, or that of the session."""
 
     def __init__(
-        self,
-        given: P | str | None,
-        *,
-        make: Callable[[str], P],
-        of_session: Callable[[Session, P | str | None], P],
+        self, given: P | str | None, *, make: Callable[[str], P], of_session: Callable[[Session, P | str | None], P]
     ) -> None:
         self._given = given
         self._make = make
@@ -94,9 +90,9 @@ class Lazy(Generic[P]):
 
     def get(self) -> P:
         """Return it, on the background loop; raise ``JudgeNotConfiguredError`` where there is none."""
-        running = session.current()
-        if running is not None:
-            return self._of_session(running, self._given)
+        session = context.current().session
+        if session is not None:
+            return self._of_session(session, self._given)
         if self._given is None or isinstance(self._given, str):
             return self._made or self._make_it(self._given or "auto")
         return self._given
@@ -112,16 +108,16 @@ class Lazy(Generic[P]):
         return made
 
 
-def provided_judge(judge: JudgeLike | None) -> Lazy[Judge]:
+def lazy_judge(judge: JudgeLike | None) -> Lazy[Judge]:
     """Return the source of the judge that a metric was given; raise ``ValueError`` or ``TypeError`` if it is none."""
     given = _checked(judge, check_spec, as_judge)
-    return Lazy(given, make=make_judge, of_session=lambda running, it: running.judge(it))
+    return Lazy(given, make=make_judge, of_session=lambda session, it: session.judge(it or context.current().judge))
 
 
-def provided_embedder(embedder: EmbedderLike | None) -> Lazy[Embedder]:
-    """Return the source of the embedder that a metric was given; raises like :func:`provided_judge`."""
+def lazy_embedder(embedder: EmbedderLike | None) -> Lazy[Embedder]:
+    """Return the source of the embedder that a metric was given; raises like :func:`lazy_judge`."""
     given = _checked(embedder, check_embedder_spec, as_embedder)
-    return Lazy(given, make=make_embedder, of_session=lambda running, it: running.embedder(it))
+    return Lazy(given, make=make_embedder, of_session=lambda session, it: session.embedder(it))
 
 
 def _checked(given: object, check: Callable[[str], str], adapt: Callable[[object], P]) -> P | str | None:
@@ -159,23 +155,23 @@ class JudgedMetric(Metric):
     draws: int = 1
 
     def __init__(self, *, judge: JudgeLike | None = None, embedder: EmbedderLike | None = None) -> None:
-        self._judge = provided_judge(judge)
-        self._embedder = provided_embedder(embedder)
+        self._judge = lazy_judge(judge)
+        self._embedder = lazy_embedder(embedder)
 
     def asking(self, *, judge: JudgeLike | None = None, embedder: EmbedderLike | None = None) -> Self:
         """Return a copy of this metric that asks another judge, another embedder or both."""
         other = copy(self)
         if judge is not None:
-            other._judge = provided_judge(judge)  # noqa: SLF001 - one of this class
+            other._judge = lazy_judge(judge)  # noqa: SLF001 - one of this class
         if embedder is not None:
-            other._embedder = provided_embedder(embedder)  # noqa: SLF001 - as above
+            other._embedder = lazy_embedder(embedder)  # noqa: SLF001 - as above
         return other
 
     @abstractmethod
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the score of a sample whose required fields are there; raise ``UnscoredError`` if it has none."""
 
-    def foreign_texts(self, sample: Sample) -> Iterator[tuple[str, str]]:
+    def untrusted_texts(self, sample: Sample) -> Iterator[tuple[str, str]]:
         """Yield by field what the judge is shown and others wrote, who may mean to deceive it; references are ours."""
         yield "user_input", sample.user_input or ""
         yield "response", sample.response or ""
@@ -191,8 +187,8 @@ class JudgedMetric(Metric):
         """Score a sample on the background loop, from any loop."""
         return await loop.arun(self._measured(sample, vote_plan(self)))
 
-    async def _measured(self, sample: Sample, ballot: VotePlan) -> MetricResult:
-        if ballot.votes == 1:
+    async def _measured(self, sample: Sample, plan: VotePlan) -> MetricResult:
+        if plan.votes == 1:
             return await self._judged(sample, self._ask(sample))
 
         async def vote(number: int) -> Vote:
@@ -203,10 +199,10 @@ class JudgedMetric(Metric):
                 outcome = error
             return Vote(outcome=outcome, is_varied=ask.is_varied)
 
-        return await collect_votes(vote, ballot, self.scale)
+        return await collect_votes(vote, plan, self.scale)
 
     def _ask(self, sample: Sample, *, vote: int = 0) -> Ask:
-        found = (f"{field} {sign}" for field, text in self.foreign_texts(sample) for sign in _signs(text))
+        found = (f"{field} {sign}" for field, text in self.untrusted_texts(sample) for sign in _signs(text))
         signs = tuple(dict.fromkeys(found))
         return Ask(self.name, judge=self._judge, embedder=self._embedder, signs=signs, vote=vote, draws=self.draws)
 
@@ -237,9 +233,10 @@ class Ask:
         vote: int = 0,
         draws: int = 1,
     ) -> None:
+        here = context.current()
         self._metric = metric
-        self._judge = judge
-        self._embedder = embedder
+        self._lazy_judge = judge
+        self._lazy_embedder = embedder
         self._signs = signs
         self.usage = Usage()
         #: Whether anything was asked that could have been answered otherwise.
@@ -247,6 +244,16 @@ class Ask:
         self._vote = vote
         self._draws = draws
         self._asked: dict[str, None] = {}
+        self._log = here.log or ScoringLog()
+        self._transport = DIRECT if here.session is None else here.session.transport
+
+    @cached_property
+    def _judge(self) -> Judge:
+        return self._lazy_judge.get()
+
+    @cached_property
+    def _embedder(self) -> Embedder:
+        return self._lazy_embedder.get()
 
     async def __call__(self, task: Task[A], *, vote: int = 0) -> A:
         """Return the judge's answer to a task; ``vote`` numbers independent answers to the same task."""
@@ -255,27 +262,29 @@ class Ask:
             msg = f"{self._metric} asks for vote {vote} of a task: its class must say so with draws = {vote + 1}"
             raise ValueError(msg)
         vote += self._vote * self._draws
-        judge = self._judge.get()
+        judge = self._judge
         self.is_varied = self.is_varied or judge.is_varied
         self._asked[judge.name] = None
-        running = session.current()
         try:
-            answered = await judge.ask(task, vote=vote, desk=running.desk if running is not None else DirectTransport())
+            answered = await judge.ask(task, vote=vote, transport=_Logged(self._transport, self._log, vote))
         except UnscoredError as error:
-            spend(error.usage or Usage())
+            self._log.usage += error.usage or Usage()
             raise
-        spend(answered.usage)
+        self._log.usage += answered.usage
         self.usage += answered.usage
         return answered.answer
 
     async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return the vectors of texts, shape (n, d)."""
-        embedder = self._embedder.get()
+        import numpy as np
+
+        embedder = self._embedder
         self._asked[embedder.name] = None
-        running = session.current()
-        if running is not None and embedder.is_kept:
-            return await running.embedding_desk.embed(embedder, texts)
-        return as_vectors(await embedder.aembed(texts), count=len(texts), name=embedder.name)
+        if not texts:
+            return np.zeros((0, 0), dtype=np.float32)
+        transport = self._transport if embedder.is_kept else DIRECT
+        vectors = (await transport.send(embedder.request(texts))).vectors
+        return np.zeros((0, 0), dtype=np.float32) if vectors is None else vectors
 
     def result(
         self, value: float, *, reason: str | None, verdicts: Sequence[Verdict] = (), vacuous: bool = False
@@ -305,6 +314,37 @@ class Ask:
             msg = f"{self._metric}: {reason}; if_empty= gives such samples a value"
             raise UnscoredError(msg)
         return self.result(if_empty, reason=reason, vacuous=True)
+
+
+class _Logged:
+    """Logs the prompt and the reply of what is sent."""
+
+    def __init__(self, following: Transport, log: ScoringLog, vote: int) -> None:
+        self._following = following
+        self._log = log
+        self._vote = vote
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Return the reply."""
+        try:
+            reply = await self._following.send(request)
+        except RagMetricsError as error:
+            self._note(request, error.reply if isinstance(error, UnreadableReplyError) else None)
+            raise
+        self._note(request, reply)
+        return reply
+
+    def _note(self, request: AnyRequest, reply: Reply | None) -> None:
+        # A judge with an ask of its own makes no prompt that could be shown.
+        if isinstance(request, Request) and not isinstance(request.provider, AnsweringJudge):
+            exchange = Exchange(
+                task=request.task,
+                vote=self._vote,
+                prompt=request.messages[-1]["content"],
+                reply=None if reply is None else reply.text,
+                cached=reply is not None and reply.cached,
+            )
+            self._log.exchanges.append(exchange)
 
 
 # Several metrics look at the same sample, and a context may be long.

@@ -10,7 +10,7 @@ from inspect import Parameter, isabstract, signature
 from pkgutil import iter_modules
 from typing import Any, Protocol
 
-from pytest_ragmetrics import context as session
+from pytest_ragmetrics import context
 from pytest_ragmetrics import metrics as package
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric
@@ -126,8 +126,8 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
     >>> metric_named("ResponseRelevancy")
     <class 'pytest_ragmetrics.metrics.answers.AnswerRelevancy'>
     """
-    running = session.current()
-    known = _by_name((*built_in_metrics(), *(() if running is None else running.metrics), *also))
+    session = context.current().session
+    known = _by_name((*built_in_metrics(), *(() if session is None else session.metrics), *also))
     if name in known:
         return known[known[name].name]
     near = get_close_matches(name, known, n=3)

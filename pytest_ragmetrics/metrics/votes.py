@@ -5,19 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from pytest_ragmetrics import context as session
+from pytest_ragmetrics import context
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.explain.phrases import describe_votes
-from pytest_ragmetrics.metrics.base import check_count
+from pytest_ragmetrics.metrics.base import Metric, check_count
 from pytest_ragmetrics.result import MetricResult, Usage
-
-if TYPE_CHECKING:
-    from pytest_ragmetrics.metrics.base import Metric
 
 Scale = tuple[float, float]
 
@@ -93,9 +88,6 @@ def mean_of(samples: Sequence[float]) -> float:
     return float(sum(map(Fraction, samples), Fraction()) / len(samples))
 
 
-_cast: ContextVar[tuple[Metric | None, VotePlan] | None] = ContextVar("ballot", default=None)
-
-
 @contextmanager
 def voting(
     metric: Metric | None, *, votes: int | None, least: float | None = None, most: float | None = None
@@ -105,31 +97,19 @@ def voting(
     Without ``votes`` it is as many as the block around, or the session, says. Raises ``ValueError`` for a number of
     votes that is none.
     """
-    chosen = wanted() if votes is None else check_count("votes", votes)
-    token = _cast.set((metric, VotePlan(votes=chosen, least=least, most=most)))
-    try:
+    chosen = context.current().wanted_votes() if votes is None else check_count("votes", votes)
+    with context.changed(votes=chosen, bounded=metric, least=least, most=most):
         yield
-    finally:
-        _cast.reset(token)
-
-
-def wanted() -> int:
-    """Return how many votes make a score here."""
-    given = _cast.get()
-    if given is not None:
-        return given[1].votes
-    running = session.current()
-    return 1 if running is None else running.votes
 
 
 def vote_plan(metric: Metric) -> VotePlan:
     """Return how a metric is to be voted on here."""
-    given = _cast.get()
-    running = session.current()
+    here = context.current()
+    votes, session = here.wanted_votes(), here.session
     # A dry run forecasts the most there can be.
-    if given is None or given[0] is not metric or (running is not None and running.dry_run):
-        return VotePlan(votes=wanted())
-    return given[1]
+    if here.bounded is not metric or (session is not None and session.dry_run):
+        return VotePlan(votes=votes)
+    return VotePlan(votes=votes, least=here.least, most=here.most)
 
 
 async def collect_votes(vote: Callable[[int], Awaitable[Vote]], ballot: VotePlan, scale: Scale) -> MetricResult:

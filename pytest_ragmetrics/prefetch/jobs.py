@@ -11,12 +11,10 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
-from pytest_ragmetrics.circuit_breaker import CircuitBreaker, GuardedSession
-from pytest_ragmetrics.context import Scoring, Session
+from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.datasets.rows import DatasetRow
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.interop import sample_from
-from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
@@ -177,25 +175,12 @@ class RowOutcome:
         return self.failure is None and all(isinstance(s.outcome, MetricResult) for s in self.scores.values())
 
 
-class RowSession(GuardedSession):
-    """The session as the metrics of one row see it; their scorings are kept until the test of the row runs."""
+class RowRecorder:
+    """Keeps the scorings of one row until the row's own test runs."""
 
-    def __init__(self, running: Session, job: RowJob, patience: CircuitBreaker) -> None:
-        super().__init__(running, patience)
-        self.test = job.test
+    def __init__(self) -> None:
         self.scorings: list[Scoring] = []
-        self._judge = job.judge
-        self._votes = job.votes
-
-    @property
-    def votes(self) -> int:
-        """How many judgements make a score in the row's test."""
-        return self._votes
 
     def scored(self, scoring: Scoring) -> None:
         """Keep a scoring."""
         self.scorings.append(scoring)
-
-    def judge(self, given: Judge | str | None = None) -> Judge:
-        """Return a given judge, or that of the row's test."""
-        return self._running.judge(given or self._judge)

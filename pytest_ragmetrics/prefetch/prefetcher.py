@@ -8,6 +8,7 @@ import sqlite3
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from pytest_ragmetrics import context, loop
@@ -16,7 +17,7 @@ from pytest_ragmetrics.context import Scoring, Session
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.evaluation import UNDER_WAY, measured
 from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.prefetch.jobs import Application, Asked, Respond, RowJob, RowOutcome, RowScore, RowSession
+from pytest_ragmetrics.prefetch.jobs import Application, Asked, Respond, RowJob, RowOutcome, RowRecorder, RowScore
 from pytest_ragmetrics.prefetch.sharing import SharedResults, read, written
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
@@ -128,7 +129,7 @@ class Prefetcher:
 
     async def _retry(self, test: str, before: RowOutcome) -> None:
         job = self._jobs[test]
-        self._breaker.relent()
+        self._breaker.half_open()
         # A response that there is stays.
         self._do(job if before.failure is not None else replace(job, sample=before.sample))
 
@@ -189,10 +190,21 @@ class Prefetcher:
         application = self._applications.get(job.group)
         if application is None or not job.is_unanswered:
             return None
-        with context.within(RowSession(self._session, job, self._breaker)):
+        with self._context(job, RowRecorder()):
             asked = application.ask(job.sample)
         asked.add_done_callback(lambda _: self._fill())
         return asked
+
+    def _context(self, job: RowJob, recorder: RowRecorder) -> AbstractContextManager[object]:
+        """Score and answer for the test of a row."""
+        return context.changed(
+            private=self._session,
+            test=job.test,
+            recorder=recorder,
+            judge=job.judge,
+            votes=job.votes,
+            breaker=self._breaker,
+        )
 
     def _is_ours(self, job: RowJob) -> bool:
         if self._shared is None:
@@ -239,9 +251,9 @@ class Prefetcher:
         return scored
 
     async def _scored(self, job: RowJob, metric: Metric, sample: Sample) -> RowScore:
-        row_session = RowSession(self._session, job, self._breaker)
+        recorder = RowRecorder()
         try:
-            with context.within(row_session):
+            with self._context(job, recorder):
                 outcome: MetricResult | Exception = await measured(metric, sample, self._metrics)
         except RagMetricsError as error:
             outcome = error
@@ -249,8 +261,8 @@ class Prefetcher:
             said = str(error) if isinstance(error, ValueError) else f"{metric.name}: {type(error).__name__}: {error}"
             outcome = UnscoredError(f"{job.place}: {said}")
             outcome.__cause__ = error
-        if not row_session.scorings and isinstance(outcome, (MetricResult, RagMetricsError)):
+        if not recorder.scorings and isinstance(outcome, (MetricResult, RagMetricsError)):
             # A metric that refuses a sample before it is scored records nothing itself.
             told = outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(str(outcome))
-            row_session.scored(Scoring(metric=metric.name, sample=sample, outcome=told, better=metric.better))
-        return RowScore(outcome=outcome, scorings=tuple(row_session.scorings))
+            recorder.scored(Scoring(metric=metric.name, sample=sample, outcome=told, better=metric.better))
+        return RowScore(outcome=outcome, scorings=tuple(recorder.scorings))

@@ -14,8 +14,8 @@ from typing import Any
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
-from pytest_ragmetrics.judges.judge import JudgeOutageError, JudgeUnavailableError
 from pytest_ragmetrics.judges.tasks import JudgeRefusal, ListClaims, RateRelevance, Task, VerifyClaims
+from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError
 from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import Usage
 
@@ -209,7 +209,7 @@ def ask_probes(engine: Engine, probes: Sequence[Probe]) -> list[ProbeOutcome]:
 async def _asked(engine: Engine, probes: Sequence[Probe], progress: Progress) -> list[ProbeOutcome]:
     async def ask(probe: Probe, *, alone: bool = False) -> ProbeOutcome:
         try:
-            answered = await engine.judge().ask(probe.task, desk=engine.desk)
+            answered = await engine.judge().ask(probe.task, transport=engine.transport)
         except (JudgeError, UnscoredError) as error:
             if isinstance(error, JudgeUnavailableError) or (alone and isinstance(error, JudgeOutageError)):
                 raise

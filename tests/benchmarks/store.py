@@ -18,7 +18,7 @@ import diskcache
 from pytest_ragmetrics.cache.entry import CacheEntry, new_entry
 from pytest_ragmetrics.cache.key import key_of
 from pytest_ragmetrics.cache.store import Store, text_disk
-from pytest_ragmetrics.judges.judge import Reply
+from pytest_ragmetrics.judges.transport import Reply
 
 _REPEAT = 5
 

@@ -15,7 +15,6 @@ import pytest
 
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.entailment import TransformerScorer, find_source
-from pytest_ragmetrics.judges.judge import DirectTransport
 from pytest_ragmetrics.judges.nli import NliJudge
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, VerifyClaims
 from pytest_ragmetrics.metrics import Faithfulness
@@ -86,7 +85,7 @@ def save_model(folder: Path, labels: list[str]) -> None:
 
 def verified(judge: NliJudge, contexts: tuple[str, ...], *claims: str) -> tuple[Judgement, ...]:
     """Return a judge's judgements of claims."""
-    return asyncio.run(judge.ask(VerifyClaims(claims=claims, contexts=contexts), desk=DirectTransport())).answer
+    return asyncio.run(judge.ask(VerifyClaims(claims=claims, contexts=contexts))).answer
 
 
 def test_a_saved_model_verifies_claims_offline(folder: Path) -> None:
@@ -97,7 +96,7 @@ def test_a_saved_model_verifies_claims_offline(folder: Path) -> None:
     assert (first.ok, first.sentences, second.ok) == (True, (0,), False)
     assert first.reason.endswith("entails it with 0.99.")
     task = FindContradictions(response="Ivy is edible.", contexts=("Ivy climbs.", "Ivy is not edible."))
-    found = asyncio.run(judge.ask(task, desk=DirectTransport())).answer
+    found = asyncio.run(judge.ask(task)).answer
     assert [(each.ok, each.sentences) for each in found] == [(False, ()), (True, (1,))]
     asyncio.run(judge.aclose())
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.anthropic import AnthropicJudge
-from pytest_ragmetrics.judges.judge import JudgeUnavailableError
 from pytest_ragmetrics.judges.tasks import ListClaims, Task
+from pytest_ragmetrics.judges.transport import DIRECT, JudgeUnavailableError, Reply
 from pytest_ragmetrics.result import Usage
 from tests import fake_openai as fake
-from tests.asking import MemoryDesk, ask
+from tests.asking import MemoryTransport, ask
 from tests.every_task import EVERY_TASK
 from tests.fake_openai import FakeOpenAI
 
@@ -56,10 +58,10 @@ def test_every_task_is_asked_by_a_tool_that_must_be_called(server: FakeOpenAI, t
 def test_usage_and_reply_are_kept(server: FakeOpenAI) -> None:
     """Tokens come from the server, and what is stored is the input of the tool call as readable JSON."""
     server.script(fake.Reply(text=GOOD, usage=(120, 7)))
-    desk = MemoryDesk()
-    (answered,) = ask(judge(server), CLAIMS, desk=desk)
+    transport = MemoryTransport()
+    (answered,) = ask(judge(server), CLAIMS, transport=transport)
     assert answered.usage == Usage(calls=1, prompt_tokens=120, completion_tokens=7, cost=None)
-    ((request, reply),) = desk.kept
+    ((request, reply),) = transport.kept
     assert (request.kind, reply.text) == ("anthropic", GOOD)
 
 
@@ -82,11 +84,11 @@ def test_refused_parameters_are_dropped_but_stay_in_the_key(server: FakeOpenAI) 
     """A parameter that the model refuses is left out from then on; the request that is handed in keeps it."""
     server.refuses = frozenset({"temperature"})
     asked = judge(server)
-    desk = MemoryDesk()
-    ask(asked, CLAIMS, ListClaims(text="It is blue."), desk=desk)
+    transport = MemoryTransport()
+    ask(asked, CLAIMS, ListClaims(text="It is blue."), transport=transport)
     assert "temperature" not in server.requests[-1].body
     assert server.requests[-1].body["max_tokens"] > 0
-    assert all(request.parameters["temperature"] == 0 for request, _ in desk.kept)
+    assert all(request.parameters["temperature"] == 0 for request, _ in transport.kept)
 
 
 def test_a_model_that_may_not_be_forced_answers_in_text(server: FakeOpenAI) -> None:
@@ -131,9 +133,15 @@ def test_overload_and_rate_limits_are_waited_for(server: FakeOpenAI) -> None:
     """The SDK retries both, and the engine is told of the rate limit."""
     told: list[int] = []
     asked = judge(server)
-    asked.on_rate_limit = lambda: told.append(1)
+    request = replace(asked.request(CLAIMS), rate_limited=lambda: told.append(1))
     server.script(fake.rate_limited(), fake.failing(529, "Overloaded"))
-    assert ask(asked, CLAIMS)[0].answer
+
+    async def send() -> Reply:
+        reply = await DIRECT.send(request)
+        await asked.aclose()
+        return reply
+
+    assert asyncio.run(send()).text
     assert (server.calls, told) == (3, [1])
 
 

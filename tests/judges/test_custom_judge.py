@@ -11,10 +11,10 @@ import pytest
 
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.judges.custom import CustomJudge, as_judge
-from pytest_ragmetrics.judges.judge import ChatMessage
 from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.judges.transport import ChatMessage
 from pytest_ragmetrics.result import Usage
-from tests.asking import MemoryDesk, ask
+from tests.asking import MemoryTransport, ask
 from tests.every_task import VERIFY
 
 CLAIMS = ListClaims(text="It is deep.", question="Is the lake deep?")
@@ -42,26 +42,26 @@ class Recorder:
 def test_an_object_with_complete_is_asked_with_messages_and_schema() -> None:
     """It gets the messages and the JSON schema, its answer is read, and it is closed with the judge."""
     own = Recorder(GOOD)
-    desk = MemoryDesk()
-    (answered,) = ask(CustomJudge(own, name="own"), CLAIMS, desk=desk)
+    transport = MemoryTransport()
+    (answered,) = ask(CustomJudge(own, name="own"), CLAIMS, transport=transport)
     assert answered.answer == ("The lake is deep.",)
     assert answered.usage == Usage(calls=1, cost=None)
     ((messages, schema),) = own.asked
     assert [message["role"] for message in messages] == ["system", "user"]
     assert schema == CLAIMS.schema()
     assert own.closed
-    assert (desk.kept[0][0].kind, desk.kept[0][0].model) == ("custom", "own")
+    assert (transport.kept[0][0].kind, transport.kept[0][0].model) == ("custom", "own")
 
 
 def test_a_judge_without_a_name_is_not_recorded() -> None:
     """Two unnamed judges cannot be told apart, so neither gets the other's replies; a name makes them last."""
-    desk = MemoryDesk()
-    assert ask(CustomJudge(lambda _: GOOD), CLAIMS, desk=desk)[0].usage.calls == 1
-    assert desk.kept == []
+    transport = MemoryTransport()
+    assert ask(CustomJudge(lambda _: GOOD), CLAIMS, transport=transport)[0].usage.calls == 1
+    assert transport.kept == []
     named = Recorder(GOOD)
     named.name = "lake"  # type: ignore[attr-defined]
-    ask(CustomJudge(named), CLAIMS, desk=desk)
-    assert desk.kept[0][0].model == "custom:lake"
+    ask(CustomJudge(named), CLAIMS, transport=transport)
+    assert transport.kept[0][0].model == "custom:lake"
 
 
 def test_what_it_does_to_its_messages_stays_its_own() -> None:
@@ -75,11 +75,11 @@ def test_what_it_does_to_its_messages_stays_its_own() -> None:
             schema["properties"].clear()
             return answer
 
-    desk = MemoryDesk()
+    transport = MemoryTransport()
     own = Meddler("What?", GOOD)
-    ask(CustomJudge(own, name="own"), CLAIMS, desk=desk)
+    ask(CustomJudge(own, name="own"), CLAIMS, transport=transport)
     assert len(own.asked[1][0]) == 4
-    assert "changed" not in str(desk.kept[0][0])
+    assert "changed" not in str(transport.kept[0][0])
     assert own.asked[1][1] == {**CLAIMS.schema(), "properties": {}}
     assert CLAIMS.schema()["properties"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,8 @@ import pytest
 
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
-from pytest_ragmetrics.context import noted, noting
 from pytest_ragmetrics.errors import CacheMissError, JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics.judges.entailment import Pair
-from pytest_ragmetrics.judges.judge import Answered, CachedReply, DirectTransport, Reply, Request
 from pytest_ragmetrics.judges.nli import NliJudge
 from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.tasks import (
@@ -26,7 +25,9 @@ from pytest_ragmetrics.judges.tasks import (
     RateRelevance,
     VerifyClaims,
 )
+from pytest_ragmetrics.judges.transport import DIRECT, Answered, AnyRequest, Reply
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Hallucination, ResponseGroundedness
+from tests.metrics.fake_session import FakeSession
 from tests.word_scorer import WordScorer
 
 GARDEN = (
@@ -37,14 +38,12 @@ GARDEN = (
 
 def verified(judge: NliJudge, *claims: str, contexts: tuple[str, ...] = GARDEN) -> tuple[Judgement, ...]:
     """Return a judge's judgements of claims."""
-    return asyncio.run(judge.ask(VerifyClaims(claims=claims, contexts=contexts), desk=DirectTransport())).answer
+    return asyncio.run(judge.ask(VerifyClaims(claims=claims, contexts=contexts))).answer
 
 
 def contradicted(judge: NliJudge, response: str, contexts: tuple[str, ...] = GARDEN) -> tuple[Judgement, ...]:
     """Return for each context whether a response contradicts it."""
-    return asyncio.run(
-        judge.ask(FindContradictions(response=response, contexts=contexts), desk=DirectTransport())
-    ).answer
+    return asyncio.run(judge.ask(FindContradictions(response=response, contexts=contexts))).answer
 
 
 def judge(scorer: WordScorer | None = None, **parameters: Any) -> NliJudge:
@@ -135,7 +134,7 @@ def test_claims_are_sentences() -> None:
     """They are taken by rule, without refusals, and no model is asked."""
     scorer = WordScorer()
     text = "Mint spreads. It likes water. I don't know more."
-    answered = asyncio.run(judge(scorer).ask(ListClaims(text=text), desk=DirectTransport()))
+    answered = asyncio.run(judge(scorer).ask(ListClaims(text=text)))
     assert answered.answer == ("Mint spreads.", "It likes water.")
     assert (answered.usage.calls, scorer.seen) == (0, [])
 
@@ -150,7 +149,7 @@ def test_claims_are_sentences() -> None:
 def test_what_it_cannot_answer(task: RateGroundedness | RateRelevance, message: str) -> None:
     """It names a metric that asks only what an entailment model can tell, where there is one."""
     with pytest.raises(JudgeError, match=message):
-        asyncio.run(judge().ask(task, desk=DirectTransport()))
+        asyncio.run(judge().ask(task))
 
 
 def test_metrics_are_scored_with_evidence() -> None:
@@ -173,21 +172,21 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-def asked(words: NliJudge, desk: CachedTransport, *claims: str) -> Answered[tuple[Judgement, ...]]:
-    """Return the answer of a judge at a desk."""
-    return asyncio.run(words.ask(VerifyClaims(claims=claims, contexts=GARDEN), vote=3, desk=desk))
+def asked(words: NliJudge, transport: CachedTransport, *claims: str) -> Answered[tuple[Judgement, ...]]:
+    """Return the answer of a judge."""
+    return asyncio.run(words.ask(VerifyClaims(claims=claims, contexts=GARDEN), vote=3, transport=transport))
 
 
 def test_an_answer_is_kept_by_model_and_threshold(store: Store) -> None:
     """The same texts are scored once; another model, threshold or claim is asked anew, and replaying asks nobody."""
     scorer = WordScorer()
-    desk = CachedTransport(store=store)
-    first = asked(judge(scorer), desk, "Mint spreads fast.")
+    transport = CachedTransport(DIRECT, store=store)
+    first = asked(judge(scorer), transport, "Mint spreads fast.")
     scored = len(scorer.seen)
-    again = asked(judge(scorer), desk, "Mint  spreads\nfast.")
+    again = asked(judge(scorer), transport, "Mint  spreads\nfast.")
     assert (first.usage.calls, again.usage.calls, again.usage.cached_calls, again.usage.saved) == (1, 0, 1, 0.0)
     assert (first.answer, len(scorer.seen)) == (again.answer, scored)
-    replay = CachedTransport(store=store, mode="replay")
+    replay = CachedTransport(DIRECT, store=store, mode="replay")
     assert asked(judge(scorer), replay, "Mint spreads fast.").answer == first.answer
     for other in (judge(scorer, threshold=0.6), NliJudge("others", scorer=scorer), judge(scorer, passages=3)):
         with pytest.raises(CacheMissError):
@@ -196,36 +195,31 @@ def test_an_answer_is_kept_by_model_and_threshold(store: Store) -> None:
 
 
 def test_an_exchange_shows_the_texts_and_the_answer(store: Store) -> None:
-    """What is noted for a report is what the model saw and said, and an outage leaves no reply."""
-
-    async def ask_twice() -> None:
-        for mode in ("auto", "replay"):
-            desk = CachedTransport(store=store if mode == "auto" else None, mode=mode)
-            task = VerifyClaims(claims=("Mint spreads fast.",), contexts=GARDEN)
-            await judge().ask(task, desk=desk)
-
-    with noting():
-        with pytest.raises(CacheMissError):
-            asyncio.run(ask_twice())
-        done, missed = noted()
+    """What is logged for a report is what the model saw and said, and an outage leaves no reply."""
+    session = FakeSession(judge=judge(), transport=CachedTransport(DIRECT, store=store))
+    replay = FakeSession(judge=judge(), transport=CachedTransport(DIRECT, mode="replay"))
+    for each in (session, replay):
+        with each.running(), suppress(CacheMissError):
+            Faithfulness().score(response="Mint spreads fast.", retrieved_contexts=list(GARDEN))
+    (done,), (missed,) = (each.scorings[0].exchanges for each in (session, replay))
     assert "Basil wilts" in done.prompt
     assert '"verdict": "supported"' in (done.reply or "")
     assert (missed.reply, missed.cached) == (None, False)
 
 
-class Altered(DirectTransport):
-    """A desk with a reply that somebody edited."""
+class Altered:
+    """A transport with a reply that somebody edited."""
 
-    async def obtain(self, request: Request, fetch: object) -> CachedReply:
+    async def send(self, request: AnyRequest) -> Reply:
         """Return an answer without a verdict."""
-        return CachedReply(reply=Reply(text='{"verdicts": []}'), cached=True)
+        return Reply(text='{"verdicts": []}', cached=True)
 
 
 def test_a_recorded_reply_that_does_not_fit_is_no_score() -> None:
     """It names the task, as it does for other judges."""
     task = VerifyClaims(claims=("Mint.",), contexts=GARDEN)
     with pytest.raises(UnscoredError, match="nli:words, verify_claims: the recorded reply does not fit"):
-        asyncio.run(judge().ask(task, desk=Altered()))
+        asyncio.run(judge().ask(task, transport=Altered()))
 
 
 class Broken(WordScorer):
@@ -248,7 +242,7 @@ def test_a_failing_model_fails_the_task_at_fault_alone() -> None:
 
     async def both(words: NliJudge) -> list[object]:
         tasks = [VerifyClaims(claims=(claim,), contexts=GARDEN) for claim in ("A bomb.", "Mint spreads.", "A hole.")]
-        asks = (words.ask(task, desk=DirectTransport()) for task in tasks)
+        asks = (words.ask(task) for task in tasks)
         return list(await asyncio.gather(*asks, return_exceptions=True))
 
     bomb, mint, hole = asyncio.run(both(judge(Broken())))
@@ -292,7 +286,7 @@ def test_a_spec_makes_the_judge_without_its_libraries(monkeypatch: pytest.Monkey
         with pytest.raises(
             JudgeNotConfiguredError, match=r'needs its libraries: pip install "pytest-ragmetrics\[nli\]"'
         ):
-            asyncio.run(made.ask(task, desk=DirectTransport()))
+            asyncio.run(made.ask(task))
     asyncio.run(made.aclose())
 
 

@@ -6,17 +6,18 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, UnscoredError
-from pytest_ragmetrics.judges.judge import DirectTransport, JudgeUnavailableError, Reply, UnreadableReplyError
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims, Task
+from pytest_ragmetrics.judges.transport import DIRECT, JudgeUnavailableError, Reply, UnreadableReplyError
 from pytest_ragmetrics.result import Usage
 from tests import fake_openai as fake
-from tests.asking import MemoryDesk, ask
+from tests.asking import MemoryTransport, ask
 from tests.every_task import EVERY_TASK, VERIFY
 from tests.fake_openai import FakeOpenAI
 
@@ -62,8 +63,10 @@ def test_usage_is_what_the_server_counted(server: FakeOpenAI) -> None:
 def test_a_known_model_has_a_price(server: FakeOpenAI) -> None:
     """The cost is computed from the tokens; a cached reply says what it saved and costs nothing."""
     server.script(fake.Reply(text=GOOD, usage=(1_000_000, 0)))
-    desk = MemoryDesk()
-    live, cached = (ask(OpenAIJudge("gpt-4o", base_url=server.base_url), CLAIMS, desk=desk)[0].usage for _ in "ab")
+    transport = MemoryTransport()
+    live, cached = (
+        ask(OpenAIJudge("gpt-4o", base_url=server.base_url), CLAIMS, transport=transport)[0].usage for _ in "ab"
+    )
     assert live.cost is not None
     assert live.cost > 0.1
     assert cached == Usage(cached_calls=1, saved=live.cost)
@@ -91,30 +94,30 @@ class TestRepair:
     def test_one_request_repairs_and_both_are_counted(self, server: FakeOpenAI) -> None:
         """The judge sees its own reply and what is wrong with it; the tokens of both requests are counted."""
         server.script(fake.Reply(text=self.BAD, usage=(100, 10)), fake.Reply(text=self.FULL, usage=(130, 20)))
-        desk = MemoryDesk()
-        (answered,) = ask(judge(server), VERIFY, desk=desk)
+        transport = MemoryTransport()
+        (answered,) = ask(judge(server), VERIFY, transport=transport)
         assert [judgement.ok for judgement in answered.answer] == [False, False]
         assert (answered.usage.calls, answered.usage.prompt_tokens, answered.usage.completion_tokens) == (2, 230, 30)
         first, second = server.requests
         assert second.body["messages"][:2] == first.body["messages"]
         assert second.body["messages"][2] == {"role": "assistant", "content": self.BAD}
         assert "nothing for claim 2" in second.body["messages"][3]["content"]
-        ((request, reply),) = desk.kept
+        ((request, reply),) = transport.kept
         assert [message["content"] for message in request.messages] == [m["content"] for m in first.body["messages"]]
         assert reply == Reply(text=self.FULL, prompt_tokens=230, completion_tokens=30, calls=2)
 
     def test_a_second_misfit_is_unscored(self, server: FakeOpenAI) -> None:
         """After one repair there is no third request: the failure says what is wrong, what came back, what it took."""
         server.script(fake.Reply(text=self.BAD, usage=(100, 10)), fake.Reply(text=self.BAD, usage=(130, 20)))
-        desk = MemoryDesk()
+        transport = MemoryTransport()
         with pytest.raises(UnreadableReplyError) as failed:
-            ask(judge(server), VERIFY, desk=desk)
+            ask(judge(server), VERIFY, transport=transport)
         assert server.calls == 2
-        assert desk.kept == []
+        assert transport.kept == []
         assert "openai:fake-1, verify_claims" in str(failed.value)
         assert "nothing for claim 2" in str(failed.value)
         assert '"sentences": [1]' in str(failed.value)
-        assert (failed.value.spent.prompt_tokens, failed.value.spent.calls) == (230, 2)
+        assert (failed.value.reply.prompt_tokens, failed.value.reply.calls) == (230, 2)
 
     @pytest.mark.parametrize("reply", ["Yes, all of it.", '{"claims": [1]}', '{"claims": []', "[]"])
     def test_nonsense_is_repaired_too(self, server: FakeOpenAI, reply: str) -> None:
@@ -126,18 +129,18 @@ class TestRepair:
     def test_what_is_kept_is_the_object_alone(self, server: FakeOpenAI) -> None:
         """Fences and prose around the object are not stored."""
         server.script(f"Here you are:\n```json\n{GOOD}\n```")
-        desk = MemoryDesk()
-        ask(judge(server), CLAIMS, desk=desk)
-        assert [reply.text for _, reply in desk.kept] == [GOOD]
+        transport = MemoryTransport()
+        ask(judge(server), CLAIMS, transport=transport)
+        assert [reply.text for _, reply in transport.kept] == [GOOD]
 
     @pytest.mark.parametrize("text", ["edited by hand", '{"claims": 3}', f"{GOOD} and more"])
     def test_a_recorded_reply_that_does_not_fit_is_unscored(self, server: FakeOpenAI, text: str) -> None:
         """A record that was tampered with is named as such, and not asked for again."""
-        desk = MemoryDesk()
+        transport = MemoryTransport()
         asked = judge(server)
-        desk.kept.append((asked.request(CLAIMS), Reply(text=text)))
+        transport.kept.append((asked.request(CLAIMS), Reply(text=text)))
         with pytest.raises(UnscoredError, match="recorded reply does not fit"):
-            ask(asked, CLAIMS, desk=desk)
+            ask(asked, CLAIMS, transport=transport)
         assert server.calls == 0
 
 
@@ -158,8 +161,8 @@ class TestNegotiation:
         asked = judge(server)
 
         async def twice() -> None:
-            await asked.ask(CLAIMS, desk=DirectTransport())
-            await asked.ask(VERIFY, desk=DirectTransport())
+            await asked.ask(CLAIMS)
+            await asked.ask(VERIFY)
             await asked.aclose()
 
         asyncio.run(twice())
@@ -183,9 +186,9 @@ class TestNegotiation:
         asked = judge(server, parameters={"temperature": 0.3})
         before = asked.request(CLAIMS)
         server.refuses = frozenset({"temperature", "json_schema"})
-        desk = MemoryDesk()
-        ask(asked, CLAIMS, desk=desk)
-        assert desk.kept[0][0] == before == asked.request(CLAIMS)
+        transport = MemoryTransport()
+        ask(asked, CLAIMS, transport=transport)
+        assert transport.kept[0][0] == before == asked.request(CLAIMS)
         assert before.parameters == {"temperature": 0.3}
         assert asked.request(CLAIMS, vote=1) != before
 
@@ -281,11 +284,11 @@ class TestFailures:
         told: list[int] = []
         server.script(fake.rate_limited(0.3), fake.rate_limited(0.01))
         asked = judge(server)
-        asked.on_rate_limit = lambda: told.append(1)
+        request = replace(asked.request(CLAIMS), rate_limited=lambda: told.append(1))
 
         async def timed() -> float:
             began = asyncio.get_running_loop().time()
-            await asked.ask(CLAIMS, desk=DirectTransport())
+            await DIRECT.send(request)
             await asked.aclose()
             return asyncio.get_running_loop().time() - began
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_ragmetrics import context as session
-from pytest_ragmetrics import loop
+from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from tests.fake_openai import FakeOpenAI
@@ -42,9 +41,9 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     around = []
-    while (running := session.current()) is not None:
-        session.leave(running)
+    while (running := context.current().session) is not None:
+        context.leave(running)
         around.append(running)
     yield
     for running in reversed(around):
-        session.enter(running)
+        context.enter(running)

@@ -7,35 +7,33 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics import context as session
+from pytest_ragmetrics import context
 from pytest_ragmetrics.embedders.embedder import as_embedder
 from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
-from pytest_ragmetrics.judges.judge import DirectTransport, Transport
 from pytest_ragmetrics.judges.specs import make_judge
+from pytest_ragmetrics.judges.transport import DIRECT, AnyRequest, EmbeddingRequest, Reply, Transport
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from pytest_ragmetrics.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
     from pytest_ragmetrics.metrics.base import Metric
 
 
 class FakeSession:
-    """Offers a judge, an embedder and a desk, and keeps what was scored."""
+    """Offers a judge, an embedder and a transport, and keeps what was scored."""
 
     def __init__(
-        self, *, judge: Judge | None = None, embedder: object = None, desk: Transport | None = None, votes: int = 1
+        self, *, judge: Judge | None = None, embedder: object = None, transport: Transport = DIRECT, votes: int = 1
     ) -> None:
-        self.desk: Transport = desk or DirectTransport()
+        self.transport: Transport = self
+        self._transport = transport
         self.concurrency = 8
         self.votes = votes
         self.dry_run = False
         self.metrics: Sequence[Metric | type[Metric]] = ()
         self.baseline: Path | None = None
-        self.scorings: list[session.Scoring] = []
+        self.scorings: list[context.Scoring] = []
         self.embedded: list[Sequence[str]] = []
         self._judge = judge
         self._embedder = embedder
@@ -43,15 +41,21 @@ class FakeSession:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Be the running session for a while."""
-        session.enter(self)
+        context.enter(self)
         try:
             yield
         finally:
-            session.leave(self)
+            context.leave(self)
 
-    def scored(self, scoring: session.Scoring) -> None:
+    def scored(self, scoring: context.Scoring) -> None:
         """Keep a scoring."""
         self.scorings.append(scoring)
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Note texts to embed, and pass the request on."""
+        if isinstance(request, EmbeddingRequest):
+            self.embedded.append(list(request.texts))
+        return await self._transport.send(request)
 
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge that a metric was given, else its own."""
@@ -66,13 +70,3 @@ class FakeSession:
     def embedder(self, given: Embedder | str | None = None) -> Embedder:
         """Return the embedder that a metric was given, else its own."""
         return make_embedder(given) if isinstance(given, str) else given or as_embedder(self._embedder)
-
-    @property
-    def embedding_desk(self) -> FakeSession:
-        """Embed here."""
-        return self
-
-    async def embed(self, embedder: Embedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Note the texts and embed them."""
-        self.embedded.append(texts)
-        return await embedder.aembed(texts)

@@ -18,10 +18,10 @@ from pytest_ragmetrics import (
     UnscoredError,
     loop,
 )
-from pytest_ragmetrics.judges.judge import CachedReply, Fetch, Request
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
+from pytest_ragmetrics.judges.transport import AnyRequest, Reply
 from pytest_ragmetrics.metrics import AnswerRelevancy, Faithfulness, Relevance
-from tests.asking import MemoryDesk
+from tests.asking import MemoryTransport
 from tests.fake_openai import FakeOpenAI, failing
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedEmbedder, ScriptedJudge, claims, rated, verdicts, written
@@ -108,11 +108,11 @@ def test_without_a_session_the_environment_says_who_judges(server: FakeOpenAI, m
     loop.stop()
 
 
-def test_the_session_provides_judge_embedder_and_desk() -> None:
-    """Metrics that were given nothing use what the session has, and the second time its desk has the answer."""
+def test_the_session_provides_judge_embedder_and_transport() -> None:
+    """Metrics that were given nothing use what the session has, and the second time its transport has the answer."""
     judge = ScriptedJudge(write_questions=written("One?", "Two?", "Three?"))
     vectors = ScriptedEmbedder({text: [1.0] for text in ("One?", "Two?", "Three?", INPUTS["user_input"])})
-    session = FakeSession(judge=judge, embedder=vectors, desk=MemoryDesk())
+    session = FakeSession(judge=judge, embedder=vectors, transport=MemoryTransport())
     metric = AnswerRelevancy()
     with session.running():
         results = [metric.score(**INPUTS) for _ in range(2)]
@@ -124,12 +124,12 @@ def test_the_session_provides_judge_embedder_and_desk() -> None:
 
 
 def test_a_judge_that_is_given_goes_before_that_of_the_session() -> None:
-    """It is still asked at the session's desk."""
-    desk = MemoryDesk()
-    session = FakeSession(judge=ScriptedJudge(rate_relevance=rated(0)), desk=desk)
+    """It is still asked over the session's transport."""
+    transport = MemoryTransport()
+    session = FakeSession(judge=ScriptedJudge(rate_relevance=rated(0)), transport=transport)
     with session.running():
         assert Relevance(judge=ScriptedJudge(rate_relevance=rated(4))).score(**INPUTS) == 1.0
-    assert len(desk.kept) == 1
+    assert len(transport.kept) == 1
 
 
 def test_a_session_without_a_judge_says_so_itself() -> None:
@@ -140,13 +140,13 @@ def test_a_session_without_a_judge_says_so_itself() -> None:
     assert [str(scoring.outcome) for scoring in session.scorings] == ["this session has no judge"]
 
 
-class RefusingDesk:
-    """A desk that hands out an error."""
+class RefusingTransport:
+    """A transport that raises an error."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    async def obtain(self, request: Request, fetch: Fetch) -> CachedReply:
+    async def send(self, request: AnyRequest) -> Reply:
         """Raise the error."""
         raise self._error
 
@@ -154,7 +154,7 @@ class RefusingDesk:
 @pytest.mark.parametrize("kind", [CacheMissError, BudgetExceededError])
 def test_errors_of_the_run_stay_what_they_are(kind: type[Exception]) -> None:
     """A miss in replay and a spent budget are not the judge's; the sample is noted as unscored."""
-    session = FakeSession(judge=ScriptedJudge(), desk=RefusingDesk(kind("no more")))
+    session = FakeSession(judge=ScriptedJudge(), transport=RefusingTransport(kind("no more")))
     with session.running(), pytest.raises(kind, match="no more"):
         Relevance().score(**INPUTS)
     (scoring,) = session.scorings

@@ -64,7 +64,7 @@ class RateKindness(Task[Rating]):
     def by_rule(self) -> Rating:
         return Rating(value=float("please" in self.response), reason="It says please or not.")
 
-    def _settle(self, answer: Mapping[str, Any]) -> Rating:
+    def _parse(self, answer: Mapping[str, Any]) -> Rating:
         return Rating(value=float(answer["verdict"] == "kind"), reason=answer["reason"])
 ''',
     "prompts/rate_kindness.md": "Is the response kind?\n",

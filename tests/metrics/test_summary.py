@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics.metrics import SummaryScore
-from tests.asking import MemoryDesk
+from tests.asking import MemoryTransport
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import Answer, ScriptedJudge, answers, phrases, questions
 
@@ -69,7 +69,7 @@ def test_length_counts_characters_in_every_script() -> None:
 
 def test_a_changed_summary_costs_one_request() -> None:
     """Key phrases and questions depend on the contexts alone, and are kept."""
-    session = FakeSession(desk=MemoryDesk())
+    session = FakeSession(transport=MemoryTransport())
     judge = judge_of("yes", "no")
     with session.running():
         cold = SummaryScore(judge=judge).score(response="Moths fly.", reference_contexts=CONTEXTS)

@@ -13,7 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics import assert_aspect, assert_faithful, assert_metric, assert_ragas_score, assert_relevant
+from pytest_ragmetrics import (
+    assert_aspect,
+    assert_faithful,
+    assert_metric,
+    assert_ragas_score,
+    assert_relevant,
+    context,
+)
 from pytest_ragmetrics.errors import BudgetExceededError, UnscoredError
 from pytest_ragmetrics.explain.phrases import describe_votes
 from pytest_ragmetrics.explain.results import headline
@@ -35,12 +42,11 @@ from pytest_ragmetrics.metrics.votes import (
     mean_of,
     vote_plan,
     voting,
-    wanted,
 )
 from pytest_ragmetrics.records import Threshold, flips
 from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Usage
 from pytest_ragmetrics.sample import Sample
-from tests.asking import MemoryDesk
+from tests.asking import MemoryTransport
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedJudge, chosen, claims, rated, says, verdicts
 
@@ -219,8 +225,8 @@ def test_the_argument_wins_over_the_session() -> None:
     judge = ratings(4, 0, 4, 4)
     with FakeSession(votes=5).running():
         assert assert_relevant(QUESTION, RESPONSE, min=1.0, votes=1, judge=judge).samples == ()
-        assert wanted() == 5
-    assert wanted() == 1
+        assert context.current().wanted_votes() == 5
+    assert context.current().wanted_votes() == 1
     assert len(judge.requests) == 1
 
 
@@ -260,12 +266,12 @@ def test_an_even_number_has_no_majority() -> None:
 def test_no_answer_is_used_for_two_votes(draws: int) -> None:
     """A judgement that asks for several answers has its own ones, and the first has the numbers it always had."""
     judge = ScriptedJudge(critique=says("yes"), select_sentences=chosen(1))
-    desk = MemoryDesk()
-    with FakeSession(judge=judge, desk=desk, votes=3).running():
+    transport = MemoryTransport()
+    with FakeSession(judge=judge, transport=transport, votes=3).running():
         AspectCritique(name="coherence", strictness=draws).score(response="It hums.")
         ContextRelevancy(strictness=draws).score(user_input="Why?", retrieved_contexts=["It hums. It is blue."])
     for task in ("critique", "select_sentences"):
-        numbers = [request.vote for request, _ in desk.kept if request.task == task]
+        numbers = [request.vote for request, _ in transport.kept if request.task == task]
         assert sorted(numbers) == list(range(3 * draws))
 
 
@@ -380,7 +386,7 @@ def test_bounds_are_those_of_one_metric() -> None:
         assert vote_plan(one) == VotePlan(votes=3, least=0.5)
         assert vote_plan(other) == VotePlan(votes=3)
         with voting(None, votes=None):
-            assert wanted() == 3
+            assert context.current().wanted_votes() == 3
 
 
 def test_the_parts_of_a_harmonic_mean_are_voted_on() -> None:

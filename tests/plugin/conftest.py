@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.judges.judge import DirectTransport
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
 from tests.fake_openai import FakeOpenAI
@@ -57,7 +56,7 @@ def _lasting_modules() -> None:
 
 
 async def _answered(judge: OpenAIJudge) -> None:
-    await judge.ask(ListClaims(text="It hums."), desk=DirectTransport())
+    await judge.ask(ListClaims(text="It hums."))
     await judge.aclose()
 
 

@@ -170,7 +170,7 @@ def test_own_judges_and_embedders_are_not_asked(run: RunPytest, pytester: pytest
             class Mine(Judge):
                 name = "mine"
 
-                async def ask(self, task, *, vote=0, desk):
+                async def ask(self, task, *, vote=0, transport):
                     fails()
 
             def test_hooks(rag_judge, rag_embedder):

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.budget import Budget, Limits, Spent, UnpricedError, budget_line, budget_of, used
-from pytest_ragmetrics.cache.transport import CachedTransport
+from pytest_ragmetrics.budget import Budget, Budgeted, Limits, Spent, UnpricedError, budget_line, budget_of, used
 from pytest_ragmetrics.embedders.embedder import CustomEmbedder
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, UnscoredError
-from pytest_ragmetrics.judges.judge import Answered, DirectTransport, Judge, Transport
+from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.tasks import RateRelevance, Task
+from pytest_ragmetrics.judges.transport import DIRECT, Answered, Providers, Transport
 from pytest_ragmetrics.result import Usage
 from tests.scripted_judge import ScriptedJudge, rated
 
@@ -183,20 +183,19 @@ def test_the_summary_says_what_was_refused(closing: list[Budget]) -> None:
 
 
 def test_a_judge_asks_the_budget_before_each_request(closing: list[Budget]) -> None:
-    """A repair is a request; what no provider counted is estimated; after the run the judge is as it was."""
+    """A repair is a request; what no provider counted is estimated."""
     judge = ScriptedJudge(rate_relevance=["nothing", rated(4)])
     budget = Budget(Limits(calls=3))
     closing.append(budget)
     engine = Engine(cache="off", budget=budget)
-    asked = engine.judge(judge)
-    asyncio.run(asked.ask(TASK, desk=DirectTransport()))
+    assert engine.judge(judge) is judge
+    asyncio.run(judge.ask(TASK, transport=engine.transport))
     assert budget.spent() == Spent(calls=2, tokens=30, unpriced=2)
     judge = ScriptedJudge(rate_relevance="nothing")
     with pytest.raises(BudgetExceededError):
-        asyncio.run(engine.judge(judge).ask(TASK, desk=DirectTransport()))
+        asyncio.run(judge.ask(TASK, transport=engine.transport))
     assert len(judge.requests) == 1
     engine.close()
-    assert judge.budget is None
 
 
 class OwnJudge(Judge):
@@ -209,7 +208,7 @@ class OwnJudge(Judge):
         self.asked = 0
         self.closed = False
 
-    async def ask(self, task: Task[Any], *, vote: int = 0, desk: Transport) -> Answered[Any]:
+    async def ask(self, task: Task[Any], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[Any]:
         """Return the best rating."""
         self.asked += 1
         return Answered(answer=task.read({"reason": "It hums.", "rating": 4}), usage=self.usage)
@@ -231,12 +230,13 @@ def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, spent: Spent, c
     """A call each time, or as many as it says; tokens that it does not tell are estimated."""
     judge, budget = OwnJudge(usage), Budget(Limits(calls=2))
     closing.append(budget)
-    asked = Engine(cache="off", budget=budget).judge(judge)
+    engine = Engine(cache="off", budget=budget)
+    asked = engine.judge(judge)
     assert (asked.name, asked.is_varied, asked.is_paid) == ("own", True, True)
     for _ in range(2 // max(usage.calls, 1) or 1):
-        assert asyncio.run(asked.ask(TASK, desk=DirectTransport())).answer.value == 1.0
+        assert asyncio.run(asked.ask(TASK, transport=engine.transport)).answer.value == 1.0
     with pytest.raises(BudgetExceededError, match=r"^--rag-max-calls=2 is reached"):
-        asyncio.run(asked.ask(TASK, desk=DirectTransport()))
+        asyncio.run(asked.ask(TASK, transport=engine.transport))
     assert budget.spent() == replace(spent, refused=1)
     assert judge.asked == -(-2 // max(usage.calls, 1))
 
@@ -244,7 +244,7 @@ def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, spent: Spent, c
 class Undecided(OwnJudge):
     """Finds no answer that could be trusted."""
 
-    async def ask(self, task: Task[Any], *, vote: int = 0, desk: Transport) -> Answered[Any]:
+    async def ask(self, task: Task[Any], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[Any]:
         """Raise, and tell what finding out cost."""
         msg = "own: no usable answer"
         raise UnscoredError(msg, usage=self.usage if self.usage.calls else None)
@@ -261,9 +261,10 @@ def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage, spent: Spent,
     """Also where it has no answer in the end."""
     budget = Budget(Limits(calls=9))
     closing.append(budget)
-    asked = Engine(cache="off", budget=budget).judge(Undecided(usage))
+    engine = Engine(cache="off", budget=budget)
+    asked = engine.judge(Undecided(usage))
     with pytest.raises(UnscoredError, match="own: no usable answer"):
-        asyncio.run(asked.ask(TASK, desk=DirectTransport()))
+        asyncio.run(asked.ask(TASK, transport=engine.transport))
     assert budget.spent() == spent
 
 
@@ -271,9 +272,10 @@ def test_what_such_a_judge_found_in_a_cache_is_free(closing: list[Budget]) -> No
     """Its call is given back."""
     budget = Budget(Limits(calls=1))
     closing.append(budget)
-    asked = Engine(cache="off", budget=budget).judge(OwnJudge(Usage(cached_calls=1)))
+    engine = Engine(cache="off", budget=budget)
+    asked = engine.judge(OwnJudge(Usage(cached_calls=1)))
     for _ in range(3):
-        asyncio.run(asked.ask(TASK, desk=DirectTransport()))
+        asyncio.run(asked.ask(TASK, transport=engine.transport))
     assert budget.spent() == Spent()
 
 
@@ -295,11 +297,11 @@ def test_embedders_ask_the_budget_too(closing: list[Budget]) -> None:
     """One of one's own is asked for within the budget; one on this machine costs nobody anything."""
     budget = Budget(Limits(calls=1))
     closing.append(budget)
-    desk = CachedTransport(store=None, mode="off", budget=budget)
+    chain = Budgeted(Providers(), budget)
     embedder = CustomEmbedder(lambda texts: [[1.0, 2.0] for _ in texts], name="mine")
-    asyncio.run(desk.embed(embedder, ["It hums."]))
+    asyncio.run(chain.send(embedder.request(["It hums."])))
     assert budget.spent() == Spent(calls=1, tokens=2, unpriced=1)
     with pytest.raises(BudgetExceededError):
-        asyncio.run(desk.embed(embedder, ["It hums."]))
+        asyncio.run(chain.send(embedder.request(["It hums."])))
     embedder.is_paid = False
-    assert asyncio.run(desk.embed(embedder, ["It hums."])).shape == (1, 2)
+    assert asyncio.run(chain.send(embedder.request(["It hums."]))).vectors is not None

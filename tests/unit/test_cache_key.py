@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.cache.key import canonical, embedding_row, key_of, request_row
-from pytest_ragmetrics.judges.judge import ChatMessage, Request
+from pytest_ragmetrics.judges.transport import ChatMessage, Request
 
 REQUEST = Request(
     task="list_claims",

@@ -19,7 +19,7 @@ from pytest_ragmetrics.cache.cassette import Cassette, CassetteError, find_crede
 from pytest_ragmetrics.cache.entry import CacheEntry, new_entry
 from pytest_ragmetrics.cache.key import embedding_row, key_of
 from pytest_ragmetrics.cache.nearest import difference, explain_miss
-from pytest_ragmetrics.judges.judge import Reply
+from pytest_ragmetrics.judges.transport import Reply
 
 MODEL_KEY = "sk-proj-" + "a1B2" * 8
 

@@ -21,7 +21,7 @@ from pytest_ragmetrics.cache.key import key_of
 from pytest_ragmetrics.cache.maintenance import default_folder, read_age
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
-from pytest_ragmetrics.judges.judge import Reply
+from pytest_ragmetrics.judges.transport import Reply
 
 NOW = datetime.now(timezone.utc).isoformat(timespec="seconds")
 OLD = "2020-02-01T00:00:00+00:00"

@@ -15,7 +15,7 @@ from pytest_ragmetrics.cache.key import key_of
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.commands.doctor import cache_signs
-from pytest_ragmetrics.judges.judge import Reply
+from pytest_ragmetrics.judges.transport import Reply
 from tests.fake_openai import FakeOpenAI, failing, out_of_quota
 from tests.fake_openai import Reply as Sent
 

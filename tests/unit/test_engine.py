@@ -18,12 +18,12 @@ from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.embedders.embedder import CustomEmbedder
 from pytest_ragmetrics.embedders.local import LocalEmbedder
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.engine import Engine, Limiter
+from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
-from pytest_ragmetrics.judges.judge import Answered
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.judges.transport import Answered, Limiter
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, rate_limited
 
@@ -308,10 +308,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
 
 
 def ask(engine: Engine, text: str, judge: Any = None) -> Answered[tuple[str, ...]]:
-    """Ask a judge of an engine at its desk."""
+    """Ask a judge of an engine."""
 
     async def asked() -> Answered[tuple[str, ...]]:
-        return await engine.judge(judge).ask(ListClaims(text=text), desk=engine.desk)
+        return await engine.judge(judge).ask(ListClaims(text=text), transport=engine.transport)
 
     return loop.run(asked())
 
@@ -409,17 +409,18 @@ def test_everything_is_closed_even_if_one_thing_breaks(tmp_path: Path) -> None:
     engine = Engine(cache_dir=tmp_path / "cache", offer_judge=lambda _: Fragile(), offer_embedder=lambda _: embedder)
     engine.judge()
     engine.embedder()
-    loop.run(engine.desk.embed(Text(), ["One."]))
+    loop.run(engine.transport.send(Text().request(["One."])))
     with pytest.raises(RuntimeError, match="the hinge broke"):
         engine.close()
     assert embedder.closed
     assert [thread.name for thread in threading.enumerate() if "ragmetrics-store" in thread.name] == []
 
 
-class Text:
+class Text(CustomEmbedder):
     """Embeds a text as its length."""
 
-    name, kind, model = "custom:length", "custom", "length"
+    def __init__(self) -> None:
+        super().__init__(lambda _: (), name="length")
 
     async def aembed(self, texts: Any) -> npt.NDArray[np.float32]:
         """Return one number a text."""
@@ -441,7 +442,7 @@ def test_closing_waits_for_what_is_being_paid_for(server: FakeOpenAI, tmp_path: 
     engine = Engine(cache_dir=tmp_path / "cache")
 
     async def start() -> None:
-        asking = asyncio.ensure_future(engine.judge().ask(ListClaims(text="One. Two."), desk=engine.desk))
+        asking = asyncio.ensure_future(engine.judge().ask(ListClaims(text="One. Two."), transport=engine.transport))
         await asyncio.to_thread(begun.wait, 10)
         asking.cancel()
 
@@ -471,8 +472,10 @@ def test_no_more_requests_are_in_flight_than_allowed(server: FakeOpenAI) -> None
 
     async def all_of_them() -> None:
         embedder, judge = engine.embedder(), engine.judge()
-        texts = [engine.desk.embed(embedder, [f"Text {n}."]) for n in range(4)]
-        await asyncio.gather(*texts, *(judge.ask(ListClaims(text=f"{n}."), desk=engine.desk) for n in range(9)))
+        texts = [engine.transport.send(embedder.request([f"Text {n}."])) for n in range(4)]
+        await asyncio.gather(
+            *texts, *(judge.ask(ListClaims(text=f"{n}."), transport=engine.transport) for n in range(9))
+        )
 
     loop.run(all_of_them())
     engine.close()
@@ -489,6 +492,6 @@ def test_being_asked_too_fast_narrows_what_is_in_flight(server: FakeOpenAI) -> N
     assert engine.limiter.width == 4
     server.script(rate_limited())
     engine.limiter._narrowed -= 2
-    loop.run(engine.desk.embed(engine.embedder(), ["One."]))
+    loop.run(engine.transport.send(engine.embedder().request(["One."])))
     engine.close()
     assert engine.limiter.width == 2

@@ -17,19 +17,20 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import Evaluation, aevaluate, evaluate, loop
-from pytest_ragmetrics import context as session
+from pytest_ragmetrics import Evaluation, aevaluate, context, evaluate, loop
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError, JudgeNotConfiguredError
-from pytest_ragmetrics.judges.judge import CachedReply, Fetch, Judge, JudgeUnavailableError, Request
+from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.specs import make_judge
+from pytest_ragmetrics.judges.transport import DIRECT, AnyRequest, JudgeUnavailableError
+from pytest_ragmetrics.judges.transport import Reply as JudgeReply
 from pytest_ragmetrics.metrics import Faithfulness, Relevance
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
-from tests.asking import MemoryDesk
+from tests.asking import MemoryTransport
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, Reply, failing, filtered, out_of_quota, rate_limited
 from tests.metrics.fake_session import FakeSession
@@ -49,12 +50,12 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     around = []
-    while (running := session.current()) is not None:
-        session.leave(running)
+    while (running := context.current().session) is not None:
+        context.leave(running)
         around.append(running)
     yield
     for running in reversed(around):
-        session.enter(running)
+        context.enter(running)
     loop.stop()
 
 
@@ -133,7 +134,7 @@ def test_a_row_that_breaks_harms_no_other() -> None:
 
 def test_what_a_judge_cannot_answer_is_unscored() -> None:
     """The reason says what came back; the next row is judged."""
-    judge = ScriptedJudge(rate_relevance=["no", "no", rated(2)])
+    judge = ScriptedJudge(rate_relevance=lambda prompt: "no" if "moths" in prompt else rated(2))
     table = evaluate(ROWS[:2], [Relevance(judge=judge)], concurrency=1)
     assert table.scores("relevance") == [None, 0.5]
     assert "it replied 'no'" in table.rows[0].unscored["relevance"]
@@ -302,14 +303,14 @@ def test_no_more_requests_are_in_flight_than_asked_for(server: FakeOpenAI) -> No
     assert server.in_flight_max == 5
 
 
-def test_in_a_session_its_judge_and_desk_are_used() -> None:
+def test_in_a_session_its_judge_and_transport_are_used() -> None:
     """And it hears of every scoring."""
-    desk = MemoryDesk()
-    running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), desk=desk)
+    transport = MemoryTransport()
+    running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), transport=transport)
     with running.running():
         table = evaluate(ROWS, ["relevance"])
     assert table.scores("relevance") == [1.0] * 3
-    assert len(desk.kept) == 3
+    assert len(transport.kept) == 3
     assert {scoring.sample.id for scoring in running.scorings} == {"a", "b", "c"}
 
 
@@ -321,14 +322,14 @@ def test_outside_a_session_one_that_begins_meanwhile_is_not_used(server: FakeOpe
         name = "enters"
 
         async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
-            session.enter(running)
+            context.enter(running)
             result = await Relevance().ascore_sample(sample)
             return ask.result(result.value, reason=None)
 
     try:
         table = evaluate(ROWS[:1], [Enters()])
     finally:
-        session.leave(running)
+        context.leave(running)
     assert not table.rows[0].unscored
     assert running.scorings == []
 
@@ -339,32 +340,34 @@ def test_without_a_judge_nothing_is_scored() -> None:
         evaluate(ROWS, [Length(), "relevance"])
 
 
-class RefusingDesk:
-    """A desk that answers the first question and refuses all others."""
+class RefusingTransport:
+    """A transport that answers the first question and refuses all others."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
         self._asked = 0
 
-    async def obtain(self, request: Request, fetch: Fetch) -> CachedReply:
+    async def send(self, request: AnyRequest) -> JudgeReply:
         """Answer or refuse."""
         self._asked += 1
         if self._asked > 1:
             raise self._error
-        return CachedReply(reply=await fetch(), cached=False)
+        return await DIRECT.send(request)
 
 
 @pytest.mark.parametrize("kind", [BudgetExceededError, CacheUnavailableError])
 def test_what_ends_a_run_ends_the_evaluation(kind: type[Exception]) -> None:
     """A spent budget, or a replay without a cache, is the same for all that comes after it."""
-    running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), desk=RefusingDesk(kind("no more")))
+    running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), transport=RefusingTransport(kind("no more")))
     with running.running(), pytest.raises(kind, match="no more"):
         evaluate(ROWS, ["relevance"])
 
 
 def test_a_prompt_that_was_never_recorded_is_a_matter_of_its_row() -> None:
     """Replaying, the others have their scores."""
-    running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), desk=RefusingDesk(CacheMissError("unknown")))
+    running = FakeSession(
+        judge=ScriptedJudge(rate_relevance=rated(4)), transport=RefusingTransport(CacheMissError("unknown"))
+    )
     with running.running():
         table = evaluate(ROWS, ["relevance"])
     assert table.scores("relevance") == [1.0, None, None]

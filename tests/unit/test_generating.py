@@ -15,7 +15,6 @@ from pytest_ragmetrics.errors import DatasetError
 from pytest_ragmetrics.generate.documents import ArgumentError, SourcePassage, find_documents, read_passages, row_id
 from pytest_ragmetrics.generate.drafting import AskedQuestions, GoldenDraft, Skipped, drafted
 from pytest_ragmetrics.generate.golden_set import GoldenFile, spread
-from pytest_ragmetrics.judges.judge import DirectTransport
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task, WriteGoldenQuestion
 from tests.scripted_judge import ScriptedJudge, verdicts
 
@@ -51,7 +50,7 @@ def draft(
     judge = ScriptedJudge(write_golden_question=golden or written(), verify_claims=verify or verdicts([1]))
 
     async def ask(task: Task[Any]) -> Any:
-        return (await judge.ask(task, desk=DirectTransport())).answer
+        return (await judge.ask(task)).answer
 
     passage = SourcePassage(id="a.md#1", text=text, file="a.md", start=5, end=5 + len(text), heading=heading)
     return asyncio.run(drafted(passage, ask, language=language)), judge

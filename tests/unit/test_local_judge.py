@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges import tasks
-from pytest_ragmetrics.judges.judge import DirectTransport
 from pytest_ragmetrics.judges.local import _RULES, LocalJudge
 from pytest_ragmetrics.judges.tasks import (
     AnswerQuestions,
@@ -49,7 +48,7 @@ HARBOUR = (
 
 def ask(task: Task[Any], *, vote: int = 0) -> Any:
     """Return the local judge's answer."""
-    answered = asyncio.run(LocalJudge().ask(task, vote=vote, desk=DirectTransport()))
+    answered = asyncio.run(LocalJudge().ask(task, vote=vote))
     assert answered.usage == Usage()
     return answered.answer
 
@@ -304,7 +303,7 @@ class Sing(Task[str]):
         """Show nothing."""
         return ()
 
-    def _settle(self, answer: Any) -> str:
+    def _parse(self, answer: Any) -> str:
         return str(answer)
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pytest_ragmetrics.embedders.openai import Batches, OpenAIEmbedder
+from pytest_ragmetrics.embedders.batches import Batches
+from pytest_ragmetrics.embedders.embedder import Embedder
+from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.judges.transport import Providers
 from tests import fake_openai
 from tests.fake_answers import embed
 from tests.fake_openai import FakeOpenAI
@@ -23,13 +27,25 @@ def server() -> Iterator[FakeOpenAI]:
         yield running
 
 
-def asked(server: FakeOpenAI, use: Callable[[OpenAIEmbedder], Awaitable[Any]], **options: Any) -> Any:
+class Batched:
+    """An embedder whose texts pass the link that makes batches of them."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self.link = Batches(Providers())
+
+    async def aembed(self, texts: Sequence[str]) -> Any:
+        """Return the vectors."""
+        return (await self.link.send(self.embedder.request(texts))).vectors
+
+
+def asked(server: FakeOpenAI, use: Callable[[Batched], Awaitable[Any]], **options: Any) -> Any:
     """Return what a use of an embedder returns, closing it in the same loop."""
 
     async def run() -> Any:
         embedder = OpenAIEmbedder("fake", base_url=server.base_url, api_key="sk-fake", **options)
         try:
-            return await use(embedder)
+            return await use(Batched(embedder))
         finally:
             await embedder.aclose()
 
@@ -49,14 +65,14 @@ def test_vectors_come_in_the_order_of_the_texts(server: FakeOpenAI) -> None:
 def test_no_texts_need_no_request(server: FakeOpenAI) -> None:
     """Embedding nothing is refused without asking, for there is no shape it could have."""
     with pytest.raises(JudgeError, match="for 0 texts"):
-        asked(server, lambda embedder: embedder.aembed([]))
+        asked(server, lambda batched: batched.embedder.aembed([]))
     assert server.calls == 0
 
 
 def test_concurrent_calls_share_one_request(server: FakeOpenAI) -> None:
     """Metrics that ask at the same time cost one request, and each gets its own vectors."""
 
-    async def use(embedder: OpenAIEmbedder) -> list[Any]:
+    async def use(embedder: Batched) -> list[Any]:
         calls = [embedder.aembed([f"text {number}", "shared"]) for number in range(20)]
         return await asyncio.gather(*calls)
 
@@ -69,7 +85,7 @@ def test_concurrent_calls_share_one_request(server: FakeOpenAI) -> None:
 def test_calls_one_after_the_other_are_requests_of_their_own(server: FakeOpenAI) -> None:
     """Nothing is kept between calls: that is the cache's business."""
 
-    async def use(embedder: OpenAIEmbedder) -> None:
+    async def use(embedder: Batched) -> None:
         await embedder.aembed(["one"])
         await embedder.aembed(["one"])
 
@@ -87,9 +103,11 @@ def test_calls_one_after_the_other_are_requests_of_their_own(server: FakeOpenAI)
 )
 def test_requests_keep_to_the_limits_of_the_server(server: FakeOpenAI, texts: list[str], sizes: list[int]) -> None:
     """At most 2,048 texts and 300,000 bytes stand in one request; the vectors still come in order."""
-    vectors = asked(server, lambda embedder: embedder.aembed(texts))
-    assert sorted(len(request.body["input"]) for request in server.requests) == sizes
-    assert np.allclose(vectors[-1], embed(texts[-1], 8), atol=1e-6)
+    for use in (lambda embedder: embedder.aembed(texts), lambda embedder: embedder.embedder.aembed(texts)):
+        vectors = asked(server, use)
+        assert sorted(len(request.body["input"]) for request in server.requests) == sizes
+        assert np.allclose(vectors[-1], embed(texts[-1], 8), atol=1e-6)
+        server.requests.clear()
 
 
 def test_a_server_without_base64_is_asked_for_numbers() -> None:
@@ -97,7 +115,7 @@ def test_a_server_without_base64_is_asked_for_numbers() -> None:
     with FakeOpenAI(dimensions=8) as server:
         server.script(fake_openai.failing(400, "encoding_format is not supported", param="encoding_format"))
 
-        async def use(embedder: OpenAIEmbedder) -> Any:
+        async def use(embedder: Batched) -> Any:
             await embedder.aembed(["one"])
             return await embedder.aembed(["two"])
 
@@ -148,9 +166,9 @@ def test_being_asked_too_fast_is_waited_out_and_passed_on(server: FakeOpenAI) ->
     heard: list[bool] = []
     server.script(fake_openai.rate_limited())
 
-    async def use(embedder: OpenAIEmbedder) -> Any:
-        embedder.on_rate_limit = lambda: heard.append(True)
-        return await embedder.aembed(["one"])
+    async def use(embedder: Batched) -> Any:
+        request = replace(embedder.embedder.request(["one"]), rate_limited=lambda: heard.append(True))
+        return (await embedder.link.send(request)).vectors
 
     assert asked(server, use).shape == (1, 8)
     assert heard == [True]
@@ -165,53 +183,58 @@ def test_a_missing_key_comes_up_with_the_first_request(monkeypatch: pytest.Monke
         asyncio.run(embedder.aembed(["one"]))
 
 
-async def row_of_lengths(texts: Sequence[str]) -> Any:
-    """Embed by length."""
-    await asyncio.sleep(0.01)
-    return np.array([[len(text)] for text in texts], dtype=np.float32)
+class Lengths(Embedder):
+    """Embeds by length; fails for what is bad."""
+
+    name, kind, model = "lengths", "custom", "lengths"
+
+    def __init__(self, max_texts: int = 10) -> None:
+        self.batch = (max_texts, 100)
+
+    async def aembed(self, texts: Sequence[str]) -> Any:
+        """Take a while."""
+        await asyncio.sleep(0.01)
+        if "bad" in texts:
+            raise JudgeError
+        return np.array([[len(text)] for text in texts], dtype=np.float32)
 
 
 def test_a_cancelled_call_takes_nobody_with_it() -> None:
     """When one of two calls that wait for the same text is cancelled, the other still gets its vector."""
 
     async def run() -> Any:
-        batches = Batches(row_of_lengths, max_texts=10, max_bytes=100)
-        first = asyncio.create_task(batches.embed(["shared"]))
-        second = asyncio.create_task(batches.embed(["shared"]))
+        batched = Batched(Lengths())
+        first = asyncio.create_task(batched.aembed(["shared"]))
+        second = asyncio.create_task(batched.aembed(["shared"]))
         await asyncio.sleep(0)
         first.cancel()
         return await second
 
-    assert asyncio.run(run())[0].tolist() == [6.0]
+    assert asyncio.run(run()).tolist() == [[6.0]]
 
 
 def test_a_failing_batch_fails_only_those_who_wait_for_it() -> None:
     """What sending a batch raises reaches its callers and no others."""
 
-    async def send(texts: Sequence[str]) -> Any:
-        if "bad" in texts:
-            raise JudgeError
-        return await row_of_lengths(texts)
-
     async def run() -> Sequence[Any]:
-        batches = Batches(send, max_texts=1, max_bytes=100)
-        return await asyncio.gather(batches.embed(["bad"]), batches.embed(["good"]), return_exceptions=True)
+        batched = Batched(Lengths(max_texts=1))
+        return await asyncio.gather(batched.aembed(["bad"]), batched.aembed(["good"]), return_exceptions=True)
 
     failed, vectors = asyncio.run(run())
     assert isinstance(failed, JudgeError)
-    assert vectors[0].tolist() == [4.0]
+    assert vectors.tolist() == [[4.0]]
 
 
 def test_closing_cancels_what_is_under_way() -> None:
-    """Nobody waits for ever on an embedder that was closed."""
+    """Nobody waits for ever on a run that was closed."""
 
     async def run() -> Sequence[Any]:
-        batches = Batches(row_of_lengths, max_texts=10, max_bytes=100)
-        sent = asyncio.create_task(batches.embed(["sent"]))
+        batched = Batched(Lengths())
+        sent = asyncio.create_task(batched.aembed(["sent"]))
         await asyncio.sleep(0.008)
-        waiting = asyncio.create_task(batches.embed(["waiting"]))
+        waiting = asyncio.create_task(batched.aembed(["waiting"]))
         await asyncio.sleep(0)
-        await batches.aclose()
+        await batched.link.aclose()
         return await asyncio.gather(sent, waiting, return_exceptions=True)
 
     assert all(isinstance(outcome, asyncio.CancelledError) for outcome in asyncio.run(run()))

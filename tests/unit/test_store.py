@@ -26,7 +26,7 @@ import pytest_ragmetrics
 from pytest_ragmetrics.cache.entry import CacheEntry, CacheError, CacheUnavailableError, new_entry
 from pytest_ragmetrics.cache.key import key_of
 from pytest_ragmetrics.cache.store import Store, text_disk
-from pytest_ragmetrics.judges.judge import Reply
+from pytest_ragmetrics.judges.transport import Reply
 from tests.read_only import read_only
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pytest_ragmetrics.__file__).parent.parent)}
@@ -38,7 +38,7 @@ from pathlib import Path
 from pytest_ragmetrics.cache.entry import new_entry
 from pytest_ragmetrics.cache.key import key_of
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.judges.judge import Reply
+from pytest_ragmetrics.judges.transport import Reply
 
 def entry(number, text):
     row = {"task": "list_claims", "model": "judge-1", "number": number}

@@ -35,7 +35,7 @@ class JudgeGoal(Task[tuple[str, Judgement]]):
         wanted = () if self.goal is None else (Block(label="goal", text=self.goal),)
         return (show_numbered("conversation", self.turns), *wanted)
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[str, Judgement]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[str, Judgement]:
         goal = answer["goal"].strip()
         if not goal:
             msg = "goal is blank"
@@ -56,7 +56,7 @@ class ListTopics(Task[tuple[tuple[str, bool], ...]]):
         """Show the conversation."""
         return (show_numbered("conversation", self.turns),)
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
         listed = answer["topics"]
         texts = distinct([item["topic"] for item in listed], "topic")
         if len(texts) < len(listed):
@@ -78,7 +78,7 @@ class MatchTopics(Task[tuple[int | None, ...]]):
         """Show both lists, numbered."""
         return (show_numbered("allowed topics", self.allowed), show_numbered("topics", self.topics))
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[int | None, ...]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[int | None, ...]:
         matches = in_order(answer["matches"], len(self.topics), "topic")
         for match in matches:
             if not 0 <= match["allowed"] <= len(self.allowed):

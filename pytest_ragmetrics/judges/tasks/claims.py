@@ -25,7 +25,7 @@ class ListClaims(Task[tuple[str, ...]]):
         asked = () if self.question is None else (Block(label="question", text=self.question),)
         return (*asked, Block(label="text", text=self.text))
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
         return distinct(answer["claims"], "claim")
 
 
@@ -46,7 +46,7 @@ class VerifyClaims(Task[tuple[Judgement, ...]]):
         """Show the contexts and the numbered claims."""
         return (show_contexts(self.contexts), show_numbered("claims", self.claims))
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
         last = len(sentence_table(self.contexts))
         verdicts = in_order(answer["verdicts"], len(self.claims), "claim")
         return tuple(
@@ -66,5 +66,5 @@ class ListEntities(Task[tuple[str, ...]]):
         """Show the contexts."""
         return (show_contexts(self.contexts),)
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
         return distinct(answer["entities"], "entity")

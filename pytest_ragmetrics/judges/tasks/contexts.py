@@ -34,7 +34,7 @@ class SelectSentences(Task[tuple[int, ...]]):
         """Show the contexts and the question."""
         return (show_contexts(self.contexts), Block(label="question", text=self.question))
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[int, ...]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[int, ...]:
         return indexes(answer["sentences"], len(sentence_table(self.contexts)), "the selection")
 
 
@@ -53,7 +53,7 @@ class JudgeContexts(Task[tuple[Judgement, ...]]):
         """Show the contexts and the question."""
         return (show_contexts(self.contexts), Block(label="question", text=self.question))
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
         verdicts = in_order(answer["verdicts"], len(self.contexts), "context")
         return tuple(Judgement(ok=item["verdict"] == "relevant", reason=item["reason"].strip()) for item in verdicts)
 
@@ -73,7 +73,7 @@ class JudgeUsefulness(Task[Judgement]):
         asked = (Block(label="question", text=self.question), Block(label="answer", text=self.answer))
         return (show_contexts((self.context,)), *asked)
 
-    def _settle(self, answer: Mapping[str, Any]) -> Judgement:
+    def _parse(self, answer: Mapping[str, Any]) -> Judgement:
         return cited(answer, "useful", last=len(sentence_table((self.context,))), subject="the context")
 
 
@@ -94,7 +94,7 @@ class FindContradictions(Task[tuple[Judgement, ...]]):
         """Show the contexts and the response."""
         return (show_contexts(self.contexts), Block(label="response", text=self.response))
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
         table = sentence_table(self.contexts)
         judgements = []
         for index, verdict in enumerate(in_order(answer["verdicts"], len(self.contexts), "context")):

@@ -42,7 +42,7 @@ class WriteGoldenQuestion(Task[GoldenQuestion | None]):
         """Say in which language to write."""
         return {"language": self.language or "their language"}
 
-    def _settle(self, answer: Mapping[str, Any]) -> GoldenQuestion | None:
+    def _parse(self, answer: Mapping[str, Any]) -> GoldenQuestion | None:
         if not answer["askable"]:
             return None
         # To cite one sentence twice changes nothing.

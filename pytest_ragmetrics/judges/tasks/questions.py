@@ -38,7 +38,7 @@ class WriteQuestions(Task[tuple[tuple[str, bool], ...]]):
         """Say how many questions are wanted."""
         return {"count": str(self.count)}
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
         written = answer["questions"]
         texts = distinct([item["question"] for item in written], "question")
         if not len(texts) == len(written) == self.count:
@@ -59,7 +59,7 @@ class ListKeyPhrases(Task[tuple[str, ...]]):
         """Show the contexts."""
         return (show_contexts(self.contexts),)
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
         return distinct(answer["phrases"], "phrase")
 
 
@@ -76,7 +76,7 @@ class WriteClosedQuestions(Task[tuple[str, ...]]):
         """Show the contexts and the phrases."""
         return (show_contexts(self.contexts), show_numbered("phrases", self.phrases))
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
         return distinct(answer["questions"], "question")
 
 
@@ -93,6 +93,6 @@ class AnswerQuestions(Task[tuple[Judgement, ...]]):
         """Show the text and the numbered questions."""
         return (Block(label="text", text=self.text), show_numbered("questions", self.questions))
 
-    def _settle(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
         answers = in_order(answer["answers"], len(self.questions), "question")
         return tuple(Judgement(ok=item["answer"] == "yes", reason=item["reason"].strip()) for item in answers)

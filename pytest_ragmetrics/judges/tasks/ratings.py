@@ -27,7 +27,7 @@ class Critique(Task[Judgement]):
         """Give the definition, which the author of the test wrote."""
         return {"definition": self.definition}
 
-    def _settle(self, answer: Mapping[str, Any]) -> Judgement:
+    def _parse(self, answer: Mapping[str, Any]) -> Judgement:
         return Judgement(ok=answer["verdict"] == "yes", reason=answer["reason"].strip())
 
 
@@ -44,7 +44,7 @@ class JudgeRefusal(Task[Judgement]):
         """Show the question and the response."""
         return (Block(label="question", text=self.question), Block(label="response", text=self.response))
 
-    def _settle(self, answer: Mapping[str, Any]) -> Judgement:
+    def _parse(self, answer: Mapping[str, Any]) -> Judgement:
         return Judgement(ok=answer["verdict"] == "refuses", reason=answer["reason"].strip())
 
 
@@ -71,7 +71,7 @@ class Rate(Task[Rating]):
 
     __slots__ = ()
 
-    def _settle(self, answer: Mapping[str, Any]) -> Rating:
+    def _parse(self, answer: Mapping[str, Any]) -> Rating:
         steps = self.schema()["properties"]["rating"]["enum"]
         step: int = answer["rating"]
         return Rating(value=(step - steps[0]) / (steps[-1] - steps[0]), reason=answer["reason"].strip(), step=step)

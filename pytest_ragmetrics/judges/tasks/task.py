@@ -111,14 +111,14 @@ class Task(ABC, Generic[A]):
 
     def read(self, data: object) -> A:
         """Return the answer that stands in parsed JSON; raise :class:`InvalidAnswer` saying what is wrong with it."""
-        return self._settle(validate(data, self.schema()))
+        return self._parse(validate(data, self.schema()))
 
     def by_rule(self) -> A:
         """Return the answer of the local judge, which compares words; raise ``NotImplementedError`` if it has none."""
         raise NotImplementedError
 
     @abstractmethod
-    def _settle(self, answer: Mapping[str, Any]) -> A:
+    def _parse(self, answer: Mapping[str, Any]) -> A:
         """Return what an answer of the right form says; raise :class:`InvalidAnswer` if its content is wrong."""
 
 

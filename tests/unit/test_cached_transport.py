@@ -1,4 +1,4 @@
-"""The desk: each question is paid for once, in every mode, and what was paid for is never lost."""
+"""The cache: each question is paid for once, in every mode, and what was paid for is never lost."""
 
 from __future__ import annotations
 
@@ -23,8 +23,18 @@ from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import CacheError, CacheUnavailableError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport, Mode, Used
+from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError
-from pytest_ragmetrics.judges.judge import CachedReply, ChatMessage, Reply, Request, UnreadableReplyError
+from pytest_ragmetrics.judges.transport import (
+    DIRECT,
+    AnyRequest,
+    ChatMessage,
+    Limiter,
+    Reply,
+    Request,
+    Transport,
+    UnreadableReplyError,
+)
 from tests.read_only import read_only
 
 if TYPE_CHECKING:
@@ -40,9 +50,10 @@ WORKER = """
 import asyncio, sys
 from pathlib import Path
 import numpy as np
-from pytest_ragmetrics.cache.transport import CachingDesk
+from pytest_ragmetrics.cache.transport import CachedTransport
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.judges.judge import Reply, Request
+from pytest_ragmetrics.embedders.embedder import Embedder
+from pytest_ragmetrics.judges.transport import DIRECT, Reply, Request
 
 folder, mode, run = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 
@@ -50,7 +61,7 @@ def pay(what):
     with (folder / "till").open("a") as till:
         till.write(what + "\\n")
 
-class Embedder:
+class Lengths(Embedder):
     name, kind, model = "custom:v", "custom", "v"
     async def aembed(self, texts):
         await asyncio.sleep(0.02)
@@ -58,20 +69,34 @@ class Embedder:
             pay("vector " + text)
         return np.array([[len(text), 1.0] for text in texts])
 
+class Judge:
+    name, is_paid, is_kept = "m", True, True
+    async def complete(self, request):
+        await asyncio.sleep(0.02)
+        number = request.texts[0].split()[1]
+        pay(f"answer {number}")
+        return Reply(text=number)
+
+class Judge:
+    name, is_paid, is_kept = "m", True, True
+    async def complete(self, request):
+        await asyncio.sleep(0.02)
+        number = request.texts[0].split()[1]
+        pay(f"answer {number}")
+        return Reply(text=number)
+
 async def main(store):
-    desk = CachingDesk(store=store, mode=mode, run=run)
+    cache = CachedTransport(DIRECT, store=store, mode=mode, run=run)
     async def ask(n):
         request = Request(task="t", kind="k", model="m", messages=({"role": "user", "content": f"Question {n}"},),
-                          schema={}, parameters={})
-        async def fetch():
-            await asyncio.sleep(0.02)
-            pay(f"answer {n}")
-            return Reply(text=f"{n}")
-        return (await desk.obtain(request, fetch)).reply.text
+                          schema={}, parameters={}, provider=Judge())
+        return (await cache.send(request)).text
+    async def embed(texts):
+        return (await cache.send(Lengths().request(texts))).vectors
     answers = await asyncio.gather(*(ask(n % 20) for n in range(60)))
     assert answers == [str(n % 20) for n in range(60)]
     texts = ["x" * n for n in range(1, 21)]
-    vectors = await asyncio.gather(*(desk.embed(Embedder(), texts[n:n + 4]) for n in range(17)))
+    vectors = await asyncio.gather(*(embed(texts[n:n + 4]) for n in range(17)))
     assert all(v.tolist() == [[n + k, 1.0] for k in range(1, 5)] for n, v in enumerate(vectors))
 
 with Store(folder / "cache") as store:
@@ -95,6 +120,9 @@ def request(text: str = "Do ponds freeze?", **change: Any) -> Request:
 class Provider:
     """Answers everything, and counts what it is asked."""
 
+    name = "judge-1"
+    is_paid = is_kept = True
+
     def __init__(self, *, delay: float = 0.0, error: Exception | None = None) -> None:
         self.asked = 0
         self.begun = asyncio.Event()
@@ -102,7 +130,7 @@ class Provider:
         self.error = error
         self.text = '{"claims": []}'
 
-    async def __call__(self) -> Reply:
+    async def complete(self, request: Request) -> Reply:
         """Answer."""
         self.asked += 1
         self.begun.set()
@@ -112,7 +140,7 @@ class Provider:
         return Reply(text=self.text, prompt_tokens=100, completion_tokens=7, calls=2)
 
 
-class Embedder:
+class Lengths(Embedder):
     """Measures a text, and remembers what it was asked."""
 
     name = "openai:vectors-1"
@@ -158,30 +186,37 @@ def run(awaitable: Awaitable[T]) -> T:
     return asyncio.run(main())
 
 
-def ask(desk: CachedTransport, provider: Provider, asked: Request | None = None) -> CachedReply:
+def ask(cache: Transport, provider: Provider, asked: Request | None = None) -> Reply:
     """Ask once."""
-    return run(desk.obtain(asked or request(), provider))
+    return run(cache.send(replace(asked or request(), provider=provider)))
+
+
+def embed(cache: Transport, embedder: Embedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    """Return the vectors of texts."""
+    vectors = run(cache.send(embedder.request(texts))).vectors
+    assert vectors is not None
+    return vectors
 
 
 def test_the_second_time_is_free(store: Store) -> None:
     """An answer, with the tokens it took, comes back from the store in the same run and the next."""
     provider = Provider()
-    desk = CachedTransport(store=store)
-    first = ask(desk, provider)
-    assert (first.cached, first.reply.prompt_tokens, first.reply.calls) == (False, 100, 2)
-    assert ask(desk, provider) == replace(first, cached=True)
-    assert ask(CachedTransport(store=store), provider) == replace(first, cached=True)
+    cache = CachedTransport(DIRECT, store=store)
+    first = ask(cache, provider)
+    assert (first.cached, first.prompt_tokens, first.calls) == (False, 100, 2)
+    assert ask(cache, provider) == replace(first, cached=True)
+    assert ask(CachedTransport(DIRECT, store=store), provider) == replace(first, cached=True)
     assert provider.asked == 1
-    assert (desk.judged.calls, desk.judged.cached) == (2, 1)
+    assert (cache.judged.calls, cache.judged.cached) == (2, 1)
 
 
 def test_another_vote_and_another_salt_are_paid_for(store: Store) -> None:
     """Independent samples stay independent, and salted caches apart."""
     provider = Provider()
-    ask(CachedTransport(store=store), provider)
-    assert not ask(CachedTransport(store=store), provider, request(vote=1)).cached
-    assert not ask(CachedTransport(store=store, salt="mine"), provider).cached
-    assert ask(CachedTransport(store=store, salt="mine"), provider).cached
+    ask(CachedTransport(DIRECT, store=store), provider)
+    assert not ask(CachedTransport(DIRECT, store=store), provider, request(vote=1)).cached
+    assert not ask(CachedTransport(DIRECT, store=store, salt="mine"), provider).cached
+    assert ask(CachedTransport(DIRECT, store=store, salt="mine"), provider).cached
     assert store.verify() == []
 
 
@@ -190,94 +225,94 @@ def test_many_at_once_pay_once(store: Store) -> None:
 
     async def story() -> None:
         provider = Provider(delay=0.05)
-        desk = CachedTransport(store=store)
-        kept = await asyncio.gather(*(desk.obtain(request(), provider) for _ in range(30)))
+        cache = CachedTransport(DIRECT, store=store)
+        kept = await asyncio.gather(*(cache.send(request(provider=provider)) for _ in range(30)))
         assert provider.asked == 1
         assert [each.cached for each in kept].count(False) == 1
-        assert (desk.judged.calls, desk.judged.cached) == (2, 29)
+        assert (cache.judged.calls, cache.judged.cached) == (2, 29)
 
     run(story())
 
 
 def test_an_error_is_not_kept(store: Store) -> None:
     """What failed is asked again."""
-    desk = CachedTransport(store=store)
+    cache = CachedTransport(DIRECT, store=store)
     with pytest.raises(JudgeError, match="overloaded"):
-        ask(desk, Provider(error=JudgeError("overloaded")))
-    assert not ask(desk, Provider()).cached
+        ask(cache, Provider(error=JudgeError("overloaded")))
+    assert not ask(cache, Provider()).cached
 
 
 def test_a_reply_that_cannot_be_used_is_counted(store: Store) -> None:
     """It was paid for although there is nothing to keep."""
-    desk = CachedTransport(store=store)
+    cache = CachedTransport(DIRECT, store=store)
     with pytest.raises(UnreadableReplyError):
-        ask(desk, Provider(error=UnreadableReplyError("nonsense", spent=Reply(text="", calls=2))))
-    assert desk.judged.calls == 2
+        ask(cache, Provider(error=UnreadableReplyError("nonsense", reply=Reply(text="", calls=2))))
+    assert cache.judged.calls == 2
     assert store.count() == 0
 
 
 def test_off_keeps_nothing_and_finds_nothing(store: Store) -> None:
     """Every question is asked, each time."""
     provider = Provider()
-    desk = CachedTransport(store=store, mode="off")
-    assert not ask(desk, provider).cached
-    assert not ask(desk, provider).cached
-    embedder = Embedder()
-    run(desk.embed(embedder, ["a", "b"]))
-    run(desk.embed(embedder, ["a", "b"]))
-    assert (desk.judged.calls, desk.embedded.calls, len(embedder.asked)) == (4, 2, 2)
+    cache = CachedTransport(DIRECT, store=store, mode="off")
+    assert not ask(cache, provider).cached
+    assert not ask(cache, provider).cached
+    embedder = Lengths()
+    embed(cache, embedder, ["a", "b"])
+    embed(cache, embedder, ["a", "b"])
+    assert (cache.judged.calls, cache.embedded.calls, len(embedder.asked)) == (4, 2, 2)
     assert not store.exists()
 
 
 def test_refresh_pays_once_a_run(store: Store) -> None:
     """The old answer is replaced, and the new one serves the rest of the run, in every process of it."""
     provider = Provider()
-    ask(CachedTransport(store=store), provider)
+    ask(CachedTransport(DIRECT, store=store), provider)
     provider.text = '{"claims": ["new"]}'
-    desk = CachedTransport(store=store, mode="refresh", run="today")
+    cache = CachedTransport(DIRECT, store=store, mode="refresh", run="today")
     kept = [
-        ask(desk, provider),
-        ask(desk, provider),
-        ask(CachedTransport(store=store, mode="refresh", run="today"), provider),
+        ask(cache, provider),
+        ask(cache, provider),
+        ask(CachedTransport(DIRECT, store=store, mode="refresh", run="today"), provider),
     ]
     assert [each.cached for each in kept] == [False, True, True]
-    assert {each.reply.text for each in kept} == {provider.text}
-    assert ask(CachedTransport(store=store), provider).reply.text == provider.text
-    assert not ask(CachedTransport(store=store, mode="refresh", run="tomorrow"), provider).cached
+    assert {each.text for each in kept} == {provider.text}
+    assert ask(CachedTransport(DIRECT, store=store), provider).text == provider.text
+    assert not ask(CachedTransport(DIRECT, store=store, mode="refresh", run="tomorrow"), provider).cached
     assert provider.asked == 3
 
 
 def test_a_failed_refresh_keeps_the_old_answer(store: Store) -> None:
     """What is there is only replaced by something better."""
-    ask(CachedTransport(store=store), Provider())
+    ask(CachedTransport(DIRECT, store=store), Provider())
     with pytest.raises(JudgeError):
-        ask(CachedTransport(store=store, mode="refresh"), Provider(error=JudgeError("down")))
-    assert ask(CachedTransport(store=store), Provider()).cached
+        ask(CachedTransport(DIRECT, store=store, mode="refresh"), Provider(error=JudgeError("down")))
+    assert ask(CachedTransport(DIRECT, store=store), Provider()).cached
 
 
 def test_replay_never_calls(store: Store) -> None:
     """What was recorded is found; anything else is an error that shows the nearest prompt and the difference."""
     provider = Provider()
-    ask(CachedTransport(store=store), provider)
-    desk = CachedTransport(store=store, mode="replay")
-    assert ask(desk, provider).cached
+    ask(CachedTransport(DIRECT, store=store), provider)
+    cache = CachedTransport(DIRECT, store=store, mode="replay")
+    assert ask(cache, provider).cached
     with pytest.raises(CacheMissError) as raised:
-        ask(desk, provider, request("Do lakes freeze?"))
+        ask(cache, provider, request("Do lakes freeze?"))
     assert {"-Do ponds freeze?", "+Do lakes freeze?"} <= set(str(raised.value).splitlines())
     assert "--rag-cache=auto" in str(raised.value)
     with pytest.raises(CacheMissError, match="no request of verify_claims is recorded"):
-        ask(desk, provider, request(task="verify_claims"))
+        ask(cache, provider, request(task="verify_claims"))
     assert provider.asked == 1
 
 
 def test_replay_from_a_cassette_needs_no_store(store: Store, tmp_path: Path) -> None:
     """A fresh checkout replays without leaving a folder behind."""
     cassette = Cassette(tmp_path / "c.jsonl")
-    desk = CachedTransport(store=store, cassette=cassette)
-    ask(desk, Provider())
-    desk.save(complete=True)
+    cache = CachedTransport(DIRECT, store=store, cassette=cassette)
+    ask(cache, Provider())
+    cache.save(complete=True)
     with Store(tmp_path / "none") as empty:
-        replaying = CachedTransport(store=empty, cassette=Cassette(cassette.file), mode="replay")
+        replaying = CachedTransport(DIRECT, store=empty, cassette=Cassette(cassette.file), mode="replay")
         assert ask(replaying, Provider()).cached
         with pytest.raises(CacheMissError, match="nearest recorded request"):
             ask(replaying, Provider(), request("Else?"))
@@ -290,9 +325,9 @@ def test_a_store_that_cannot_be_used_costs_one_warning(tmp_path: Path) -> None:
     warned: list[str] = []
     provider = Provider()
     with Store(tmp_path / "file" / "cache") as store:
-        desk = CachedTransport(store=store, warn=warned.append)
-        assert [ask(desk, provider).cached for _ in range(3)] == [False, True, True]
-        ask(desk, provider, request("Else?"))
+        cache = CachedTransport(DIRECT, store=store, warn=warned.append)
+        assert [ask(cache, provider).cached for _ in range(3)] == [False, True, True]
+        ask(cache, provider, request("Else?"))
     assert provider.asked == 2
     (warning,) = warned
     assert str(tmp_path / "file" / "cache") in warning
@@ -305,16 +340,16 @@ def test_a_store_that_is_read_only_is_read_on() -> None:
 
     def fill(folder: Path) -> None:
         with Store(folder) as store:
-            ask(CachedTransport(store=store), Provider())
+            ask(CachedTransport(DIRECT, store=store), Provider())
 
     provider = Provider()
     warned: list[str] = []
     with read_only(fill) as folder, Store(folder) as store:
-        assert ask(CachedTransport(store=store, mode="replay"), provider).cached
-        desk = CachedTransport(store=store, warn=warned.append)
+        assert ask(CachedTransport(DIRECT, store=store, mode="replay"), provider).cached
+        cache = CachedTransport(DIRECT, store=store, warn=warned.append)
         new = [request("Else?"), request("Else?"), request("More?")]
-        assert [ask(desk, provider, asked).cached for asked in new] == [False, True, False]
-        assert ask(desk, provider).cached
+        assert [ask(cache, provider, asked).cached for asked in new] == [False, True, False]
+        assert ask(cache, provider).cached
     assert provider.asked == 2
     (warning,) = warned
     assert str(folder) in warning
@@ -324,18 +359,18 @@ def test_a_store_that_is_read_only_is_read_on() -> None:
 def test_without_a_listener_the_warning_is_one_of_python(broken: Store) -> None:
     """A script hears of it the usual way."""
     with pytest.warns(UserWarning, match="without a local cache"):
-        ask(CachedTransport(store=broken), Provider())
+        ask(CachedTransport(DIRECT, store=broken), Provider())
 
 
 def test_in_replay_a_broken_store_is_an_error(broken: Store, tmp_path: Path) -> None:
     """A replay that cannot read must not pretend that nothing was recorded; the cassette is read all the same."""
     with pytest.raises(CacheUnavailableError, match="not a database"):
-        ask(CachedTransport(store=broken, mode="replay"), Provider())
+        ask(CachedTransport(DIRECT, store=broken, mode="replay"), Provider())
     cassette = Cassette(tmp_path / "c.jsonl")
-    recording = CachedTransport(store=None, cassette=cassette)
+    recording = CachedTransport(DIRECT, store=None, cassette=cassette)
     ask(recording, Provider())
     recording.save(complete=True)
-    assert ask(CachedTransport(store=broken, cassette=cassette, mode="replay"), Provider()).cached
+    assert ask(CachedTransport(DIRECT, store=broken, cassette=cassette, mode="replay"), Provider()).cached
 
 
 def test_a_store_that_breaks_while_writing_loses_nothing(
@@ -347,12 +382,12 @@ def test_a_store_that_breaks_while_writing_loses_nothing(
         raise OSError(28, "No space left on device")
 
     warned: list[str] = []
-    desk = CachedTransport(store=store, warn=warned.append)
-    ask(desk, Provider())
+    cache = CachedTransport(DIRECT, store=store, warn=warned.append)
+    ask(cache, Provider())
     monkeypatch.setattr(Store, "_write", fail)
-    assert not ask(desk, Provider(), request("Else?")).cached
-    assert ask(desk, Provider(), request("Else?")).cached
-    assert ask(desk, Provider()).cached
+    assert not ask(cache, Provider(), request("Else?")).cached
+    assert ask(cache, Provider(), request("Else?")).cached
+    assert ask(cache, Provider()).cached
     assert len(warned) == 1
     gc.collect()
     assert not caplog.records
@@ -360,13 +395,13 @@ def test_a_store_that_breaks_while_writing_loses_nothing(
 
 def test_a_tampered_entry_is_an_error_in_every_mode(store: Store) -> None:
     """It is neither used nor paid for anew in silence."""
-    ask(CachedTransport(store=store), Provider())
+    ask(CachedTransport(DIRECT, store=store), Provider())
     with closing(sqlite3.connect(store.database)) as connection, connection:
         connection.execute("UPDATE Cache SET mode = 4, value = x'80'")
     modes: tuple[Mode, ...] = ("auto", "replay")
     for mode in modes:
         with pytest.raises(CacheError, match="tampered"):
-            ask(CachedTransport(store=store, mode=mode), Provider())
+            ask(CachedTransport(DIRECT, store=store, mode=mode), Provider())
 
 
 def test_the_cassette_comes_before_the_store(store: Store, tmp_path: Path) -> None:
@@ -374,39 +409,39 @@ def test_the_cassette_comes_before_the_store(store: Store, tmp_path: Path) -> No
     cassette = Cassette(tmp_path / "c.jsonl")
     provider = Provider()
     provider.text = '{"claims": ["committed"]}'
-    recording = CachedTransport(store=None, cassette=cassette)
+    recording = CachedTransport(DIRECT, store=None, cassette=cassette)
     ask(recording, provider)
     recording.save(complete=True)
     provider.text = '{"claims": ["local"]}'
-    ask(CachedTransport(store=store), provider)
-    assert "committed" in ask(CachedTransport(store=store, cassette=cassette), provider).reply.text
+    ask(CachedTransport(DIRECT, store=store), provider)
+    assert "committed" in ask(CachedTransport(DIRECT, store=store, cassette=cassette), provider).text
 
 
 def test_a_run_records_what_it_used(store: Store, tmp_path: Path) -> None:
     """From the store or fetched, judged or embedded: all of it, and of a full run nothing else."""
-    ask(CachedTransport(store=store), Provider(), request("earlier"))
-    ask(CachedTransport(store=store), Provider(), request("not used"))
+    ask(CachedTransport(DIRECT, store=store), Provider(), request("earlier"))
+    ask(CachedTransport(DIRECT, store=store), Provider(), request("not used"))
     cassette = Cassette(tmp_path / "c.jsonl")
-    desk = CachedTransport(store=store, cassette=cassette)
+    cache = CachedTransport(DIRECT, store=store, cassette=cassette)
     for text in ("earlier", "now"):
-        ask(desk, Provider(), request(text))
-    run(desk.embed(Embedder(), ["a text"]))
+        ask(cache, Provider(), request(text))
+    embed(cache, Lengths(), ["a text"])
     with pytest.raises(JudgeError):
-        ask(desk, Provider(error=JudgeError("down")), request("failed"))
-    saved = desk.save(complete=True)
+        ask(cache, Provider(error=JudgeError("down")), request("failed"))
+    saved = cache.save(complete=True)
     assert saved is not None
     assert saved.entries == 3
-    second = CachedTransport(store=None, cassette=Cassette(cassette.file), mode="replay")
+    second = CachedTransport(DIRECT, store=None, cassette=Cassette(cassette.file), mode="replay")
     assert ask(second, Provider(), request("earlier")).cached
-    assert run(second.embed(Embedder(), ["a text"])).tolist() == run(Embedder().aembed(["a text"])).tolist()
+    assert embed(second, Lengths(), ["a text"]).tolist() == run(Lengths().aembed(["a text"])).tolist()
 
 
 def test_without_a_cassette_there_is_nothing_to_save(store: Store) -> None:
     """And nothing is remembered for one."""
-    desk = CachedTransport(store=store)
-    ask(desk, Provider())
-    assert desk.save(complete=True) is None
-    assert desk.used.tests == {}
+    cache = CachedTransport(DIRECT, store=store)
+    ask(cache, Provider())
+    assert cache.save(complete=True) is None
+    assert cache.used.tests == {}
 
 
 def test_workers_hand_over_what_they_used(store: Store, broken: Store, tmp_path: Path) -> None:
@@ -415,12 +450,12 @@ def test_workers_hand_over_what_they_used(store: Store, broken: Store, tmp_path:
     parts = []
     for number, shelf in enumerate((store, broken)):
         test = f"test_{number}"
-        worker = CachedTransport(store=shelf, cassette=cassette, asker=partial(str, test), warn=lambda _: None)
+        worker = CachedTransport(DIRECT, store=shelf, cassette=cassette, asker=partial(str, test), warn=lambda _: None)
         ask(worker, Provider(), request(f"asked by {number}"))
         parts.append(Used.from_row(json.loads(json.dumps(worker.used.to_row()))))
     assert [list(part.tests.values()) for part in parts] == [["test_0"], ["test_1"]]
     assert [len(part.loose) for part in parts] == [0, 1]
-    saved = CachedTransport(store=store, cassette=cassette).save(complete=True, others=parts)
+    saved = CachedTransport(DIRECT, store=store, cassette=cassette).save(complete=True, others=parts)
     assert saved is not None
     assert saved.entries == 2
 
@@ -428,11 +463,11 @@ def test_workers_hand_over_what_they_used(store: Store, broken: Store, tmp_path:
 def test_a_refreshing_run_records_the_new_answers(store: Store, tmp_path: Path) -> None:
     """And for a question whose refresh failed, the answer that was recorded before."""
     cassette = Cassette(tmp_path / "c.jsonl")
-    desk = CachedTransport(store=store, cassette=cassette)
+    cache = CachedTransport(DIRECT, store=store, cassette=cassette)
     for text in ("one", "two"):
-        ask(desk, Provider(), request(text))
-    desk.save(complete=True)
-    refreshing = CachedTransport(store=store, cassette=cassette, mode="refresh")
+        ask(cache, Provider(), request(text))
+    cache.save(complete=True)
+    refreshing = CachedTransport(DIRECT, store=store, cassette=cassette, mode="refresh")
     new = Provider()
     new.text = '{"claims": ["new"]}'
     ask(refreshing, new, request("one"))
@@ -446,10 +481,10 @@ def test_a_refreshing_run_records_the_new_answers(store: Store, tmp_path: Path) 
 def test_a_secret_is_refused_with_the_name_of_the_test(store: Store, tmp_path: Path) -> None:
     """The test that asked first is the one to look at."""
     names = iter(["test_a.py::test_login", "test_b.py::test_other"])
-    desk = CachedTransport(store=store, cassette=Cassette(tmp_path / "c.jsonl"), asker=lambda: next(names))
+    cache = CachedTransport(DIRECT, store=store, cassette=Cassette(tmp_path / "c.jsonl"), asker=lambda: next(names))
     for _ in range(2):
-        ask(desk, Provider(), request("Log in with sk-proj-" + "a1B2" * 8))
-    saved = desk.save(complete=True)
+        ask(cache, Provider(), request("Log in with sk-proj-" + "a1B2" * 8))
+    saved = cache.save(complete=True)
     assert saved is not None
     assert [refusal.test for refusal in saved.refused] == ["test_a.py::test_login"]
 
@@ -463,55 +498,58 @@ def test_what_is_kept_is_redacted(store: Store, tmp_path: Path) -> None:
     provider = Provider()
     provider.text = '{"claims": ["Mrs Meadow skates."]}'
     cassette = Cassette(tmp_path / "c.jsonl")
-    desk = CachedTransport(store=store, cassette=cassette, redact=redact)
+    cache = CachedTransport(DIRECT, store=store, cassette=cassette, redact=redact)
     asked = request("Does Mrs Meadow skate?")
-    live = ask(desk, provider, asked)
-    run(desk.embed(Embedder(), ["Mrs Meadow"]))
-    desk.save(complete=True)
-    assert json.loads(live.reply.text) == {"claims": ['Mrs "the client" skates.']}
-    assert ask(CachedTransport(store=store, redact=redact), provider, asked) == replace(live, cached=True)
+    live = ask(cache, provider, asked)
+    embed(cache, Lengths(), ["Mrs Meadow"])
+    cache.save(complete=True)
+    assert json.loads(live.text) == {"claims": ['Mrs "the client" skates.']}
+    assert ask(CachedTransport(DIRECT, store=store, redact=redact), provider, asked) == replace(live, cached=True)
     store.close()
     kept = cassette.file.read_bytes() + b"".join(path.read_bytes() for path in store.folder.glob("cache.db*"))
     assert b"Meadow" not in kept
     with pytest.raises(CacheMissError) as raised:
-        ask(CachedTransport(store=store, mode="replay", redact=redact), provider, request("Does Mr Meadow skate?"))
+        ask(
+            CachedTransport(DIRECT, store=store, mode="replay", redact=redact),
+            provider,
+            request("Does Mr Meadow skate?"),
+        )
     assert "Meadow" not in str(raised.value)
 
 
 def test_two_prompts_that_are_redacted_to_the_same_stay_two(store: Store) -> None:
     """The key is that of the words that were sent."""
     provider = Provider()
-    desk = CachedTransport(store=store, redact=lambda _: "gone")
-    ask(desk, provider, request("one"))
-    assert not ask(desk, provider, request("two")).cached
+    cache = CachedTransport(DIRECT, store=store, redact=lambda _: "gone")
+    ask(cache, provider, request("one"))
+    assert not ask(cache, provider, request("two")).cached
 
 
-def test_a_limit_is_entered_around_each_fetch(store: Store) -> None:
-    """Not around what is found, nor around waiting for others; and what it raises stops the call."""
-    entered: list[str] = []
+def test_only_what_is_stored_nowhere_is_sent_on(store: Store) -> None:
+    """Not what is found, nor what waits for others; and what the link below raises stops the call."""
+    sent: list[AnyRequest] = []
 
-    class Limit:
+    class Link:
         """Lets two through."""
 
-        async def __aenter__(self) -> None:
-            if len(entered) == 2:
+        async def send(self, request: AnyRequest) -> Reply:
+            """Pass it on."""
+            if len(sent) == 2:
                 msg = "spent"
                 raise BudgetExceededError(msg)
-            entered.append("in")
-
-        async def __aexit__(self, *_: object) -> None:
-            """Let go."""
+            sent.append(request)
+            return await DIRECT.send(request)
 
     async def story() -> None:
         provider = Provider(delay=0.02)
-        desk = CachedTransport(store=store, limit=Limit())
-        await asyncio.gather(*(desk.obtain(request(), provider) for _ in range(5)))
-        await desk.obtain(request(), provider)
-        await desk.embed(Embedder(), ["a", "b"])
-        assert len(entered) == 2
+        cache = CachedTransport(Link(), store=store)
+        await asyncio.gather(*(cache.send(request(provider=provider)) for _ in range(5)))
+        await cache.send(request(provider=provider))
+        await cache.send(Lengths().request(["a", "b"]))
+        assert len(sent) == 2
         with pytest.raises(BudgetExceededError):
-            await desk.obtain(request("Else?"), provider)
-        assert (await desk.obtain(request(), provider)).cached
+            await cache.send(request("Else?", provider=provider))
+        assert (await cache.send(request(provider=provider))).cached
         assert provider.asked == 1
 
     run(story())
@@ -521,15 +559,14 @@ def test_an_interrupt_keeps_what_is_being_paid_for(store: Store) -> None:
     """Requests that wait for their turn are called off, the one on its way is stored."""
 
     async def story() -> None:
-        turn = asyncio.Semaphore(1)
         provider = Provider(delay=0.05)
-        desk = CachedTransport(store=store, limit=turn)
-        asked = [asyncio.ensure_future(desk.obtain(request(f"Question {n}"), provider)) for n in range(10)]
+        cache = CachedTransport(Limiter(1), store=store)
+        asked = [asyncio.ensure_future(cache.send(request(f"Question {n}", provider=provider))) for n in range(10)]
         await provider.begun.wait()
         for each in asked:
             each.cancel()
         await asyncio.wait(asked)
-        await desk.settle()
+        await cache.settle()
         assert provider.asked == 1
 
     run(story())
@@ -538,29 +575,28 @@ def test_an_interrupt_keeps_what_is_being_paid_for(store: Store) -> None:
 
 def test_texts_are_embedded_once_each(store: Store) -> None:
     """What is missing is fetched in one call, doubles once, and the rows come in the order of the texts."""
-    embedder = Embedder()
-    desk = CachedTransport(store=store)
-    run(desk.embed(embedder, ["bb", "a"]))
-    vectors = run(desk.embed(embedder, ["a", "ccc", "bb", "dddd", "ccc"]))
+    embedder = Lengths()
+    cache = CachedTransport(DIRECT, store=store)
+    embed(cache, embedder, ["bb", "a"])
+    vectors = embed(cache, embedder, ["a", "ccc", "bb", "dddd", "ccc"])
     assert embedder.asked == [["bb", "a"], ["ccc", "dddd"]]
     assert vectors[:, 0].tolist() == [1, 3, 2, 4, 3]
     assert vectors.dtype.name == "float32"
-    assert (desk.embedded.calls, desk.embedded.cached) == (2, 2)
-    assert run(desk.embed(embedder, [])).shape == (0, 0)
+    assert (cache.embedded.calls, cache.embedded.cached) == (2, 2)
 
 
 def test_dimensions_are_part_of_the_question(store: Store) -> None:
     """The same model cut down to fewer numbers gives other vectors."""
-    desk = CachedTransport(store=store)
-    assert run(desk.embed(Embedder(), ["a"])).shape == (1, 3)
-    assert run(desk.embed(Embedder(width=2, dimensions=2), ["a"])).shape == (1, 2)
+    cache = CachedTransport(DIRECT, store=store)
+    assert embed(cache, Lengths(), ["a"]).shape == (1, 3)
+    assert embed(cache, Lengths(width=2, dimensions=2), ["a"]).shape == (1, 2)
 
 
 def test_vectors_that_do_not_fit_are_not_kept(store: Store) -> None:
     """Too few, flat, empty or not finite: an error that names the embedder, and nothing stored."""
     import numpy as np
 
-    class Wrong(Embedder):
+    class Wrong(Lengths):
         """Returns what it is told to."""
 
         async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -568,23 +604,23 @@ def test_vectors_that_do_not_fit_are_not_kept(store: Store) -> None:
 
         answer: npt.NDArray[np.float32]
 
-    desk = CachedTransport(store=store)
+    cache = CachedTransport(DIRECT, store=store)
     embedder = Wrong()
     for answer in (np.ones((1, 3)), np.ones(2), np.ones((2, 0)), np.full((2, 3), np.nan)):
         embedder.answer = answer.astype(np.float32)
         with pytest.raises(JudgeError, match="openai:vectors-1"):
-            run(desk.embed(embedder, ["a", "b"]))
+            embed(cache, embedder, ["a", "b"])
     assert store.count() == 0
 
 
 def test_vectors_of_different_lengths_are_an_error(store: Store) -> None:
     """A model that was replaced under the same name is noticed."""
-    embedder = Embedder()
-    desk = CachedTransport(store=store)
-    run(desk.embed(embedder, ["a"]))
+    embedder = Lengths()
+    cache = CachedTransport(DIRECT, store=store)
+    embed(cache, embedder, ["a"])
     embedder.width = 5
     with pytest.raises(CacheError, match="3 to 5 numbers"):
-        run(desk.embed(embedder, ["a", "b"]))
+        embed(cache, embedder, ["a", "b"])
 
 
 @pytest.mark.parametrize("mode", ["auto", "refresh"])

@@ -8,30 +8,33 @@ from typing import Any
 
 import pytest
 
+from pytest_ragmetrics import loop
 from pytest_ragmetrics.cache.transport import CachedTransport
 from pytest_ragmetrics.context import Scoring
-from pytest_ragmetrics.dry_run import ASSUMPTIONS, DryRun, DryRunJudge, Forecast, ForecastLine
-from pytest_ragmetrics.embedders.local import LocalEmbedder
+from pytest_ragmetrics.dry_run import ASSUMPTIONS, DryRun, Forecast, ForecastLine
+from pytest_ragmetrics.embedders.embedder import CustomEmbedder
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.judges.custom import CustomJudge
-from pytest_ragmetrics.judges.judge import DirectTransport, Judge
+from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.nli import NliJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.schema import InvalidAnswer
-from pytest_ragmetrics.judges.tasks import ListTopics, MatchTopics, RateRelevance, Task
+from pytest_ragmetrics.judges.tasks import ListTopics, MatchTopics, RateRelevance, Task, VerifyClaims
+from pytest_ragmetrics.judges.transport import DIRECT
 from pytest_ragmetrics.result import MetricResult, Usage
 from pytest_ragmetrics.sample import Sample
 from tests.every_task import EVERY_TASK
+from tests.word_scorer import WordScorer
 
 TASK = RateRelevance(question="Does it hum?", response="It hums.")
 
 
-def rehearsal() -> tuple[DryRun, Forecast]:
-    """Return a rehearsal with an empty cache, and its forecast."""
+def dry_run() -> tuple[DryRun, Forecast]:
+    """Return the transport of a dry run with an empty cache, and its forecast."""
     forecast = Forecast()
-    return DryRun(CachedTransport(store=None), forecast), forecast
+    return DryRun(CachedTransport(DIRECT), forecast), forecast
 
 
 def scoring(metric: str, usage: Usage) -> Scoring:
@@ -39,17 +42,17 @@ def scoring(metric: str, usage: Usage) -> Scoring:
     return Scoring(metric=metric, sample=Sample(), outcome=MetricResult(0.5, metric=metric, usage=usage))
 
 
-def asked(judge: Judge, task: Task[Any], *, vote: int = 0) -> tuple[Any, Usage]:
+def asked(made: DryRun, judge: Judge, task: Task[Any], *, vote: int = 0) -> tuple[Any, Usage]:
     """Return the answer to a task and what it takes."""
-    answered = asyncio.run(judge.ask(task, vote=vote, desk=DirectTransport()))
+    answered = asyncio.run(judge.ask(task, vote=vote, transport=made))
     return answered.answer, answered.usage
 
 
 @pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: task.prompt)
 def test_every_task_has_an_answer(task: Task[Any]) -> None:
     """By the local judge's rule, and where it has none as small as the task takes it."""
-    made, forecast = rehearsal()
-    _, usage = asked(made.judge(OpenAIJudge("gpt-4o-mini"), "openai"), task)
+    made, forecast = dry_run()
+    _, usage = asked(made, OpenAIJudge("gpt-4o-mini"), task)
     assert usage.calls == 1
     assert usage.prompt_tokens > 100
     assert usage.completion_tokens > 0
@@ -59,16 +62,16 @@ def test_every_task_has_an_answer(task: Task[Any]) -> None:
     unknown = type(kind.__name__, (kind,), {"__slots__": (), "__module__": __name__})
     own = unknown(**{field.name: getattr(task, field.name) for field in fields(task)})  # type: ignore[arg-type]
     with pytest.raises(JudgeError):
-        asked(LocalJudge(), own)
-    asked(made.judge(OpenAIJudge("gpt-4o-mini"), "openai"), own)
+        asked(made, LocalJudge(), own)
+    asked(made, OpenAIJudge("gpt-4o-mini"), own)
     assert forecast.judged.requests + forecast.judged.cached == 2
 
 
 def test_a_stand_in_for_a_list_has_something_in_it() -> None:
     """From an empty list nothing would follow, and what is asked about its items would be forgotten."""
-    made, _ = rehearsal()
-    topics, _ = asked(made.judge(None, "auto"), ListTopics(turns=("user: How deep is it?",)))
-    matches, _ = asked(made.judge(None, "auto"), MatchTopics(topics=("a", "b"), allowed=("c",)))
+    made, _ = dry_run()
+    topics, _ = asked(made, OpenAIJudge("m"), ListTopics(turns=("user: How deep is it?",)))
+    matches, _ = asked(made, OpenAIJudge("m"), MatchTopics(topics=("a", "b"), allowed=("c",)))
     assert (len(topics), len(matches)) == (1, 2)
 
 
@@ -84,41 +87,42 @@ class Impossible(RateRelevance):
 
 def test_a_task_without_an_answer_is_unscored() -> None:
     """What would follow from it nobody knows, and the error says so; nothing is made up."""
-    made, forecast = rehearsal()
+    made, forecast = dry_run()
     with pytest.raises(UnscoredError, match="dry run: nothing stands in for an answer to rate_relevance"):
-        asked(made.judge(OpenAIJudge("gpt-4o-mini"), "openai"), Impossible(question="Why?", response="So."))
+        asked(made, OpenAIJudge("gpt-4o-mini"), Impossible(question="Why?", response="So."))
     assert forecast.judged.requests == 1
 
 
 def test_what_is_asked_twice_is_counted_once() -> None:
     """The cache would answer; another vote is another request; a judge that is not recorded is asked each time."""
-    made, forecast = rehearsal()
-    named = made.judge(CustomJudge(_fails, name="mine"), "mine")
-    usages = [asked(named, TASK, vote=vote)[1] for vote in (0, 0, 1)]
+    made, forecast = dry_run()
+    named = CustomJudge(_fails, name="mine")
+    usages = [asked(made, named, TASK, vote=vote)[1] for vote in (0, 0, 1)]
     assert [usage.calls for usage in usages] == [1, 0, 1]
     assert [usage.cached_calls for usage in usages] == [0, 1, 0]
-    nameless = made.judge(CustomJudge(_fails), "nameless")
-    assert [asked(nameless, TASK)[1].calls for _ in range(2)] == [1, 1]
+    nameless = CustomJudge(_fails)
+    assert [asked(made, nameless, TASK)[1].calls for _ in range(2)] == [1, 1]
     assert (forecast.judged.requests, forecast.judged.unpriced) == (4, 4)
 
 
-def _fails(prompt: str) -> str:
+def _fails(prompt: object) -> Any:
     raise AssertionError(prompt)
 
 
 def test_who_costs_nothing_is_asked() -> None:
-    """Judges on this machine and the local embedder are themselves, and a stand-in is not stood in for."""
-    made, _ = rehearsal()
-    local, embedder = LocalJudge(), LocalEmbedder()
-    assert made.judge(local, "local") is local
-    model = NliJudge("house/entailment@v2")
-    assert made.judge(model, model.name) is model
-    assert made.embedder(embedder, "local") is embedder
-    stand_in = made.judge(None, "auto")
-    assert isinstance(stand_in, DryRunJudge)
-    assert made.judge(stand_in, "auto") is stand_in
-    other = made.embedder(None, "auto")
-    assert made.embedder(other, "auto") is other
+    """A judge on this machine answers itself; who cannot be made for want of a key is counted under its spec."""
+    forecast = Forecast()
+    model = NliJudge("words", scorer=WordScorer())
+    engine = Engine(cache="off", forecast=forecast)
+    task = VerifyClaims(claims=("Mint spreads.",), contexts=("Mint spreads.",))
+    assert loop.run(model.ask(task, transport=engine.transport)).answer[0].ok
+    assert forecast.judged.requests == 0
+    judge = engine.judge("openai:gpt-4o-mini")
+    assert engine.judge(judge) is judge
+    assert engine.judge().name == engine.embedder().name == "auto"
+    loop.run(engine.judge().ask(TASK, transport=engine.transport))
+    assert forecast.judged.requests == 1
+    engine.close()
 
 
 def test_an_engine_closes_whom_it_made() -> None:
@@ -152,12 +156,13 @@ def test_an_engine_closes_whom_it_made() -> None:
 
 def test_vectors_by_rule_stand_in_for_all_of_a_request() -> None:
     """They are not mixed with others, which may have another length."""
-    made, forecast = rehearsal()
-    vectors = asyncio.run(made.embedder(None, "auto").aembed(["It hums.", "It hums.", "It sings."]))
+    made, forecast = dry_run()
+    embedder = CustomEmbedder(_fails, name="mine")
+    vectors = asyncio.run(made.send(embedder.request(["It hums.", "It hums.", "It sings."]))).vectors
+    assert vectors is not None
     assert vectors.shape == (3, 512)
     assert (vectors[0] == vectors[1]).all()
     assert forecast.lines["(embeddings)"] == ForecastLine(samples=3, requests=1, prompt_tokens=5, unpriced=1)
-    assert asyncio.run(made.embedder(None, "auto").aembed([])).shape[0] == 0
 
 
 def test_the_table_adds_up() -> None:

@@ -1,0 +1,125 @@
+"""Joining texts that are embedded at the same time into few requests: a link of the transports."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+from pytest_ragmetrics.judges.transport import AnyRequest, EmbeddingRequest, Reply, Transport
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    _Vector: TypeAlias = asyncio.Future[npt.NDArray[np.float32]]
+
+#: How long the first text waits for others, in seconds.
+_WINDOW = 0.005
+
+
+class Batches:
+    """Collects the texts for each embedder that takes batches, and sends each text once.
+
+    It waits a moment, and until what was sent before is back; what does not fit into one request is sent in several at
+    the same time. Belongs to one event loop.
+    """
+
+    def __init__(self, following: Transport) -> None:
+        self._following = following
+        self._collectors: WeakKeyDictionary[Any, _Collector] = WeakKeyDictionary()
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Return the reply; what a batch raises reaches all that wait for one of its texts."""
+        batch = getattr(request.provider, "batch", None)
+        if not isinstance(request, EmbeddingRequest) or batch is None:
+            return await self._following.send(request)
+        import numpy as np
+
+        # It is sent together with others, who may not cancel it.
+        request.started()
+        collector = self._collectors.get(request.provider)
+        if collector is None:
+            collector = self._collectors[request.provider] = _Collector(self._following, *batch)
+        return Reply(vectors=np.stack(await collector.vectors(request)))
+
+    async def aclose(self) -> None:
+        """Cancel what is under way."""
+        for collector in tuple(self._collectors.values()):
+            await collector.aclose()
+
+
+def split(texts: Iterable[str], max_texts: int, max_bytes: int) -> Iterator[tuple[str, ...]]:
+    """Yield texts in batches of at most so many texts and bytes; a longer text goes alone.
+
+    >>> list(split(["one", "two", "three"], 2, 100))
+    [('one', 'two'), ('three',)]
+    """
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        length = len(text.encode("utf-8", "replace"))
+        if batch and (len(batch) == max_texts or size + length > max_bytes):
+            yield tuple(batch)
+            batch, size = [], 0
+        batch.append(text)
+        size += length
+    if batch:
+        yield tuple(batch)
+
+
+class _Collector:
+    """The texts that wait for one embedder."""
+
+    def __init__(self, following: Transport, max_texts: int, max_bytes: int) -> None:
+        self._following = following
+        self._limits = max_texts, max_bytes
+        self._waiting: dict[str, _Vector] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._sending = asyncio.Lock()
+
+    async def vectors(self, request: EmbeddingRequest) -> list[npt.NDArray[np.float32]]:
+        if request.texts and not self._waiting:
+            # The loop itself keeps no reference to its tasks.
+            task = asyncio.ensure_future(self._collect(request))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        new_future = asyncio.get_running_loop().create_future
+        futures = [self._waiting.get(text) or self._waiting.setdefault(text, new_future()) for text in request.texts]
+        if futures:
+            # Not gather: a call that is cancelled must not cancel what others wait for.
+            await asyncio.wait(futures)
+        return [future.result() for future in futures]
+
+    async def aclose(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting.values():
+            future.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _collect(self, request: EmbeddingRequest) -> None:
+        await asyncio.sleep(_WINDOW)
+        async with self._sending:
+            waiting, self._waiting = self._waiting, {}
+            batches = (replace(request, texts=texts) for texts in split(waiting, *self._limits))
+            await asyncio.gather(*(self._deliver(batch, waiting) for batch in batches))
+
+    async def _deliver(self, batch: EmbeddingRequest, waiting: dict[str, _Vector]) -> None:
+        futures = [waiting[text] for text in batch.texts]
+        try:
+            vectors = (await self._following.send(batch)).vectors
+        except asyncio.CancelledError:
+            for future in futures:
+                future.cancel()
+            raise
+        except Exception as error:  # noqa: BLE001 - it is raised where the vectors are awaited
+            for future in futures:
+                future.set_exception(error)
+                future.exception()  # seen, should nobody wait for it any more
+        else:
+            for future, vector in zip(futures, () if vectors is None else vectors, strict=True):
+                future.set_result(vector)

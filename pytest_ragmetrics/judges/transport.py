@@ -1,0 +1,316 @@
+"""From a rendered request to a reply: what passes from link to link, and the links that keep no state of a run.
+
+An engine composes ``CachedTransport > Repair > Batches > Limiter > CircuitBreakers > Budgeted > Providers``, each an
+object with one method. The limiter comes before breaker and budget, so that a request that waited for its turn is
+refused by what is known when its turn comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
+
+from pytest_ragmetrics.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_json, parse_json
+from pytest_ragmetrics.prices import price
+from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.text.characters import printable, shortened
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from pytest_ragmetrics.judges.tasks import Task
+
+A = TypeVar("A")
+A_co = TypeVar("A_co", covariant=True)
+R_contra = TypeVar("R_contra", contravariant=True)
+
+# How much of an unusable reply an error shows.
+_SHOWN = 300
+# Seconds after "too many requests" in which nothing is widened again.
+_COOL_DOWN = 5.0
+# Seconds in which all such answers are one reason to narrow.
+_ONE_OVERLOAD = 1.0
+
+
+class JudgeUnavailableError(JudgeError):
+    """No further request to this judge can succeed (no credit, wrong key, no such model): a run should stop asking."""
+
+
+class JudgeOutageError(JudgeError):
+    """The provider answers no request at all: too many of them, out of order, or out of reach."""
+
+
+class UnreadableReplyError(UnscoredError):
+    """A judge's reply did not fit the task, and its repair neither; ``reply`` is the last, with what both took."""
+
+    def __init__(self, message: str, *, reply: Reply, usage: Usage | None = None) -> None:
+        super().__init__(message, usage=usage)
+        self.reply = reply
+
+
+class ChatMessage(TypedDict):
+    """One turn of a conversation with a judge."""
+
+    role: str
+    content: str
+
+
+def _nothing() -> None:
+    pass
+
+
+class Provider(Protocol[R_contra]):
+    """Who answers requests in the end, as far as the links need to know: a judge or an embedder."""
+
+    @property
+    def name(self) -> str:
+        """How it is called in results."""
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether a request costs somebody money."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its replies are worth storing and determined by the request."""
+
+    async def complete(self, request: R_contra) -> Reply:
+        """Return the reply to a request; raise ``JudgeError`` if the provider fails."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """A request to a judge. The fields up to ``vote`` determine its reply, and nothing else does.
+
+    ``parameters`` are those that were asked for, whatever a server then accepts of them; ``vote`` numbers
+    independent samples of the same question.
+    """
+
+    task: str
+    kind: str
+    model: str
+    messages: tuple[ChatMessage, ...]
+    schema: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    vote: int = 0
+    provider: Provider[Request] | None = field(default=None, compare=False, repr=False)
+    #: The task that reads the reply; a request without one is not validated.
+    asked: Task[Any] | None = field(default=None, compare=False, repr=False)
+    #: Called once the request costs something.
+    started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
+    #: Called when the provider answers "too many requests".
+    rate_limited: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is sent."""
+        return tuple(message["content"] for message in self.messages)
+
+    def spelled_out(self) -> list[ChatMessage]:
+        """Return the messages with the schema in words, for a judge that takes it in no other way."""
+        *earlier, last = self.messages
+        form = json.dumps(self.schema, separators=(",", ":"))
+        stated = f"{last['content']}\n\nThe form of the JSON object: {form}"
+        return [*earlier, ChatMessage(role=last["role"], content=stated)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EmbeddingRequest:
+    """Texts to turn into vectors; the fields below ``dimensions`` are those of :class:`Request`."""
+
+    kind: str
+    model: str
+    texts: tuple[str, ...]
+    dimensions: int | None = None
+    provider: Provider[EmbeddingRequest] | None = field(default=None, compare=False, repr=False)
+    started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
+    rate_limited: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
+
+
+AnyRequest: TypeAlias = "Request | EmbeddingRequest"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answered(Generic[A_co]):
+    """The answer to a task and what it cost."""
+
+    answer: A_co
+    usage: Usage
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reply:
+    """What a judge wrote, or an embedder's vectors of shape (n, d), and what it took; ``cached`` cost nothing now.
+
+    Behind the link that validates, ``text`` is JSON that fits the task. ``answered`` is the answer of a judge that
+    writes no JSON.
+    """
+
+    text: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    calls: int = 1
+    cached: bool = False
+    vectors: npt.NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+    answered: Answered[Any] | None = None
+
+    def usage(self, request: Request) -> Usage:
+        """Return what it cost as the reply to a request."""
+        cost: float | None = 0.0
+        if request.provider is None or request.provider.is_paid:
+            cost = price(request.kind, request.model, self.prompt_tokens, self.completion_tokens)
+        if self.cached:
+            return Usage(cached_calls=1, saved=cost)
+        return Usage(
+            calls=self.calls,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            cost=cost,
+        )
+
+
+class Transport(Protocol):
+    """A link of the chain."""
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Return the reply to a request; raise what keeps it from being had."""
+
+
+class Providers:
+    """The last link: asks the judge or the embedder of the request."""
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Return what the provider completes."""
+        provider: Any = request.provider
+        reply: Reply = await provider.complete(request)
+        return reply
+
+
+class Repair:
+    """Reads each reply as its task, and asks once more, with what is wrong, for one that cannot be read."""
+
+    def __init__(self, following: Transport) -> None:
+        self._following = following
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Return a reply whose text is JSON that fits the task; raise ``UnreadableReplyError`` after one repair."""
+        first = await self._following.send(request)
+        if isinstance(request, EmbeddingRequest) or request.asked is None or first.answered is not None:
+            return first
+        try:
+            return replace(first, text=_readable(request.asked, first.text))
+        except InvalidAnswer as error:
+            wanted = (
+                f"Your answer cannot be used: {error}. Answer the task again, completely, as one JSON object alone."
+            )
+        turns = ChatMessage(role="assistant", content=first.text), ChatMessage(role="user", content=wanted)
+        second = await self._following.send(replace(request, messages=(*request.messages, *turns)))
+        both = replace(
+            second,
+            prompt_tokens=first.prompt_tokens + second.prompt_tokens,
+            completion_tokens=first.completion_tokens + second.completion_tokens,
+            calls=first.calls + second.calls,
+        )
+        try:
+            return replace(both, text=_readable(request.asked, second.text))
+        except InvalidAnswer as error:
+            name = "" if request.provider is None else request.provider.name
+            msg = f"{name}, {request.task}: no usable answer, also after a repair: {error}; {shown(second.text)}"
+            raise UnreadableReplyError(msg, reply=both, usage=both.usage(request)) from error
+
+
+def _readable(task: Task[Any], text: str) -> str:
+    found = extract_json(text)
+    task.read(parse_json(found))
+    return found
+
+
+def shown(reply: str) -> str:
+    """Return an unusable reply for an error message."""
+    return f"it replied {shortened(printable(reply), _SHOWN)!r}"
+
+
+#: Asks the provider and validates, where no session caches, bounds or counts anything.
+DIRECT: Transport = Repair(Providers())
+
+
+class Limiter:
+    """Bounds the requests in flight; narrows when a provider says that they are too many, and widens again later.
+
+    First come, first served. Belongs to one event loop. Raises ``ValueError`` for a ``width`` below 1.
+    """
+
+    def __init__(
+        self, width: int, following: Transport | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        if width < 1:
+            msg = f"at least 1 request must be allowed in flight, not {width}"
+            raise ValueError(msg)
+        self._following = following or Providers()
+        self._full = width
+        self._width = width
+        self._busy = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._clock = clock
+        self._narrowed = -math.inf
+
+    @property
+    def width(self) -> int:
+        """How many requests may be in flight now."""
+        return self._width
+
+    async def send(self, request: AnyRequest) -> Reply:
+        """Pass a request on when there is room for it."""
+        async with self:
+            request.started()
+            return await self._following.send(replace(request, rate_limited=self.narrow))
+
+    def narrow(self) -> None:
+        """Halve what may be in flight, at most once a second."""
+        now = self._clock()
+        if now - self._narrowed >= _ONE_OVERLOAD:
+            self._narrowed = now
+            self._width = max(1, self._width // 2)
+
+    async def __aenter__(self) -> None:
+        if self._busy < self._width:
+            # Then nobody waits: a free place is passed on at once.
+            self._busy += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                # _leave may have taken it out of the queue already.
+                with suppress(ValueError):
+                    self._waiting.remove(turn)
+            else:
+                self._leave()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._width < self._full and self._clock() - self._narrowed >= _COOL_DOWN:
+            self._width += 1
+        self._leave()
+
+    def _leave(self) -> None:
+        self._busy -= 1
+        while self._waiting and self._busy < self._width:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._busy += 1
+                turn.set_result(None)
