@@ -11,7 +11,6 @@ from pkgutil import iter_modules
 from typing import Any, Protocol
 
 from pytest_ragmetrics import context
-from pytest_ragmetrics import metrics as package
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgedMetric, JudgeLike
@@ -42,6 +41,7 @@ def built_in_metrics() -> tuple[type[Metric], ...]:
     >>> "faithfulness" in [metric.name for metric in built_in_metrics()]
     True
     """
+    package = import_module(__name__.rpartition(".")[0])
     there = [module.name for module in iter_modules(package.__path__)]
     order = [*package.MODULES, *there]
     modules = [import_module(f"{package.__name__}.{name}") for name in sorted(there, key=order.index)]
