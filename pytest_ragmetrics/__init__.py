@@ -1,6 +1,23 @@
-"""Assert the answer quality of a RAG application in an ordinary pytest suite.
+"""Test the answer quality of a RAG application in a pytest suite.
 
-Names are looked up when they are first used, so that loading the plugin costs a suite without them nothing.
+Public names are imported when they are first used: loading the plugin imports almost nothing. The parts, from the
+values up; a module imports only from its own layer and those below:
+
+- ``result``, ``sample``, ``errors``: a scored sample, its score with verdicts and evidence, and what can go wrong.
+- ``text``: quotations, their alignment with contexts, sentences, numbers, names, citations. ``stats``: intervals,
+  thresholds, agreement. ``datasets``: rows of JSON, CSV and objects as samples.
+- ``context``: the scoring that is in progress: its judge, votes, usage and requests.
+- ``judges``: tasks (``judges/tasks``) are rendered with the prompts of ``prompts``, sent through a chain of transports
+  (cache, single flight, budget, circuit breaker, limiter) to a provider, and the replies are parsed. ``embedders``.
+- ``cache``: the store of replies on this machine, the cassette to commit, keys and single flight.
+- ``records``, ``codec``: a run as values, and their JSON. ``comparison``: two runs compared.
+- ``explain``: the wording of scores, failures, sets and runs, for every output.
+- ``metrics``: every metric beside its assertion helper; ``metrics/registry`` finds them by name. ``assertions``,
+  ``suites``: several metrics of one sample, and thresholds of whole sets. ``calibration``: a judge against labels.
+- ``engine``, ``evaluation``, ``dry_run``: judge, embedder and transports of a run; tables of samples; forecasts.
+- ``plugin``, ``settings``, ``session``, ``reporting``: the pytest side. ``gates`` and ``gate_plugin``: thresholds over
+  data sets. ``prefetch``: rows answered and scored ahead of their tests. ``report``: page, terminal, Markdown, junit.
+- ``cli``, ``commands``, ``generate``, ``probes``: the ``ragmetrics`` command.
 """
 
 from __future__ import annotations
