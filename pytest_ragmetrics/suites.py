@@ -6,15 +6,15 @@ the wording from ``explain``.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
 from pytest_ragmetrics import context
+from pytest_ragmetrics.codec import CodecError, load
 from pytest_ragmetrics.comparison import (
     Column,
     ColumnEntry,
@@ -44,11 +44,6 @@ from pytest_ragmetrics.stats.intervals import check_confidence, verdict, whole_c
 _FILES = 4
 # Scales that are recognised by their scores.
 _SCALES = ((0.0, 1.0), (-1.0, 1.0))
-
-# What errors call the kinds of JSON values.
-_KINDS: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text"}
-
-T = TypeVar("T")
 
 #: A table, its rows, or scores with ``None`` or an error where there is none.
 Results = Evaluation | Iterable[Row] | Iterable[float | UnscoredError | None]
@@ -437,7 +432,10 @@ def _read(path: Path, changed: int, size: int) -> Baseline:
         msg = f"not JSON: {error}; give a file that --rag-json or Evaluation.to_json wrote"
         raise DocumentError(msg, file=path) from error
     if isinstance(data, dict) and "rows" in data:
-        return Baseline(source=path, columns=_Table(path).columns(data))
+        try:
+            return Baseline(source=path, columns=_columns_of_table(data))
+        except CodecError as error:
+            raise DocumentError(str(error), file=path) from None  # it names the place; pydantic's frames add nothing
     if isinstance(data, dict) and "tests" in data:
         return Baseline(source=path, columns=_columns_of_run(path))
     msg = "neither the result of a run nor a table; give a file that --rag-json or Evaluation.to_json wrote"
@@ -464,51 +462,34 @@ def _column(metric: str, better: Direction, entries: Iterable[tuple[str, ColumnE
     return Column(metric=metric, better=better, entries=first, ambiguous=frozenset(ambiguous))
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _TableRow:
+    """A row of :meth:`Evaluation.to_json`; files of early versions have no judges."""
+
+    sample: Mapping[str, Any]
+    scores: Mapping[str, float | None]
+    judges: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Table:
-    """Reads the JSON of :meth:`Evaluation.to_json`; ``path`` is the file that errors name."""
+    """The file of :meth:`Evaluation.to_json`; those of early versions do not say which scores are better."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def columns(self, data: Mapping[str, Any]) -> dict[str, Column]:
-        """Return the columns of the table."""
-        rows = [
-            self._checked(row, dict, f"rows[{n}]") for n, row in enumerate(self._checked(data["rows"], list, "rows"))
-        ]
-        better = self._checked(data.get("better", {}), dict, "better")
-        metrics = [str(metric) for metric in self._checked(data.get("metrics"), list, "metrics")]
-        return {metric: self._column(metric, better.get(metric, "higher"), rows) for metric in metrics}
-
-    def _column(self, metric: str, better: object, rows: list[dict[str, Any]]) -> Column:
-        if better not in ("higher", "lower"):
-            self._fail(f"better.{metric}", "'higher' or 'lower'", better)
-        entries = [self._entry(metric, row, f"rows[{index}]") for index, row in enumerate(rows)]
-        return _column(metric, better, entries)
-
-    def _entry(self, metric: str, row: dict[str, Any], place: str) -> tuple[str, ColumnEntry]:
-        sample = self._checked(row.get("sample"), dict, f"{place}.sample")
-        score = self._checked(row.get("scores"), dict, f"{place}.scores").get(metric)
-        if score is not None and not _is_number(score):
-            self._fail(f"{place}.scores.{metric}", "a number", score)
-        judge = self._checked(row.get("judges", {}), dict, f"{place}.judges").get(metric)
-        if judge is not None:
-            self._checked(judge, str, f"{place}.judges.{metric}")
-        return sample_key(sample), ColumnEntry(score=None if score is None else float(score), judge=judge)
-
-    def _checked(self, value: Any, kind: type[T], place: str) -> T:
-        if not isinstance(value, kind):
-            self._fail(place, _KINDS[kind], value)
-        return value
-
-    def _fail(self, place: str, wanted: str, value: object) -> NoReturn:
-        msg = f"{place} must be {wanted}, not {json.dumps(value)[:60]}"
-        raise DocumentError(msg, file=self._path)
+    metrics: tuple[str, ...]
+    rows: tuple[_TableRow, ...]
+    better: Mapping[str, Direction] = field(default_factory=dict)
 
 
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
+def _columns_of_table(data: object) -> dict[str, Column]:
+    table = load(_Table, data)
+    return {
+        metric: _column(
+            metric,
+            table.better.get(metric, "higher"),
+            [
+                (sample_key(row.sample), ColumnEntry(score=row.scores.get(metric), judge=row.judges.get(metric)))
+                for row in table.rows
+            ],
+        )
+        for metric in table.metrics
+    }

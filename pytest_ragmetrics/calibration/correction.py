@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 from pytest_ragmetrics.calibration.labels import LabelScale
+from pytest_ragmetrics.codec import CodecError, load
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.files import read_json
 from pytest_ragmetrics.result import Direction, MetricResult
@@ -151,44 +151,32 @@ def read_rates(file: str | Path) -> JudgeRates:
         msg = f"{path}: not a calibration of version {VERSION}; write one with ragmetrics calibrate ... --json={path}"
         raise CalibrationError(msg)
     try:
-        return _rates(data)
-    except ValueError as error:
+        read = load(_CalibrationFile, data)
+    except CodecError as error:
         msg = f"{path}: {error}"
-        raise CalibrationError(msg) from error
-
-
-def _rates(data: Mapping[str, Any]) -> JudgeRates:
-    metric, judge, better = data.get("metric"), data.get("judge"), data.get("better")
-    if not isinstance(metric, str) or not (judge is None or isinstance(judge, str)):
-        msg = "field 'metric' and 'judge' must be names"
-        raise ValueError(msg)
-    if better not in ("higher", "lower"):
-        msg = f"field 'better' must be 'higher' or 'lower', not {better!r}"
-        raise ValueError(msg)
-    found = data.get("agreement")
-    figures = found if isinstance(found, dict) else {}
+        raise CalibrationError(msg) from None  # it names the place; pydantic's frames add nothing
+    tpr, tnr = read.agreement.tpr, read.agreement.tnr
+    for name, rate in (("tpr", tpr), ("tnr", tnr)):
+        if not (0.0 <= rate.low <= rate.estimate <= rate.high <= 1.0 and 0.0 < rate.confidence < 1.0):
+            msg = f"{path}: agreement.{name} is not the interval of a rate"
+            raise CalibrationError(msg)
     return JudgeRates(
-        metric=metric,
-        judge=judge,
-        better=cast("Direction", better),
-        threshold=_number(data.get("threshold"), "threshold"),
-        tpr=_interval(figures.get("tpr"), "tpr"),
-        tnr=_interval(figures.get("tnr"), "tnr"),
+        metric=read.metric, judge=read.judge, better=read.better, threshold=read.threshold, tpr=tpr, tnr=tnr
     )
 
 
-def _interval(data: Any, name: str) -> Interval:
-    fields = data if isinstance(data, dict) else {}
-    low, estimate, high = (_number(fields.get(end), f"{name}.{end}") for end in ("low", "estimate", "high"))
-    confidence, n = _number(fields.get("confidence"), f"{name}.confidence"), fields.get("n")
-    if not 0.0 <= low <= estimate <= high <= 1.0 or not 0.0 < confidence < 1.0 or not isinstance(n, int):
-        msg = f"field {name!r} is not the interval of a rate"
-        raise ValueError(msg)
-    return Interval(estimate=estimate, low=low, high=high, confidence=confidence, n=n)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Rates:
+    tpr: Interval
+    tnr: Interval
 
 
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
-        msg = f"field {name!r} must be a number, not {value!r}"
-        raise ValueError(msg)
-    return float(value)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _CalibrationFile:
+    """The part of a file of ``ragmetrics calibrate --json`` that is read; ``Calibration.to_json`` writes it."""
+
+    metric: str
+    judge: str | None
+    better: Direction
+    threshold: float
+    agreement: _Rates

@@ -98,20 +98,23 @@ TABLE: dict[str, Any] = {"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "sco
         ("[1]", "neither the result of a run nor a table; give a file that --rag-json or Evaluation.to_json wrote"),
         ('{"tests": []}', "it has no version"),
         ('{"version": 99, "tests": []}', "version 99"),
-        (json.dumps({**TABLE, "rows": 1}), "rows must be a list, not 1"),
+        (json.dumps({**TABLE, "rows": 1}), "rows must be a valid array, not 1"),
         (json.dumps({**TABLE, "rows": [1]}), r"rows\[0\] must be an object, not 1"),
-        (json.dumps({**TABLE, "metrics": None}), "metrics must be a list, not null"),
+        (json.dumps({**TABLE, "metrics": None}), "metrics must be a valid array, not null"),
         (json.dumps({**TABLE, "better": {"a": "up"}}), "better.a must be 'higher' or 'lower', not \"up\""),
-        (json.dumps({**TABLE, "rows": [{"scores": {}}]}), r"rows\[0\].sample must be an object, not null"),
+        (json.dumps({**TABLE, "rows": [{"scores": {}}]}), r"rows\[0\] lacks sample"),
         (
             json.dumps({**TABLE, "rows": [{"sample": {}, "scores": {"a": True}}]}),
-            r"scores.a must be a number, not true",
+            r"rows\[0\].scores.a must be a valid number, not true",
         ),
         (
             '{"metrics": ["a"], "rows": [{"sample": {}, "scores": {"a": 1' + "0" * 400 + "}}]}",
-            "scores.a must be a number",
+            "scores.a must be a finite number",
         ),
-        (json.dumps({**TABLE, "rows": [{"sample": {}, "scores": {}, "judges": {"a": 1}}]}), "judges.a must be a text"),
+        (
+            json.dumps({**TABLE, "rows": [{"sample": {}, "scores": {}, "judges": {"a": 1}}]}),
+            "judges.a must be a valid string, not 1",
+        ),
     ],
 )
 def test_a_broken_file_is_named_with_the_place(tmp_path: Path, text: str, message: str) -> None:

@@ -193,13 +193,14 @@ def test_groups_make_rows_dependent() -> None:
 def test_unscored_rows_are_listed_and_in_no_figure() -> None:
     """A row without a score keeps its reason; it is a fault unless it is left out on purpose; ten are listed."""
     odd = [{"id": f"odd-{number}", "response": "none", "label": 1} for number in range(12)]
-    found = calibrate(Written(), [*CLEAR, *odd], threshold=0.5)
+    found = calibrate(Written(), [*CLEAR, *odd, {"response": "0.5"}], threshold=0.5)
     assert found.figures.agreement == calibrate(Written(), CLEAR, threshold=0.5).figures.agreement
     name, reason = found.unscored[0]
     assert name == "odd-0"
     assert "could not convert string to float" in reason
     text = "\n".join(calibration_lines(found))
     assert "unscored, in no figure: 12 rows" in text
+    assert "without a label, not scored: 1 row" in text
     assert "odd-9:" in text
     assert "odd-10:" not in text
     assert "    ... and 2 more" in text
@@ -327,17 +328,25 @@ def test_the_file_gives_the_rates_back(tmp_path: Path) -> None:
     assert set(data["disagreements"][0]) == {"name", "label", "score"}
 
 
+RATE = {"low": 0.3, "estimate": 0.4, "high": 1, "confidence": 0.95, "n": 3}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"format": "other"}, "not a calibration of version 1"),
         ({"version": 2}, "not a calibration of version 1"),
-        ({"threshold": "high"}, "field 'threshold' must be a number, not 'high'"),
-        ({"threshold": True}, "field 'threshold' must be a number, not True"),
-        ({"better": "up"}, "field 'better' must be 'higher' or 'lower', not 'up'"),
-        ({"metric": 5}, "field 'metric' and 'judge' must be names"),
-        ({"agreement": []}, "field 'tpr.low' must be a number, not None"),
-        ({"agreement": {"tpr": {"low": 0.5, "estimate": 0.4, "high": 1, "confidence": 0.95, "n": 3}}}, "'tpr' is not"),
+        ({"threshold": "high"}, 'threshold must be a valid number, not "high"'),
+        ({"threshold": True}, "threshold must be a valid number, not true"),
+        ({"better": "up"}, "better must be 'higher' or 'lower', not \"up\""),
+        ({"metric": 5}, "metric must be a valid string, not 5"),
+        ({"agreement": []}, r"agreement must be an object, not \[\]"),
+        ({"agreement": {"tpr": RATE}}, "agreement lacks tnr"),
+        (
+            {"agreement": {"tpr": {**RATE, "n": 1.5}, "tnr": RATE}},
+            r"agreement\.tpr\.n must be a valid integer, not 1.5",
+        ),
+        ({"agreement": {"tpr": RATE, "tnr": {**RATE, "high": 2}}}, r"agreement\.tnr is not the interval of a rate"),
     ],
 )
 def test_a_file_that_is_no_calibration_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
