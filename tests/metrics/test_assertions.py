@@ -61,12 +61,6 @@ def test_five_metrics_in_a_chain_of_three(server: FakeOpenAI, openai_judge: Any,
     assert sum(result.usage.calls for result in results.values()) == 10
 
 
-def test_what_is_asked_alike_is_asked_once(server: FakeOpenAI, openai_judge: Any) -> None:
-    """The claims of the response are listed once for two metrics."""
-    assert_sample(SAMPLE, faithfulness=0.0, noise_sensitivity=1.0, judge=openai_judge)
-    assert server.duplicates == 0
-
-
 def test_all_that_fell_short_is_told_at_once() -> None:
     """Each of them with its own explanation, in the order given; where lower is better the bound is a maximum."""
     judge = ScriptedJudge(

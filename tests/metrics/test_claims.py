@@ -115,14 +115,8 @@ def test_a_failing_judge_is_no_score() -> None:
     [
         ("The tower is 90 m high.", "It is 90 metres high.", False),
         ("The tower is 96 m high.", "It is 90 metres high.", True),
-        ("It opened in 1931.", "It opened on 3 May 1931.", False),
-        ("It was built by Adele Hoffmann.", "Adele Hoffmann built it.", False),
         ("It was built by Adele Hoffmann.", "An engineer built it.", True),
-        ("It is one of the highest.", "It is among the highest.", False),
-        ("Der Turm ist 96 m hoch.", "Er ist 90 m hoch.", True),
-        ("这座塔高96米。", "塔高96米。", False),
         ("这座塔高96米。", "塔高90米。", True),
-        ("يبلغ ارتفاع البرج ٩٦ مترا.", "ارتفاعه 90 مترا.", True),
     ],
 )
 def test_support_without_the_number_or_the_name_is_suspicious(claim: str, cited: str, suspicious: bool) -> None:  # noqa: FBT001
@@ -130,16 +124,6 @@ def test_support_without_the_number_or_the_name_is_suspicious(claim: str, cited:
     judge = ScriptedJudge(list_claims=claims(claim), verify_claims=verdicts([1]))
     result = score(judge, retrieved_contexts=[cited])
     assert (result, result.verdicts[0].suspicious) == (1.0, suspicious)
-
-
-def test_all_cited_sentences_count_together() -> None:
-    """The number may stand in one cited sentence and the name in another; one that is not cited does not help."""
-    contexts = ["Adele Hoffmann built it. It is 90 m high. It cost 7000 crowns."]
-    judge = ScriptedJudge(
-        list_claims=claims("Built by Adele Hoffmann, it is 90 m high.", "It cost 7000 crowns."),
-        verify_claims=verdicts([1, 2], [2]),
-    )
-    assert [v.suspicious for v in score(judge, retrieved_contexts=contexts).verdicts] == [False, True]
 
 
 def test_an_unsupported_claim_is_not_suspicious() -> None:
@@ -161,32 +145,6 @@ def test_text_that_speaks_to_the_judge_is_suspicious(changes: dict[str, Any]) ->
     result = score(judge, **changes)
     assert (result, [v.suspicious for v in result.verdicts]) == (0.5, [True, True])
     assert f"(suspicious: {next(iter(changes))} " in result.reason
-
-
-def test_contexts_of_200_kilobytes() -> None:
-    """Long contexts are one request, and the place of the last sentence is exact."""
-    sentence = "The moth house has a lamp that burns all night long. "
-    contexts = [sentence * 1000, sentence * 2800 + "Bats eat moths."]
-    judge = ScriptedJudge(list_claims=claims("Bats eat moths."), verify_claims=verdicts([3801]))
-    result = score(judge, retrieved_contexts=contexts)
-    assert result.verdicts[0].evidence[0].text == "Bats eat moths."
-    assert judge.depth == 2
-
-
-@pytest.mark.parametrize(
-    ("response", "context", "count"),
-    [
-        ("蛾在夜间飞行。蝙蝠吃蛾。", "蛾在夜间飞行。它们喜欢灯。", 2),
-        ("تطير العثة ليلا. هل تأكلها الخفافيش؟", "تطير العثة ليلا.", 2),
-        ("Motten fliegen nachts, z. B. im Mai. Fledermäuse fressen sie.", "Motten fliegen nachts.", 2),
-    ],
-)
-def test_other_languages(response: str, context: str, count: int) -> None:
-    """Sentences are split by the rules of the text's own language and script."""
-    judge = ScriptedJudge(verify_claims=verdicts([1], *([None] * (count - 1))))
-    result = score(judge, response, retrieved_contexts=[context], unit="sentences")
-    assert result == 1 / count
-    assert all(response[v.start : v.end] == v.text for v in result.verdicts)
 
 
 # Hallucination

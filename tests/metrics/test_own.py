@@ -317,9 +317,6 @@ def test_what_is_said_of_it_must_make_sense(given: Any, kind: type[Exception], s
 @pytest.mark.parametrize(
     "first",
     [
-        "import pytest_ragmetrics.metrics.base",
-        "import pytest_ragmetrics.metrics",
-        "from pytest_ragmetrics.metrics.base import Metric",
         "import pytest_ragmetrics.metrics.own",
         "pass",
     ],

@@ -10,17 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics import MetricResult, Usage, assert_ragas_score
-from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.metrics import (
-    AnswerRelevancy,
     AspectCritique,
     Faithfulness,
-    LexicalGrounding,
     NumbersAligned,
     RagasScore,
     ragas_score,
 )
-from tests.fake_openai import FakeOpenAI
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedEmbedder, ScriptedJudge, claims, verdicts, written
 
@@ -164,20 +160,3 @@ def test_two_different_metrics_are_needed(metrics: list[Any]) -> None:
     """Aspects do not count, one's own neither."""
     with pytest.raises(ValueError, match="ragas_score needs two metrics or more"):
         RagasScore(metrics=metrics)
-
-
-def test_from_end_to_end(server: FakeOpenAI, openai_judge: OpenAIJudge) -> None:
-    """Through the SDK and a real server."""
-    result = RagasScore(
-        metrics=[
-            Faithfulness(judge=openai_judge),
-            LexicalGrounding(),
-            AnswerRelevancy(judge=openai_judge, embedder="local"),
-        ]
-    ).score(
-        user_input="What about Moths fly at night?",
-        response="Moths fly at night.",
-        retrieved_contexts=["Moths fly at night."],
-    )
-    assert 0.8 < result <= 1.0
-    assert (server.calls, result.judge) == (3, "openai:fake, local (heuristic)")

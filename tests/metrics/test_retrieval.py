@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from pytest_ragmetrics import Sample, assert_contexts_alike, assert_retrieved, evaluate
+from pytest_ragmetrics import Sample, assert_contexts_alike, assert_retrieved
 from pytest_ragmetrics.metrics import (
     MAP,
     MRR,
@@ -244,25 +244,6 @@ def test_the_helper_takes_grades_for_ndcg_alone() -> None:
         assert_retrieved({"a", "b"}, ["a"])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="metric must be 'recall' or 'precision' or"):
         assert_retrieved(ABCDE, ["a"], metric="f1")  # type: ignore[arg-type]
-
-
-def test_by_name_in_a_table() -> None:
-    """All of them are known by name and need no judge."""
-    names = [
-        "precision_at_k",
-        "recall@k",
-        "HitRate",
-        "mean_reciprocal_rank",
-        "map",
-        "ndcg@k",
-        "id_based_context_recall",
-    ]
-    rows = [{"retrieved_context_ids": [1, 2], "reference_context_ids": [1]}, {"retrieved_context_ids": [1]}]
-    table = evaluate(rows, names)
-    assert table.scores("mrr") == [1.0, None]
-    assert table.scores("recall_at_k") == [1.0, None]
-    assert table.scores("precision_at_k") == [0.5, None]
-    assert "ndcg: reference_context_ids is missing" in table.rows[1].unscored["ndcg"]
 
 
 # Against the peers

@@ -96,6 +96,11 @@ def test_a_measure_that_is_none() -> None:
         ("in May 1903", "May 1903", 0.8),
         # a word counts as often as it stands there
         ("no no no", "no no", 0.8),
+        ("red red blue", "red blue blue", 2 / 3),
+        ("Answer!", "“answer”", 1.0),
+        ("never", "May 1903", 0.0),
+        ("برج طوكيو", "برج", 2 / 3),
+        ("Der Köder", "der ko\u0308der", 1.0),
         ("the a an", "…", 1.0),
         ("", "", 1.0),
         ("", "May", 0.0),

@@ -19,6 +19,9 @@ from pytest_ragmetrics.metrics.verdicts import missing_from, place_in
         ("The mayor was Novak.", ["Ada Novak became mayor."], []),
         ("They moved to Oslo in 1950.", ["They moved there in 1950.", "Oslo is cold."], []),
         ("They moved to Oslo in 1950.", [], ["1950", "Oslo"]),
+        ("It is one of the highest.", ["It is among the highest."], []),
+        ("Der Turm ist 96 m hoch.", ["Er ist 90 m hoch."], ["96"]),
+        ("يبلغ ارتفاع البرج ٩٦ مترا.", ["ارتفاعه 90 مترا."], ["٩٦"]),
         ("Nothing to look for.", [], []),
     ],
 )

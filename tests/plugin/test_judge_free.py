@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -73,53 +72,3 @@ def test_what_a_run_leaves_behind(
     page = (pytester.path / "out.html").read_text("utf-8")
     assert "citation_validity" in page
     assert "<b>dive</b>" not in page
-
-
-def test_by_name_in_a_data_set(run: RunPytest, scored: Scored, pytester: pytest.Pytester) -> None:
-    """A row of Ragas with a conversation, and one with ids, scored ahead by the names of the metrics."""
-    weather = {"name": "weather", "args": {"days": 1}}
-    fields = {
-        "id": "a",
-        "user_input": [{"role": "user", "content": "Rain?"}, {"role": "assistant", "tool_calls": [weather]}],
-        "reference_tool_calls": [{"name": "weather", "args": {"days": 1.0}}],
-        "response": "No rain [1].",
-        "reference": "No rain.",
-        "retrieved_contexts": ["Dry."],
-        "reference_contexts": ["Dry."],
-        "retrieved_context_ids": ["x"],
-        "reference_context_ids": ["x"],
-    }
-    pytester.makefile(".jsonl", rows=json.dumps(fields))
-    names = [
-        "tool_call_accuracy",
-        "tool_call_f1",
-        "citation_validity",
-        "recall@k",
-        "precision_at_k",
-        "hit_rate",
-        "mrr",
-        "map",
-        "ndcg",
-        "id_based_context_recall",
-        "IDBasedContextPrecision",
-        "non_llm_context_recall",
-        "non_llm_context_precision",
-        "exact_match",
-        "string_present",
-        "non_llm_string_similarity",
-        "token_f1",
-    ]
-    suite = f"""
-        import pytest
-
-        @pytest.mark.rag_dataset("rows.jsonl", metrics={names!r})
-        def test_row(rag_sample, rag_scores):
-            assert rag_sample.user_input == "Rain?"
-            assert rag_scores["tool_call_accuracy"] >= 1.0
-            assert rag_scores["token_f1"] >= 0.8
-            assert len(rag_scores) == {len(names)}
-    """
-    run("--rag-json=out.json", test_suite=suite).assert_outcomes(passed=1)
-    ((_, row),) = scored().items()
-    assert len(row["records"]) == len(names)
-    assert {record["outcome"] for record in row["records"]} == {"passed", "measured"}
