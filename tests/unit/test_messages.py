@@ -32,12 +32,8 @@ CHAT = [
     {"role": "tool", "tool_call_id": "1", "content": "Dry."},
     {"role": "assistant", "content": "No rain.", "tool_calls": None},
 ]
-OLD_CHAT = [
-    *CHAT[:2],
-    {"role": "assistant", "content": "I look.", "function_call": {"name": "weather", "arguments": ARGUMENTS}},
-    {"role": "function", "name": "weather", "content": "Dry."},
-    CHAT[4],
-]
+OLD_CALL = {"role": "assistant", "content": "I look.", "function_call": {"name": "weather", "arguments": ARGUMENTS}}
+OLD_CHAT = [*CHAT[:2], OLD_CALL, {"role": "function", "name": "weather", "content": "Dry."}, CHAT[4]]
 RESPONSES = [
     {"role": "developer", "content": "Be brief."},
     {"role": "user", "content": [{"type": "input_text", "text": "Rain in Oslo?"}]},
@@ -97,8 +93,9 @@ BOTH = [*OBJECTS[:2], Spoken(ANTHROPIC[2]["content"], "ai", OBJECTS[2].tool_call
     "conversation", [CHAT, OLD_CHAT, ANTHROPIC, OBJECTS, BOTH, tuple(CHAT), [*CHAT[:2], *OBJECTS[2:]]]
 )
 def test_every_form_reads_the_same(conversation: Any) -> None:
-    """Roles, texts and calls; images are left out, what a tool returned is no word of the user's."""
+    """Roles, texts and calls; images are left out, what a tool returned is no word of the user's; none is one, too."""
     assert read_messages(conversation) == TALK
+    assert read_messages([]) == ()
 
 
 def test_items_of_the_responses_api() -> None:
@@ -111,12 +108,6 @@ def test_messages_of_the_sdk() -> None:
     """The objects that a client returns, and what they dump."""
     message = ChatCompletionMessage.model_validate(CHAT[2])
     assert read_messages([message]) == read_messages([message.model_dump()]) == TALK[2:3]
-
-
-@pytest.mark.parametrize("conversation", [[], ()])
-def test_no_messages(conversation: Any) -> None:
-    """An empty conversation is one."""
-    assert read_messages(conversation) == ()
 
 
 @pytest.mark.parametrize(
@@ -162,15 +153,11 @@ def test_what_is_no_conversation(conversation: Any, error: type[Exception], mess
     ],
 )
 def test_a_call_in_every_form(call: Any, expected: dict[str, Any]) -> None:
-    """Arguments are a mapping, empty where there are none."""
+    """Arguments are a mapping, empty where there are none; one call is not a list of them."""
     assert read_tool_calls([call]) == (ToolCall(name="stop", arguments=expected),)
-
-
-@pytest.mark.parametrize("calls", ["stop", {"name": "stop"}, 7])
-def test_what_is_no_list_of_calls(calls: Any) -> None:
-    """One call is not a list of them."""
-    with pytest.raises(TypeError, match="expected must be a list of tool calls"):
-        read_tool_calls(calls, name="expected")
+    for lone in ("stop", {"name": "stop"}, 7):
+        with pytest.raises(TypeError, match="expected must be a list of tool calls"):
+            read_tool_calls(lone, name="expected")
 
 
 @pytest.mark.parametrize("name", ["user_input", "question", "input"])

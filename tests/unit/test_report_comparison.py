@@ -106,13 +106,10 @@ def test_samples_are_found_again_by_their_ids() -> None:
     assert [(c.kind, c.baseline_id) for c in renamed.changes] == [("better", "tests/test_assistant.py::test_all")]
     moved = document(row("test_all", scored(0.1, sample="q1"), file="tests/test_moved.py"))
     assert [c.kind for c in compare_documents(moved, run(test_all=scored(0.1, sample="q1"))).changes] == ["same"]
-
-
-def test_a_moved_test_is_found_before_another_of_the_same_sample() -> None:
-    """When two tests scored a sample and their file moves, each is paired with itself."""
-    old = run(test_one=scored(0.1, sample="q1"), test_two=scored(0.9, sample="q1"))
+    # Two tests of one sample whose file moves are each paired with themselves.
+    both = run(test_one=scored(0.1, sample="q1"), test_two=scored(0.9, sample="q1"))
     rows = [row(name, scored(s, sample="q1"), file="moved.py") for name, s in (("test_two", 0.9), ("test_one", 0.1))]
-    assert [change.kind for change in compare_documents(document(*rows), old).changes] == ["same", "same"]
+    assert [change.kind for change in compare_documents(document(*rows), both).changes] == ["same", "same"]
 
 
 def test_other_samples_are_other_things() -> None:
