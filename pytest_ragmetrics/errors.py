@@ -1,4 +1,4 @@
-"""Every error this package raises on purpose, one class per cause."""
+"""The errors this package raises on purpose, one class per cause."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 class RagMetricsError(Exception):
-    """Something went wrong that this package can name."""
+    """The base class of them all."""
 
 
 class UnscoredError(RagMetricsError):
-    """There is no score: nothing to judge, or no answer that could be trusted; ``usage`` is what finding out cost."""
+    """There is no score: nothing to judge, or no usable answer of the judge; ``usage`` is what was spent."""
 
     def __init__(self, message: str = "", *, usage: Usage | None = None) -> None:
         super().__init__(message)

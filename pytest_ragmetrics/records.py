@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -148,6 +149,13 @@ class DocumentError(RagMetricsError):
     def __init__(self, message: str, *, file: Path) -> None:
         self.file = file
         super().__init__(f"{file}: {message}")
+
+
+def position(test: TestRecord) -> tuple[str, int, list[tuple[int, int, str]], str]:
+    """Return the key that sorts tests by file and line, and numbers inside ids by their value."""
+    parts = re.findall(r"(\d{1,18})|(\D+)", test.id)
+    words = [(0, int(number), "") if number else (1, 0, word) for number, word in parts]
+    return test.file, test.line or 0, words, test.id
 
 
 def holds(score: float, threshold: Threshold) -> bool:

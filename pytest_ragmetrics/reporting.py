@@ -187,7 +187,7 @@ class Collector:
 
         A test that was interrupted is left out unless it had scored or failed: its outcome is unknown.
         """
-        from pytest_ragmetrics.records import Document
+        from pytest_ragmetrics.records import Document, position
 
         tests = [test for name, test in self._tests.items() if name not in self._unfinished or test.is_kept]
         run = self._run(exit_status, dict(settings or {}), tuple(notes))
@@ -253,13 +253,6 @@ def _message(report: pytest.TestReport) -> str | None:
     # Which worker it was is chance; the report of a run is the same with any number of workers.
     text = _WORKER.sub("", report.longreprtext) if report.failed else ""
     return "\n\n".join(part for part in (reason, text) if part) or None
-
-
-def position(test: TestRecord) -> tuple[str, int, list[tuple[int, int, str]], str]:
-    """Sort by file and line, and numbers inside ids by their value, however the run was split or shuffled."""
-    parts = re.findall(r"(\d{1,18})|(\D+)", test.id)
-    words = [(0, int(number), "") if number else (1, 0, word) for number, word in parts]
-    return test.file, test.line or 0, words, test.id
 
 
 #: Paths of this machine and what may be secret; none of it changes a score.

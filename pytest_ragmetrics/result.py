@@ -1,4 +1,4 @@
-"""What a scoring returns: a score that is a float, and everything that explains it."""
+"""The values a metric returns: a score that is a float, and the verdicts, evidence and usage behind it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WordChange:
-    """One step of a word-level difference: what the response says against what the source says."""
+    """One step of a word-level difference between the response (``said``) and the source."""
 
     kind: Literal["same", "replaced", "added", "missing"]
     said: str
@@ -38,7 +38,7 @@ class WordChange:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Nearest:
-    """The passage closest to something that was not found, and how it differs.
+    """The passage closest to a text that was not found, and how the two differ.
 
     ``similarity`` is in [0, 1]; ``changes`` read in order spell out both texts word by word.
     """
@@ -53,10 +53,11 @@ class Nearest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What was decided about one piece of the response: a claim, a quotation, a sentence, a question.
+    """The judgement of one piece of the response: a claim, a quotation, a sentence, a question.
 
-    ``start`` and ``end`` are its offsets in the response, where it is a piece of it. ``evidence`` says where
-    it is supported (several pieces when it runs over gaps or chunks), ``nearest`` what came closest when it is not.
+    ``start`` and ``end`` are its offsets in the response, ``None`` for a text that is no piece of it. ``evidence`` are
+    the passages that support it (several where it runs over gaps or chunks), ``nearest`` the closest passage where
+    none does.
     """
 
     text: str
@@ -71,7 +72,7 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
-    """What a score cost: requests made and saved, tokens, and dollars (``None`` where no price is known).
+    """The cost of a score: requests made and cached, tokens, and dollars (``None`` where a price is unknown).
 
     Tokens and ``cost`` are those of the requests made; ``saved`` is what the cached ones would have cost.
     """
@@ -97,7 +98,7 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ThresholdCheck:
-    """The last time a result was held against a number: ``result <operator> bound`` was ``held``."""
+    """The last comparison of a result with a number: whether ``result <operator> bound`` ``held``."""
 
     operator: Operator
     bound: float
@@ -105,9 +106,9 @@ class ThresholdCheck:
 
 
 class MetricResult(float):
-    """A score that is a float and knows why: verdicts, reason, judge and usage travel with it.
+    """A score that is a float, with its reason, verdicts, judge and usage as attributes.
 
-    Compares, formats and averages as the float it is. Raises ``ValueError`` for NaN and infinity.
+    Compares, formats and averages as a float. Raises ``ValueError`` for NaN and infinity.
 
     >>> result = MetricResult(0.5, metric="faithfulness", reason="1 of 2 claims supported")
     >>> result >= 0.8
@@ -143,7 +144,7 @@ class MetricResult(float):
     unscored_votes: int
     noun: str
     complaint: str
-    #: False for what stands in for a score in a dry run: every comparison with a number holds.
+    #: False for the placeholder of a score in a dry run: every comparison of it with a number is true.
     decides: bool
     _comparison: ThresholdCheck | None
 
@@ -195,35 +196,35 @@ class MetricResult(float):
 
     @property
     def comparison(self) -> ThresholdCheck | None:
-        """How this result was last held against a plain number, so that a report can show the threshold."""
+        """The last comparison with a plain number, which reports show as the threshold."""
         return self._comparison
 
     def __lt__(self, other: float) -> bool:
-        return self._held("<", other, super().__lt__(other))
+        return self._compare("<", other, super().__lt__(other))
 
     def __le__(self, other: float) -> bool:
-        return self._held("<=", other, super().__le__(other))
+        return self._compare("<=", other, super().__le__(other))
 
     def __gt__(self, other: float) -> bool:
-        return self._held(">", other, super().__gt__(other))
+        return self._compare(">", other, super().__gt__(other))
 
     def __ge__(self, other: float) -> bool:
-        return self._held(">=", other, super().__ge__(other))
+        return self._compare(">=", other, super().__ge__(other))
 
     def __eq__(self, other: object) -> bool:
-        return self._held("==", other, super().__eq__(other))
+        return self._compare("==", other, super().__eq__(other))
 
     __hash__ = float.__hash__
 
-    def _held(self, operator: Operator, other: object, outcome: bool) -> bool:  # noqa: FBT001 - what float answered
-        # Two results compared with each other are being sorted, not held against a threshold.
+    def _compare(self, operator: Operator, other: object, outcome: bool) -> bool:  # noqa: FBT001 - what float answered
+        # Two results are compared with each other by sorting, which sets no threshold.
         if isinstance(other, (int, float)) and not isinstance(other, MetricResult):
             outcome = outcome or not self.decides
             self._comparison = ThresholdCheck(operator=operator, bound=float(other), held=outcome)
         return outcome
 
     def replaced(self, **changes: Any) -> MetricResult:
-        """Return a copy with other attributes than these, not held against anything yet.
+        """Return a copy with some attributes changed and no comparison yet.
 
         >>> MetricResult(0.5, metric="both", reason="1 of 2").replaced(metric="mine")
         <mine 0.5: 1 of 2>

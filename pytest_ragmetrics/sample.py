@@ -1,4 +1,7 @@
-"""What is scored: one question, its answer and the passages behind it."""
+"""The values a metric scores: a question, its answer and contexts, and conversations with calls of tools.
+
+They are read from what other tools and libraries write under other names.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import Any
 
-#: How the roles are called elsewhere.
+#: Names of the roles in other libraries.
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool", "developer": "system"}
 _CALL_TYPES = frozenset({"function_call", "tool_use", "tool_call", "custom_tool_call"})
 _RESULT_TYPES = frozenset({"function_call_output", "tool_result", "custom_tool_call_output"})
@@ -61,7 +64,7 @@ def read_tool_calls(value: object, *, name: str = "tool_calls") -> tuple[ToolCal
 
 
 def _message(item: object, place: str) -> Iterator[Message]:
-    """Yield what an item holds: one message, or more where results of tools stand in the user's."""
+    """Yield the messages of an item: one, or more where a user message contains results of tools."""
     kind = _kind(item)
     if kind in _CALL_TYPES:
         yield Message(role="assistant", tool_calls=(_tool_call(item, place),))
@@ -76,12 +79,12 @@ def _message(item: object, place: str) -> Iterator[Message]:
         msg = f"{place} {what}: give a message with role and content"
         raise TypeError(msg)
     role = _ROLES.get(role, role)
-    # What else a log of events holds, such as reasoning, is no message.
+    # Other events of a log, such as reasoning, are no messages.
     if role in ("system", "user", "assistant", "tool"):
-        yield from _spoken(role, item, place)
+        yield from _turn(role, item, place)
 
 
-def _spoken(role: str, item: object, place: str) -> Iterator[Message]:
+def _turn(role: str, item: object, place: str) -> Iterator[Message]:
     content = _get(item, "content", "parts")
     blocks = [content] if not isinstance(content, (list, tuple)) else list(content)
     yield from (
@@ -92,7 +95,7 @@ def _spoken(role: str, item: object, place: str) -> Iterator[Message]:
     in_blocks = [block for block in blocks if _kind(block) in _CALL_TYPES]
     listed = _get(item, "tool_calls") or ()
     single = _get(item, "function_call")
-    # LangChain says the calls of an Anthropic message twice; the list is the one that it has read.
+    # LangChain repeats the blocks of an Anthropic message beside the list that it parsed.
     calls = [*listed] or in_blocks or ([single] if single else [])
     text = "\n".join(filter(None, map(_text, blocks)))
     if text or calls or not any(_kind(block) in _RESULT_TYPES for block in blocks):
@@ -157,7 +160,7 @@ def _get(item: object, *names: str) -> Any:
     return None
 
 
-#: How other tools call the same fields; a field's own name always wins.
+#: Names of the fields in other tools; a field's own name takes precedence.
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "user_input": ("question", "input"),
     "response": ("answer", "actual_output"),
@@ -170,7 +173,7 @@ _DOCUMENT_TEXT = ("page_content", "get_content", "text", "content")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sample:
-    """One row to score; every field is optional, a metric says which ones it needs.
+    """One row to score; every field is optional, and a metric names those it needs.
 
     Contexts may be strings or documents of other libraries (anything with ``page_content``,
     ``get_content()``, ``text`` or ``content``); they are kept as a tuple of strings. A bare string
@@ -230,12 +233,12 @@ class Sample:
                     values[name] = rest.pop(alias)
         if isinstance(values.get("user_input"), (list, tuple)):
             rest["messages"] = values["user_input"]
-            values["user_input"] = _last_said(read_messages(rest["messages"], name="user_input"))
+            values["user_input"] = _last_question(read_messages(rest["messages"], name="user_input"))
         values["metadata"] = {**rest, **(values.get("metadata") or {})}
         return cls(**values)
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the fields that are set, as JSON builtins apart from what ``metadata`` holds.
+        """Return the fields that are set, as JSON builtins apart from the values in ``metadata``.
 
         >>> Sample(response="Yes.").to_mapping()
         {'response': 'Yes.'}
@@ -248,7 +251,7 @@ class Sample:
         }
 
 
-def _last_said(messages: Sequence[Message]) -> str | None:
+def _last_question(messages: Sequence[Message]) -> str | None:
     return next((message.text for message in reversed(messages) if message.role == "user"), None)
 
 
@@ -261,7 +264,7 @@ def as_contexts(value: object, *, name: str = "contexts") -> tuple[str, ...]:
     ('One.', 'Two.')
     """
     if isinstance(value, (list, tuple)) and set(map(type, value)) == {str}:
-        # What files hold, at the speed that tables of them need.
+        # Rows of files: without a look at every text, for tables of a million.
         return tuple(value)
     single = _document_text(value)
     if single is not None:

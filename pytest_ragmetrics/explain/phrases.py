@@ -1,4 +1,4 @@
-"""How numbers are worded: no more digits than a reader needs, no fewer than the truth takes."""
+"""Numbers, names and texts as people read them: the phrases that all reports and failures share."""
 
 from __future__ import annotations
 

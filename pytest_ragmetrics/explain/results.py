@@ -1,4 +1,4 @@
-"""Why a score did or did not meet what it was held against: how much in the first line, where in the rest."""
+"""The text of a failed comparison: metric, score, bound and counts in the first line, the verdicts below it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def explain(result: MetricResult, comparison: ThresholdCheck) -> list[str]:
-    """Return the lines that say why a result did or did not meet what it was held against.
+    """Return the lines that say why a result met or missed a bound.
 
-    The first line holds metric, score, bound and counts; then the verdicts that are not ok, the worst first.
+    The first line has metric, score, bound and counts; then the verdicts that are not ok, the worst first.
     """
     failed = _failed(result)
     lines = [headline(result, comparison)]

@@ -1,4 +1,4 @@
-"""A run in plain lines: what the terminal, the Markdown summary and the comparison of two runs have in common."""
+"""A run in plain lines, for the terminal, the Markdown summary, the page and ``ragmetrics report diff``."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def is_cut_short(run: RunRecord) -> bool:
 
 
 def headline(counts: Mapping[Status, int], *, cut_short: bool = False) -> str:
-    """Return the outcome of a run in one sentence, which says so where it stopped early.
+    """Return the outcome of a run in one sentence, which says whether it stopped early.
 
     >>> headline({"failed": 3, "passed": 23, "unscored": 1})
     '3 of 27 tests fell short, 1 could not be scored'
@@ -111,6 +111,7 @@ def _did(status: Status, number: int) -> str:
 
 _NAMED = 3
 _DECIMALS = 3
+TALLY_HEAD = ("metric", "n", "mean", "min", "failing", "unscored")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -123,6 +124,12 @@ class MetricTally:
     lowest: float | None
     failing: int
     unscored: int
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row of :data:`TALLY_HEAD` in a table."""
+        scores = ("-" if score is None else f"{score:.{_DECIMALS}f}" for score in (self.mean, self.lowest))
+        return (named(self.metric), str(self.n), *scores, str(self.failing), str(self.unscored))
 
 
 def by_metric(records: Iterable[Record]) -> dict[str, list[Record]]:

@@ -1,4 +1,4 @@
-"""What changed in a metric between two runs."""
+"""The text of a bound on a whole set of scores: its figures in the first line, the worst rows below it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def explain_standing(standing: ThresholdResult, rows: Sequence[ScoredRow] = ()) -> list[str]:
-    """Return the lines that say how a set of scores stands against a bound: the figures, then the worst rows.
+    """Return the lines that say whether a set of scores meets a bound: the figures, then the worst rows.
 
     ``rows`` are those of the set that have a score; of those on the wrong side of the bound the worst are shown, at
     most :data:`SHOWN`.

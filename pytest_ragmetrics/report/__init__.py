@@ -1,3 +1,3 @@
-"""What a run leaves behind: records, and the pages and tables made from them."""
+"""Reports of a run: page, Markdown, terminal summary, junit properties, and several runs merged."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writing what a run leaves behind: whole files or none, and never a failure of one at the cost of another."""
+"""Writing the reports of a run: each file whole or not at all, and one that fails harms no other."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from pytest_ragmetrics.explain.phrases import score_text, threshold_text, usage_
 from pytest_ragmetrics.explain.results import shortcoming
 from pytest_ragmetrics.explain.runs import (
     STATUSES,
+    TALLY_HEAD,
     WRONG,
     change_lines,
     flaky_lines,
@@ -79,11 +80,8 @@ def _metric_table(records: Sequence[Record]) -> list[str]:
     rows = sorted(tallies(records), key=lambda t: (-t.failing, -t.unscored, t.metric))
     if not rows:
         return []
-    lines = ["| metric | n | mean | min | failing | unscored |", "|---|--:|--:|--:|--:|--:|"]
-    for tally in rows[:_METRICS]:
-        scores = ("-" if score is None else f"{score:.3f}" for score in (tally.mean, tally.lowest))
-        cells = (escaped(tally.metric), str(tally.n), *scores, str(tally.failing), str(tally.unscored))
-        lines.append(f"| {' | '.join(cells)} |")
+    lines = [f"| {' | '.join(TALLY_HEAD)} |", "|---|--:|--:|--:|--:|--:|"]
+    lines += [f"| {' | '.join(map(escaped, tally.cells))} |" for tally in rows[:_METRICS]]
     if len(rows) > _METRICS:
         lines.append(f"| and {len(rows) - _METRICS} more | | | | | |")
     return lines

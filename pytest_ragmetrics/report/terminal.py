@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 #: The judge that is a heuristic is never called anything else.
 _LABELS = {"local": "local (heuristic)"}
-_HEAD = ("metric", "n", "mean", "min", "failing", "unscored")
 
 
 def header(settings: Settings) -> str:
@@ -54,16 +53,10 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
 
 
 def _table(records: Sequence[Record]) -> list[str]:
-    from pytest_ragmetrics.explain.phrases import named
-    from pytest_ragmetrics.explain.runs import tallies
+    from pytest_ragmetrics.explain.runs import TALLY_HEAD, tallies
 
-    found = tallies(records)
-    scores = ([("-" if score is None else f"{score:.3f}") for score in (t.mean, t.lowest)] for t in found)
-    cells = [
-        (named(t.metric), str(t.n), *s, str(t.failing), str(t.unscored)) for t, s in zip(found, scores, strict=True)
-    ]
-    rows = [_HEAD, *cells]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    rows = [TALLY_HEAD, *(tally.cells for tally in tallies(records))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(TALLY_HEAD))]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
 
 

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.records import Document, RunRecord
+from pytest_ragmetrics.records import Document, RunRecord, position
 from pytest_ragmetrics.report.merge import merge_documents
-from pytest_ragmetrics.reporting import position
 from tests.documents import crowd, document, record, row
 from tests.showcase import showcase
 
