@@ -44,7 +44,7 @@ from pytest_ragmetrics.records import (
 from pytest_ragmetrics.report.sample_view import ChangeNote, SampleView, Scale, build_sample_views, change_note
 from pytest_ragmetrics.text.characters import shortened
 
-#: What a reader may want to filter by, whatever the outcome.
+#: What a reader may want to filter by, apart from the outcome.
 Flag = Literal["flaky", "suspicious", "vacuous"]
 _FLAGS: tuple[Flag, ...] = get_args(Flag)
 _FLAG_NOTES: Mapping[Flag, str] = {

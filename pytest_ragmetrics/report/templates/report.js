@@ -1,5 +1,5 @@
 // The list of tests out of the data packed into this page: finding, sorting, opening, and lighting up what belongs
-// together. Whatever comes from outside becomes text and nothing else.
+// together. Texts from outside become text nodes and nothing else.
 (async () => {
   "use strict";
 
@@ -192,10 +192,10 @@
     for (const row of shown) if (row.opened) setOpen(row, true);
     rove(shown.includes(current) ? current : shown[0]);
     list.dataset.sort = controls.sort.value;
-    tell(pages);
+    showCounts(pages);
   };
 
-  const tell = (pages) => {
+  const showCounts = (pages) => {
     const number = (value) => value.toLocaleString("en");
     const all = `${number(rows.length)} ${rows.length === 1 ? "test" : "tests"}`;
     const waiting = controls.search.value && !allRead ? ", still reading …" : "";
@@ -265,7 +265,7 @@
 
   // --- The address: an open test's id, then what the list is filtered by ---------------------------------------------
 
-  const remember = (how) => {
+  const saveAddress = (how) => {
     const id = current ? encodeURIComponent(current.id).replaceAll("%2F", "/").replaceAll("%3A", ":") : "";
     const query = queryOf({ ...stateOf(), page: page ? String(page + 1) : "" });
     const hash = id + (query && `?${query}`);
@@ -281,7 +281,7 @@
     }
   };
 
-  const follow = async () => {
+  const readAddress = async () => {
     const hash = location.hash.slice(1);
     const [, id, query] = /^([^?]*)\??(.*)$/s.exec(hash);
     const whole = rowsById.get(decoded(hash));
@@ -307,14 +307,14 @@
     page = 0;
     current = null;
     show();
-    remember(how);
+    saveAddress(how);
   };
 
   const turn = (step) => {
     page += step;
     current = null;
     show();
-    remember("pushState");
+    saveAddress("pushState");
     byId("tests").scrollIntoView({ block: "start" });
   };
 
@@ -327,12 +327,12 @@
     const open = !row.element.open;
     current = open ? row : null;
     await setOpen(row, open);
-    remember("pushState");
+    saveAddress("pushState");
   };
 
   // --- Inside a test ------------------------------------------------------------------------------------------------
 
-  // The contexts stand beside the response where there is room; then their pane scrolls and the page need not.
+  // Where there is room the contexts are beside the response, in a pane that scrolls by itself.
   const scrollPane = (target) => {
     const pane = target.closest(".sources");
     if (!pane || pane.scrollHeight <= pane.clientHeight || getComputedStyle(pane).overflowY === "visible") return;
@@ -353,7 +353,7 @@
     target.focus({ preventScroll: true });
   };
 
-  // Whatever shares a number lights up together, and its evidence comes into sight.
+  // All elements of one verdict light up together, and its evidence scrolls into sight.
   let lit = [];
   const light = (event) => {
     lit.forEach((element) => element.classList.remove("hot"));
@@ -390,7 +390,7 @@
       reveal(byId(link.hash.slice(1)));
     } else if (rowsById.has(decoded(link.hash.slice(1)))) {
       await goTo(rowsById.get(decoded(link.hash.slice(1))));
-      remember("pushState");
+      saveAddress("pushState");
     } else {
       byId("tests").tabIndex = -1;
       byId("tests").focus();
@@ -452,11 +452,11 @@
   });
   byId("earlier").addEventListener("click", () => turn(-1));
   byId("later").addEventListener("click", () => turn(1));
-  addEventListener("popstate", follow);
+  addEventListener("popstate", readAddress);
   byId("toolbar").hidden = false;
   byId("keys").hidden = rows.length === 0;
-  await follow();
-  // Whoever opens the page after a failure reads the worst one without a click.
+  await readAddress();
+  // After a failure the worst test is readable without a click.
   if (!location.hash && /^(?:failed|error|unscored)$/.test(rows[0]?.status)) await setOpen(rows[0], true);
   document.documentElement.dataset.ready = "true";
 })();
