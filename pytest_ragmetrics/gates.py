@@ -27,7 +27,7 @@ _TAKEN = {"metric", "mean", "rate", "min", "max", "confidence"}
 class Gate:
     """A bound for the mean of a metric, or for the rate of scores that reach ``score_bound``.
 
-    ``better`` says which scores are the good ones, and is ``None`` where only the metric's results can tell.
+    ``better`` is the direction of good scores, ``None`` where only the results of the metric have it.
     """
 
     metric: str

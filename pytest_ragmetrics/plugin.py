@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Say who judges, who embeds, and what the cache does."""
+    """Return the line on judge, embedder and cache."""
     return header(config.stash[SESSION].settings)
 
 
@@ -83,7 +83,7 @@ def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, ob
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take in the gates of a worker; one that crashed tells of none."""
+    """Add the gates of a worker; one that crashed sent none."""
     if gates := getattr(node, "workeroutput", {}).get("ragmetrics_gates"):
         _gates(node.config).add(gates)
 

@@ -134,7 +134,7 @@ def _unindented(text: str) -> str:
 
 
 class Collector:
-    """Builds the document of the run out of test reports, in whatever order they come."""
+    """Builds the document of the run from the reports of tests, which may come in any order."""
 
     def __init__(self) -> None:
         self._tests: dict[str, _Test] = {}

@@ -1,4 +1,4 @@
-"""The session: what a pytest run offers to the metrics in one process, and what its processes tell each other.
+"""The session: what a pytest run offers to the metrics in one process, and what its processes send each other.
 
 It is made from the settings when pytest starts, and builds the engine when a judge or embedder is first needed. The
 controller of xdist sends its workers a mapping ``ragmetrics`` of JSON builtins in ``workerinput``; they answer with
@@ -53,7 +53,7 @@ def function_of(item: pytest.Item) -> str:
 
 
 def marked_judge(item: pytest.Item) -> str | None:
-    """Return the spec of a test's ``rag_judge`` marker, if it has one; raise ``pytest.UsageError`` if it is none."""
+    """Return the spec of a test's ``rag_judge`` marker, or ``None``; raise ``pytest.UsageError`` for a wrong one."""
     given = _given(item, "rag_judge")
     if given is None:
         return None
@@ -68,7 +68,7 @@ def marked_judge(item: pytest.Item) -> str | None:
 
 
 def marked_votes(item: pytest.Item) -> int | None:
-    """Return the number of a test's ``rag_votes`` marker, if it has one; raise ``pytest.UsageError`` if it is none."""
+    """Return the number of a test's ``rag_votes`` marker, or ``None``; raise ``pytest.UsageError`` for a wrong one."""
     given = _given(item, "rag_votes")
     if given is None:
         return None
@@ -382,7 +382,7 @@ class PytestSession:
 
     @property
     def metrics(self) -> list[Metric | type[Metric]]:
-        """The metrics that plugins and conftest.py files register; raises ``ValueError`` naming who returned others."""
+        """The metrics that plugins and conftest.py files register; raises ``ValueError`` naming a plugin that returns others."""
         # Asked anew each time: the conftest.py files of folders are loaded after the start.
         registering = self._hook.pytest_ragmetrics_register_metrics.get_hookimpls()
         if not registering:
@@ -556,7 +556,7 @@ class PytestSession:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Add what a worker used, once; one that crashed has not told it."""
+        """Add what a worker used, once; one that crashed did not send it."""
         if node in self._nodes:
             self._nodes.remove(node)
             row: Mapping[str, Any] | None = getattr(node, "workeroutput", {}).get("ragmetrics")

@@ -55,10 +55,10 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Option:
-    """One setting: where it may be given, how its text is read, and what holds when it is given nowhere.
+    """One setting: where it may be given, how its text is parsed, and its default.
 
-    ``extra`` goes to argparse as it is. The ini key is ``rag_`` and the field. ``hook`` is one that makes something of
-    texts of its own: where anybody implements it, ``parse`` does not have the last word.
+    ``extra`` goes to argparse as it is. The ini key is ``rag_`` and the field. ``hook`` is the hook that may accept a
+    text which ``parse`` refuses: if a plugin implements it, any text is valid.
     """
 
     field: str

@@ -264,7 +264,7 @@ def read_dataset(
     names of :class:`Sample` or those of ragas, DeepEval and eval-ruby.
 
     ``where`` is a predicate on the sample, or a mapping from fields of the sample or its metadata to the value they
-    must have; a list, tuple or set stands for any of its values. A broken row is always taken, with its ``error``.
+    must have; a list, tuple or set matches any of its values. A broken row is always taken, with its ``error``.
 
     Raises ``DatasetError`` with file, line and field if no rows can be read: the file is missing, empty, not UTF-8, of
     another kind or without a header, ``limit`` is below 1, ``where`` raises, names a field that no row has, or takes no

@@ -10,7 +10,7 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -52,7 +52,7 @@ class Scores(Mapping[str, MetricResult]):
 
     def __getitem__(self, metric: str) -> MetricResult:
         __tracebackhide__ = True
-        outcome = self._outcomes.get(metric) if metric in self._outcomes else self._outcomes.get(canonical(metric))
+        outcome = self._outcomes.get(self._name(metric))
         if outcome is None:
             there = f"there are {', '.join(self._outcomes)}" if self._outcomes else "the marker names none"
             msg = f"{metric!r} was not scored: {there}; write @pytest.mark.rag_dataset(..., metrics=[{metric!r}])"
@@ -62,7 +62,7 @@ class Scores(Mapping[str, MetricResult]):
         return outcome
 
     def __contains__(self, metric: object) -> bool:
-        return metric in self._outcomes or (isinstance(metric, str) and canonical(metric) in self._outcomes)
+        return isinstance(metric, str) and self._name(metric) in self._outcomes
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._outcomes)
@@ -72,6 +72,13 @@ class Scores(Mapping[str, MetricResult]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._outcomes!r})"
+
+    def _name(self, metric: str) -> str:
+        """Return the name in results of a metric given by any of its names; an unknown one stays as it is."""
+        if metric not in self._outcomes:
+            with suppress(ValueError):
+                return metric_named(metric).name
+        return metric
 
 
 class _UnknownMetricError(KeyError):
@@ -88,7 +95,7 @@ class Evaluate:
     """``rag_evaluate(source, metrics, limit=None, where=None, **options)``: score a data set, or a list, as a table.
 
     Paths start at the folder of the test. ``options`` are those of :func:`~pytest_ragmetrics.evaluate`, which says what
-    is raised; ``DatasetError`` for a file that cannot be read. A row that is broken is kept as unscored by all metrics.
+    is raised; ``DatasetError`` for a file that cannot be read. A broken row has no score of any metric.
     """
 
     def __init__(self, base: Path) -> None:
@@ -105,7 +112,7 @@ class Evaluate:
     ) -> Evaluation:
         """Score all rows by all metrics, many at a time."""
         __tracebackhide__ = True
-        # What is read once is a list from here on.
+        # An iterator can be read only once.
         given = (
             source if isinstance(source, (str, os.PathLike, Mapping)) or hasattr(source, "columns") else list(source)
         )
@@ -167,7 +174,7 @@ class Datasets:
     def _rows(self, source: Any, base: Path, limit: int | None, where: Any) -> tuple[DatasetRow, ...]:
         if not isinstance(source, (str, os.PathLike)):
             return read_dataset(source, base=base, limit=limit, where=where)
-        # A predicate is one of many even where it reads the same.
+        # Two predicates of the same text are two.
         known = (base / source, limit, id(where))
         if known not in self._read:
             self._read[known] = read_dataset(source, base=base, limit=limit, where=where)
@@ -208,18 +215,6 @@ def _metrics(given: Any) -> tuple[Metric, ...]:
         msg = f"two metrics of one name: {', '.join(twice)}"
         raise ValueError(msg)
     return metrics
-
-
-def canonical(name: str, *, known: Callable[[str], Metric | type[Metric]] = metric_named) -> str:
-    """Return the name in results of a metric given by any of its names; one that is unknown stays as it is.
-
-    >>> canonical("ResponseRelevancy"), canonical("sympathy")
-    ('answer_relevancy', 'sympathy')
-    """
-    try:
-        return known(name).name
-    except ValueError:
-        return name
 
 
 class DatasetTests:

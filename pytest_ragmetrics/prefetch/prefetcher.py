@@ -64,7 +64,7 @@ class Prefetcher:
     def set_application(self, group: str, respond: Respond | None) -> None:
         """Have the rows of a group of tests that have no response answered by its application from now on.
 
-        Where there is none they are scored as they are.
+        Without an application they are scored as they are.
         """
         if not self._has_application(group, respond):
             loop.run(self._set_application(group, respond))
@@ -263,6 +263,6 @@ class Prefetcher:
             outcome.__cause__ = error
         if not recorder.scorings and isinstance(outcome, (MetricResult, RagMetricsError)):
             # A metric that refuses a sample before it is scored records nothing itself.
-            told = outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(str(outcome))
-            recorder.scored(Scoring(metric=metric.name, sample=sample, outcome=told, better=metric.better))
+            shown = outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(str(outcome))
+            recorder.scored(Scoring(metric=metric.name, sample=sample, outcome=shown, better=metric.better))
         return RowScore(outcome=outcome, scorings=tuple(recorder.scorings))
