@@ -382,7 +382,7 @@ class PytestSession:
 
     @property
     def metrics(self) -> list[Metric | type[Metric]]:
-        """The metrics that plugins and conftest.py files register; raises ``ValueError`` naming a plugin that returns others."""
+        """The metrics that hooks register; raises ``ValueError`` naming a plugin that returns something else."""
         # Asked anew each time: the conftest.py files of folders are loaded after the start.
         registering = self._hook.pytest_ragmetrics_register_metrics.get_hookimpls()
         if not registering:
