@@ -97,8 +97,9 @@ class GoldenFile:
 
     def close(self) -> None:
         """Sort the rows by file and place; remove the file if there are none."""
-        # On a full disk the rows stay in the order in which they came; the next run sorts them.
-        with self._lock, contextlib.suppress(OSError):
+        # On a full disk the rows stay in the order in which they came; the next run sorts them. A file that somebody
+        # replaced meanwhile is left as it is.
+        with self._lock, contextlib.suppress(OSError, ArgumentError):
             if self.rows:
                 # Another process may have added rows: they are read again.
                 lines = {line: json.loads(line) for line in self._read()}

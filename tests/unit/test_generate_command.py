@@ -259,12 +259,14 @@ def test_an_outage_ends_the_run(server: FakeOpenAI, call: Call) -> None:
 
 
 def test_a_file_that_can_no_longer_be_written_ends_the_run(server: FakeOpenAI, call: Call) -> None:
-    """Nothing more is asked, and the reason is said once."""
+    """Nothing more is asked, the reason is said once, and the rows so far are where somebody moved them."""
+    turn = threading.Lock()
 
     def answer(body: dict[str, Any]) -> str:
-        if OUT.is_file():
-            OUT.rename("moved.jsonl")
-            OUT.mkdir()
+        with turn:
+            if OUT.is_file() and rows():
+                OUT.rename("moved.jsonl")
+                OUT.mkdir()
         return answer_sensibly(body)
 
     server.answer = answer
@@ -272,24 +274,23 @@ def test_a_file_that_can_no_longer_be_written_ends_the_run(server: FakeOpenAI, c
     assert status == 1
     assert out.count("stopped: no row can be written: [Errno 21] Is a directory") == 1
     assert server.calls < 10
+    assert json.loads(Path("moved.jsonl").read_text(encoding="utf-8").partition("\n")[0])
 
 
-def test_an_unusable_answer_is_counted_and_skipped(server: FakeOpenAI, call: Call) -> None:
-    """Both attempts were paid for, and another passage takes the place."""
-    server.script("no idea", "none at all")
+@pytest.mark.parametrize(
+    ("replies", "reason", "calls"),
+    [(["no idea", "none at all"], "no usable answer of the judge", 6), ([filtered()], "the judge failed", 5)],
+)
+def test_a_passage_without_an_answer_harms_no_other(
+    server: FakeOpenAI, call: Call, replies: list[str | Reply], reason: str, calls: int
+) -> None:
+    """It is skipped with the reason, another one takes its place, and every attempt is counted."""
+    server.script(*replies)
     status, out, _ = call(2, "--concurrency", "1")
     assert status == 0
-    assert "skipped 1 passage: 1 no usable answer of the judge" in out
-    assert "none at all" in out
-    assert "judge: 6 calls, " in out
-
-
-def test_one_refused_passage_harms_no_other(server: FakeOpenAI, call: Call) -> None:
-    """It is skipped with the reason, and another one takes its place."""
-    server.script(filtered())
-    status, out, _ = call(8, "--concurrency", "1")
-    assert status == 0
-    assert "skipped 1 passage: 1 the judge failed" in out
+    assert f"skipped 1 passage: 1 {reason}" in out
+    assert "none at all" in out or len(replies) == 1
+    assert server.calls == calls
 
 
 def test_the_same_question_is_kept_once(server: FakeOpenAI, call: Call) -> None:
