@@ -57,7 +57,7 @@ def is_unspaced(char: str) -> bool:
 
 
 def are_joined(left: str, right: str) -> bool:
-    """Tell whether two neighbouring characters stand inside one word, or one number in Han numerals.
+    """Tell whether two neighbouring characters are inside one word, or one number in Han numerals.
 
     >>> are_joined("w", "s"), are_joined("w", "-"), are_joined("山", "川"), are_joined("三", "十")
     (True, False, False, True)

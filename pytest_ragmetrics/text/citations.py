@@ -1,4 +1,7 @@
-"""Finding the marks in a text that cite its sources by number, and the sentences they stand behind."""
+"""The marks in a text that cite its sources by number, and the sentences they belong to.
+
+The metrics on citations compare what is found here with the contexts.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ def find_citations(text: str) -> tuple[Citation, ...]:
 def cited_sentences(text: str) -> tuple[CitedSentence, ...]:
     """Return the sentences of a text with what each of them cites; its list of sources is left out.
 
-    A mark belongs to the sentence in which or right behind which it stands, behind the full stop too; one that begins a
+    A mark belongs to the sentence in which it is or which it follows, behind the full stop too; one that begins a
     line belongs to what follows.
 
     >>> for sentence in cited_sentences("Otters float. [1] They dive [1][2], often. Why?"):
@@ -183,7 +186,7 @@ class _PlainText:
         self._shifts: list[int] = []
 
     def leave_out(self, citation: Citation) -> int:
-        """Leave a mark out, with the space before it; return the offset that tells which sentence it belongs to."""
+        """Leave a mark out, with the space before it; return the offset that decides which sentence it belongs to."""
         source, start, end = self._source, citation.start, citation.end
         before = source[self._done : start]
         self._keep("" if self._done and _JOINS.match(before) else before.rstrip(" \t"))

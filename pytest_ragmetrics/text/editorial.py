@@ -101,7 +101,7 @@ class Phrase:
 class Edited:
     """A quotation with an editor's signs in it: phrases in order, with anything in between.
 
-    ``problem`` says why it cannot be a true quotation, whatever the source says.
+    ``problem`` says why it cannot be a true quotation of any source.
     """
 
     phrases: list[Phrase]

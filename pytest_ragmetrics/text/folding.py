@@ -132,7 +132,7 @@ def fold(text: str, tolerance: Tolerance = FOLDS) -> str:
 def agree(one: str, other: str, tolerance: Tolerance) -> bool:
     r"""Tell whether two texts are the same apart from what a tolerance overlooks.
 
-    A hyphen at the end of a line may stand for one in the word or for none.
+    A hyphen at the end of a line may belong to the word or not.
 
     >>> agree("a well-\nknown rule", "a well-known rule", FOLDS), agree("a rec-\nord", "a record", FOLDS)
     (True, True)
@@ -360,7 +360,7 @@ def _edges_agree(piece: QuotePiece, text: str, start: int, end: int, tolerance: 
 
 
 def _edges_may_differ(piece: QuotePiece, text: str, start: int, end: int) -> bool:
-    """Tell whether all that stands outside the core is punctuation, or stands in the text as well."""
+    """Tell whether all that is outside the core is punctuation, or is in the text too."""
     signs = "".join(char for char in piece.lead if _means_something(char))
     if signs and not text[max(start - len(piece.lead) - _NEAR, 0) : start].rstrip(_SPACES).endswith(signs):
         return False

@@ -79,7 +79,7 @@ _GLANCE = 40
 _MARKUP = re.compile(rf"{_ENTITY}|{_KNOWN_TAG}|{_LINK}", re.VERBOSE)
 _MARKUP_AND_NOTES = re.compile(rf"{_NOTE}|{_ENTITY}|{_KNOWN_TAG}|{_LINK}", re.VERBOSE)
 _ANY_NOTE = re.compile(_NOTE, re.VERBOSE)
-# The first notes stand for all: the other raised digits take many times longer to look for.
+# The first notes suffice: a text with others has these, and other raised digits take many times longer to look for.
 _NOTE_SIGNS = "]<\u00b9\u00b2\u00b3"
 
 

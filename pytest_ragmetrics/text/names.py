@@ -1,7 +1,7 @@
 """Finding the proper names of a text by how they are written: capitals within a sentence, and acronyms.
 
 Scripts without capitals show no names. In German, where every noun has a capital, only rows of capitals and
-acronyms count. Headings, months and the first word of a sentence tell nothing and are passed over.
+acronyms count. Headings, months and the first word of a sentence are passed over.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ENDINGS = ("s", "es", "n", "ns", "an", "ans", "ian", "ians", "en", "er", "e", "
 _LONGEST_ENDING = 3
 _SHORTEST_STEM = 4
 _SHORTEST_NAME = 2
-# As far apart as the words of one long name stand: " of the ".
+# As far apart as the words of one long name: " of the ".
 _WITHIN_ROW = 8
 
 

@@ -133,7 +133,7 @@ Parts = tuple[int | None, int | None, int | None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Date:
-    """A date and its place; ``readings`` holds more than one where day and month may have changed places."""
+    """A date and its place; ``readings`` has two where day and month may have changed places."""
 
     text: str
     start: int
@@ -143,7 +143,7 @@ class Date:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Number:
-    """A number and its place; ``readings`` holds what it may mean (1.000), ``unit`` a percent sign or a currency.
+    """A number and its place; ``readings`` are what it may mean (1.000), ``unit`` a percent sign or a currency.
 
     ``plain`` numbers are words like one, third or ten, which are often said without counting anything.
     """
@@ -197,7 +197,7 @@ class NumbersIn:
     def __init__(self, text: str) -> None:
         self._numbers: dict[tuple[str, str | None], tuple[int, int]] = {}
         self._dates: dict[Parts, tuple[int, int]] = {}
-        #: Days without a year, which may stand elsewhere.
+        #: Days without a year, which may be given elsewhere.
         self._days: dict[Parts, tuple[int, int]] = {}
         for found in find_numbers(text):
             place = found.start, found.end

@@ -1,4 +1,4 @@
-"""Finding the quotations of a text, whatever marks they are written in.
+"""Finding the quotations of a text, in the marks of any convention.
 
 Markup and code are blanked out and block quotes lifted; then the marks of each paragraph are read from left to right.
 A mark may open a quotation, close one, or be neither (an apostrophe, a measure). Each reading has a cost, which depends
@@ -66,7 +66,7 @@ _THROUGH = _GLYPHS - {LATEX_SINGLE} | frozenset("*_~\\\u00ad\u200b\u200c\u200d\u
 _FARTHEST = 32
 _NEAR = 8
 _BLANKS = " \t\u00a0\u3000"
-#: Spaces that are set between a mark and what it quotes, not outside.
+# Spaces that are set between a mark and what it quotes, not outside.
 _INNER_SPACES = frozenset("\u00a0\u2007\u2009\u202f")
 # What a quotation follows without a space, what follows it without one, and what may do either.
 _BRACKETS = frozenset("([{<=|&+^¿¡\uff08［【〔〈《")
@@ -138,7 +138,7 @@ _FEW_READINGS = 4
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Quotation:
-    """What stands between an opening mark and its closing mark; offsets are code points of the text.
+    """What is between an opening mark and its closing mark; offsets are code points of the text.
 
     ``text`` is ``response[start:end]`` with no white space at either end; ``marks`` are the opening and
     closing mark as they are written, ``(">", "")`` for a Markdown block quote; ``words`` is its length.
@@ -172,7 +172,7 @@ def find_quotations(text: str) -> list[Quotation]:
 
 def _quotation(text: str, prose: str, pair: Pair) -> Quotation:
     opening, closing, _ = pair
-    # The prose, unlike the text, has a space where markup stands for one.
+    # The prose, unlike the text, has a space where markup makes one.
     inside = prose[opening.end : closing.start]
     start = opening.end + len(inside) - len(inside.lstrip())
     end = max(start, opening.end + len(inside.rstrip()))
@@ -301,7 +301,7 @@ def _keep(readings: _Readings, opened: tuple[str, ...], cost: int, first: Mark |
 
 
 def _reopens(mark: Mark, opening: str) -> bool:
-    # Where marks are set with spaces, one that also closes may stand at the beginning of a line.
+    # Where marks are set with spaces, one that also closes may begin a line.
     return mark.glyph in _REOPENED_BY[opening] and not (mark.after.isspace() and mark.glyph in _CLOSED_BY[opening])
 
 
@@ -370,13 +370,13 @@ _COSTS: dict[str, tuple[Costs, ...]] = {
     **dict.fromkeys(("」", "』", "〞", CLOSING_TAG), _ONLY_CLOSES),
 }
 _EITHER_WAY = Costs(10, 10)
-# Inside a text without spaces nothing but counting tells what a mark is.
+# In a text without spaces only the order of the marks decides.
 _UNSPACED_COSTS = {STRAIGHT: Costs(30, 30, 80), SINGLE: Costs(30, 20, 40), RIGHT_SINGLE: Costs(60, 20, 40)}
 _APOSTROPHE = Costs(60, 60, 0)
 
 
 def reading_costs(mark: Mark, text: str, guillemets: Guillemets) -> Costs:
-    """Return what each reading of a mark costs where it stands."""
+    """Return what each reading of a mark costs, given its neighbours."""
     place = mark.place(text)
     if mark.glyph in (SINGLE, RIGHT_SINGLE):
         return _apostrophe_costs(mark, text, place)
@@ -413,7 +413,7 @@ def _guillemet_costs(mark: Mark, text: str, place: MarkPlace, guillemets: Guille
 
 def _apostrophe_costs(mark: Mark, text: str, place: MarkPlace) -> Costs:
     if place is MarkPlace.LOOSE or (place is MarkPlace.LEANS_OPEN and mark.after.isspace()):
-        # Tokenised text: what stands before the space tells a closing mark from a possessive.
+        # Tokenised text: what is before the space distinguishes a closing mark from a possessive.
         return Costs(50, 40, 10) if mark.earlier(text).isalnum() else Costs(30, 0, 60)
     if place in (MarkPlace.OPENS, MarkPlace.LEANS_OPEN):
         return _leading_apostrophe_costs(mark, text)
@@ -539,7 +539,7 @@ def _leads(marks: list[Mark], text: str, start: int) -> bool:
 
 
 def _glyph(written: str) -> str:
-    """Return the glyph that a token stands for, or nothing when it stands for something else."""
+    """Return the glyph that a token is written for; empty where it is no mark."""
     if written[0] == "<":
         return CLOSING_TAG if written[1] == "/" else OPENING_TAG
     if written[0] == "&":

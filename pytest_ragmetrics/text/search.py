@@ -39,7 +39,7 @@ _NO_LETTERS = frozenset(
     "\u115f\u1160\u02b9\u02ba\u02bb\u02bc\u02bd\u02be\u02bf\u02c8\u02ca\u02cb\u02ee\u0640\u07fa\ua78c"
 )
 
-#: Length in bytes of the pieces that are indexed: those that an unsigned 64-bit number holds.
+#: Length in bytes of the pieces that are indexed: as many as an unsigned 64-bit number has.
 GRAM = 8
 # Rows of GRAM offsets of a needle that are tried before giving up.
 _ROWS = 8
@@ -121,7 +121,7 @@ class GramIndex:
     """Where the pieces of a byte string are, taken side by side.
 
     Wherever a needle is, any GRAM offsets of it in a row include one that an indexed piece begins at. So the
-    pieces of the needle at these offsets tell all its places, unless one of them occurs repeatedly.
+    pieces of the needle at these offsets give all its places, unless one of them occurs repeatedly.
 
     >>> GramIndex(b"thequickbrownfoxjumpsover").find(b"ickbrownfoxjumps", 0, 25)
     5

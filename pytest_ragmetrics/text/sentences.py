@@ -30,7 +30,7 @@ _TERMINAL = re.compile(r"[.!?:…。\uff01\uff1f\uff1a।؟\u06d4]['\"”\u2019�
 _CLAUSE = re.compile(r"[,;:)\u2013—]\s|[\uff0c\uff1b\uff1a、،؛]")
 # Khmer and Tibetan marks, which the splitter does not know.
 _UNKNOWN_TERMINAL = re.compile(r".+?(?:[។៕།༎]\s+|$)", re.DOTALL)
-# The splitter takes nothing that UTF-8 cannot hold.
+# The splitter takes nothing that UTF-8 cannot encode.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # How much of a text is looked at to guess its language.
 _GLANCE = 4000
@@ -58,7 +58,7 @@ _SCRIPTS = {
     "latin": "A-Za-z\u00c0-\u024f",
 }
 _SCRIPT = re.compile("|".join(f"(?P<{name}>[{letters}])" for name, letters in _SCRIPTS.items()))
-# Frequent in one of these languages and rare in the others. A language stands here when the splitter does better
+# Frequent in one of these languages and rare in the others. A language is listed when the splitter does better
 # for knowing it; French is listed apart because it does worse ("M. Dupont" is cut in two) and English rules serve.
 _FUNCTION_WORDS = {
     "en": "the of and to is that for was with as are be by this have not or from which on in",
@@ -139,7 +139,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _lines(text: str) -> Iterator[_TextLine | None]:
-    """Yield the lines of a text; ``None`` for those that hold none."""
+    """Yield the lines of a text; ``None`` for those without any."""
     at = 0
     for line in text.splitlines(keepends=True):
         marker = _MARKER.match(line)
@@ -212,7 +212,7 @@ def _whole(text: str, sentences: Iterable[tuple[int, int]]) -> Iterator[tuple[in
 
 
 def guess_language(text: str) -> str:
-    """Guess the language of a text from its script and its commonest words; ``"en"`` where nothing tells.
+    """Guess the language of a text from its script and its commonest words; ``"en"`` where nothing decides.
 
     >>> guess_language("今天天气很好。"), guess_language("Das ist nicht der Fall.")
     ('zh', 'de')

@@ -103,7 +103,7 @@ def content_words(text: str) -> Iterator[ContentWord]:
 
 
 def telling_words(text: str) -> Iterator[ContentWord]:
-    """Yield the content words of a text and its numbers, digits as they stand.
+    """Yield the content words of a text and its numbers, digits as they are written.
 
     >>> [word.text for word in telling_words("The 3 moths")]
     ['3', 'moths']
@@ -126,7 +126,7 @@ def _pairs(run: str, at: int) -> Iterator[ContentWord]:
 
 
 def is_function_word(folded: str, language: str | None = None) -> bool:
-    """Tell whether a folded word stands in texts of any subject, in any language or in this one.
+    """Tell whether a folded word occurs in texts of any subject, in any language or in this one.
 
     >>> is_function_word("although"), is_function_word("basil"), is_function_word("nicht", "en")
     (True, False, False)

@@ -520,7 +520,7 @@ def test_case_is_kept_on_request_and_nothing_else() -> None:
         ("河水在夜里漫过了田野和村庄", "老人说，河水在夜里漫过了堤岸和村庄。", [("replaced", "田野", "堤岸")]),
         ("purple elephants sing quietly", FERRY, None),
         # some pieces occur, and too few to be like it
-        ("the night was purple and full of singing elephants and drums", FERRY, None),
+        ("storm qkuyy wk xjy qjxk", FERRY, None),
     ],
 )
 def test_nearest_passage_tells_what_differs(
