@@ -1,4 +1,4 @@
-"""The cassette: a file that is read strictly, written whole, and explains what it lacks."""
+"""The cassette: a file that is read strictly, written whole, and names the entry nearest to a missing one."""
 
 from __future__ import annotations
 
@@ -59,22 +59,22 @@ def write(file: Path, *lines: str) -> Path:
     return file
 
 
-def test_a_missing_file_holds_nothing(file: Path) -> None:
-    """The first run with a cassette starts from nothing, and reading makes no file."""
+def test_what_is_saved_is_read(file: Path) -> None:
+    """Entries, vectors among them, come back as they were; the first run starts from a file that does not exist."""
+    row = embedding_row(kind="openai", model="m", text="Ponds freeze.")
+    vector = new_entry(key_of(row), row, "AACAPwAAAL8=", salt="", redact=None)
     assert Cassette(file).entries == {}
     assert not file.exists()
-
-
-def test_what_is_saved_is_read(file: Path) -> None:
-    """Entries come back as they were."""
-    entries = keyed(entry("one"), entry("two"))
+    entries = keyed(entry("one"), entry("two"), vector)
     saved = Cassette(file).save(entries, complete=True)
-    assert (saved.written, saved.entries, saved.added, saved.dropped, saved.refused) == (True, 2, 2, 0, ())
+    assert (saved.written, saved.entries, saved.added, saved.dropped, saved.refused) == (True, 3, 3, 0, ())
     assert Cassette(file).entries == entries
 
 
-@given(st.lists(st.tuples(st.text(st.characters(exclude_categories=())), st.text()), max_size=5))
-@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.tuples(st.text(st.characters(exclude_categories=()), max_size=20), st.text(max_size=20)), max_size=3)
+)
+@settings(deadline=None, max_examples=30)
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]]) -> None:
     """Line separators, controls and half surrogate pairs neither break a line nor change."""
     entries = keyed(*(entry(prompt, reply) for prompt, reply in texts if find_credential(prompt + reply) is None))
@@ -89,21 +89,13 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list
 
 
 def test_a_line_is_an_entry_that_can_be_read(file: Path) -> None:
-    """Request and reply stand in it as they are, sorted by key, and invisible characters are visible."""
+    """Request and reply are written as they are, sorted by key; invisible characters are escaped."""
     entries = keyed(*(entry(f"Über die Brücke {n}\u202e", "größer") for n in range(5)))
     Cassette(file).save(entries, complete=True)
     lines = file.read_text(encoding="utf-8").split("\n")
     assert lines.pop() == ""
     assert [json.loads(line)["key"] for line in lines] == sorted(entries)
     assert all("Über die Brücke" in line and "größer" in line and r"\u202e" in line for line in lines)
-
-
-def test_a_vector_stands_in_a_line_of_its_own(file: Path) -> None:
-    """Embeddings are replayed from the same file."""
-    row = embedding_row(kind="openai", model="m", text="Ponds freeze.")
-    kept = new_entry(key_of(row), row, "AACAPwAAAL8=", salt="", redact=None)
-    Cassette(file).save(keyed(kept), complete=True)
-    assert Cassette(file).entries == keyed(kept)
 
 
 GOOD = line_of(entry("good"))
@@ -124,23 +116,18 @@ GOOD = line_of(entry("good"))
         (GOOD.replace('"task"', '"tusk"'), "names no task"),
         (GOOD.replace("+00:00", ""), "created must be a time with its zone"),
         ("[" * 100_000, "not an entry"),
+        ("Br\udcfccke", "codec can't decode|not an entry"),
+        *((mark, "a merge was left unresolved") for mark in ("<<<<<<< HEAD", "=======", ">>>>>>> x", "||||||| base")),
     ],
 )
 def test_a_line_that_cannot_be_read_is_named(file: Path, line: str, problem: str) -> None:
-    """The error says the file, the line and what is wrong with it."""
-    write(file, line_of(entry("one")), "", line)
+    """The error names the file, the line and what is wrong with it; another encoding and a merge are errors too."""
+    file.parent.mkdir()
+    file.write_bytes(f"{line_of(entry('one'))}\n\n{line}\n".encode(errors="surrogateescape"))
     with pytest.raises(CassetteError, match=problem) as raised:
         Cassette(file).pick(["k"])
     assert str(raised.value).startswith(f"{file}:3: ")
     assert (raised.value.file, raised.value.line) == (file, 3)
-
-
-def test_bytes_that_are_no_text_are_named(file: Path) -> None:
-    """A file in another encoding is an error of its line, not a traceback."""
-    write(file, GOOD)
-    file.write_bytes(file.read_bytes() + "Brücke".encode("latin-1"))
-    with pytest.raises(CassetteError, match=":2: "):
-        _ = Cassette(file).entries
 
 
 def test_a_folder_is_no_cassette(tmp_path: Path) -> None:
@@ -150,16 +137,8 @@ def test_a_folder_is_no_cassette(tmp_path: Path) -> None:
     assert str(raised.value).startswith(f"{tmp_path}: ")
 
 
-@pytest.mark.parametrize("mark", ["<<<<<<< HEAD", "=======", ">>>>>>> other", "||||||| base"])
-def test_an_unresolved_merge_is_named(file: Path, mark: str) -> None:
-    """What git left behind is called by its name."""
-    write(file, GOOD, mark)
-    with pytest.raises(CassetteError, match=r":2: a merge was left unresolved"):
-        _ = Cassette(file).entries
-
-
 def test_lines_of_two_branches_merge_as_text(file: Path) -> None:
-    """Any order, either line end, a byte order mark, and for a key that stands twice the entry made last."""
+    """Any order, either line end, a byte order mark; of two lines with one key the entry made last counts."""
     old = entry("both", "old", created="2026-01-01T00:00:00+00:00")
     new = entry("both", "new", created="2026-01-01T01:00:00+01:00")
     newest = entry("both", "newest", created="2026-01-01T00:30:00+00:00")
@@ -189,29 +168,30 @@ def test_git_merges_what_two_branches_recorded(tmp_path: Path) -> None:
     assert Cassette(files["base"]).entries == keyed(*common, left, right)
 
 
-def test_a_full_run_drops_what_nothing_used(file: Path) -> None:
-    """The file holds what the suite needs, unless it is told to keep the rest."""
+@pytest.mark.parametrize(
+    ("used", "options", "after", "counts"),
+    [
+        (["two", "three"], {"complete": True}, ["two", "three"], (1, 1)),
+        (["two", "three"], {"complete": True, "keep": True}, ["one", "two", "three"], (1, 0)),
+        (["three"], {"complete": False}, ["one", "two", "three"], (1, 0)),
+        ([], {"complete": True}, ["one", "two"], (0, 0)),
+    ],
+    ids=["complete", "keep", "partial", "nothing-used"],
+)
+def test_which_entries_a_run_drops(
+    file: Path, used: list[str], options: Any, after: list[str], counts: tuple[int, int]
+) -> None:
+    """A complete run drops what nothing used, unless ``keep``; a partial run and one without answers do not."""
     Cassette(file).save(keyed(entry("one"), entry("two")), complete=True)
-    kept = Cassette(file).save(keyed(entry("two"), entry("three")), complete=True, keep=True)
-    assert (kept.added, kept.dropped, kept.entries) == (1, 0, 3)
-    saved = Cassette(file).save(keyed(entry("two")), complete=True)
-    assert (saved.added, saved.dropped, saved.entries) == (0, 2, 1)
-    assert Cassette(file).entries == keyed(entry("two"))
+    saved = Cassette(file).save(keyed(*map(entry, used)), **options)
+    assert (saved.added, saved.dropped, saved.entries) == (*counts, len(after))
+    assert Cassette(file).entries == keyed(*map(entry, after))
 
 
-def test_a_partial_run_only_adds(file: Path) -> None:
-    """A selection of tests says nothing about the entries of the others."""
-    Cassette(file).save(keyed(entry("one")), complete=True)
-    Cassette(file).save(keyed(entry("two")), complete=False)
-    assert Cassette(file).entries == keyed(entry("one"), entry("two"))
-
-
-def test_a_run_that_used_nothing_drops_nothing(file: Path) -> None:
-    """A run without a judged test does not empty the file, nor make one."""
+def test_a_run_that_used_nothing_makes_no_file(file: Path) -> None:
+    """A suite without a judged test has no cassette."""
     assert not Cassette(file).save({}, complete=True).written
     assert not file.exists()
-    Cassette(file).save(keyed(entry("one")), complete=True)
-    assert Cassette(file).save({}, complete=True).entries == 1
 
 
 def test_an_unchanged_file_is_not_touched(file: Path) -> None:
@@ -290,16 +270,16 @@ def test_what_looks_like_a_key_is_refused_with_the_tests_name(file: Path, leak: 
     assert MODEL_KEY not in file.read_text()
 
 
-def test_what_stands_in_the_file_already_is_not_refused(file: Path) -> None:
-    """Somebody who put it there by hand has decided; the next run does not take it out in silence."""
+def test_what_is_in_the_file_already_is_not_refused(file: Path) -> None:
+    """A secret that was put there by hand is not taken out by the next run."""
     leak = entry(MODEL_KEY)
     write(file, line_of(leak))
     assert Cassette(file).save(keyed(leak), complete=True).refused == ()
     assert Cassette(file).entries == keyed(leak)
 
 
-def test_a_vector_that_spells_a_key_by_chance_is_none(file: Path) -> None:
-    """Base64 of numbers is not searched."""
+def test_a_vector_is_not_searched_for_keys(file: Path) -> None:
+    """Base64 of numbers may spell one by chance."""
     row = embedding_row(kind="openai", model="m", text="Ponds freeze.")
     kept = new_entry(key_of(row), row, "AIza" + "B" * 36, salt="", redact=None)
     assert Cassette(file).save(keyed(kept), complete=True).refused == ()
@@ -360,39 +340,32 @@ def test_the_nearest_prompt_of_the_task_is_found(file: Path) -> None:
     assert changed == ["-7: sentence number seven about ponds", "+7: sentence number 7 about ponds"]
 
 
-def test_another_model_is_seen_in_the_difference(file: Path) -> None:
-    """A miss for a reason outside of the prompt shows that reason."""
+def test_a_miss_names_what_differs(file: Path) -> None:
+    """A reason outside of the prompt is shown; without an entry of the task nothing is near, which is the reason."""
     cassette = Cassette(write(file, line_of(entry("one"))))
     nearest = cassette.nearest(entry("one", model="judge-2").request)
     assert nearest is not None
     assert {"-model: judge-1", "+model: judge-2"} <= set(nearest.difference)
-
-
-def test_without_entries_of_the_task_nothing_is_near(file: Path) -> None:
-    """A miss then says that the task was never recorded."""
-    asked = entry("one").request
-    assert Cassette(file).nearest(asked) is None
+    asked = entry("one", task="verify_claims").request
+    assert cassette.nearest(asked) is None
     text = explain_miss(asked, None)
-    assert "never recorded: list_claims (openai:judge-1)" in text
-    assert "no request of list_claims is recorded at all" in text
+    assert "never recorded: verify_claims (openai:judge-1)" in text
+    assert "no request of verify_claims is recorded at all" in text
 
 
 def test_a_difference_stays_readable() -> None:
-    """A change deep in a long line is shown with its surroundings; a long diff is cut."""
+    """A change deep in a long line is shown with its surroundings, a long diff is cut, and controls are escaped."""
     words = " ".join(f"word{n}" for n in range(500))
     old, new = difference([words], [words.replace("word250 ", "WORD ")], ("a", "b"))[-2:]
     assert "word250" in old
     assert "WORD" in new
     assert max(len(old), len(new)) < 170
     assert len(difference([f"{n}" for n in range(500)], ["none"], ("a", "b"))) <= 41
-
-
-def test_a_difference_steers_no_terminal() -> None:
-    """Controls in a prompt do not reach the screen."""
     assert "\x1b" not in "".join(difference(["a\x1b[31m"], ["b\x1b[31m"], ("a", "b")))
 
 
-@given(st.text(max_size=400), st.text(max_size=400))
+@settings(deadline=None, max_examples=40)
+@given(st.text(max_size=150), st.text(max_size=150))
 def test_a_difference_can_be_made_of_anything(old: str, new: str) -> None:
     """No pair of texts breaks it, and equal ones have none."""
     assert (difference([old], [new], ("a", "b")) == ()) == (old == new)

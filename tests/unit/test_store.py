@@ -1,4 +1,4 @@
-"""The local store: what is put is found again, by anybody, and nothing in it is ever run."""
+"""The local store: entries are found again by later runs and other processes, and nothing in it is executed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ store = Store(Path(sys.argv[1]))
 
 
 def entry(number: int, text: str = '{"claims": []}', **request: Any) -> CacheEntry:
-    """Return an entry whose request is told from others by a number."""
+    """Return an entry whose request differs from others by a number."""
     row = {"task": "list_claims", "model": "judge-1", "number": number, **request}
     reply = Reply(text=text, prompt_tokens=10, completion_tokens=2)
     return replace(new_entry(key_of(row), row, reply, salt="", redact=None), created="2026-01-01T00:00:00+00:00")
@@ -87,45 +87,29 @@ def mode(path: Path) -> int:
 
 
 def test_what_is_put_is_found_again(store: Store) -> None:
-    """An entry comes back as it was, and another key finds nothing."""
+    """An entry comes back as it was, is overwritten by its key, and another key finds nothing; closing ends nothing."""
+    store.put(entry(1, "old"))
     store.put(entry(1))
     assert store.get(entry(1).key) == entry(1)
     assert store.get(entry(2).key) is None
-
-
-def test_nothing_is_made_before_the_first_use(tmp_path: Path) -> None:
-    """A suite that judges nothing leaves no folder behind."""
-    with Store(tmp_path / "cache") as store:
-        assert not store.exists()
-    assert list(tmp_path.iterdir()) == []
+    store.close()
+    store.close()
+    assert list(store) == [entry(1)]
 
 
 def test_entries_outlive_the_store(tmp_path: Path) -> None:
-    """The next run finds what this one paid for."""
+    """The next run finds what this one paid for; no folder is made before the first use."""
     with Store(tmp_path / "cache") as first:
+        assert not first.exists()
+        assert list(tmp_path.iterdir()) == []
         first.put_many([entry(1), entry(2)])
     with Store(tmp_path / "cache") as second:
         assert second.exists()
         assert second.get_many([entry(n).key for n in (1, 2, 3)]) == {entry(n).key: entry(n) for n in (1, 2)}
 
 
-def test_a_closed_store_opens_again(store: Store) -> None:
-    """Closing gives back what is held; it ends nothing."""
-    store.put(entry(1))
-    store.close()
-    store.close()
-    assert store.count() == 1
-
-
-def test_an_entry_is_overwritten_by_its_key(store: Store) -> None:
-    """A refreshed answer takes the place of the old one."""
-    store.put(entry(1, "old"))
-    store.put(entry(1, "new"))
-    assert [kept.answer().text for kept in store] == ["new"]
-
-
-@given(st.text(st.characters(exclude_categories=())), st.text())
-@settings(max_examples=30, deadline=None)
+@given(st.text(st.characters(exclude_categories=()), max_size=20), st.text(max_size=20))
+@settings(max_examples=15, deadline=None)
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str, model: str) -> None:
     """Controls, quotes, half surrogate pairs and line separators come back as they were."""
     with Store(tmp_path_factory.mktemp("any") / "cache") as store:
@@ -155,26 +139,20 @@ def test_threads_may_come_and_go(store: Store) -> None:
     assert store.count() == 8
 
 
-def test_the_folder_is_private_and_out_of_the_way(store: Store) -> None:
-    """Nobody else can read it, git and backups pass it by."""
-    store.put(entry(1))
-    assert mode(store.folder) == 0o700
-    assert {mode(path) for path in store.folder.rglob("*") if path.is_file() and path.name.startswith("cache.db")} == {
-        0o600
-    }
-    assert (store.folder / ".gitignore").read_text().endswith("\n*\n")
-    assert (store.folder / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
-
-
-def test_a_folder_left_open_is_closed_again(tmp_path: Path) -> None:
-    """A cache restored from an archive gets its modes back."""
-    with Store(tmp_path / "cache") as store:
+def test_the_folder_is_private_and_out_of_the_way(tmp_path: Path) -> None:
+    """Only its owner can read it, also after it was restored with other modes; git and backups pass over it."""
+    folder = tmp_path / "cache"
+    with Store(folder) as store:
         store.put(entry(1))
-    (tmp_path / "cache").chmod(0o755)
-    (tmp_path / "cache" / "cache.db").chmod(0o644)
-    with Store(tmp_path / "cache") as store:
+        assert {mode(path) for path in folder.glob("cache.db*")} == {0o600}
+    assert (folder / ".gitignore").read_text().endswith("\n*\n")
+    assert (folder / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
+    assert mode(folder) == 0o700
+    folder.chmod(0o755)
+    (folder / "cache.db").chmod(0o644)
+    with Store(folder) as store:
         assert store.get(entry(1).key) is not None
-    assert (mode(tmp_path / "cache"), mode(tmp_path / "cache" / "cache.db")) == (0o700, 0o600)
+    assert (mode(folder), mode(folder / "cache.db")) == (0o700, 0o600)
 
 
 def test_a_folder_with_other_things_in_it_stays_as_it_is(tmp_path: Path) -> None:
@@ -188,30 +166,6 @@ def test_a_folder_with_other_things_in_it_stays_as_it_is(tmp_path: Path) -> None
     assert not (tmp_path / ".gitignore").exists()
 
 
-def test_a_row_that_asks_to_be_unpickled_is_refused(store: Store, tmp_path: Path) -> None:
-    """What somebody wrote into the database raises, and does not run."""
-    store.put(entry(1))
-    payload = pickle.dumps(Payload(str(tmp_path / "ran")), protocol=4)
-    assert pickle.loads(payload) is None  # noqa: S301 - the payload must work, or refusing it shows nothing
-    assert (tmp_path / "ran").exists()
-    (tmp_path / "ran").rmdir()
-    tamper(store, "UPDATE Cache SET mode = 4, value = ?", payload)
-    with pytest.raises(CacheError, match="tampered"):
-        store.get(entry(1).key)
-    with pytest.raises(CacheError, match="tampered"):
-        list(store)
-    assert not (tmp_path / "ran").exists()
-
-
-def test_a_key_that_asks_to_be_unpickled_is_refused(store: Store, tmp_path: Path) -> None:
-    """Going through the keys is as safe as reading the values."""
-    store.put(entry(1))
-    tamper(store, "UPDATE Cache SET raw = 0, key = ?", pickle.dumps(Payload(str(tmp_path / "ran"))))
-    with pytest.raises(CacheError, match="tampered"):
-        list(store)
-    assert not (tmp_path / "ran").exists()
-
-
 class Payload:
     """Makes a folder when it is unpickled."""
 
@@ -222,14 +176,40 @@ class Payload:
         return os.mkdir, (self.folder,)
 
 
-@pytest.mark.parametrize("file_mode", [1, 2, 3, 4])
-def test_a_row_that_names_a_file_is_refused(store: Store, tmp_path: Path, file_mode: int) -> None:
-    """No row reads a file, inside the folder or outside of it."""
+@pytest.mark.parametrize("change", ["mode = 4, value = ?", "raw = 0, key = ?"])
+def test_a_row_that_asks_to_be_unpickled_is_refused(store: Store, tmp_path: Path, change: str) -> None:
+    """What somebody wrote into the database, as a value or a key, raises and is not executed."""
+    store.put(entry(1))
+    payload = pickle.dumps(Payload(str(tmp_path / "ran")), protocol=4)
+    assert pickle.loads(payload) is None  # noqa: S301 - the payload must work, or refusing it shows nothing
+    (tmp_path / "ran").rmdir()
+    tamper(store, f"UPDATE Cache SET {change}", payload)  # noqa: S608 - written above
+    with pytest.raises(CacheError, match="tampered"):
+        list(store)
+    if "value" in change:
+        with pytest.raises(CacheError, match="tampered"):
+            store.get(entry(1).key)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "mode = 4",
+        "mode = 3",
+        "filename = '../secret.txt'",
+        *(f"mode = {mode}, filename = '../secret.txt', value = NULL" for mode in (1, 2, 3, 4)),
+    ],
+)
+def test_a_row_that_names_a_file_or_another_mode_is_refused(store: Store, tmp_path: Path, change: str) -> None:
+    """No row reads a file, inside the folder or outside of it; diskcache on its own refuses it too."""
     (tmp_path / "secret.txt").write_text('"a secret"')
     store.put(entry(1))
-    tamper(store, "UPDATE Cache SET mode = ?, filename = '../secret.txt', value = NULL", file_mode)
+    tamper(store, f"UPDATE Cache SET {change}")  # noqa: S608 - written above
     with pytest.raises(CacheError, match="tampered"):
         store.get(entry(1).key)
+    with diskcache.Cache(str(store.folder), disk=text_disk()) as cache, pytest.raises(CacheError, match="tampered"):
+        cache.get(entry(1).key)
 
 
 def test_dropping_a_row_deletes_no_file(store: Store, tmp_path: Path) -> None:
@@ -242,32 +222,21 @@ def test_dropping_a_row_deletes_no_file(store: Store, tmp_path: Path) -> None:
     assert (tmp_path / "precious.txt").read_text() == "keep me"
 
 
-@pytest.mark.parametrize("change", ["mode = 4", "mode = 3", "filename = '../secret.txt'"])
-def test_a_row_of_text_that_asks_for_more_is_refused(store: Store, change: str) -> None:
-    """It is not for this package to guess what somebody wanted with it; diskcache on its own does not either."""
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        *(("value", value, "ragmetrics cache verify") for value in ("no JSON", "[]", "{}", "[" * 100_000, 7, b"bytes")),
+        ("key", entry(2).key, "under another key"),
+    ],
+)
+def test_a_row_that_is_not_the_entry_of_its_key_is_refused(
+    store: Store, column: str, value: object, message: str
+) -> None:
+    """Half an entry is not an answer, and an answer cannot be moved to another question."""
     store.put(entry(1))
-    tamper(store, f"UPDATE Cache SET {change}")  # noqa: S608 - written above
-    with pytest.raises(CacheError, match="tampered"):
-        store.get(entry(1).key)
-    with diskcache.Cache(str(store.folder), disk=text_disk()) as cache, pytest.raises(CacheError, match="tampered"):
-        cache.get(entry(1).key)
-
-
-@pytest.mark.parametrize("value", ["no JSON", "[]", "{}", "[" * 100_000, 7, b"bytes"])
-def test_a_row_that_is_no_entry_is_refused(store: Store, value: object) -> None:
-    """Half an entry is not taken for an answer."""
-    store.put(entry(1))
-    tamper(store, "UPDATE Cache SET value = ?", value)
-    with pytest.raises(CacheError, match="ragmetrics cache verify"):
-        store.get(entry(1).key)
-
-
-def test_an_entry_under_another_key_is_refused(store: Store) -> None:
-    """An answer cannot be moved to another question."""
-    store.put(entry(1))
-    tamper(store, "UPDATE Cache SET key = ?", entry(2).key)
-    with pytest.raises(CacheError, match="under another key"):
-        store.get(entry(2).key)
+    tamper(store, f"UPDATE Cache SET {column} = ?", value)  # noqa: S608 - written above
+    with pytest.raises(CacheError, match=message):
+        store.get(entry(2 if column == "key" else 1).key)
 
 
 def test_a_strangers_folder_in_a_public_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,25 +274,22 @@ def test_a_folder_that_is_read_only_is_read(tmp_path: Path) -> None:
         assert store.count() == 2
 
 
-@pytest.mark.parametrize("below", ["cache", "a/b/cache"])
+@pytest.mark.parametrize("below", ["file", "file/cache", "file/a/b/cache"])
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, below: str) -> None:
-    """The error says which folder it is about."""
+    """A file in its place or above it is an error about that folder."""
     (tmp_path / "file").write_text("")
-    folder = tmp_path / "file" / below
-    with Store(folder) as store, pytest.raises(CacheUnavailableError) as raised:
-        store.put(entry(1))
-    assert str(folder) in str(raised.value)
-
-
-def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
-    """A path that is taken by a file is no cache."""
-    (tmp_path / "cache").write_text("")
-    with Store(tmp_path / "cache") as store, pytest.raises(CacheUnavailableError):
-        store.get(entry(1).key)
+    folder = tmp_path / below
+    with Store(folder) as store:
+        with pytest.raises(CacheUnavailableError) as unwritten:
+            store.put(entry(1))
+        with pytest.raises(CacheUnavailableError) as unread:
+            store.get(entry(1).key)
+    assert str(folder) in str(unwritten.value)
+    assert str(folder) in str(unread.value)
 
 
 def test_a_file_that_is_no_database_is_an_error(store: Store) -> None:
-    """A broken database is reported as such, by whatever touches it."""
+    """Every operation reports a broken database as such."""
     store.folder.mkdir()
     store.database.write_bytes(b"this is no database" * 500)
     for use in (lambda: store.get("k"), lambda: store.put(entry(1)), store.count, store.verify):
@@ -405,11 +371,10 @@ def test_nothing_is_ever_evicted(store: Store) -> None:
 
 def test_a_long_answer_stays_in_the_database(store: Store) -> None:
     """No value is moved into a file of its own."""
-    store.put(entry(1, "x" * 3_000_000))
+    long = entry(1, "x" * 1_000_000)
+    store.put(long)
     assert not list(store.folder.rglob("*.val"))
-    found = store.get(entry(1).key)
-    assert found is not None
-    assert len(found.answer().text) == 3_000_000
+    assert store.get(long.key) == long
 
 
 def test_all_entries_come_in_the_order_of_their_keys(store: Store) -> None:
@@ -419,19 +384,14 @@ def test_all_entries_come_in_the_order_of_their_keys(store: Store) -> None:
     assert [kept.key for kept in store] == sorted(kept.key for kept in entries)
 
 
-def test_pruning_drops_what_was_made_before(store: Store) -> None:
-    """The age of an entry is that of its answer."""
+def test_pruning_drops_what_was_made_before_and_clearing_all(store: Store) -> None:
+    """The age of an entry is that of its answer; the number of dropped entries is returned."""
     old = replace(entry(1), created="2020-02-01T00:00:00+00:00")
     store.put_many([old, entry(2)])
     assert store.prune(datetime(2020, 1, 1, tzinfo=timezone.utc)) == 0
     assert store.prune(datetime(2020, 3, 1, tzinfo=timezone.utc)) == 1
     assert [kept.key for kept in store] == [entry(2).key]
-
-
-def test_clearing_drops_everything(store: Store) -> None:
-    """And says how much that was."""
-    store.put_many([entry(number) for number in range(5)])
-    assert store.clear() == 5
+    assert store.clear() == 1
     assert store.count() == 0
 
 
@@ -474,14 +434,14 @@ def test_a_redacted_entry_is_sound(store: Store) -> None:
 def test_many_processes_can_create_one_store(tmp_path: Path) -> None:
     """Workers that start at once neither fail nor lose anything."""
     script = """
-for number in range(50):
+for number in range(20):
     store.put(entry(f"{sys.argv[2]}-{number}", "{}"))
 store.close()
 """
-    for process in [start(script, tmp_path / "cache", str(worker)) for worker in range(4)]:
+    for process in [start(script, tmp_path / "cache", str(worker)) for worker in range(3)]:
         finish(process)
     with Store(tmp_path / "cache") as store:
-        assert store.count() == 200
+        assert store.count() == 60
         assert store.verify() == []
     assert (tmp_path / "cache" / ".gitignore").exists()
 
@@ -496,7 +456,7 @@ for number in range(100_000):
     process = start(script, tmp_path / "cache")
     with process:
         assert process.stdout is not None
-        written = [int(process.stdout.readline()) for _ in range(100)][-1]
+        written = [int(process.stdout.readline()) for _ in range(30)][-1]
         process.kill()
         process.communicate()
     with Store(tmp_path / "cache") as store:
@@ -515,7 +475,7 @@ stop = threading.Event()
 reading = threading.Thread(target=lambda: [store.get("k") for _ in iter(stop.is_set, True)])
 reading.start()
 children = []
-for generation in range(8):
+for generation in range(4):
     child = os.fork()
     for number in range(5):
         store.put(entry(f"{generation} {bool(child)} {number}", "{}"))
@@ -531,7 +491,7 @@ assert not any(os.waitpid(child, 0)[1] for child in children)
     finish(start(script, tmp_path / "cache"))
     with Store(tmp_path / "cache") as store:
         assert store.verify() == []
-        assert store.count() == 81
+        assert store.count() == 41
 
 
 def put_together(store: Store, entries: list[CacheEntry]) -> list[BaseException | None]:
@@ -564,8 +524,8 @@ def test_what_waits_to_be_written_is_written_at_once(store: Store, monkeypatch: 
     assert store.get_many([each.key for each in entries], run="r") == {each.key: each for each in entries}
 
 
-def test_what_cannot_be_written_is_told_to_everybody_who_waits(store: Store) -> None:
-    """And what is no JSON only to whoever put it."""
+def test_what_cannot_be_written_raises_for_everybody_who_waits(store: Store) -> None:
+    """What is not JSON raises only for whoever put it."""
     store.put(entry(0))
     bad = replace(entry(1), reply={"text": "{}", "prompt_tokens": float("nan")})
     first, second = put_together(store, [bad, entry(2)])

@@ -1,0 +1,142 @@
+"""Lock files have one holder; the shared folder of a run is removed with it, or by the next run after a kill."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics import locks as module
+from pytest_ragmetrics.locks import LockFile, SharedFolder, folder_of, lock_file, remove_abandoned
+
+Kind = Callable[[Path], LockFile]
+KINDS = [
+    module._PortableLock,
+    pytest.param(module._FlockFile, marks=pytest.mark.skipif(sys.platform == "win32", reason="fcntl")),
+]
+RUN = """
+import sys, tempfile
+tempfile.tempdir = sys.argv[1]
+from pytest_ragmetrics.locks import SharedFolder
+folder = SharedFolder()
+(folder.path / "rows.sqlite").write_text("a row")
+print(folder.path, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("second", KINDS)
+def test_a_lock_has_one_holder(tmp_path: Path, first: Kind, second: Kind) -> None:
+    """The second gets it when it is released; releasing a lock that is not held, or twice, changes nothing."""
+    path = tmp_path / "made" / "on" / "demand" / "a.lock"
+    one, other = first(path), second(path)
+    other.release()
+    assert one.take()
+    assert not other.take()
+    other.release()
+    assert not other.take()
+    one.release()
+    one.release()
+    assert other.take()
+    assert not one.take()
+    other.release()
+    assert one.take()
+    one.release()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_path_below_a_file_cannot_be_locked(tmp_path: Path, kind: Kind) -> None:
+    """The error of the system is raised and nothing is held."""
+    (tmp_path / "file").write_text("")
+    lock = kind(tmp_path / "file" / "a.lock")
+    with pytest.raises(OSError, match="file"):
+        lock.take()
+    lock.release()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links and modes")
+def test_a_lock_file_is_private_and_no_link(tmp_path: Path) -> None:
+    """Others can neither open it nor have another file opened in its place."""
+    lock = lock_file(tmp_path / "a.lock")
+    assert lock.take()
+    lock.release()
+    assert (tmp_path / "a.lock").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "b.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match=r"b\.lock"):
+        lock_file(tmp_path / "b.lock").take()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder for temporary files that no other run uses."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_folder_is_private_and_removed_with_its_run(temporary: Path) -> None:
+    """Closing removes the files in it too."""
+    folder = SharedFolder()
+    assert folder.path.parent == temporary
+    if sys.platform != "win32":
+        assert folder.path.stat().st_mode & 0o777 == 0o700
+    (folder.path / "file").write_text("")
+    folder.close()
+    assert not list(temporary.iterdir())
+
+
+def test_the_folder_of_a_killed_run_is_removed_by_the_next(temporary: Path) -> None:
+    """Not while the run lives, whoever begins meanwhile."""
+    command = [sys.executable, "-c", RUN, str(temporary)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            left = Path(process.stdout.readline().strip())
+            first = SharedFolder()
+            assert (left / "rows.sqlite").exists()
+        finally:
+            process.kill()
+        process.wait()
+        second = SharedFolder()
+        assert not left.exists()
+        assert first.path.exists()
+        first.close()
+        second.close()
+
+
+def test_folders_of_others_stay(temporary: Path) -> None:
+    """Without a lock, with a folder or other files in it, a link, a file, another name: not a folder of a run."""
+    own = folder_of("").name
+    for file in (
+        "ragmetrics-trial/uv.lock",
+        "pytest-ragmetrics-trial/uv.lock",
+        f"{own}trial/uv.lock",
+        f"{own}trial/notes.md",
+        f"{own}deep/run.lock",
+        f"{own}deep/more.lock/file",
+        f"{own}file",
+        "elsewhere/run.lock",
+    ):
+        (temporary / file).parent.mkdir(parents=True, exist_ok=True)
+        (temporary / file).write_text("")
+    (temporary / f"{own}empty").mkdir()
+    (temporary / f"{own}link").symlink_to(temporary / "elsewhere")
+    before = sorted(temporary.rglob("*"))
+    remove_abandoned()
+    assert sorted(temporary.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("temporary")
+def test_a_folder_with_only_the_files_of_a_run_is_removed() -> None:
+    """Among them those of its workers."""
+    left = folder_of("abc")
+    left.mkdir()
+    for file in ("gw0-17.lock", "gw1-18.lock", "rows.sqlite", "rows.sqlite-wal", "rows.sqlite-shm"):
+        (left / file).write_text("")
+    remove_abandoned()
+    assert not left.exists()
