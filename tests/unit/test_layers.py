@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,8 +17,20 @@ from pytest_ragmetrics import metrics
 from pytest_ragmetrics.metrics.registry import built_in_metrics
 
 PACKAGE = Path(pytest_ragmetrics.__file__).parent
+#: From the top down; a module imports from its own layer and those below. A package stands for its other modules.
+LAYERS = (
+    {"plugin", "cli", "commands"},
+    {"session", "reporting", "gate_plugin", "prefetch", "hookspec"},
+    {"settings", "report", "gates", "assertions", "suites", "generate", "probes", "calibration"},
+    {"evaluation", "engine", "dry_run"},
+    {"metrics"},
+    {"comparison", "explain", "records"},
+    {"context", "judges", "embedders", "cache", "budget", "prices", "circuit_breaker"},
+    {"calibration.correction", "calibration.labels", "calibration.result", "interop", "datasets", "stats", "text"},
+    {"result", "sample", "errors", "codec", "files", "locks", "loop", "progress"},
+)
 #: The pytest side; everything else works without a session.
-KNOW_PYTEST = {
+PYTEST_SIDE = {
     "plugin",
     "settings",
     "hookspec",
@@ -27,6 +40,7 @@ KNOW_PYTEST = {
     "prefetch.dataset_tests",
     "prefetch.sharing",
     "report.junit",
+    "report.redaction",
     "report.terminal",
 }
 
@@ -38,25 +52,52 @@ TREES = {
 }
 
 
-def imports(tree: ast.AST, *, top_only: bool = False) -> Iterator[str]:
-    """Yield the names of imported modules, those for type checkers left out."""
+def imports(tree: ast.AST, *, at_import: bool = False) -> Iterator[str]:
+    """Yield the names of imported modules; with ``at_import`` those that importing the module imports."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if at_import and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif not (top_only and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))):
-            yield from imports(node, top_only=top_only)
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name.removeprefix("pytest_ragmetrics.") in TREES else node.module
+        elif not (at_import and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))):
+            yield from imports(node, at_import=at_import)
+
+
+def own_imports(module: str) -> set[str]:
+    """Return the modules of the package that a module imports, anywhere in it and for type checkers too."""
+    names = (name for name in imports(TREES[module]) if name.partition(".")[0] == "pytest_ragmetrics")
+    return {name.partition(".")[2] for name in names} - {module}
+
+
+def layer_of(module: str) -> int:
+    """Return the number of a module's layer, counted from the top."""
+    found = {name: number for number, layer in enumerate(LAYERS) for name in layer}
+    return found[module] if module in found else found[module.partition(".")[0]]
+
+
+def test_imports_point_down() -> None:
+    """No module imports from a layer above its own or in a circle, not in functions and for type checkers either."""
+    graph = {module: own_imports(module) for module in TREES if module}
+    # Raises CycleError, which names the modules of a circle.
+    TopologicalSorter(graph).prepare()
+    upward = [
+        f"{module} imports {imported}"
+        for module, found in graph.items()
+        for imported in found
+        if imported and layer_of(imported) < layer_of(module)
+    ]
+    assert not upward
 
 
 def test_every_module_keeps_to_its_side() -> None:
-    """At the top only the standard library is imported, pytest by its side alone, and nothing is asserted barely."""
+    """At the top only the standard library is imported, pytest on its side alone, and there is no bare assert."""
     for module, tree in TREES.items():
-        side = {"pytest"} if module in KNOW_PYTEST else set()
-        tops = {name.split(".")[0] for name in imports(tree, top_only=True)}
+        side = {"pytest"} if module in PYTEST_SIDE else set()
+        tops = {name.split(".")[0] for name in imports(tree, at_import=True)}
         assert tops <= {"pytest_ragmetrics", *sys.stdlib_module_names} | side, module
         used = {name.split(".")[0] for name in imports(tree)}
         assert not {"pytest", "_pytest"} & used - side, module
