@@ -161,17 +161,16 @@ def _check(where: Mapping[str, object], rows: Sequence[DatasetRow]) -> None:
 
 
 def _matches(sample: Sample, where: Mapping[str, object]) -> bool:
-    return all(_equals(_value(sample, name), wanted) for name, wanted in where.items())
+    for name, wanted in where.items():
+        value = _value(sample, name)
+        listed = wanted if isinstance(wanted, (list, tuple, set, frozenset)) else ()
+        if not (value == wanted or any(value == item for item in listed)):
+            return False
+    return True
 
 
 def _value(sample: Sample, name: str) -> Any:
     return getattr(sample, name) if name in _FIELDS else sample.metadata.get(name)
-
-
-def _equals(value: Any, wanted: object) -> bool:
-    if isinstance(wanted, (list, tuple, set, frozenset)):
-        return any(value == item for item in wanted) or value == wanted
-    return bool(value == wanted)
 
 
 def _accepts(where: Callable[[Sample], bool], row: DatasetRow, sample: Sample) -> bool:
@@ -276,26 +275,19 @@ def read_dataset(
     >>> print(rows[1].error)
     field 'answer': row 2: response must be a str, not int
     """
-    _check_limit(limit)
-    file, raws = _read(source, base)
+    if limit is not None and (type(limit) is not int or limit < 1):
+        msg = f"limit is {limit!r}: give the number of rows to take, at least 1"
+        raise DatasetError(msg)
+    file: str | None = None
+    if isinstance(source, (str, os.PathLike)):
+        file = _shown(base / source)
+        raws = read_file(base / source, file)
+    else:
+        raws = read_object(source)
     if not raws:
         msg = "there are no rows: give at least one"
         raise DatasetError(msg, file=file)
     return selected(identified(raws, file), where=where, limit=limit)
-
-
-def _check_limit(limit: Any) -> None:
-    if limit is not None and (type(limit) is not int or limit < 1):
-        msg = f"limit is {limit!r}: give the number of rows to take, at least 1"
-        raise DatasetError(msg)
-
-
-def _read(source: Any, base: Path) -> tuple[str | None, Sequence[Raw]]:
-    if not isinstance(source, (str, os.PathLike)):
-        return None, read_object(source)
-    path = base / source
-    file = _shown(path)
-    return file, read_file(path, file)
 
 
 def _shown(path: Path) -> str:
