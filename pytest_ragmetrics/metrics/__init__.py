@@ -1,6 +1,8 @@
 """The metrics: each a class that scores one sample, beside the ``assert_...`` helpers for it.
 
-Names are looked up when they are first used: a metric that asks no judge loads neither judges nor other metrics.
+To add one, write a class with a ``name`` in a module of this package; one that asks a judge has its task in
+``judges/tasks/``, the answer of the local judge as ``by_rule`` of that task, and its prompt in ``prompts/``. Names are
+looked up when they are first used: a metric that asks no judge loads neither judges nor other metrics.
 """
 
 from __future__ import annotations

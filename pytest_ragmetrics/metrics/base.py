@@ -1,4 +1,4 @@
-"""What every metric is: inputs checked, a sample measured, the session told."""
+"""Metric, the base class: it checks inputs, scores a sample, and records the result in the session."""
 
 from __future__ import annotations
 
@@ -108,10 +108,10 @@ class Metric(ABC):
     ``name`` on this ``scale``; its ``verdicts``, one for each piece that was decided on, and its ``reason`` are what a
     failure shows. It raises ``UnscoredError`` where there is no score. One that waits implements :meth:`ameasure` as
     well, and one that asks a judge is a :class:`JudgedMetric`. What can be set about it are keyword-only parameters,
-    which have defaults where its name alone is to make it. Inputs are checked and the session is told here, so that
-    ``assert_metric``, ``evaluate``, data sets and reports take it like any other; the hook
-    ``pytest_ragmetrics_register_metrics`` makes it known by its name. :func:`pytest_ragmetrics.metric` makes one of a
-    function.
+    which have defaults where its name alone is to make it. ``noun`` and ``complaint`` word its failures. Inputs are
+    checked and results recorded here, so that ``assert_metric``, ``evaluate``, data sets and reports take it like any
+    other; the hook ``pytest_ragmetrics_register_metrics`` makes it known by its name. :func:`pytest_ragmetrics.metric`
+    makes one of a function.
 
     >>> class Brevity(Metric):
     ...     name = "brevity"
@@ -131,7 +131,7 @@ class Metric(ABC):
     noun: ClassVar[str] = "verdict"
     #: What is wrong with a verdict that is not ok, of one or of several.
     complaint: ClassVar[str] = "not ok"
-    #: The assertion helper for it, a function in the module of the class that says so.
+    #: The name of its assertion helper, a function in the module of the class that names it.
     helper: ClassVar[str] = "assert_metric"
     #: The fields of a sample that must be given; texts and lists among them must not be blank.
     requires: ClassVar[tuple[str, ...]] = ("response",)

@@ -77,7 +77,7 @@ def _made(function: Scores, *, name: str | None, better: Direction, scale: tuple
         "scale": _scale(scale, named),
         "call": call,
         "__doc__": getattr(function, "__doc__", None),
-        # An evaluation runs what may block, which is what others wrote, in a thread.
+        # Of its author: evaluations run functions of other modules in a thread, because they may block.
         "__module__": getattr(function, "__module__", None) or "__main__",
     }
     kind = type(named, (_JudgedFunction if _ASK in call.takes else _Function,), described)
