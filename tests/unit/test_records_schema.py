@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.records import Document, DocumentError, document_schema, read_document, render_json
-from tests.documents import crowd, document, hostile, record, row
+from pytest_ragmetrics.reporting import ATTRIBUTE, records_from_json
+from tests.documents import crowd, document, hostile, record, row, verdict
 from tests.growth import is_linear
 from tests.showcase import showcase
 
@@ -193,3 +194,13 @@ def test_a_file_of_an_earlier_release_is_read() -> None:
         for scored in test["records"]:
             assert (scored.pop("noun"), scored.pop("complaint")) == ("verdict", "not ok")
     assert found == written
+
+
+def test_records_of_a_worker_that_cannot_be_read_are_named_and_left_out() -> None:
+    """A metric that fills a verdict with values of a wrong type does not end the run of the controller."""
+    test = dump(document(row("test_a", record(verdicts=[verdict("x", ok=False)]))).tests[0])
+    test["records"][0]["verdicts"][0]["text"] = None
+    data = {"nodeid": "t.py::test_a", ATTRIBUTE: test["records"]}
+    with pytest.warns(pytest.PytestWarning, match=r"^t.py::test_a: records\[0\].verdicts\[0\].text must be a valid"):
+        records_from_json(data)
+    assert data[ATTRIBUTE] == ()
