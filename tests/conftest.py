@@ -8,13 +8,14 @@ import tempfile
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
+# A busy machine is no fault of a property: how long an example takes is not judged.
+settings.register_profile("any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # For runs that are about something else than the properties: HYPOTHESIS_PROFILE=few.
-settings.register_profile("few", max_examples=10, deadline=None)
-if "HYPOTHESIS_PROFILE" in os.environ:
-    settings.load_profile(os.environ["HYPOTHESIS_PROFILE"])
+settings.register_profile("few", settings.get_profile("any speed"), max_examples=10)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "any speed"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
