@@ -106,3 +106,9 @@ def test_time_grows_with_the_text_and_not_with_its_square(shape: str, name: str)
 def test_time_grows_with_span_and_contexts_only(case: str) -> None:
     """Spans and contexts made to be slow together are not."""
     assert is_linear(lambda size: align(*PAIRS[case](size)), short=1000, long=8000)
+
+
+def test_quadratic_time_is_noticed() -> None:
+    """The measure that these tests rely on tells the square of a size from the size."""
+    assert not is_linear(lambda size: sum(range(size * size // 4)), short=1000, long=8000)
+    assert is_linear(lambda size: sum(range(size * 250)), short=1000, long=8000)
