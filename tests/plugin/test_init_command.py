@@ -56,7 +56,7 @@ def lay_out(folder: Path, files: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("kind", PROJECTS)
 def test_projects_of_every_kind(pytester: pytest.Pytester, call: Call, kind: str) -> None:
-    """What was there is there still, line for line; a second run changes nothing; and pytest passes."""
+    """No line is lost, line ends stay as they are, a second run changes nothing, and pytest passes."""
     pytester.mkdir("tests")
     lay_out(pytester.path, PROJECTS[kind])
     before = contents(pytester.path)
@@ -68,6 +68,9 @@ def test_projects_of_every_kind(pytester: pytest.Pytester, call: Call, kind: str
     assert (pytester.path / "tests" / "test_rag_example.py").is_file()
     changed = [name for name in after if b"rag_cassette" in after[name]]
     assert len(changed) == 1
+    if kind == "windows":
+        text = after["pytest.ini"]
+        assert text.count(b"\r\n") == text.count(b"\n") > INI.count("\n")
 
     status, out = call()
     assert status == 0
@@ -79,16 +82,8 @@ def test_projects_of_every_kind(pytester: pytest.Pytester, call: Call, kind: str
     result.stdout.fnmatch_lines([f"configfile: {changed[0]}*"])
 
 
-def test_line_ends_stay_as_they_are(pytester: pytest.Pytester, call: Call) -> None:
-    """A file of Windows stays one."""
-    lay_out(pytester.path, PROJECTS["windows"])
-    call()
-    text = (pytester.path / "pytest.ini").read_bytes()
-    assert text.count(b"\r\n") == text.count(b"\n") > INI.count("\n")
-
-
-def test_it_says_first_and_can_leave_it_at_that(pytester: pytest.Pytester, call: Call) -> None:
-    """A dry run lists what would be written, and writes nothing."""
+def test_a_dry_run(pytester: pytest.Pytester, call: Call) -> None:
+    """It lists what would be written, and writes nothing."""
     status, out = call("--dry-run")
     assert status == 0
     assert "write  test_rag_example.py: a new example test" in out
@@ -124,9 +119,12 @@ def test_tests_are_put_where_pytest_looks(pytester: pytest.Pytester, call: Call,
     pytester.runpytest_inprocess("-p", "ragmetrics", "checks").assert_outcomes(passed=1)
 
 
-def test_an_example_that_was_changed_stays(pytester: pytest.Pytester, call: Call) -> None:
-    """Nothing is overwritten, and the settings are added all the same."""
+def test_an_example_that_is_there_stays(pytester: pytest.Pytester, call: Call) -> None:
+    """Nothing is overwritten, not even a link without a target, and the settings are added all the same."""
     example = pytester.path / "test_rag_example.py"
+    example.symlink_to(pytester.path / "gone")
+    assert "leave  test_rag_example.py: there already" in call("--dry-run")[1]
+    example.unlink()
     example.write_text("def test_ours(): ...\n", encoding="utf-8")
     status, out = call()
     assert status == 0
@@ -136,7 +134,7 @@ def test_an_example_that_was_changed_stays(pytester: pytest.Pytester, call: Call
 
 
 def test_settings_that_are_there_stay(pytester: pytest.Pytester, call: Call) -> None:
-    """Whoever has settings of the plugin has made up their mind."""
+    """A file with settings of the plugin is not changed."""
     (pytester.path / "pytest.ini").write_text("[pytest]\nrag_judge = local\n", encoding="utf-8")
     assert "leave  pytest.ini: has settings of this plugin already" in call()[1]
     assert (pytester.path / "pytest.ini").read_text("utf-8") == "[pytest]\nrag_judge = local\n"
@@ -198,12 +196,6 @@ def test_settings_that_cannot_be_read_stop_it(pytester: pytest.Pytester, call: C
     assert status == 1
     assert f"ragmetrics: {pytester.path / 'pyproject.toml'}:" in out
     assert set(contents(pytester.path)) == {"pyproject.toml"}
-
-
-def test_an_example_that_somebody_else_just_wrote_stays(pytester: pytest.Pytester, call: Call) -> None:
-    """A link that leads nowhere looks like no file, and is not replaced either."""
-    (pytester.path / "test_rag_example.py").symlink_to(pytester.path / "gone")
-    assert "leave  test_rag_example.py: there already" in call()[1]
 
 
 def test_a_folder_must_be_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ ENTRY = new_entry(key_of(ROW), ROW, Reply(text="{}"), salt="", redact=None)
 
 @pytest.fixture(autouse=True)
 def _empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Start in an empty folder, with an environment that says nothing."""
+    """Start in an empty folder, without variables of providers and of this plugin."""
     for variable in list(os.environ):
         if variable.startswith(("OPENAI_", "ANTHROPIC_", "RAGMETRICS_", "PYTEST_")):
             monkeypatch.delenv(variable)
@@ -45,7 +45,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    """Call the command; returns status and output, and sees to it that no key is printed."""
+    """Call the command; returns status and output, and checks that no key is printed."""
 
     def run(*arguments: str) -> tuple[int, str]:
         status = main(["doctor", *arguments])
@@ -77,8 +77,8 @@ def test_all_is_well(server: FakeOpenAI, call: Call) -> None:
         ({"temperature"}, "takes the schema"),
     ],
 )
-def test_what_the_server_takes_is_said(server: FakeOpenAI, call: Call, refuses: set[str], said: str) -> None:
-    """The form of output is the one that was negotiated."""
+def test_the_form_of_output_is_named(server: FakeOpenAI, call: Call, refuses: set[str], said: str) -> None:
+    """It is the one that was negotiated."""
     server.refuses = frozenset(refuses)
     status, out = call("--judge=openai:fake")
     assert status == 0
@@ -102,6 +102,7 @@ def test_a_server_may_ignore_schemas(server: FakeOpenAI, call: Call) -> None:
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
+        (None, "-> openai:fake: the key was refused; check OPENAI_API_KEY"),
         (failing(401), "the key was refused; check OPENAI_API_KEY"),
         (failing(404, "No such model."), "knows no model fake (No such model.); check its name and OPENAI_BASE_URL"),
         (out_of_quota(), "the account has no credit left"),
@@ -110,22 +111,19 @@ def test_a_server_may_ignore_schemas(server: FakeOpenAI, call: Call) -> None:
         (failing(400, "The key sk-right is odd."), "The key *** is odd."),
     ],
 )
-def test_what_a_provider_says_is_what_the_judge_says(server: FakeOpenAI, call: Call, reply: Sent, said: str) -> None:
-    """Each failure comes with what to do about it, after one request."""
-    server.script(reply)
+def test_failures_of_a_provider(
+    server: FakeOpenAI, call: Call, monkeypatch: pytest.MonkeyPatch, reply: Sent | None, said: str
+) -> None:
+    """Each comes with what to do about it, after one request, and without the key."""
+    if reply is None:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
+    else:
+        server.script(reply)
     status, out = call("--judge=openai:fake")
     assert status == 1
     assert said in out
     assert out.endswith("1 thing to do\n")
     assert server.calls == 1
-
-
-def test_a_wrong_key(server: FakeOpenAI, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is refused by the server, named by its variable and not shown."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
-    status, out = call("--judge=openai:fake")
-    assert status == 1
-    assert "-> openai:fake: the key was refused; check OPENAI_API_KEY" in out
 
 
 def test_nobody_listens(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +139,7 @@ def test_nobody_listens(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_key(call: Call) -> None:
-    """Without a key the ways on are named; an explicit judge names its variable."""
+    """Without a key the alternatives are listed; an explicit judge names its variable."""
     status, out = call()
     assert status == 1
     assert "OPENAI_API_KEY is not set" in out
@@ -160,7 +158,7 @@ def test_the_heuristic_is_not_a_model(call: Call) -> None:
 
 
 def test_judges_of_ones_own(call: Call) -> None:
-    """A factory of the folder is found, and a name that leads nowhere is said."""
+    """A factory of the folder is found; a name that cannot be imported is reported."""
     Path("house_judge.py").write_text(
         'def make():\n    return lambda prompt: \'{"reason": "", "verdict": "refuses"}\'\n', encoding="utf-8"
     )
@@ -172,15 +170,11 @@ def test_judges_of_ones_own(call: Call) -> None:
     assert "nowhere:make makes no judge" in out
 
 
-def test_an_embedder_that_cannot_be_made(call: Call) -> None:
-    """It is named, with what is wrong."""
+def test_an_embedder_is_asked_where_one_is_named(server: FakeOpenAI, call: Call) -> None:
+    """It costs a request of its own; one that cannot be made is named with what is wrong."""
     status, out = call("--judge=local", "--embedder=nowhere:make")
     assert status == 1
     assert "nowhere:make makes no embedder" in out
-
-
-def test_an_embedder_is_asked_where_one_is_named(server: FakeOpenAI, call: Call) -> None:
-    """It costs a request of its own."""
     status, out = call("--judge=local", "--embedder=openai:vectors")
     assert status == 0
     assert "openai:vectors (--embedder) answers with vectors of 64 numbers" in out
@@ -203,7 +197,11 @@ def unwritable(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_folder_that_cannot_be_written(call: Call, unwritable: Path) -> None:
-    """Answers could not be kept there."""
+    """Answers could not be stored there; a path below a file can never be made."""
+    Path("file").write_text("", encoding="utf-8")
+    status, out = call("--judge=local", "--dir=file/cache")
+    assert status == 1
+    assert "file is not a folder" in out
     status, out = call("--judge=local", f"--dir={unwritable / 'cache'}")
     assert status == 1
     assert "cannot be written" in out
@@ -211,7 +209,7 @@ def test_a_folder_that_cannot_be_written(call: Call, unwritable: Path) -> None:
 
 
 def test_a_folder_of_another_account(call: Call, tmp_path: Path) -> None:
-    """That is said, for it explains much."""
+    """That explains why answers of it are not read."""
     folder = Path("/")
     if getattr(os, "geteuid", lambda: 1)() == 0:
         folder = tmp_path / "theirs"
@@ -220,16 +218,8 @@ def test_a_folder_of_another_account(call: Call, tmp_path: Path) -> None:
     assert "it belongs to another account" in call("--judge=local", f"--dir={folder}")[1]
 
 
-def test_a_file_is_no_folder(call: Call) -> None:
-    """A path below a file can never be made."""
-    Path("file").write_text("", encoding="utf-8")
-    status, out = call("--judge=local", "--dir=file/cache")
-    assert status == 1
-    assert "file is not a folder" in out
-
-
 def test_the_cache_is_described(call: Call, tmp_path: Path) -> None:
-    """How much it holds stands there; one that is broken is named."""
+    """With the number of its answers; a broken one is named."""
     with Store(tmp_path / "kept") as store:
         store.put(ENTRY)
     status, out = call("--judge=local", f"--dir={tmp_path / 'kept'}")
@@ -243,22 +233,19 @@ def test_the_cache_is_described(call: Call, tmp_path: Path) -> None:
     assert "delete the folder" in out
 
 
-@pytest.mark.parametrize(("kind", "warned"), [("nfs4", True), ("cifs", True), ("ext4", False)])
-def test_network_file_systems(tmp_path: Path, kind: str, warned: bool) -> None:  # noqa: FBT001 - a row of the table
-    """The mount that the folder is on decides, not one above it."""
+@pytest.mark.parametrize(("kind", "warned"), [("nfs4", True), ("cifs", True), ("ext4", False), (None, False)])
+def test_network_file_systems(tmp_path: Path, kind: str | None, warned: bool) -> None:  # noqa: FBT001 - a row of the table
+    """The mount that the folder is on decides, not one above it; only Linux has a list of mounts."""
     mounts = tmp_path / "mounts"
-    mounts.write_text(f"root / nfs rw\n\nhere {tmp_path.resolve()} {kind} rw 0 0\n", encoding="utf-8")
+    if kind is not None:
+        mounts.write_text(f"root / nfs rw\n\nhere {tmp_path.resolve()} {kind} rw 0 0\n", encoding="utf-8")
     signs = list(cache_signs(tmp_path / "cache", mounts))
     assert any("network file system" in sign.text for sign in signs) is warned
-
-
-def test_no_list_of_mounts(tmp_path: Path) -> None:
-    """Elsewhere than on Linux there is no such list, and nothing is said."""
-    assert not any(sign.to_do for sign in cache_signs(tmp_path, tmp_path / "nothing"))
+    assert any(sign.to_do for sign in signs) is warned
 
 
 def test_cassettes(call: Call) -> None:
-    """What one holds is said; a missing one, one of another judge and a broken line are things to do."""
+    """With the number of answers; a missing one and a broken line are things to do."""
     Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
     status, out = call("--judge=local", "--cassette=judge.jsonl")
     assert status == 0
@@ -294,20 +281,21 @@ def test_a_replay_needs_no_judge(call: Call) -> None:
     assert call()[0] == 0
 
 
+INI = "rag_judge = local\nrag_cache_dir = kept\nrag_cassette = judge.jsonl\n"
+TOML = 'rag_judge = "local"\nrag_cache_dir = "kept"\nrag_cassette = "judge.jsonl"\n'
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("pytest.ini", "[pytest]\nrag_judge = local\nrag_cache_dir = kept\nrag_cassette = judge.jsonl\n"),
-        (
-            "pyproject.toml",
-            '[tool.pytest.ini_options]\nrag_judge = "local"\nrag_cache_dir = "kept"\nrag_cassette = "judge.jsonl"\n',
-        ),
-        ("tox.ini", "[pytest]\nrag_judge = local\nrag_cache_dir = kept\nrag_cassette = judge.jsonl\n"),
-        ("setup.cfg", "[tool:pytest]\nrag_judge = local\nrag_cache_dir = kept\nrag_cassette = judge.jsonl\n"),
+        ("pytest.ini", f"[pytest]\n{INI}"),
+        ("pyproject.toml", f"[tool.pytest.ini_options]\n{TOML}"),
+        ("tox.ini", f"[pytest]\n{INI}"),
+        ("setup.cfg", f"[tool:pytest]\n{INI}"),
     ],
 )
 def test_settings_of_the_folder_count(call: Call, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
-    """Judge, cache and cassette are those that pytest would use, also started further down."""
+    """Judge, cache and cassette are those that pytest would use, also below; the environment wins over the file."""
     Path(name).write_text(text, encoding="utf-8")
     Path("below").mkdir()
     root = Path.cwd()
@@ -317,11 +305,6 @@ def test_settings_of_the_folder_count(call: Call, monkeypatch: pytest.MonkeyPatc
     assert f"local (heuristic) (rag_judge in {name})" in out
     assert f"{root / 'kept'} will be made" in out
     assert f"{root / 'judge.jsonl'} will be recorded" in out
-
-
-def test_the_environment_wins_over_the_ini_file(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it does for pytest."""
-    Path("pytest.ini").write_text("[pytest]\nrag_judge = openai:fake\n", encoding="utf-8")
     monkeypatch.setenv("RAGMETRICS_JUDGE", "local")
     assert "local (heuristic) (RAGMETRICS_JUDGE)" in call()[1]
 

@@ -1,4 +1,4 @@
-"""The judge by rule."""
+"""The judge by rule: every task of the package has a deterministic answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.errors import JudgeError
@@ -116,13 +116,6 @@ def test_as_many_different_questions_as_asked_for(response: str, count: int) -> 
     assert not any(noncommittal for _, noncommittal in written)
 
 
-def test_a_refusal_is_noncommittal() -> None:
-    """Questions to a response that says nothing are flagged, and it is rated irrelevant."""
-    refusal = "I'm sorry, but I cannot answer that."
-    assert all(flag for _, flag in ask(WriteQuestions(response=refusal, count=2)))
-    assert ask(RateRelevance(question="Can you answer that?", response=refusal)).value == 0.0
-
-
 def test_a_summary_is_asked_about_the_commonest_words() -> None:
     """Phrases are the words said most; a text answers the questions about those it has."""
     contexts = ("The lighthouse keeper. A lighthouse burns oil.", "Every lighthouse needs a keeper.")
@@ -196,69 +189,56 @@ def test_entities_are_names_and_dates() -> None:
     assert ask(ListEntities(contexts=("Otters swim.", ""))) == ()
 
 
-@pytest.mark.parametrize(("kind", "review"), [(RateContexts, ReviewContexts)])
-@pytest.mark.parametrize(
-    ("question", "value"),
-    [("When was the harbour rebuilt?", 1.0), ("When was the harbour sold by auction?", 0.5), ("Who won?", 0.0)],
-)
-def test_contexts_are_rated_by_the_words_of_the_question(kind: Any, review: Any, question: str, value: float) -> None:
-    """Both wordings have the same rule."""
-    assert ask(kind(question=question, contexts=HARBOUR)).value == value
-    assert ask(review(question=question, contexts=HARBOUR)).value == value
+RATED = "The harbour was rebuilt in 1987."
+TOWER = "The tower is 40 metres high."
+HIGH = "How high is the old tower?"
 
 
 @pytest.mark.parametrize(
-    ("response", "value"),
+    ("task", "value"),
     [
-        ("The harbour was rebuilt in 1987.", 1.0),
-        ("The harbour was rebuilt in 1987. Whales sang about otters.", 0.5),
-        ("Whales sang about otters.", 0.0),
-        ("I do not know.", 0.0),
+        *(
+            (kind(question=question, contexts=HARBOUR), value)
+            for kind in (RateContexts, ReviewContexts)
+            for question, value in (
+                ("When was the harbour rebuilt?", 1.0),
+                ("When was the harbour sold by auction?", 0.5),
+                ("Who won?", 0.0),
+            )
+        ),
+        # By sentences, except those that only refuse.
+        *(
+            (kind(response=response, contexts=HARBOUR), value)
+            for kind in (RateGroundedness, ReviewGroundedness)
+            for response, value in (
+                (RATED, 1.0),
+                (f"{RATED} Whales sang about otters.", 0.5),
+                ("Whales sang about otters.", 0.0),
+                ("I do not know.", 0.0),
+            )
+        ),
+        # A number that one text lacks keeps the rating low.
+        (RateAgreement(question="When?", first="It was rebuilt in 1987.", second="Rebuilt in 1987."), 1.0),
+        (RateAgreement(question="When?", first="It was rebuilt in 1987.", second="Rebuilt in 1988."), 0.5),
+        (RateAgreement(question="When?", first="Whales.", second="Rebuilt in 1987."), 0.0),
+        (RateCorrectness(response=TOWER, reference=TOWER), 1.0),
+        (RateCorrectness(response="The tower is 50 metres high.", reference=TOWER), 0.25),
+        (RateCorrectness(response="Bread is baked with rye.", reference=TOWER), 0.0),
+        (RateRelevance(question=HIGH, response="The old tower is 40 metres high."), 1.0),
+        (RateRelevance(question=HIGH, response="Bread is baked with rye."), 0.0),
+        (RateRelevance(question="Can you answer that?", response="I'm sorry, but I cannot answer that."), 0.0),
     ],
 )
-def test_groundedness_is_all_some_or_nothing(response: str, value: float) -> None:
-    """By sentences, those aside that only refuse."""
-    assert ask(RateGroundedness(response=response, contexts=HARBOUR)).value == value
-    assert ask(ReviewGroundedness(response=response, contexts=HARBOUR)).value == value
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "value"),
-    [
-        ("It was rebuilt in 1987.", "Rebuilt in 1987.", 1.0),
-        ("It was rebuilt in 1987.", "Rebuilt in 1988.", 0.5),
-        ("Whales.", "Rebuilt in 1987.", 0.0),
-    ],
-)
-def test_agreement_is_the_words_of_the_second(first: str, second: str, value: float) -> None:
-    """A number that the first lacks keeps it low."""
-    assert ask(RateAgreement(question="When?", first=first, second=second)).value == value
+def test_ratings_are_the_words_in_common(task: Task[Any], value: float) -> None:
+    """A rating is a step of its scale; both wordings of a task have the same rule."""
+    assert ask(task).value == value
 
 
 def test_a_refusal_is_known_by_its_words() -> None:
-    """A response that says something besides is an answer."""
+    """A response that says something besides is an answer; questions to a refusal are flagged."""
     for response, refuses in (("I cannot tell.", True), ("It is deep.", False), ("I cannot tell. It is deep.", False)):
         assert ask(JudgeRefusal(question="How deep?", response=response)).ok is refuses
-
-
-@pytest.mark.parametrize(
-    ("response", "value"),
-    [
-        ("The tower is 40 metres high.", 1.0),
-        ("The tower is 50 metres high.", 0.25),
-        ("Bread is baked with rye.", 0.0),
-    ],
-)
-def test_correctness_is_the_words_in_common(response: str, value: float) -> None:
-    """The rating is a step of the scale; a number of the reference that is missing keeps it low."""
-    assert ask(RateCorrectness(response=response, reference="The tower is 40 metres high.")).value == value
-
-
-def test_relevance_is_the_share_of_the_question() -> None:
-    """A response with the words of the question is relevant, one without is not."""
-    question = "How high is the old tower?"
-    assert ask(RateRelevance(question=question, response="The old tower is 40 metres high.")).value == 1.0
-    assert ask(RateRelevance(question=question, response="Bread is baked with rye.")).value == 0.0
+    assert all(flag for _, flag in ask(WriteQuestions(response="I'm sorry, but I cannot answer that.", count=2)))
 
 
 @pytest.mark.parametrize(
@@ -313,9 +293,10 @@ def test_a_task_without_a_rule_is_an_error() -> None:
         ask(Sing())
 
 
-TEXT = st.text(max_size=80)
+TEXT = st.text(max_size=40)
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.lists(TEXT, min_size=1, max_size=3), st.lists(TEXT, max_size=3), st.integers(1, 4))
 def test_answers_are_what_a_model_would_have_to_answer(claims: list[str], contexts: list[str], count: int) -> None:
     """Any text gets an answer of the right length and range, and the same one whatever the vote."""
