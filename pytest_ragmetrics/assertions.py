@@ -10,7 +10,6 @@ from typing import Any
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.evaluation import measured, scoring_session
 from pytest_ragmetrics.explain.results import explain_sample
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric
@@ -19,6 +18,7 @@ from pytest_ragmetrics.metrics.registry import metric_for, metric_named
 from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.scoring import measured, scoring_session
 
 _CONCURRENCY = 32
 _EXAMPLE = "assert_sample(sample, faithfulness=0.8, noise_sensitivity=0.2)"

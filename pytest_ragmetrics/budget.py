@@ -75,7 +75,7 @@ class UnpricedError(BudgetExceededError):
 
 
 class Receipt:
-    """What a request took, told when its reply is there."""
+    """What a request took, noted when its reply is there."""
 
     def __init__(self) -> None:
         self.calls = 1
@@ -234,7 +234,7 @@ def budget_of(
 ) -> Budget:
     """Return the budget of this process of a run: one of ``workers``, or with ``None`` the one that reports.
 
-    A worker counts in the ``file`` it was told of. One on another machine, which has no such file, may use its equal
+    A worker counts in the ``file`` of the run. One on another machine, which has no such file, may use its equal
     part of the limits.
     """
     limits = Limits(calls=calls, tokens=tokens, cost=cost)

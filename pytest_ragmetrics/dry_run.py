@@ -101,7 +101,7 @@ class Forecast:
     """
 
     lines: dict[str, ForecastLine] = field(default_factory=dict)
-    #: All that was asked of judges, whoever asked.
+    #: All that was asked of judges, by metrics or not.
     judged: ForecastLine = field(default_factory=ForecastLine)
     _tests: dict[str, int] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
@@ -149,8 +149,8 @@ class Forecast:
         for name, line in row["lines"].items():
             self._line(name).join(line)
 
-    def told(self, *, lost: int = 0) -> list[str]:
-        """Return the table and what it rests on; ``lost`` workers crashed and told nothing."""
+    def summary(self, *, lost: int = 0) -> list[str]:
+        """Return the table and what it rests on; ``lost`` workers crashed, and their counts are missing."""
         crashed = [f"{lost} worker(s) crashed: what their tests would ask for is missing"] if lost else []
         if not self.lines:
             return ["dry run: no test scored anything", *crashed]

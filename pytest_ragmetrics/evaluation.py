@@ -7,10 +7,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
-from contextvars import copy_context
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -20,8 +18,6 @@ from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, compare_columns, key_of
-from pytest_ragmetrics.embedders.embedder import Embedder
-from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import (
     BudgetExceededError,
     JudgeError,
@@ -29,7 +25,6 @@ from pytest_ragmetrics.errors import (
     RagMetricsError,
     UnscoredError,
 )
-from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.transport import JudgeUnavailableError
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
@@ -38,6 +33,7 @@ from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.scoring import UNDER_WAY, ascoring_session, measured, scoring_session
 from pytest_ragmetrics.stats.intervals import whole_clusters
 
 if TYPE_CHECKING:
@@ -379,8 +375,6 @@ def _written(text: str, file: str | Path | None) -> str:
 
 Job = tuple[int, Metric]
 
-#: How many scores are under way for each request allowed in flight: between its requests a score computes and waits.
-UNDER_WAY = 2
 # How many of the last scores are started the longest first, for each of those under way.
 _LAST = 2
 
@@ -431,7 +425,7 @@ async def aevaluate(
 ) -> Evaluation:
     """Score like :func:`evaluate`, awaitable from any event loop."""
     rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
-    async with _asession(cache_dir, concurrency) as session:
+    async with ascoring_session(cache_dir, concurrency) as session:
         return await loop.arun(_evaluated(rows, chosen, session, votes=votes, progress=progress))
 
 
@@ -583,73 +577,5 @@ class _Scorer:
             raise JudgeError(msg) from first
 
 
-async def measured(metric: Metric, sample: Sample, thread: Executor) -> MetricResult:
-    """Return the score of a sample without holding up the loop; raise what the metric raises.
-
-    ``thread`` is the one for all metrics that may: nobody promised that they may be used by several.
-    """
-    if _may_block(metric):
-        in_thread = asyncio.get_running_loop().run_in_executor
-        return await in_thread(thread, copy_context().run, metric.score_sample, sample)
-    return await metric.ascore_sample(sample)
-
-
-def _may_block(metric: Metric) -> bool:
-    """Tell whether measuring may hold up the loop: those of this package compute, and wait for nothing."""
-    kind = type(metric)
-    return kind.ameasure is Metric.ameasure and kind.__module__.partition(".")[0] != __name__.partition(".")[0]
-
-
 def _reason(metric: Metric, error: Exception) -> str:
     return str(error) if isinstance(error, RagMetricsError) else f"{metric.name}: {type(error).__name__}: {error}"
-
-
-@contextmanager
-def scoring_session(cache_dir: str | Path | None, concurrency: int) -> Iterator[context.Session]:
-    """Take the running session, or run one of our own."""
-    session = context.current().session
-    if session is not None:
-        yield session
-        return
-    own = _Own(cache_dir, concurrency)
-    try:
-        yield own
-    finally:
-        own.engine.close()
-
-
-@asynccontextmanager
-async def _asession(cache_dir: str | Path | None, concurrency: int) -> AsyncIterator[context.Session]:
-    session = context.current().session
-    if session is not None:
-        yield session
-        return
-    own = _Own(cache_dir, concurrency)
-    try:
-        yield own
-    finally:
-        await loop.arun(own.engine.aclose())
-
-
-class _Own:
-    """A session around one evaluation outside pytest; nobody listens to its scorings."""
-
-    def __init__(self, cache_dir: str | Path | None, concurrency: int) -> None:
-        self.engine = Engine(cache_dir=None if cache_dir is None else Path(cache_dir), concurrency=concurrency)
-        self.concurrency = concurrency
-        self.votes = 1
-        self.dry_run = False
-        self.metrics = ()
-        self.baseline = None
-        self.transport = self.engine.transport
-
-    def scored(self, scoring: context.Scoring) -> None:
-        """Pass over a scoring."""
-
-    def judge(self, given: Judge | str | None = None) -> Judge:
-        """Return a given judge, or that of a spec, or the one that the environment has a key for."""
-        return self.engine.judge(given)
-
-    def embedder(self, given: Embedder | str | None = None) -> Embedder:
-        """Return an embedder as :meth:`judge` returns a judge."""
-        return self.engine.embedder(given)

@@ -157,7 +157,7 @@ class SessionBudget:
             self.forecast.add(row["forecast"])
         self._rows.clear()
         unwritten = [f"{path}: not written, this was a dry run" for path in self._settings.files().values()]
-        return [*self.forecast.told(lost=self._crashed), *unwritten]
+        return [*self.forecast.summary(lost=self._crashed), *unwritten]
 
     def close(self) -> None:
         """Close the budget, if there is one."""

@@ -221,7 +221,7 @@ class CachedTransport:
     let through at once. ``run`` names the run, the same in all its processes, so that what one of them refreshed is
     fresh to all. ``redact`` is applied to whatever is stored, and what is stored is what is returned: a redacted answer
     leads to the same next question live as in replay. ``asker`` names the test that asks. ``warn`` is called once for a
-    store that cannot be used. The store is closed by whoever opened it.
+    store that cannot be used. The store is not closed here.
     """
 
     def __init__(

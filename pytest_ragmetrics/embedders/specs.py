@@ -45,7 +45,7 @@ def make_embedder(spec: str, *, timeout: float = 60, retries: int = 5) -> Embedd
 
         return OpenAIEmbedder(model, timeout=timeout, retries=retries)
     if provider == "sentence-transformers":
-        from pytest_ragmetrics.embedders.sentence_transformers import SentenceTransformersEmbedder
+        from pytest_ragmetrics.embedders.local import SentenceTransformersEmbedder
 
         return SentenceTransformersEmbedder(model)
     if provider == "local":

@@ -15,12 +15,12 @@ from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.context import Scoring, Session
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.evaluation import UNDER_WAY, measured
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.prefetch.jobs import Application, Asked, Respond, RowJob, RowOutcome, RowRecorder, RowScore
 from pytest_ragmetrics.prefetch.sharing import SharedResults, read, written
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.scoring import UNDER_WAY, measured
 
 # Seconds between two looks for the outcome of a row that another worker does.
 _SHORTEST_PAUSE = 0.005

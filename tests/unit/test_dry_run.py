@@ -177,7 +177,7 @@ def test_the_table_adds_up() -> None:
     other.scored("other", scoring("faithfulness", usage))
     other.asked("c", usage)
     forecast.add(other.to_row())
-    assert [" ".join(line.split()) for line in forecast.told(lost=1)] == [
+    assert [" ".join(line.split()) for line in forecast.summary(lost=1)] == [
         "dry run:",
         "metric samples requests cached prompt tokens cost",
         "faithfulness 2 4 2 600 $1.0000",

@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.embedders.embedder import CustomEmbedder, as_embedder, as_vectors
-from pytest_ragmetrics.embedders.local import LocalEmbedder
+from pytest_ragmetrics.embedders.local import LocalEmbedder, SentenceTransformersEmbedder
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.embedders.sentence_transformers import SentenceTransformersEmbedder
 from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError
 
