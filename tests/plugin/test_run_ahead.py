@@ -309,7 +309,7 @@ def test_an_interrupt_ends_the_wait(server: FakeOpenAI, pytester: pytest.Pyteste
     def answer(body: dict[str, Any]) -> str | Reply:
         if "pool 0" in str(body["messages"]) and interrupting.ident is None:
             interrupting.start()
-            return Reply(text=str(answer_sensibly(body)), latency=60)
+            return Reply(text=str(answer_sensibly(body)), latency=600)
         return answer_sensibly(body)
 
     server.answer = answer
