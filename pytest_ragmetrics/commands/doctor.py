@@ -1,4 +1,7 @@
-"""`ragmetrics doctor`: why it does not run, and what to do about it."""
+"""`ragmetrics doctor`: checks versions, plugin, settings, keys, judge, embedder, cache and cassette of a folder.
+
+Each check has a text and, if something is wrong, what to do about it.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,8 @@ from pytest_ragmetrics.judges.specs import check_spec, make_judge
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, JudgeRefusal
 from pytest_ragmetrics.text.characters import printable, shortened
 
-# To hide a single letter would hide everything else.
-_SHORTEST = 4
+# A shorter key would be replaced in ordinary words.
+_SHORTEST_KEY = 4
 _ACCOUNT = re.compile(r"//[^/\s@]+@")
 _QUERY = re.compile(r"(https?://[^\s?]*\?)[^\s,;)]+")
 
@@ -45,14 +48,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Check:
-    """One thing that was looked at; ``to_do`` says what to do about it, and is empty where all is well."""
+    """The result of one check; ``to_do`` is the remedy, empty if nothing is wrong."""
 
     topic: str
     text: str
     to_do: str = ""
 
     def lines(self) -> list[str]:
-        """Return it as lines to print, without keys and passwords."""
+        """Return the lines to print, without keys and passwords."""
         head = f"{'TO DO' if self.to_do else 'ok':<7}{self.topic + ':':<11}{_safe(self.text)}"
         return [head, f"{'':<18}-> {_safe(self.to_do)}"] if self.to_do else [head]
 
@@ -60,7 +63,7 @@ class Check:
 def _safe(text: str) -> str:
     for vendor in (OPENAI, ANTHROPIC):
         key = os.environ.get(vendor.key_variable, "").strip()
-        text = text.replace(key, "***") if len(key) >= _SHORTEST else text
+        text = text.replace(key, "***") if len(key) >= _SHORTEST_KEY else text
     return printable(_QUERY.sub(r"\1***", _ACCOUNT.sub("//***@", text)))
 
 
@@ -74,27 +77,29 @@ _NAMED = re.compile(rf"-p[ =]?{PLUGIN}\b")
 _IN_CONFTEST = re.compile(rf"^pytest_plugins\b[^\n]*(?:\n[^\n\]\)]*)*?[\"']{re.escape(MODULE)}[\"']", re.MULTILINE)
 
 
-def version_signs() -> Iterator[Check]:
-    """Yield the versions that matter."""
+def version_checks() -> Iterator[Check]:
+    """Check the versions of Python, pytest, this package and openai."""
     named = [f"{name} {_version(name)}" for name in ("pytest", "pytest-ragmetrics", "openai")]
     old = tuple(map(int, re.findall(r"\d+", _version("pytest"))[:2])) < _OLDEST_PYTEST
     to_do = 'run: python -m pip install "pytest>=8.4"' if old else ""
     yield Check(topic="versions", text=", ".join([f"Python {platform.python_version()}", *named]), to_do=to_do)
 
 
-def plugin_signs(ini: IniFile | None, folder: Path) -> Iterator[Check]:
-    """Yield whether pytest, started in a folder, loads the plugin, and once."""
+def plugin_checks(ini: IniFile | None, folder: Path) -> Iterator[Check]:
+    """Check that pytest, started in a folder, loads the plugin exactly once."""
     twice = "leave it out: pytest finds the plugin by itself, and the other way to load it is -p ragmetrics"
     registered = [point for point in metadata.entry_points(group=_GROUP) if MODULE in (point.value, point.module)]
     options = {"addopts": ini.text("addopts") if ini else "", "PYTEST_ADDOPTS": os.environ.get("PYTEST_ADDOPTS", "")}
     faults = list(_faults(options, folder, twice))
     if not [point for point in registered if point.name == PLUGIN]:
-        faults.append(_sign("the plugin is not installed", 'run: python -m pip install "pytest-ragmetrics"'))
+        faults.append(_plugin_fault("the plugin is not installed", 'run: python -m pip install "pytest-ragmetrics"'))
     if _is_twice(registered):
-        faults.append(_sign("the plugin is installed twice", "uninstall all of pytest-ragmetrics, and install it once"))
+        faults.append(
+            _plugin_fault("the plugin is installed twice", "uninstall all of pytest-ragmetrics, and install it once")
+        )
     if _not_loaded(options):
         faults.append(
-            _sign(
+            _plugin_fault(
                 "PYTEST_DISABLE_PLUGIN_AUTOLOAD is set, and nothing loads the plugin",
                 f"add -p {PLUGIN} to the addopts of pytest",
             )
@@ -105,18 +110,18 @@ def plugin_signs(ini: IniFile | None, folder: Path) -> Iterator[Check]:
 def _faults(options: dict[str, str], folder: Path, twice: str) -> Iterator[Check]:
     for place, text in options.items():
         if _SWITCHED_OFF.search(text):
-            yield _sign(f"{place} switches the plugin off", f"take -p no:{PLUGIN} out of it")
+            yield _plugin_fault(f"{place} switches the plugin off", f"take -p no:{PLUGIN} out of it")
         if _NAMED_MODULE.search(text):
-            yield _sign(f"{place} loads {MODULE} by its module, a second time", twice)
+            yield _plugin_fault(f"{place} loads {MODULE} by its module, a second time", twice)
     if MODULE in re.split(r"[,\s]+", os.environ.get("PYTEST_PLUGINS", "")):
-        yield _sign(f"PYTEST_PLUGINS loads {MODULE} by its module, a second time", twice)
+        yield _plugin_fault(f"PYTEST_PLUGINS loads {MODULE} by its module, a second time", twice)
     conftest = folder / "conftest.py"
     if conftest.is_file() and _IN_CONFTEST.search(conftest.read_text("utf-8", "replace")):
-        yield _sign(f"pytest_plugins in {conftest} loads {MODULE} by its module, a second time", twice)
+        yield _plugin_fault(f"pytest_plugins in {conftest} loads {MODULE} by its module, a second time", twice)
 
 
 def _is_twice(registered: Sequence[metadata.EntryPoint]) -> bool:
-    # One distribution may be seen in two places of the path: pytest takes it once.
+    # One distribution may be on the path twice: pytest takes it once.
     homes = {(point.dist.name if point.dist else "", point.name) for point in registered}
     return len(homes) > 1
 
@@ -125,7 +130,7 @@ def _not_loaded(options: dict[str, str]) -> bool:
     return bool(os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")) and not any(map(_NAMED.search, options.values()))
 
 
-def _sign(text: str, to_do: str) -> Check:
+def _plugin_fault(text: str, to_do: str) -> Check:
     return Check(topic="plugin", text=text, to_do=to_do)
 
 
@@ -149,49 +154,49 @@ _FORMS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spec:
-    """A judge or an embedder as it is chosen, and where."""
+    """The text of a setting and the place where it is set."""
 
     text: str
     place: str
 
 
-def key_signs(spec: Spec) -> Iterator[Check]:
-    """Yield which variables of the environment are set for the provider of a judge; no key is shown."""
+def key_checks(spec: Spec) -> Iterator[Check]:
+    """List the environment variables of the provider of a judge; no key is shown."""
     for vendor in (OPENAI, ANTHROPIC):
         if spec.text == "auto" or spec.text.startswith(f"{vendor.module}:"):
             yield Check(topic="keys", text=f"{_key(vendor)}, {_url(vendor)}")
 
 
-def judge_signs(spec: Spec, *, hooked: bool = False) -> Iterator[Check]:
-    """Yield whether the judge of a spec answers, and in what form; makes one request.
+def judge_checks(spec: Spec, *, hooked: bool = False) -> Iterator[Check]:
+    """Check with one request that the judge of a spec answers, and in what form.
 
-    What cannot be made here is no fault where it is ``hooked``: a hook of pytest may make it.
+    A judge that cannot be made is no fault if ``hooked``: a hook of pytest may make it.
     """
     try:
         judge = make_judge(spec.text, timeout=_TIMEOUT, retries=0)
     except (RagMetricsError, ValueError) as error:
-        yield _unmade("judge", spec, error, hooked=hooked)
+        yield _failed("judge", spec, error, hooked=hooked)
         return
     try:
         yield loop.run(_examined(judge, spec))
     except RagMetricsError as error:
-        yield _unmade("judge", spec, error)
+        yield _failed("judge", spec, error)
 
 
-def embedder_signs(spec: Spec, *, hooked: bool = False) -> Iterator[Check]:
-    """Yield of an embedder what :func:`judge_signs` yields of a judge."""
+def embedder_checks(spec: Spec, *, hooked: bool = False) -> Iterator[Check]:
+    """Check an embedder as :func:`judge_checks` checks a judge."""
     try:
         embedder = make_embedder(spec.text, timeout=_TIMEOUT, retries=0)
     except (RagMetricsError, ValueError) as error:
-        yield _unmade("embedder", spec, error, hooked=hooked)
+        yield _failed("embedder", spec, error, hooked=hooked)
         return
     try:
         yield loop.run(_measured(embedder, spec))
     except RagMetricsError as error:
-        yield _unmade("embedder", spec, error)
+        yield _failed("embedder", spec, error)
 
 
-def _unmade(topic: str, spec: Spec, error: Exception, *, hooked: bool = False) -> Check:
+def _failed(topic: str, spec: Spec, error: Exception, *, hooked: bool = False) -> Check:
     name = f"{spec.text} ({spec.place})"
     if hooked:
         return Check(topic=topic, text=f"{name} is up to a hook in conftest.py, which only pytest can ask")
@@ -249,29 +254,29 @@ _NETWORK = re.compile(r"(?:nfs|cifs|smb|9p|afs|ceph|gluster|lustre|fuse\.(?:sshf
 _OTHER = "name another with --rag-cache-dir=DIR, or run with --rag-cache=off"
 
 
-def cache_signs(folder: Path, mounts: Path = MOUNTS) -> Iterator[Check]:
-    """Yield whether the folder of the cache can be used; it is not made."""
+def cache_checks(folder: Path, mounts: Path = MOUNTS) -> Iterator[Check]:
+    """Check that the folder of the cache can be used; it is not created."""
     there = next(place for place in (folder, *folder.parents) if place.exists())
     problem = _problem(folder, there)
     if problem is not None:
         yield Check(topic="cache", text=problem, to_do=_OTHER)
         return
-    yield from _network_signs(there, mounts)
+    yield from _network_checks(there, mounts)
     if there != folder:
         yield Check(topic="cache", text=f"{folder} will be made when the first answer is kept")
         return
     try:
         with Store(folder) as store:
-            held = store.contents() if store.exists() else None
+            contents = store.contents() if store.exists() else None
     except CacheError as error:
         yield Check(topic="cache", text=str(error), to_do=f"delete the folder, or {_OTHER}")
         return
-    what = "empty" if held is None else f"{held.entries:,} answers, {held.size / 1024:,.0f} KiB"
+    what = "empty" if contents is None else f"{contents.entries:,} answers, {contents.size / 1024:,.0f} KiB"
     yield Check(topic="cache", text=f"{folder}: {what}{_owner(folder)}")
 
 
-def cassette_signs(file: Path, spec: str, *, needed: bool) -> Iterator[Check]:
-    """Yield whether a cassette, which may be ``needed``, can be read and holds answers of the judge of a spec."""
+def cassette_checks(file: Path, spec: str, *, needed: bool) -> Iterator[Check]:
+    """Check that a cassette can be read and has answers of the judge of a spec; it must exist if ``needed``."""
     if not file.exists() and not needed:
         yield Check(topic="cassette", text=f"{file} will be recorded by the first run that asks a judge")
         return
@@ -290,8 +295,8 @@ def cassette_signs(file: Path, spec: str, *, needed: bool) -> Iterator[Check]:
         return
     judged = [entry for entry in entries if entry.task != EMBEDDING]
     counts = Counter(_model(entry.request["kind"], entry.request["model"]) for entry in judged)
-    held = ", ".join(f"{count:,} answers of {model}" for model, count in sorted(counts.items()))
-    text = f"{file}: {held or 'no answers'}, {len(entries) - len(judged):,} vectors"
+    listed = ", ".join(f"{count:,} answers of {model}" for model, count in sorted(counts.items()))
+    text = f"{file}: {listed or 'no answers'}, {len(entries) - len(judged):,} vectors"
     named = spec not in ("auto", "local") and bool(counts) and spec not in counts
     to_do = f"replay with the judge that was recorded, or run pytest without --rag-cache=replay to record {spec}"
     yield Check(topic="cassette", text=text, to_do=to_do if named else "")
@@ -302,11 +307,11 @@ def _model(kind: str, model: str) -> str:
 
 
 def _problem(folder: Path, there: Path) -> str | None:
-    """Return why nothing can be kept in a folder, of which ``there`` is the part that exists."""
+    """Return why a folder cannot be written, or ``None``; ``there`` is the part of it that exists."""
     if not there.is_dir():
         return f"{folder}: {there} is not a folder"
     try:
-        # What access rights say is not what a read-only file system does.
+        # Access rights do not show a read-only file system.
         with tempfile.TemporaryFile(dir=there):
             return None
     except OSError as error:
@@ -319,8 +324,8 @@ def _owner(folder: Path) -> str:
     return "" if is_own else " (it belongs to another account)"
 
 
-def _network_signs(there: Path, mounts: Path) -> Iterator[Check]:
-    """Yield a sign where the list of mounts says that the folder is one of another machine."""
+def _network_checks(there: Path, mounts: Path) -> Iterator[Check]:
+    """Warn of a folder on a network file system, by the list of mounts."""
     try:
         rows = [line.split() for line in mounts.read_text("utf-8", "replace").splitlines() if line.strip()]
     except OSError:
@@ -342,14 +347,14 @@ _PREFIX = "rag_"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Project:
-    """A folder where pytest is started, and the file of settings that it finds, if there is one."""
+    """The folder where pytest is started, and the ini file that it finds, if any."""
 
     folder: Path
     ini: IniFile | None
 
     @property
     def root(self) -> Path:
-        """The folder where paths of the ini file start."""
+        """The folder that paths in the ini file are relative to."""
         return self.folder if self.ini is None else self.ini.path.parent
 
     def spec(self, field: str, given: str | None) -> Spec:
@@ -360,7 +365,7 @@ class Project:
         return Spec(text=text, place=place)
 
     def path(self, field: str, given: Path | None) -> Path | None:
-        """Return the path of a setting, found as :meth:`spec` finds it; ``None`` if it is given nowhere."""
+        """Return the path of a setting, from the same places as :meth:`spec`; ``None`` if it is not set."""
         if given is not None:
             return given.absolute()
         stated = self._stated(_option(field))
@@ -374,19 +379,19 @@ class Project:
         return self.root / maintenance.FOLDER if self.ini else maintenance.default_folder()
 
     def is_replaying(self) -> bool:
-        """Say whether no judge is ever asked."""
+        """Return whether answers are only replayed."""
         return self.spec("cache", None).text == "replay"
 
     def is_hooked(self, field: str) -> bool:
-        """Say whether a hook of pytest, asked first, seems to make something of a setting."""
+        """Return whether a conftest.py seems to implement the hook of a setting, which pytest asks first."""
         hook = _option(field).hook
         files = (place / name for place in {self.folder, self.root} for name in ("conftest.py", "tests/conftest.py"))
         return hook is not None and any(
             file.is_file() and f"def {hook}" in file.read_text("utf-8", "replace") for file in files
         )
 
-    def signs(self) -> Iterator[Check]:
-        """Yield where the settings come from, and each that pytest would refuse or not know."""
+    def checks(self) -> Iterator[Check]:
+        """Check the settings in the ini file and the environment: unknown names and values that cannot be parsed."""
         # Imports pytest, which the other commands do without.
         from pytest_ragmetrics.settings import OPTIONS
 
@@ -405,7 +410,7 @@ class Project:
             yield Check(topic="settings", text=f"{self.ini.path}: {', '.join(own) or 'nothing of this plugin'}")
 
     def _stated(self, option: Option) -> Iterator[tuple[str, str, Path]]:
-        """Yield where an option stands outside of a command line, with its text and the folder where a path starts."""
+        """Yield each place that sets an option, without the command line: its name, the text, the base of paths."""
         variable = option.environment
         if variable and os.environ.get(variable, "").strip():
             yield variable, os.environ[variable], self.folder
@@ -440,35 +445,33 @@ def _examine(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics.commands.ini_file import find_ini_file
 
     project = Project(folder=Path.cwd(), ini=find_ini_file(Path.cwd()))
-    signs = list(_signs(arguments, project))
-    open_ = sum(bool(sign.to_do) for sign in signs)
+    checks = list(_checks(arguments, project))
+    open_ = sum(bool(check.to_do) for check in checks)
     last = "all well" if not open_ else f"{open_} {'thing' if open_ == 1 else 'things'} to do"
-    return CommandResult(lines=[*(line for sign in signs for line in sign.lines()), last], status=int(open_ > 0))
+    return CommandResult(lines=[*(line for check in checks for line in check.lines()), last], status=int(open_ > 0))
 
 
-def _signs(arguments: argparse.Namespace, project: Project) -> Iterator[Check]:
-
-    yield from version_signs()
-    yield from plugin_signs(project.ini, project.folder)
-    yield from project.signs()
-    yield from _provider_signs(arguments, project)
-    yield from cache_signs(project.cache_dir(arguments.dir))
+def _checks(arguments: argparse.Namespace, project: Project) -> Iterator[Check]:
+    yield from version_checks()
+    yield from plugin_checks(project.ini, project.folder)
+    yield from project.checks()
+    yield from _provider_checks(arguments, project)
+    yield from cache_checks(project.cache_dir(arguments.dir))
     cassette = project.path("cassette", arguments.cassette)
     if cassette is not None:
         needed = arguments.cassette is not None or project.is_replaying()
-        yield from cassette_signs(cassette, project.spec("judge", arguments.judge).text, needed=needed)
+        yield from cassette_checks(cassette, project.spec("judge", arguments.judge).text, needed=needed)
 
 
-def _provider_signs(arguments: argparse.Namespace, project: Project) -> Iterator[Check]:
-
+def _provider_checks(arguments: argparse.Namespace, project: Project) -> Iterator[Check]:
     judge, embedder = project.spec("judge", arguments.judge), project.spec("embedder", arguments.embedder)
-    yield from key_signs(judge)
+    yield from key_checks(judge)
     if project.is_replaying() and arguments.judge is None:
         yield Check(topic="judge", text=f"{judge.text} is not asked: answers are replayed")
         return
-    yield from judge_signs(judge, hooked=project.is_hooked("judge"))
+    yield from judge_checks(judge, hooked=project.is_hooked("judge"))
     if embedder.text != "auto":
-        yield from embedder_signs(embedder, hooked=project.is_hooked("embedder"))
+        yield from embedder_checks(embedder, hooked=project.is_hooked("embedder"))
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:

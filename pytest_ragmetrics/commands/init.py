@@ -1,4 +1,4 @@
-"""`ragmetrics init`: an example test and the settings for it, put into a project without touching what is there."""
+"""`ragmetrics init`: writes an example test and its settings into a project; existing files are only added to."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ _KEY = "rag_cassette"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
-    """A file to write and what for; without a ``text`` it is left as it is."""
+    """A file to write; without a ``text`` it is left as it is."""
 
     path: Path
     what: str
     text: str | None = None
-    #: What the user may do by hand.
+    #: The settings, for the user to add or to see.
     lines: tuple[str, ...] = ()
 
 
 def _init(arguments: argparse.Namespace) -> list[str]:
     steps = plan(arguments.folder)
-    said = [line for step in steps for line in _told(step)]
+    report = [line for step in steps for line in _report(step)]
     pending = [step for step in steps if step.text is not None]
     if arguments.dry_run or not pending:
-        return [*said, "nothing was written" if pending else "nothing to write"]
+        return [*report, "nothing was written" if pending else "nothing to write"]
     for step in pending:
         write_atomically(step.path, step.text or "")
     example = steps[0].path
-    return [*said, f"written; try it: python -m pytest {example}"]
+    return [*report, f"written; try it: python -m pytest {example}"]
 
 
 def plan(folder: Path) -> tuple[Step, ...]:
@@ -57,7 +57,7 @@ def plan(folder: Path) -> tuple[Step, ...]:
 
 
 def _home(folder: Path, ini: IniFile | None) -> Path:
-    """Return where pytest looks for tests: in the first of the project's testpaths, else in tests, else anywhere."""
+    """Return the folder of the tests: the first existing one of testpaths, else ``tests``, else the project."""
     stated = ini.text("testpaths").split() if ini is not None and ini.path.parent == folder.resolve() else []
     inside = (folder / name for name in (*stated, "tests") if ".." not in Path(name).parts)
     return next((path for path in inside if path.is_dir() and path.is_relative_to(folder)), folder)
@@ -80,14 +80,14 @@ def _settings(folder: Path, cassette: Path, ini: IniFile | None) -> Step:
         path=_as_given(ini.path, folder), what=f"add these lines below [{ini.section}] yourself", lines=tuple(lines)
     )
     if ini.path.parent != folder.resolve() or ini.path.is_symlink():
-        # What belongs to a larger project, or stands elsewhere, is not this command's to change.
+        # Settings of a larger project, or behind a link, are not changed.
         return by_hand
     text = _with_lines(ini, lines)
     return by_hand if text is None else Step(path=by_hand.path, what="settings added", text=text, lines=tuple(lines))
 
 
 def _new_settings(folder: Path, cassette: str) -> Step:
-    """Return how to write settings where there are none: as a part of pyproject.toml, else as pytest.ini."""
+    """Return the step for a project without settings: a section of pyproject.toml, else a new pytest.ini."""
     pyproject = folder / "pyproject.toml"
     toml = pyproject.is_file()
     lines = _lines(cassette, toml=toml)
@@ -105,7 +105,7 @@ def _new_settings(folder: Path, cassette: str) -> Step:
 
 
 def _with_lines(ini: IniFile, lines: list[str]) -> str | None:
-    """Return the text of a file with lines below the head of its section; ``None`` where that would change more."""
+    """Return the text of a file with lines below the head of its section; ``None`` if that changes other settings."""
     before = _text(ini.path)
     heads = list(
         re.finditer(rf"^\[{re.escape(ini.section)}\][ \t]*(?:[#;][^\r\n]*)?(?P<end>\r?\n|\Z)", before, re.MULTILINE)
@@ -120,7 +120,7 @@ def _with_lines(ini: IniFile, lines: list[str]) -> str | None:
 
 
 def _adds(path: Path, before: str, after: str) -> bool:
-    """Say whether a changed file reads as before with the one setting of this plugin more."""
+    """Return whether a changed file has the same settings as before and the one of this plugin."""
     try:
         old, new = read_ini_file(path, before), read_ini_file(path, after)
     except IniFileError:
@@ -136,7 +136,7 @@ def _lines(cassette: str, *, toml: bool) -> list[str]:
 
 
 def _text(path: Path) -> str:
-    # Not read_text: it would make all line ends alike.
+    # Not read_text, which changes line ends.
     return path.read_bytes().decode("utf-8")
 
 
@@ -148,7 +148,7 @@ def _as_given(path: Path, folder: Path) -> Path:
     return folder / path.name if path.parent == folder.resolve() else path
 
 
-def _told(step: Step) -> list[str]:
+def _report(step: Step) -> list[str]:
     verb = "write" if step.text is not None else "leave"
     return [f"{verb:<7}{step.path}: {step.what}", *(f"       | {line}" for line in step.lines)]
 

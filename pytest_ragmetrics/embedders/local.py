@@ -1,4 +1,4 @@
-"""Embedders on this machine: one by rule, for trying things out without a key, and models in a folder."""
+"""Embedders on this machine: hashed words and character n-grams without a key, and models in a folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _DIMENSIONS = 512
 _GRAMS = (3, 4)
-# How much a whole word tells against one of its pieces.
+# The weight of a whole word relative to one n-gram.
 _WORD_WEIGHT = 2.0
 
 
@@ -55,7 +55,7 @@ class LocalEmbedder(Embedder):
         for vector, text in zip(vectors, texts, strict=True):
             for feature, weight in _features(text).items():
                 code = zlib.crc32(feature.encode("utf-8", "replace"))
-                # The lowest bit is a sign, so that features that meet in one place cancel out on average.
+                # The lowest bit is a sign, so that colliding features cancel out on average.
                 vector[(code >> 1) % _DIMENSIONS] += weight if code & 1 else -weight
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors[:] = np.divide(vectors, lengths, where=lengths > 0, out=np.zeros_like(vectors))
@@ -68,7 +68,7 @@ def _features(text: str) -> dict[str, float]:
         counts[" ".join(text.split())] = 1
     weights: dict[str, float] = {}
     for key, count in counts.items():
-        # The tenth time, a word tells little that it did not tell the first time.
+        # A repeated word adds less each time.
         once = count**0.5
         grams = list(_grams(key))
         weights[f"={key}"] = weights.get(f"={key}", 0.0) + _WORD_WEIGHT * once
@@ -87,15 +87,15 @@ def _grams(word: str) -> Iterator[str]:
 class SentenceTransformersEmbedder(Embedder):
     """A model in a folder, loaded when it is first used and never from the network.
 
-    ``device`` is that of the library, such as ``"cpu"``. Raises ``JudgeNotConfiguredError`` when the library is not
-    installed or the folder is not there.
+    ``device`` is that of the library, such as ``"cpu"``. Raises ``JudgeNotConfiguredError`` if the library is not
+    installed or the folder does not exist.
 
     >>> SentenceTransformersEmbedder("models/tiny").name
     'sentence-transformers:models/tiny'
     """
 
     def __init__(self, folder: str | Path, *, device: str | None = None) -> None:
-        """Take the ``folder`` that the model was saved to; its name stands for the model in what is kept."""
+        """Take the ``folder`` of the saved model; its name is the model in cache keys."""
         self.name = f"sentence-transformers:{folder}"
         self.kind = "sentence-transformers"
         self.is_paid = False
@@ -103,7 +103,7 @@ class SentenceTransformersEmbedder(Embedder):
         self._folder = Path(folder)
         self._device = device
         self._encoder: Any = None
-        # The library's models are not made to be used by several threads.
+        # The models of the library are not thread-safe.
         self._alone = threading.Lock()
 
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:

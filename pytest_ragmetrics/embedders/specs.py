@@ -1,4 +1,4 @@
-"""From the text of a setting to an embedder."""
+"""Specs of embedders (``--rag-embedder``): checks their text and makes the embedder."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
 from pytest_ragmetrics.judges.specs import is_factory, made_by
 
-#: What ``auto`` asks where a key or an address of an OpenAI server is set.
+#: The choice of ``auto`` if a key or an address of an OpenAI server is set.
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
 
 _PROVIDED = re.compile(r"openai:\S+|sentence-transformers:\S.*")
 
 
 def check_embedder_spec(spec: str) -> str:
-    """Return the spec of an embedder without outer white space; raise ``ValueError`` if it is none.
+    """Return the spec of an embedder without outer white space; raise ``ValueError`` for another text.
 
     >>> check_embedder_spec("openai:text-embedding-3-small")
     'openai:text-embedding-3-small'
@@ -35,8 +35,8 @@ def check_embedder_spec(spec: str) -> str:
 def make_embedder(spec: str, *, timeout: float = 60, retries: int = 5) -> Embedder:
     """Return the embedder of a spec.
 
-    Raises ``ValueError`` for what is no spec, and ``JudgeNotConfiguredError`` where ``auto`` finds no key or a factory
-    makes no embedder. A missing key of an explicit spec comes up with the first request: replaying needs none.
+    Raises ``ValueError`` for another text, and ``JudgeNotConfiguredError`` if ``auto`` finds no key or a factory
+    makes no embedder. A missing key of an explicit spec is an error of the first request: replaying needs none.
     """
     spec = check_embedder_spec(spec)
     provider, _, model = (_chosen() if spec == "auto" else spec).partition(":")
@@ -58,7 +58,7 @@ def make_embedder(spec: str, *, timeout: float = 60, retries: int = 5) -> Embedd
 
 
 def _chosen() -> str:
-    """Return the spec that ``auto`` stands for in this environment."""
+    """Return the spec that ``auto`` chooses in this environment."""
     if any(os.environ.get(variable, "").strip() for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL")):
         return DEFAULT_OPENAI
     msg = (

@@ -1,4 +1,7 @@
-"""An entailment model through the transformers library."""
+"""Entailment models: their labels, premises from contexts, batches of pairs, and the transformers library.
+
+``judges/nli.py`` asks them whether passages entail claims.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from pytest_ragmetrics.text.sentences import sentence_table
 T = TypeVar("T")
 
 Pair = tuple[str, str]
-#: The numbers of a model for one pair, one a class.
+#: The output of a model for one pair, one number per class.
 Logits = Sequence[float]
 
 
@@ -31,17 +34,17 @@ class EntailmentScorer(Protocol):
 
     @property
     def labels(self) -> Sequence[str]:
-        """What its classes are called, in the order of its numbers."""
+        """The names of the classes, in the order of the logits."""
 
     @property
     def limit(self) -> int:
-        """How many tokens premise and hypothesis may have together."""
+        """The largest number of tokens of premise and hypothesis together."""
 
     def lengths(self, texts: Sequence[str]) -> Sequence[int]:
-        """Return how many tokens each text has."""
+        """Return the number of tokens of each text."""
 
     def logits(self, pairs: Sequence[Pair]) -> Sequence[Logits]:
-        """Return the numbers for each pair, in order."""
+        """Return the logits of each pair, in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,11 +54,10 @@ class _PendingPairs:
 
 
 class BatchingScorer:
-    """Where a scorer works, loaded by ``load`` when it is first needed and in its own thread.
+    """Scores pairs in batches in a thread of its own; ``load`` makes the scorer when it is first needed.
 
-    While it works on a batch, the pairs of other tasks gather, and are the next one; ``width`` of them are scored in
-    one go, those of similar length together. A batch that fails is tried again task by task, so that none fails
-    because of another.
+    Pairs that arrive while a batch is scored form the next one. Each call of the scorer takes ``width`` pairs of
+    similar length. A batch that fails is scored again task by task, so that no task fails because of another.
     """
 
     def __init__(self, load: Callable[[], EntailmentScorer], *, width: int = 32) -> None:
@@ -67,11 +69,11 @@ class BatchingScorer:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="nli")
 
     async def run(self, function: Callable[[EntailmentScorer], T]) -> T:
-        """Return what a function makes of the scorer; raise what loading it raises."""
+        """Call a function with the scorer in its thread; raises what loading raises."""
         return await asyncio.wrap_future(self._thread.submit(lambda: function(self._loaded())))
 
     async def score(self, pairs: Sequence[Pair]) -> list[Logits]:
-        """Return the numbers for each pair; raise what the scorer raises."""
+        """Return the logits of each pair; raises what the scorer raises."""
         if not pairs:
             return []
         asked = _PendingPairs(pairs)
@@ -80,14 +82,14 @@ class BatchingScorer:
         return await asyncio.wrap_future(asked.answer)
 
     def close(self) -> None:
-        """Do what is begun and no more."""
+        """Cancel all pairs whose batch has not begun."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         while self._waiting:
             self._waiting.popleft().answer.cancel()
 
     def _loaded(self) -> EntailmentScorer:
         if self._failure is not None:
-            # To try again would take its time for every task, and come to the same.
+            # Loading again would take as long for every task and fail again.
             raise self._failure
         if self._scorer is None:
             try:
@@ -98,7 +100,7 @@ class BatchingScorer:
         return self._scorer
 
     def _answer(self) -> None:
-        """Score all that waits; who was called off in the meantime is left out."""
+        """Score all waiting pairs, except those of cancelled tasks."""
         batch = []
         while self._waiting:
             asked = self._waiting.popleft()
@@ -106,18 +108,18 @@ class BatchingScorer:
                 batch.append(asked)
         try:
             self._score(batch)
-        except Exception:  # noqa: BLE001 - it may be any one's fault; each is told its own below
+        except Exception:  # noqa: BLE001 - any task may be the cause; each gets its own error
             for asked in batch:
                 self._score_alone(asked)
 
     def _score_alone(self, asked: _PendingPairs) -> None:
         try:
             self._score([asked])
-        except Exception as error:  # noqa: BLE001 - it is raised where the pairs were asked about
+        except Exception as error:  # noqa: BLE001 - raised by score()
             asked.answer.set_exception(error)
 
     def _score(self, batch: Sequence[_PendingPairs]) -> None:
-        # The same pair is scored once, in the order of length: short ones are not padded to long ones.
+        # Equal pairs are scored once, ordered by length: short pairs are not padded to long ones.
         pairs = sorted({pair for asked in batch for pair in asked.pairs}, key=lambda pair: (sum(map(len, pair)), pair))
         scored: dict[Pair, Logits] = {}
         for start in range(0, len(pairs), self._width):
@@ -136,7 +138,7 @@ _CONTRADICTION = frozenset({"contradiction", "contradict", "contradicts", "contr
     "refutes",
     "refuted",
 }
-#: What is neither: what a class is called that only says that the other one does not apply is among them.
+#: Neither; a class that is only the complement of the other one is among them.
 _OTHER = frozenset(
     {"neutral", "nei", "not_enough_info", "unknown", "unrelated", "none"}
     | {"inconsistent", "hallucinated", "hallucination", "unfaithful", "unsupported", "unattributable", "ungrounded"}
@@ -147,7 +149,7 @@ _UNNAMED = re.compile(r"label_\d+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entailment:
-    """What a model says of one pair: two probabilities; ``contradiction`` is ``None`` for one that cannot tell."""
+    """The probabilities of one pair; ``contradiction`` is ``None`` for a model without that class."""
 
     entailment: float
     contradiction: float | None = None
@@ -155,9 +157,9 @@ class Entailment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Labels:
-    """Which of a model's classes say what, by index; ``contradiction`` is ``None`` for a model without that class.
+    """The meaning of a model's classes, by index; ``contradiction`` is ``None`` for a model without that class.
 
-    ``inverted`` is set for a model with one class whose probability speaks against entailment.
+    ``inverted`` is set for a model with one class that is the opposite of entailment.
     """
 
     count: int
@@ -166,7 +168,7 @@ class Labels:
     inverted: bool = False
 
     def read(self, logits: Sequence[float]) -> Entailment:
-        """Return what the model's numbers for one pair say; raise ``ValueError`` for others than it can have.
+        """Return the probabilities of one pair from its logits; raise ``ValueError`` for a wrong count or NaN.
 
         >>> Labels(count=3, entailment=2, contradiction=0).read([0.0, 0.0, math.log(2)])
         Entailment(entailment=0.5, contradiction=0.25)
@@ -185,12 +187,12 @@ class Labels:
 
 
 def read_labels(names: Sequence[str], *, model: str) -> Labels:
-    """Return what the classes of a model mean by their names, in the order of its numbers.
+    """Return the meaning of a model's classes by their names, which are in the order of its logits.
 
-    Names are read in any order, case and spelling (``not-entailment``, ``SUPPORTS``). A single class, however it is
-    called unless for the contrary, is the probability of entailment. Of two that have no names (``LABEL_0``,
-    ``LABEL_1``) the second is taken for it, as models that tell consistent from hallucinated answers have it. Raises
-    ``JudgeNotConfiguredError`` that lists the names where they say nothing.
+    Names are read in any order, case and spelling (``not-entailment``, ``SUPPORTS``). A single class is
+    the probability of entailment, unless its name is one of the contrary. Of two classes without names (``LABEL_0``,
+    ``LABEL_1``) the second is entailment, as in models that separate consistent from hallucinated answers. Raises
+    ``JudgeNotConfiguredError``, which lists the names, if they do not tell which class is entailment.
 
     >>> read_labels(["contradiction", "entailment", "neutral"], model="tiny")
     Labels(count=3, entailment=1, contradiction=0, inverted=False)
@@ -214,7 +216,7 @@ def read_labels(names: Sequence[str], *, model: str) -> Labels:
 
 
 def class_names(named: Mapping[int, str], count: int) -> list[str]:
-    """Return what so many classes are called, in the order of their numbers; one without a name by its number.
+    """Return the names of ``count`` classes in order; a class without a name is named by its number.
 
     >>> class_names({1: "entailment"}, 2)
     ['LABEL_0', 'entailment']
@@ -223,15 +225,15 @@ def class_names(named: Mapping[int, str], count: int) -> list[str]:
 
 
 def _sigmoid(logit: float) -> float:
-    # Each form overflows on the side of the other.
+    # Each form overflows for the other sign.
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
 
 
-# Of the sentences that share most words with a claim: how many are tried alone, and how many together.
+# The number of sentences nearest to a claim that are tried alone, and together.
 _ALONE = 3
 _TOGETHER = 6
 
-#: Returns how many tokens each of some texts has.
+#: Returns the number of tokens of each text.
 Lengths = Callable[[Sequence[str]], Sequence[int]]
 
 
@@ -255,7 +257,7 @@ class EntailmentPassages:
         self._index = sentences_of(contexts)
         self._lengths = lengths(self._texts) if self._texts else ()
         self._room = room
-        #: All sentences, those of a context in order, each passage beginning in the middle of the one before.
+        #: Passages of consecutive sentences; each begins in the middle of the one before.
         self.running = tuple(
             passage
             for _, rows in groupby(range(len(self._table)), key=lambda index: self._table[index].context)
@@ -263,10 +265,10 @@ class EntailmentPassages:
         )
 
     def candidates(self, claim: str, *, most: int, context: int | None = None) -> tuple[EntailmentPassage, ...]:
-        """Return the passages to hold a claim against, of all contexts or of one; empty where there is no sentence.
+        """Return the premises for a claim, from all contexts or from one; empty without sentences.
 
-        They are: the sentences that share most words with the claim, each alone; these together, wherever they stand;
-        and the running passages, those ``most`` that share most words with it where there are more.
+        They are the sentences that share most words with the claim, each alone; these sentences joined; and at most
+        ``most`` of the running passages, those that share most words with the claim.
         """
         shared = self._index.shared(keys(claim))
         near = [
@@ -277,13 +279,13 @@ class EntailmentPassages:
         if len(gathered) > 1:
             chosen.append(self._passage(gathered))
         running = [passage for passage in self.running if self._is_in(passage.sentences[0], context)]
-        # Sorting is stable: where nothing is shared, the first ones are taken.
+        # Sorting is stable: without shared words the first passages are taken.
         running.sort(key=lambda passage: -sum(shared[index] for index in passage.sentences))
         unique = {passage.sentences: passage for passage in (*chosen, *running[:most])}
         return tuple(unique.values())
 
     def sharing(self, claim: str, sentences: Sequence[int]) -> tuple[int, ...]:
-        """Return those of some sentences that share words with a claim."""
+        """Return the sentences that share words with a claim."""
         shared = self._index.shared(keys(claim))
         return tuple(index for index in sentences if index in shared)
 
@@ -300,7 +302,7 @@ class EntailmentPassages:
         return passages
 
     def _fitting(self, ranked: Sequence[int]) -> tuple[int, ...]:
-        """Return the first of some sentences that fit together, in the order of the contexts."""
+        """Return the highest ranked sentences that fit together, in the order of the contexts."""
         chosen, room = [], self._room
         for index in ranked:
             if self._lengths[index] <= room:
@@ -316,7 +318,7 @@ class EntailmentPassages:
 
 
 def plain(text: str) -> str:
-    r"""Return a text on one line, as the model is given it and as its answer is kept.
+    r"""Return a text on one line, the form for the model and the cache key.
 
     >>> plain("Ivy\n  climbs.")
     'Ivy climbs.'
@@ -324,15 +326,15 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
-# Up to so many sentences are all evidence; of a longer passage those are that share words with the claim.
+# In a longer passage only the sentences that share words with the claim are evidence.
 _FEW = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EntailmentFinding:
-    """The highest probability that a passage says something of a claim, out of ``tried`` passages.
+    """The highest probability of entailment or contradiction for a claim, out of ``tried`` passages.
 
-    ``sentences`` are those that carry it, 0-based; none where it stays under the threshold.
+    ``sentences`` are the evidence, 0-based; empty below the threshold.
     """
 
     claim: str
@@ -354,7 +356,7 @@ def find_best(
     passages: EntailmentPassages,
     threshold: float,
 ) -> EntailmentFinding:
-    """Return what the best passage says: its sentences are those of the smallest one inside it that says it as well."""
+    """Return the best passage; its evidence is the smallest passage inside it that reaches the threshold too."""
     if not candidates:
         return EntailmentFinding(claim=claim)
     tried = list(zip(candidates, shares, strict=True))
@@ -368,17 +370,17 @@ def find_best(
     return EntailmentFinding(claim=claim, share=share, sentences=carrying, tried=len(tried))
 
 
-# Configuration, vocabulary and weights; notes, pictures and the state of a training change nothing.
-_TELLING = frozenset({".json", ".safetensors", ".bin", ".pt", ".txt", ".model"})
+# Configuration, vocabulary and weights; notes, pictures and training states do not change answers.
+_MODEL_FILES = frozenset({".json", ".safetensors", ".bin", ".pt", ".txt", ".model"})
 _DIGITS = 12
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WeightSource:
-    """A model as it is asked for: a folder, or a name on a hub that its library knows, maybe with a revision.
+    """The place of a model: a folder, or a name on a hub, with or without a revision.
 
-    ``identity`` is the name with the digest of the folder's files, or with the revision: what determines its answers.
+    ``identity`` determines the answers: the name with the digest of the folder's files, or with the revision.
     """
 
     place: str
@@ -388,15 +390,15 @@ class WeightSource:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """What the library is told beside the place: a folder is read and nothing else."""
+        """The options for loading: a folder is read without the network."""
         return {"local_files_only": True} if self.is_folder else {"revision": self.revision or "main"}
 
 
 def find_source(model: str) -> WeightSource:
-    """Return what ``FOLDER``, ``NAME`` or ``NAME@REVISION`` means.
+    """Return the source of ``FOLDER``, ``NAME`` or ``NAME@REVISION``.
 
-    A name without revision stands for whatever the hub has under it. Raises ``JudgeNotConfiguredError`` for what is
-    written as a folder and is none.
+    A name without revision is the current state on the hub. Raises ``JudgeNotConfiguredError`` for a path that is not
+    a folder.
 
     >>> find_source("house/entailment@v2").revision
     'v2'
@@ -412,10 +414,10 @@ def find_source(model: str) -> WeightSource:
 
 
 def _digest(folder: Path) -> str:
-    """Return the digest of a folder's files: of their names and of every byte, wherever the folder stands."""
+    """Return the digest of the names and contents of a folder's files; its place does not count."""
     whole = hashlib.sha256()
     for file in sorted(folder.iterdir()):
-        if file.suffix in _TELLING and file.is_file():
+        if file.suffix in _MODEL_FILES and file.is_file():
             whole.update(f"{file.name}\0{file.stat().st_size}\0".encode())
             with file.open("rb") as stream:
                 while chunk := stream.read(_CHUNK):
@@ -423,37 +425,37 @@ def _digest(folder: Path) -> str:
     return whole.hexdigest()[:_DIGITS]
 
 
-# Of a tokenizer and a configuration that say nothing about it.
+# Used if neither tokenizer nor configuration has a limit.
 _LIMIT = 512
-# A tokenizer that knows no limit has an enormous one.
+# A tokenizer without a limit states an enormous one.
 _LARGEST = 1_000_000
 # Families whose first positions are those of padding.
 _OFFSET = frozenset({"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer"})
 _PADDING = 2
 
 
-def window(*, family: str, positions: object, told: float | None) -> int:
-    """Return the most tokens of one input.
+def window(*, family: str, positions: object, stated: float | None) -> int:
+    """Return the largest number of tokens of one input.
 
     ``family`` is the ``model_type`` of a configuration, ``positions`` its ``max_position_embeddings``, which may be
-    anything, and ``told`` the ``model_max_length`` of the tokenizer.
+    anything, and ``stated`` the ``model_max_length`` of the tokenizer.
 
-    >>> window(family="roberta", positions=514, told=1e30)
+    >>> window(family="roberta", positions=514, stated=1e30)
     512
     """
     counted = positions if isinstance(positions, int) else None
     if counted is not None and family in _OFFSET:
         counted -= _PADDING
-    known = [limit for limit in (told, counted) if limit is not None and 0 < limit < _LARGEST]
+    known = [limit for limit in (stated, counted) if limit is not None and 0 < limit < _LARGEST]
     return int(min(known, default=_LIMIT))
 
 
 class TransformerScorer:
     """A cross-encoder for sequence classification, on ``device`` (such as ``"cuda"``), else where it is loaded.
 
-    A folder is read and nothing else; a name is handed to the library, which looks into its cache and asks its hub.
+    A folder is read without the network; for a name the library searches its cache and its hub.
     Raises ``JudgeNotConfiguredError`` when the libraries are missing, the model cannot be loaded, or its weights lack
-    the classifier, which would then be made up.
+    the classifier, which the library would initialise at random.
     """
 
     def __init__(self, source: WeightSource, *, device: str | None = None) -> None:
@@ -480,28 +482,28 @@ class TransformerScorer:
 
     @property
     def labels(self) -> Sequence[str]:
-        """What its classes are called, in the order of its numbers."""
+        """The names of the classes, in the order of the logits."""
         return class_names(self._model.config.id2label, self._model.config.num_labels)
 
     @property
     def limit(self) -> int:
-        """How many tokens premise and hypothesis may have together, without those that mark them."""
+        """The largest number of tokens of premise and hypothesis together, without special tokens."""
         return self._whole - int(self._tokenizer.num_special_tokens_to_add(pair=True))
 
     @property
     def _whole(self) -> int:
         configuration = self._model.config
         positions = getattr(configuration, "max_position_embeddings", None)
-        told = self._tokenizer.model_max_length
-        return window(family=configuration.model_type, positions=positions, told=told)
+        stated = self._tokenizer.model_max_length
+        return window(family=configuration.model_type, positions=positions, stated=stated)
 
     def lengths(self, texts: Sequence[str]) -> Sequence[int]:
-        """Return how many tokens each text has."""
+        """Return the number of tokens of each text."""
         tokens = self._tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
         return [len(each) for each in tokens]
 
     def logits(self, pairs: Sequence[Pair]) -> Sequence[Logits]:
-        """Return the numbers for each pair, in order; a premise that is too long is cut at its end."""
+        """Return the logits of each pair, in order; a premise that is too long is cut at its end."""
         premises, hypotheses = ([pair[side] for pair in pairs] for side in (0, 1))
         tokens = self._tokenizer(
             premises, hypotheses, padding=True, truncation="only_first", max_length=self._whole, return_tensors="pt"

@@ -1,4 +1,4 @@
-"""A judge by an entailment model that runs on this machine: it verifies claims, and does nothing else."""
+"""A judge by an entailment model that runs on this machine: it verifies claims and finds contradictions only."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from pytest_ragmetrics.text.characters import shortened
 
 A = TypeVar("A")
 
-# Changes whenever the same model would come to other answers by the rules here.
+# Part of the cache key: raise it when the rules here change the answers of a model.
 _METHOD = 2
-# Fewer tokens are no passage.
+# The fewest tokens for a premise.
 _LEAST_ROOM = 16
-# How much of a sentence a reason quotes.
+# Characters of a sentence in a reason.
 _SHOWN = 80
 
-#: What to ask instead, by the name of a task that this judge cannot answer.
+#: The metric to use instead, by the name of a task that this judge cannot answer.
 _INSTEAD = {
     "rate_groundedness": "Faithfulness",
     "review_groundedness": "Faithfulness",
@@ -59,19 +59,19 @@ _INSTEAD = {
 class NliJudge(PromptedJudge):
     """Verifies claims by a cross-encoder for natural language inference: premise a passage, hypothesis the claim.
 
-    ``model`` is a folder that a model and its tokenizer were saved to, or a name that the transformers library knows,
-    as ``NAME@REVISION`` to hold it fast. The claims of a text are its sentences, without those that refuse to answer;
-    their pronouns are not resolved. A claim is held against single sentences, the sentences closest to it, and
-    ``passages`` running passages of as many sentences as the model takes; it is supported when the best of them entails
-    it with a probability of at least ``threshold``. Evidence is the smallest passage inside the best one that does.
-    A context is contradicted when one of its passages contradicts a sentence of the response as clearly.
+    ``model`` is a folder with a model and its tokenizer, or a name for the transformers library, as
+    ``NAME@REVISION`` to pin it. The claims of a text are its sentences, without those that refuse to answer;
+    their pronouns are not resolved. Premises of a claim are single sentences, the sentences closest to it, and
+    ``passages`` passages of as many consecutive sentences as the model takes; it is supported when the best of them
+    entails it with a probability of at least ``threshold``. Evidence is the smallest passage inside the best one that
+    does. A context is contradicted when one of its passages contradicts a sentence of the response as clearly.
 
-    ``labels`` names the classes of a model that does not do so itself, in the order of its numbers; ``device`` is that
-    of torch. A ``scorer`` replaces the transformers library: then ``model`` is but its name, under which answers are
-    kept. A model is no request to anybody: it costs nothing, and budgets do not bound it.
+    ``labels`` names the classes of a model without names, in the order of its logits; ``device`` is that
+    of torch. A ``scorer`` replaces the transformers library; ``model`` is then only the name in cache keys. The model
+    runs locally: it costs nothing, and budgets do not limit it.
 
-    Answers are kept under the digest of the folder's files, or the name with its revision: there the model need not be
-    there to replay them. Raises ``JudgeError`` for a task other than to list and verify claims or to find
+    The cache key contains the digest of the folder's files, or the name with its revision: with a name, answers are
+    replayed without the model. Raises ``JudgeError`` for a task other than to list and verify claims or to find
     contradictions, ``JudgeNotConfiguredError`` for a model that cannot be used.
 
     >>> NliJudge("house/entailment@v2").name
@@ -105,20 +105,20 @@ class NliJudge(PromptedJudge):
             parameters["labels"] = self._given
         super().__init__(name=f"nli:{source.identity}", model=source.identity, parameters=parameters)
         self._threshold = threshold
-        self._most = passages
-        self._bench = BatchingScorer(lambda: scorer or TransformerScorer(source, device=device))
+        self._passages = passages
+        self._batching = BatchingScorer(lambda: scorer or TransformerScorer(source, device=device))
 
-    async def ask(self, task: Task[A], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[A]:  # noqa: ARG002 - all votes are alike
-        """Return the answer to a task; the same one whatever the vote."""
+    async def ask(self, task: Task[A], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[A]:  # noqa: ARG002 - deterministic
+        """Return the answer to a task; all votes are alike."""
         if isinstance(task, ListClaims):
-            # By rule, and quicker than it could be looked up.
+            # By rule: faster than a look-up in the cache.
             return Answered(answer=cast("A", list_claims(task)), usage=Usage())
         if not isinstance(task, (VerifyClaims, FindContradictions)):
             raise JudgeError(self._refusal(task))
         return await super().ask(cast("Task[A]", task), transport=transport)
 
     def messages(self, task: Task[Any]) -> tuple[ChatMessage, ...]:
-        """Return the texts, without an instruction: they are all there is to ask."""
+        """Return the texts without an instruction, as the cache key; the model gets pairs."""
         return (ChatMessage(role="user", content=render_data(task)),)
 
     async def complete(self, request: Request) -> Reply:
@@ -137,7 +137,7 @@ class NliJudge(PromptedJudge):
 
     async def aclose(self) -> None:
         """Release the model and end its thread."""
-        self._bench.close()
+        self._batching.close()
 
     def _refusal(self, task: Task[Any]) -> str:
         instead = _INSTEAD.get(task.prompt)
@@ -148,8 +148,8 @@ class NliJudge(PromptedJudge):
     async def _verified(self, task: VerifyClaims) -> list[dict[str, Any]]:
         claims = [plain(claim) for claim in task.claims]
         passages, labels = await self._prepared(claims, task.contexts)
-        asked = [(claim, passages.candidates(claim, most=self._most)) for claim in claims]
-        found = await self._found(asked, passages, labels, lambda said: said.entailment)
+        asked = [(claim, passages.candidates(claim, most=self._passages)) for claim in claims]
+        found = await self._found(asked, passages, labels, lambda found: found.entailment)
         return [_row(finding, "entails it", ("supported", "unsupported")) for finding in found]
 
     async def _contradictions(self, task: FindContradictions) -> list[dict[str, Any]]:
@@ -160,14 +160,18 @@ class NliJudge(PromptedJudge):
             raise JudgeError(msg)
         contexts = range(len(task.contexts))
         asked = [
-            (claim, passages.candidates(claim, most=self._most, context=context))
+            (claim, passages.candidates(claim, most=self._passages, context=context))
             for context in contexts
             for claim in claims
         ]
-        found = await self._found(asked, passages, labels, lambda said: said.contradiction or 0.0)
+        found = await self._found(asked, passages, labels, lambda found: found.contradiction or 0.0)
         nothing = EntailmentFinding(claim="")
         clearest = (
-            max(found[context * len(claims) : (context + 1) * len(claims)], key=_share, default=nothing)
+            max(
+                found[context * len(claims) : (context + 1) * len(claims)],
+                key=lambda finding: finding.share,
+                default=nothing,
+            )
             for context in contexts
         )
         return [
@@ -176,7 +180,7 @@ class NliJudge(PromptedJudge):
         ]
 
     async def _prepared(self, claims: Sequence[str], contexts: tuple[str, ...]) -> tuple[EntailmentPassages, Labels]:
-        """Return the passages that fit beside the longest claim, and what the model's numbers mean."""
+        """Return the passages that fit beside the longest claim, and the meaning of the classes."""
 
         def prepare(scorer: EntailmentScorer) -> tuple[EntailmentPassages, Labels]:
             labels = self._labels(scorer)
@@ -186,7 +190,7 @@ class NliJudge(PromptedJudge):
                 raise JudgeError(msg)
             return EntailmentPassages(contexts, lengths=scorer.lengths, room=room), labels
 
-        return await self._bench.run(prepare)
+        return await self._batching.run(prepare)
 
     def _labels(self, scorer: EntailmentScorer) -> Labels:
         names = tuple(scorer.labels)
@@ -202,9 +206,9 @@ class NliJudge(PromptedJudge):
         labels: Labels,
         share: Callable[[Entailment], float],
     ) -> list[EntailmentFinding]:
-        """Return what the passages say of each claim, asking about all of them at once."""
+        """Return the best passage of each claim; all pairs are scored in one batch."""
         pairs = [(passage.text, claim) for claim, candidates in asked for passage in candidates]
-        shares = iter([share(labels.read(logits)) for logits in await self._bench.score(pairs)])
+        shares = iter([share(labels.read(logits)) for logits in await self._batching.score(pairs)])
         return [
             find_best(
                 claim,
@@ -217,16 +221,12 @@ class NliJudge(PromptedJudge):
         ]
 
 
-def _row(finding: EntailmentFinding, saying: str, verdicts: tuple[str, str]) -> dict[str, Any]:
-    """Return a finding as the task wants it answered, its sentences by number."""
-    reason = f"The best of {finding.tried} passages {saying} with {finding.share:.2f}."
+def _row(finding: EntailmentFinding, relation: str, verdicts: tuple[str, str]) -> dict[str, Any]:
+    """Return a finding in the form of the task's answers, with 1-based sentence numbers."""
+    reason = f"The best of {finding.tried} passages {relation} with {finding.share:.2f}."
     if not finding.tried:
         reason = "There is no passage to hold it against."
     elif not finding.ok:
-        reason = f"None of {finding.tried} passages {saying}: at most {finding.share:.2f}."
+        reason = f"None of {finding.tried} passages {relation}: at most {finding.share:.2f}."
     sentences = [index + 1 for index in finding.sentences]
     return {"reason": reason, "sentences": sentences, "verdict": verdicts[0 if finding.ok else 1]}
-
-
-def _share(finding: EntailmentFinding) -> float:
-    return finding.share

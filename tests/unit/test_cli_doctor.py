@@ -14,7 +14,7 @@ from pytest_ragmetrics.cache.entry import new_entry
 from pytest_ragmetrics.cache.key import key_of
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
-from pytest_ragmetrics.commands.doctor import cache_signs
+from pytest_ragmetrics.commands.doctor import cache_checks
 from pytest_ragmetrics.judges.transport import Reply
 from tests.fake_openai import FakeOpenAI, failing, out_of_quota
 from tests.fake_openai import Reply as Sent
@@ -239,9 +239,9 @@ def test_network_file_systems(tmp_path: Path, kind: str | None, warned: bool) ->
     mounts = tmp_path / "mounts"
     if kind is not None:
         mounts.write_text(f"root / nfs rw\n\nhere {tmp_path.resolve()} {kind} rw 0 0\n", encoding="utf-8")
-    signs = list(cache_signs(tmp_path / "cache", mounts))
-    assert any("network file system" in sign.text for sign in signs) is warned
-    assert any(sign.to_do for sign in signs) is warned
+    checks = list(cache_checks(tmp_path / "cache", mounts))
+    assert any("network file system" in check.text for check in checks) is warned
+    assert any(check.to_do for check in checks) is warned
 
 
 def test_cassettes(call: Call) -> None:

@@ -212,7 +212,7 @@ def test_what_is_written_as_a_folder_must_be_one(written: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "positions", "told", "most"),
+    ("family", "positions", "stated", "most"),
     [
         ("bert", 512, 512, 512),
         ("bert", 512, 128, 128),
@@ -224,10 +224,10 @@ def test_what_is_written_as_a_folder_must_be_one(written: str) -> None:
     ],
 )
 def test_the_window_is_the_smaller_of_two_that_are_known(
-    family: str, positions: object, told: float | None, most: int
+    family: str, positions: object, stated: float | None, most: int
 ) -> None:
     """Padding takes places in some families; what a model says of itself may be nonsense."""
-    assert window(family=family, positions=positions, told=told) == most
+    assert window(family=family, positions=positions, stated=stated) == most
 
 
 def test_classes_without_a_name_have_a_number() -> None:
