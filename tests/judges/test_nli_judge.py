@@ -60,23 +60,29 @@ def test_a_claim_is_supported_by_the_sentence_that_entails_it() -> None:
     assert second.reason.startswith("None of 5 passages entails it: at most 0.02")
 
 
-def test_sentences_of_several_contexts_carry_a_claim_together() -> None:
-    """What is said in two places is held against both, joined."""
-    (found,) = verified(
-        judge(), "Basil likes walls.", contexts=("Basil likes sun.", "Nothing here.", "Ivy likes walls.")
-    )
-    assert (found.ok, found.sentences) == (True, (0, 2))
-
-
-def test_what_stands_in_a_long_passage_is_narrowed_by_words() -> None:
-    """Of more than three sentences that entail a claim only together, those count that share words with it."""
-    context = "Alpha oaks. The rain. Bravo oaks. The wind. Charlie oaks. The snow. Delta oaks. The hail. Echo oaks."
-    (found,) = verified(judge(), "Alpha Bravo Charlie Delta Echo oaks.", contexts=(context,))
-    assert (found.ok, found.sentences) == (True, (0, 2, 4, 6, 8))
+@pytest.mark.parametrize(
+    ("claim", "contexts", "cited"),
+    [
+        # Sentences of several contexts, joined.
+        ("Basil likes walls.", ("Basil likes sun.", "Nothing here.", "Ivy likes walls."), (0, 2)),
+        # In a passage of more than three sentences, those that share words with the claim.
+        (
+            "Alpha Bravo Charlie Delta Echo oaks.",
+            ("Alpha oaks. The rain. Bravo oaks. The wind. Charlie oaks. The snow. Delta oaks. The hail. Echo oaks.",),
+            (0, 2, 4, 6, 8),
+        ),
+    ],
+)
+def test_several_sentences_support_a_claim_together(
+    claim: str, contexts: tuple[str, ...], cited: tuple[int, ...]
+) -> None:
+    """All of them are the evidence, though none entails the claim alone."""
+    (found,) = verified(judge(), claim, contexts=contexts)
+    assert (found.ok, found.sentences) == (True, cited)
 
 
 def test_a_long_context_is_cut_into_passages_that_overlap() -> None:
-    """No premise has more words than fit beside the claim, and every sentence stands in one."""
+    """No premise has more words than fit beside the claim, and every sentence is in one."""
     scorer = WordScorer(limit=40)
     sentences = [f"Tree {number} stands in the garden of the castle." for number in range(60)]
     (found,) = verified(judge(scorer, passages=100), "Tree 59 stands in the castle.", contexts=(" ".join(sentences),))
@@ -87,14 +93,14 @@ def test_a_long_context_is_cut_into_passages_that_overlap() -> None:
 
 
 def test_of_too_many_passages_the_closest_are_tried() -> None:
-    """The one with the words of the claim is among them, wherever it stands."""
+    """The one with the words of the claim is among them, at any place."""
     scorer = WordScorer(limit=40)
     context = " ".join([*(f"Tree {number} stands in the garden." for number in range(200)), "Moles dig tunnels there."])
     assert verified(judge(scorer, passages=2), "Moles dig tunnels.", contexts=(context,))[0].ok
     assert sum(map(len, scorer.seen)) <= 6
 
 
-def test_a_model_that_is_unsure_is_held_to_its_threshold() -> None:
+def test_the_threshold_decides() -> None:
     """0.96 is enough for 0.9 and not for 0.99."""
     assert verified(judge(threshold=0.9), "Mint spreads fast.")[0].ok
     assert not verified(judge(threshold=0.99), "Mint spreads fast.")[0].ok
@@ -102,7 +108,7 @@ def test_a_model_that_is_unsure_is_held_to_its_threshold() -> None:
 
 @pytest.mark.parametrize("contexts", [(), ("",), ("  \n ", "---")])
 def test_without_a_passage_nothing_is_supported_or_contradicted(contexts: tuple[str, ...]) -> None:
-    """Contexts without a sentence leave nothing to hold a claim against."""
+    """Contexts without a sentence give no premise."""
     assert [found.ok for found in verified(judge(), "Mint spreads.", contexts=contexts)] == [False]
     found = contradicted(judge(), "Mint spreads.", contexts)
     assert [(each.ok, each.reason) for each in found] == [
@@ -111,19 +117,15 @@ def test_without_a_passage_nothing_is_supported_or_contradicted(contexts: tuple[
 
 
 def test_a_context_is_contradicted_by_the_sentence_that_says_the_contrary() -> None:
-    """The other context is left alone, and the sentence number is that among all contexts."""
+    """Sentences are counted through all contexts; a refusal makes no claim and contradicts nothing."""
+    assert not any(found.ok for found in contradicted(judge(), "I don't know."))
     first, second = contradicted(judge(), "We grow ivy. Ivy is edible.")
     assert (first.ok, second.ok, second.sentences) == (False, True, (4,))
     assert 'contradicts "Ivy is edible."' in second.reason
 
 
-def test_a_response_that_says_nothing_contradicts_nothing() -> None:
-    """A refusal makes no claim."""
-    assert not any(found.ok for found in contradicted(judge(), "I don't know."))
-
-
 def test_a_model_without_contradiction_says_so() -> None:
-    """One that tells consistent from hallucinated verifies claims, and cannot be asked for contradictions."""
+    """A model with the classes consistent and hallucinated verifies claims, and cannot find contradictions."""
     binary = judge(WordScorer(labels=("hallucinated", "entailment")))
     assert verified(binary, "Mint spreads fast.")[0].ok
     with pytest.raises(JudgeError, match=r"^nli:words knows no contradiction"):
@@ -291,7 +293,7 @@ def test_a_spec_makes_the_judge_without_its_libraries(monkeypatch: pytest.Monkey
 
 
 def test_a_judge_that_was_closed_answers_nothing() -> None:
-    """It says that it failed, and does not hang."""
+    """It raises an error and does not hang."""
     words = judge()
     asyncio.run(words.aclose())
     with pytest.raises(JudgeError, match="nli:words failed"):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
@@ -41,7 +41,7 @@ from tests.word_scorer import WordScorer
     ],
 )
 def test_labels_are_read_in_any_order_and_case(names: list[str], entailment: int, contradiction: int | None) -> None:
-    """What a class is called says what it means; two without names are hallucinated and consistent."""
+    """The name of a class is its meaning; two classes without names are hallucinated and consistent."""
     labels = read_labels(names, model="tiny")
     assert (labels.entailment, labels.contradiction, labels.inverted) == (entailment, contradiction, False)
 
@@ -59,7 +59,7 @@ def test_labels_are_read_in_any_order_and_case(names: list[str], entailment: int
     ],
 )
 def test_labels_that_say_nothing_are_listed(names: list[str]) -> None:
-    """A guess would turn the verdicts round, so the names are shown and can be given."""
+    """A guess could invert the verdicts, so the names are listed and can be given."""
     with pytest.raises(JudgeNotConfiguredError, match=r"^tiny has the labels .*NliJudge\(model, labels=") as raised:
         read_labels(names, model="tiny")
     assert all(repr(name) in str(raised.value) for name in names)
@@ -71,6 +71,7 @@ def test_one_number_is_a_probability_for_or_against() -> None:
     assert read_labels(["hallucination"], model="tiny").read([2.0]).entailment == pytest.approx(0.1192, abs=1e-4)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=3))
 def test_numbers_become_probabilities(logits: list[float]) -> None:
     """However large they are, the shares lie between 0 and 1."""
@@ -86,6 +87,7 @@ def test_other_numbers_are_refused(logits: list[float]) -> None:
         Labels(count=2, entailment=1).read(logits)
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     contexts=st.lists(st.text("ab .\n", max_size=200), max_size=4).map(tuple),
     claim=st.text("ab .", max_size=30),
@@ -93,7 +95,7 @@ def test_other_numbers_are_refused(logits: list[float]) -> None:
     most=st.integers(1, 5),
 )
 def test_passages_hold_every_sentence_and_fit(contexts: tuple[str, ...], claim: str, room: int, most: int) -> None:
-    """PytestSession passages leave no sentence out; one with several sentences is never longer than the room for it."""
+    """Running passages leave no sentence out; one with several sentences is never longer than the room for it."""
     scorer = WordScorer()
     passages = EntailmentPassages(contexts, lengths=scorer.lengths, room=room)
     running = {index for passage in passages.running for index in passage.sentences}
@@ -116,7 +118,7 @@ def test_evidence_is_the_smallest_passage_inside_the_best() -> None:
 
 
 class Slow(WordScorer):
-    """A scorer that begins its first batch when it is told to."""
+    """A scorer whose first batch waits for ``go_on``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,15 +133,15 @@ class Slow(WordScorer):
 
 
 def test_what_gathers_meanwhile_is_one_batch() -> None:
-    """While the model works for one task, those of others wait together; who gave up is left out."""
+    """While the model works for one task, those of others wait together; cancelled ones are left out."""
     scorer = Slow()
-    bench = BatchingScorer(lambda: scorer, width=8)
+    batching = BatchingScorer(lambda: scorer, width=8)
 
     async def many() -> list[Sequence[float]]:
-        first = asyncio.create_task(bench.score([("a b", "a")]))
+        first = asyncio.create_task(batching.score([("a b", "a")]))
         await asyncio.to_thread(scorer.begun.wait)
-        others = [asyncio.create_task(bench.score([("a b", f"{number % 6}"), ("a b", "b")])) for number in range(9)]
-        lost = asyncio.create_task(bench.score([("lost", "lost")]))
+        others = [asyncio.create_task(batching.score([("a b", f"{number % 6}"), ("a b", "b")])) for number in range(9)]
+        lost = asyncio.create_task(batching.score([("lost", "lost")]))
         await asyncio.sleep(0)
         lost.cancel()
         await asyncio.gather(lost, return_exceptions=True)
@@ -149,27 +151,27 @@ def test_what_gathers_meanwhile_is_one_batch() -> None:
 
     assert asyncio.run(many()) == [[0.0, 4.0, 0.0]] * 9
     assert [len(pairs) for pairs in scorer.seen] == [1, 7]
-    assert asyncio.run(bench.score([])) == []
-    bench.close()
+    assert asyncio.run(batching.score([])) == []
+    batching.close()
 
 
-def test_what_waits_when_a_bench_is_closed_is_called_off() -> None:
-    """The batch that is begun is done, the rest is not."""
+def test_closing_cancels_the_waiting_pairs() -> None:
+    """The batch that has begun is finished."""
     scorer = Slow()
-    bench = BatchingScorer(lambda: scorer)
+    batching = BatchingScorer(lambda: scorer)
 
     async def closed() -> list[object]:
-        first = asyncio.create_task(bench.score([("a", "a")]))
+        first = asyncio.create_task(batching.score([("a", "a")]))
         await asyncio.to_thread(scorer.begun.wait)
-        second = asyncio.create_task(bench.score([("b", "b")]))
+        second = asyncio.create_task(batching.score([("b", "b")]))
         await asyncio.sleep(0)
-        bench.close()
+        batching.close()
         scorer.go_on.set()
         return list(await asyncio.gather(first, second, return_exceptions=True))
 
-    done, called_off = asyncio.run(closed())
+    done, cancelled = asyncio.run(closed())
     assert done == [[0.0, 4.0, 0.0]]
-    assert isinstance(called_off, asyncio.CancelledError)
+    assert isinstance(cancelled, asyncio.CancelledError)
 
 
 @pytest.fixture
@@ -197,16 +199,9 @@ def test_a_folder_is_known_by_what_is_in_it(model: Path, tmp_path: Path) -> None
     assert len({source.identity, retrained, find_source(str(model)).identity}) == 3
 
 
-def test_a_name_is_handed_on_with_its_revision() -> None:
-    """What is no folder is a name of the hub; its identity is as it was written, so that it need not be asked."""
-    source = find_source("house/entailment@v2")
-    assert (source.place, source.revision, source.identity) == ("house/entailment", "v2", "house/entailment@v2")
-    assert find_source("house/entailment").revision is None
-
-
 @pytest.mark.parametrize("written", ["./models/tiny", "/models/tiny", "~/tiny", "a/b/c", "models\\tiny"])
 def test_what_is_written_as_a_folder_must_be_one(written: str) -> None:
-    """It is never looked for on a hub."""
+    """It is never searched on a hub."""
     with pytest.raises(JudgeNotConfiguredError, match="there is no such folder"):
         find_source(written)
 
@@ -226,7 +221,7 @@ def test_what_is_written_as_a_folder_must_be_one(written: str) -> None:
 def test_the_window_is_the_smaller_of_two_that_are_known(
     family: str, positions: object, stated: float | None, most: int
 ) -> None:
-    """Padding takes places in some families; what a model says of itself may be nonsense."""
+    """Padding takes places in some families; a model may state nonsense."""
     assert window(family=family, positions=positions, stated=stated) == most
 
 
@@ -235,8 +230,11 @@ def test_classes_without_a_name_have_a_number() -> None:
     assert class_names({0: "yes", 5: "beyond"}, 2) == ["yes", "LABEL_1"]
 
 
-def test_a_folder_is_read_and_nothing_else(tmp_path: Path) -> None:
-    """A name is asked for by its revision."""
+def test_a_name_has_its_revision_and_a_folder_none(tmp_path: Path) -> None:
+    """A name of the hub is its own identity, so the hub need not be asked; a folder is read without the network."""
+    source = find_source("house/entailment@v2")
+    assert (source.place, source.revision, source.identity) == ("house/entailment", "v2", "house/entailment@v2")
+    assert source.options == {"revision": "v2"}
+    source = find_source("house/entailment")
+    assert (source.revision, source.options) == (None, {"revision": "main"})
     assert find_source(str(tmp_path)).options == {"local_files_only": True}
-    assert find_source("house/entailment").options == {"revision": "main"}
-    assert find_source("house/entailment@v2").options == {"revision": "v2"}
