@@ -176,7 +176,7 @@ def _verify(claim: str, sentences: Sentences) -> Judgement:
     support = sentences.support(claim)
     if not support.sentences:
         return Judgement(ok=False, reason="No sentence shares a word with it.")
-    share = f"{support.coverage:.0%} of its words are in the closest sentences"
+    share = f"{support.coverage:.0%} of its words stand in the closest sentences"
     if support.missing:
         return Judgement(ok=False, reason=f"{share}, but not {', '.join(support.missing)}.")
     if support.negated:
