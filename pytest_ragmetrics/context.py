@@ -73,14 +73,14 @@ class ScoringLog:
         return self.usage if self.is_composite or total is None else total
 
 
-class Recorder(Protocol):
+class ScoringRecorder(Protocol):
     """Takes scorings."""
 
     def scored(self, scoring: Scoring) -> None:
         """Record a scoring."""
 
 
-class Session(Recorder, Protocol):
+class Session(ScoringRecorder, Protocol):
     """What a running session offers to the metrics."""
 
     def judge(self, given: Judge | str | None = None) -> Judge:
@@ -126,7 +126,7 @@ class Context:
     #: The test that asks, where it is not the one that runs: that of a row which is scored ahead.
     test: str | None = None
     #: Who records the scorings instead of the session.
-    recorder: Recorder | None = None
+    recorder: ScoringRecorder | None = None
     #: The spec of the judge of metrics that were given none.
     judge: str | None = None
     votes: int | None = None

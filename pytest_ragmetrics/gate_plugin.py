@@ -17,8 +17,7 @@ import pytest
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, gate_of
 from pytest_ragmetrics.records import GateRecord
-from pytest_ragmetrics.report.junit import gate_properties
-from pytest_ragmetrics.reporting import GATE, Collector
+from pytest_ragmetrics.reporting import GATE, Collector, gate_properties
 from pytest_ragmetrics.session import PytestSession, function_of
 
 _RECORD = pytest.StashKey[GateRecord]()

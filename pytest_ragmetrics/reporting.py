@@ -11,7 +11,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,6 +32,8 @@ ATTRIBUTE = "rag_records"
 GATE = "rag_gate"
 SECTION = "RAG metrics"
 
+# All that XML 1.0 does not allow, not even as a reference.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # xdist puts the name of the worker and the path of its Python before the text of a failure.
 _WORKER = re.compile(r"\A\[\w+\] \S+ -- Python .*\n+")
 
@@ -77,9 +80,7 @@ class Recorder:
         if report.failed:
             self._explain(report)
         if report.when == "teardown":
-            from pytest_ragmetrics.report.junit import properties
-
-            report.user_properties.extend(properties(records))
+            report.user_properties.extend(junit_properties(records))
 
     def _record(self, scoring: Scoring) -> Record:
         """Return the record of a scoring, the one made before unless its result was compared since."""
@@ -131,6 +132,55 @@ def records_from_json(data: dict[str, Any]) -> None:
 
 def _unindented(text: str) -> str:
     return "\n".join(re.sub(r"^(E\s|\s)\s*", "", line) for line in text.splitlines())
+
+
+def junit_properties(records: Sequence[Record]) -> list[tuple[str, object]]:
+    """Return the properties of a test: its scores by metric, as plain floats, in the order they were made."""
+    return [(_name(r.metric), "unscored" if r.score is None else r.score) for r in records]
+
+
+def gate_properties(gate: GateRecord) -> list[tuple[str, object]]:
+    """Return the properties of a test over a whole set: what it found, what was needed, and how it came out."""
+    name = _name(gate.metric, f".{gate.statistic}")
+    value = "unscored" if gate.value is None else gate.value
+    return [(name, value), (f"{name}.bound", gate.bound), (f"{name}.outcome", gate.outcome)]
+
+
+def _name(metric: str, statistic: str = "") -> str:
+    return f"rag.{_FORBIDDEN.sub('', metric)}{statistic}"
+
+
+def redact_report(report: pytest.TestReport, redact: Callable[[str], str]) -> None:
+    """Redact what a report says of a failure, of a skip, and of what was captured.
+
+    The representation of a failure keeps its parts, of which pytest makes the short summary. Where a text that is to
+    go runs from one part into another, the whole becomes a plain text.
+    """
+    report.sections[:] = [(title, redact(text)) for title, text in report.sections]
+    if isinstance(report.longrepr, tuple):
+        file, line, reason = report.longrepr
+        report.longrepr = (file, line, redact(reason))
+    elif redact(report.longreprtext) != report.longreprtext:
+        # Another plugin may have representations of its own, whose parts cannot be changed.
+        with suppress(AttributeError):
+            report.longrepr = _redacted(report.longrepr, redact, set())
+        text = report.longreprtext
+        if redact(text) != text:
+            report.longrepr = redact(text)
+
+
+def _redacted(part: Any, redact: Callable[[str], str], seen: set[int]) -> Any:
+    """Return a text or some parts redacted; a part with fields is changed where it stands, and once."""
+    if isinstance(part, str):
+        return redact(part)
+    if isinstance(part, (list, tuple)):
+        items = [_redacted(item, redact, seen) for item in part]
+        return tuple(items) if isinstance(part, tuple) else items
+    if is_dataclass(part) and id(part) not in seen:
+        seen.add(id(part))
+        for field in fields(part):
+            setattr(part, field.name, _redacted(getattr(part, field.name), redact, seen))
+    return part
 
 
 class Collector:

@@ -20,7 +20,7 @@ import pytest
 
 from pytest_ragmetrics import context
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
-from pytest_ragmetrics.reporting import Recorder, records_as_json, records_from_json
+from pytest_ragmetrics.reporting import Recorder, records_as_json, records_from_json, redact_report
 from pytest_ragmetrics.settings import Settings, judge_spec
 
 if TYPE_CHECKING:
@@ -503,8 +503,6 @@ class PytestSession:
         self._budget.skip_scored(report)
         self.recorder.attach(report)
         if self.recorder.redact is not None:
-            from pytest_ragmetrics.report.redaction import redact_report
-
             redact_report(report, self.recorder.redact)
         return report
 

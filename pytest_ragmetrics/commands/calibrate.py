@@ -93,7 +93,7 @@ def _cache_dir(arguments: argparse.Namespace) -> Path | None:
 
 
 def _written(arguments: argparse.Namespace, found: Calibration) -> list[str]:
-    from pytest_ragmetrics.report.calibration_page import render_calibration
+    from pytest_ragmetrics.report.html import render_calibration
 
     files: tuple[tuple[Path | None, Callable[[], str]], ...] = (
         (arguments.json, found.to_json),

@@ -29,7 +29,7 @@ class Batches:
 
     def __init__(self, following: Transport) -> None:
         self._following = following
-        self._collectors: WeakKeyDictionary[Any, _Collector] = WeakKeyDictionary()
+        self._collectors: WeakKeyDictionary[Any, _BatchCollector] = WeakKeyDictionary()
 
     async def send(self, request: AnyRequest) -> Reply:
         """Return the reply; what a batch raises reaches all that wait for one of its texts."""
@@ -42,7 +42,7 @@ class Batches:
         request.started()
         collector = self._collectors.get(request.provider)
         if collector is None:
-            collector = self._collectors[request.provider] = _Collector(self._following, *batch)
+            collector = self._collectors[request.provider] = _BatchCollector(self._following, *batch)
         return Reply(vectors=np.stack(await collector.vectors(request)))
 
     async def aclose(self) -> None:
@@ -70,7 +70,7 @@ def split(texts: Iterable[str], max_texts: int, max_bytes: int) -> Iterator[tupl
         yield tuple(batch)
 
 
-class _Collector:
+class _BatchCollector:
     """The texts that wait for one embedder."""
 
     def __init__(self, following: Transport, max_texts: int, max_bytes: int) -> None:

@@ -285,7 +285,7 @@ def _underline(text: str, lines: Sequence[_Line], level: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _TextBlock:
     """A paragraph with the headings directly above it; ``above`` are the outer headings, ``within`` all of them."""
 
     start: int
@@ -295,7 +295,7 @@ class _Block:
     has_heading: bool
 
 
-def _blocks(lines: Iterable[_Line]) -> Iterator[_Block]:
+def _blocks(lines: Iterable[_Line]) -> Iterator[_TextBlock]:
     """Yield the paragraphs of a document; a heading belongs to the paragraph below it."""
     headings: list[tuple[int, str]] = []
     start: int | None = None
@@ -303,7 +303,7 @@ def _blocks(lines: Iterable[_Line]) -> Iterator[_Block]:
     for line in [*lines, _Line(0, 0)]:
         is_blank = line.start == line.end
         if start is not None and has_body and (is_blank or line.level):
-            yield _Block(start, end, above, _path(headings), has_heading)
+            yield _TextBlock(start, end, above, _path(headings), has_heading)
             start = None
         if is_blank:
             continue
@@ -317,7 +317,7 @@ def _blocks(lines: Iterable[_Line]) -> Iterator[_Block]:
         elif not line.level:
             has_body = True
     if start is not None and not has_body:
-        yield _Block(start, end, above, _path(headings), has_heading)
+        yield _TextBlock(start, end, above, _path(headings), has_heading)
 
 
 def _path(headings: Iterable[tuple[int, str]]) -> str:

@@ -1,4 +1,4 @@
-"""What came of a row as text, for the worker that runs its test when another one did the row."""
+"""Outcomes of rows as JSON text in a database: for the worker that runs a test whose row another worker did."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _taken(path: Path) -> LockFile:
 def _connected(file: Path) -> sqlite3.Connection:
     from filelock import FileLock
 
-    # Each statement stands alone; what a crash of the machine would lose is of no use after it.
+    # Autocommit: each statement is a transaction. After a crash of the machine the rows are of no use.
     rows = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         # SQLite does not wait when two switch a new database to WAL at once: one of them gets "database is locked".
@@ -111,7 +111,7 @@ def written(outcome: RowOutcome, job: RowJob) -> str:
     """Return an outcome as JSON text; what JSON has no word for becomes its text."""
     return json.dumps(
         dump(
-            _Row(
+            _RowMessage(
                 sample=outcome.sample if outcome.sample is not job.sample else None,
                 scores={name: _score_of(scored, outcome.sample) for name, scored in outcome.scores.items()},
                 failure=None if outcome.failure is None else _error_of(outcome.failure),
@@ -122,7 +122,7 @@ def written(outcome: RowOutcome, job: RowJob) -> str:
 
 def read(text: str, job: RowJob) -> RowOutcome:
     """Return what :func:`written` wrote of the same job."""
-    row = load(_Row, json.loads(text))
+    row = load(_RowMessage, json.loads(text))
     sample = row.sample or job.sample
     return RowOutcome(
         sample=sample,
@@ -132,7 +132,7 @@ def read(text: str, job: RowJob) -> RowOutcome:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Error:
+class _ErrorMessage:
     """What was raised: the class of an error of this package, ``skip``, or ``other`` with its kind and traceback."""
 
     error: str
@@ -143,7 +143,7 @@ class _Error:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Result:
+class _ResultMessage:
     """The fields of a :class:`MetricResult`."""
 
     score: float
@@ -162,39 +162,39 @@ class _Result:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Scoring:
+class _ScoringMessage:
     """A :class:`Scoring`; ``sample`` is ``None`` where it is that of the row."""
 
     metric: str
     better: Direction
     sample: Sample | None
-    outcome: _Result | _Error
+    outcome: _ResultMessage | _ErrorMessage
     exchanges: tuple[Exchange, ...]
     spent: Usage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Score:
+class _ScoreMessage:
     """A :class:`RowScore`; ``own`` is the index of the scoring that has its outcome, or ``outcome`` has it."""
 
     own: int | None
-    outcome: _Result | _Error | None
-    scorings: tuple[_Scoring, ...]
+    outcome: _ResultMessage | _ErrorMessage | None
+    scorings: tuple[_ScoringMessage, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Row:
+class _RowMessage:
     """A :class:`RowOutcome`; ``sample`` is ``None`` where it is that of the job."""
 
     sample: Sample | None
-    scores: Mapping[str, _Score]
-    failure: _Error | None
+    scores: Mapping[str, _ScoreMessage]
+    failure: _ErrorMessage | None
 
 
-def _score_of(scored: RowScore, sample: Sample) -> _Score:
+def _score_of(scored: RowScore, sample: Sample) -> _ScoreMessage:
     own = next((n for n, scoring in enumerate(scored.scorings) if scoring.outcome is scored.outcome), None)
-    scorings = (
-        _Scoring(
+    scorings = tuple(
+        _ScoringMessage(
             metric=scoring.metric,
             better=scoring.better,
             sample=None if scoring.sample is sample else scoring.sample,
@@ -204,16 +204,16 @@ def _score_of(scored: RowScore, sample: Sample) -> _Score:
         )
         for scoring in scored.scorings
     )
-    return _Score(own=own, outcome=_outcome_of(scored.outcome) if own is None else None, scorings=tuple(scorings))
+    return _ScoreMessage(own=own, outcome=_outcome_of(scored.outcome) if own is None else None, scorings=scorings)
 
 
-def _scored(row: _Score, sample: Sample) -> RowScore:
+def _scored(row: _ScoreMessage, sample: Sample) -> RowScore:
     scorings = tuple(
         Scoring(
             metric=scoring.metric,
             better=scoring.better,
             sample=scoring.sample or sample,
-            outcome=_unscored(_outcome(scoring.outcome)),
+            outcome=_scoring_outcome(_outcome(scoring.outcome)),
             exchanges=scoring.exchanges,
             spent=scoring.spent,
         )
@@ -244,15 +244,15 @@ def kind_and_message(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _outcome_of(outcome: MetricResult | Exception) -> _Result | _Error:
+def _outcome_of(outcome: MetricResult | Exception) -> _ResultMessage | _ErrorMessage:
     if not isinstance(outcome, MetricResult):
         return _error_of(outcome)
     (value,), rest = outcome.__getnewargs_ex__()
-    return _Result(score=value, decides=outcome.decides, **rest)
+    return _ResultMessage(score=value, decides=outcome.decides, **rest)
 
 
-def _outcome(row: _Result | _Error) -> MetricResult | Exception:
-    if isinstance(row, _Error):
+def _outcome(row: _ResultMessage | _ErrorMessage) -> MetricResult | Exception:
+    if isinstance(row, _ErrorMessage):
         error = _raised(row)
         return error if isinstance(error, Exception) else UnscoredError(str(error))
     rest = {field.name: getattr(row, field.name) for field in fields(row) if field.name not in ("score", "decides")}
@@ -261,20 +261,22 @@ def _outcome(row: _Result | _Error) -> MetricResult | Exception:
     return result
 
 
-def _unscored(outcome: MetricResult | Exception) -> MetricResult | UnscoredError:
+def _scoring_outcome(outcome: MetricResult | Exception) -> MetricResult | UnscoredError:
     return outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(kind_and_message(outcome))
 
 
-def _error_of(error: BaseException) -> _Error:
+def _error_of(error: BaseException) -> _ErrorMessage:
     if isinstance(error, RagMetricsError):
-        return _Error(error=type(error).__name__, message=str(error), usage=getattr(error, "usage", None))
-    if _is_skip(error):
-        return _Error(error="skip", message=str(error))
+        return _ErrorMessage(error=type(error).__name__, message=str(error), usage=getattr(error, "usage", None))
+    import pytest
+
+    if isinstance(error, pytest.skip.Exception):
+        return _ErrorMessage(error="skip", message=str(error))
     trace = "".join(traceback.format_exception(error)).strip()
-    return _Error(error="other", kind=type(error).__name__, message=str(error), trace=trace)
+    return _ErrorMessage(error="other", kind=type(error).__name__, message=str(error), trace=trace)
 
 
-def _raised(row: _Error) -> BaseException:
+def _raised(row: _ErrorMessage) -> BaseException:
     if row.error == "skip":
         import pytest
 
@@ -283,9 +285,3 @@ def _raised(row: _Error) -> BaseException:
         return ElsewhereError(row.kind, row.message, row.trace)
     kind = getattr(errors, row.error, UnscoredError)
     return UnscoredError(row.message, usage=row.usage) if kind is UnscoredError else kind(row.message)
-
-
-def _is_skip(error: BaseException) -> bool:
-    import pytest
-
-    return isinstance(error, pytest.skip.Exception)

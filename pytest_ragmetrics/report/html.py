@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+    from pytest_ragmetrics.calibration.result import Calibration
+
 _PACKAGE = "pytest_ragmetrics.report"
 _TEMPLATES = "templates"
 #: How many characters are unpacked at once: enough to compress well, few enough not to be noticed.
@@ -59,6 +61,33 @@ def render_html(document: Document, *, comparison: RunComparison | None = None) 
     view = build_report_view(document, comparison)
     return render(
         "report.html.jinja", style="report.css", script="report.js", view=view, listing=pack_tests(view.tests)
+    )
+
+
+def render_calibration(calibration: Calibration, *, worst: int = 50) -> str:
+    """Return a calibration as a self-contained page: the same figures, the same text.
+
+    The page has no script, and its policy allows none; the texts of the rows are shown as text.
+    """
+    from pytest_ragmetrics.calibration import text
+
+    differing = calibration.disagreements()
+    return render(
+        "calibration.html.jinja",
+        style="calibration.css",
+        headline=text.headline(calibration),
+        left_out=[line.strip() for line in text.left_out(calibration)],
+        threshold=text.threshold_line(calibration),
+        confidence=f"{calibration.figures.auroc.confidence * 100:g} %",
+        figures=text.figure_lines(calibration),
+        counts=calibration.figures.agreement,
+        suggestion=[line.strip() for line in text.suggestion_lines(calibration)],
+        bins=calibration.figures.reliability,
+        differing=len(differing),
+        disagreements=[
+            (text.disagreement_line(calibration, row), "\n".join(text.evidence_lines(calibration, row)))
+            for row in differing[:worst]
+        ],
     )
 
 

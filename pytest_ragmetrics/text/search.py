@@ -184,7 +184,7 @@ class Passage(NamedTuple):
     end: int
 
 
-class Block(NamedTuple):
+class SourceBlock(NamedTuple):
     """A stretch of a context; where in the key it begins, and how long it is there."""
 
     context: int
@@ -319,19 +319,19 @@ class SourceIndex:
             low += 1
         return context, low
 
-    def block(self, position: int) -> Block:
+    def block(self, position: int) -> SourceBlock:
         """Return a small piece of a context that a position of ``key`` is somewhere in."""
         context = self.context_at(position)
         text, (start, end) = self._texts[context], self.bounds(context)
         if len(text) <= _SMALL:
-            return Block(context, 0, len(text), start, end - start)
+            return SourceBlock(context, 0, len(text), start, end - start)
         starts = self._block_starts.get(context)
         if starts is None:
             lengths = (len(self._maker.key(text[at : at + _BLOCK])) for at in range(0, len(text), _BLOCK))
             starts = self._block_starts[context] = list(accumulate(lengths, initial=0))
         number = bisect_right(starts, position - start) - 1
         low, before = number * _BLOCK, starts[number]
-        return Block(context, low, min(low + _BLOCK, len(text)), start + before, starts[number + 1] - before)
+        return SourceBlock(context, low, min(low + _BLOCK, len(text)), start + before, starts[number + 1] - before)
 
     def _is_indexed(self, needle: bytes) -> bool:
         if len(needle) < 2 * GRAM:

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_ragmetrics.calibration.calibrate import calibrate
 from pytest_ragmetrics.metrics import LexicalGrounding
-from pytest_ragmetrics.report.calibration_page import render_calibration
+from pytest_ragmetrics.report.html import render_calibration
 from tests.browser.conftest import complaints
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, f
 from pytest_ragmetrics.errors import DatasetError
 from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.report.calibration_page import render_calibration
+from pytest_ragmetrics.report.html import render_calibration
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.stats.intervals import Interval
 

@@ -22,7 +22,7 @@ LAYERS = (
     {"plugin", "cli", "commands"},
     {"session", "reporting", "gate_plugin", "prefetch", "hookspec"},
     {"settings", "report", "gates", "assertions", "suites", "generate", "probes", "calibration"},
-    {"evaluation", "engine", "dry_run"},
+    {"evaluation", "scoring", "engine", "dry_run"},
     {"metrics"},
     {"comparison", "explain", "records"},
     {"context", "judges", "embedders", "cache", "budget", "prices", "circuit_breaker"},
@@ -39,8 +39,6 @@ PYTEST_SIDE = {
     "gate_plugin",
     "prefetch.dataset_tests",
     "prefetch.sharing",
-    "report.junit",
-    "report.redaction",
     "report.terminal",
 }
 
