@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import lru_cache
@@ -51,7 +52,12 @@ def built_in_metrics() -> tuple[type[Metric], ...]:
 
 
 def _is_listed(kind: object, module: object) -> bool:
-    if not (isinstance(kind, type) and issubclass(kind, Metric) and kind.__module__ == getattr(module, "__name__", "")):
+    # On Python 3.10 list[str] passes for an instance of type, and issubclass() refuses it.
+    if (
+        not isinstance(kind, ABCMeta)
+        or not issubclass(kind, Metric)
+        or kind.__module__ != getattr(module, "__name__", "")
+    ):
         return False
     needed = [it for it in signature(kind).parameters.values() if it.default is Parameter.empty]
     return "name" in vars(kind) and not needed
