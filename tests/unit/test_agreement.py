@@ -36,7 +36,7 @@ def test_figures_are_those_of_a_table_by_hand() -> None:
     assert found.kappa.estimate == pytest.approx((55 / 70 - 2750 / 4900) / (1 - 2750 / 4900))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.tuples(*[st.integers(1, 60)] * 4))
 def test_kappa_is_that_of_statsmodels(counts: tuple[int, int, int, int]) -> None:
     """Cohen's kappa of any table is what statsmodels computes."""
@@ -54,7 +54,7 @@ def test_kappa_intervals_are_close_to_those_of_statsmodels() -> None:
     assert (ours.low, ours.high) == pytest.approx((theirs.kappa_low, theirs.kappa_upp), abs=0.01)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60))
 def test_auroc_is_that_of_the_rank_sum(rows: list[tuple[int, bool]]) -> None:
     """The area is Mann and Whitney's U over the number of pairs, ties counted half."""

@@ -6,8 +6,9 @@ import asyncio
 import gc
 import multiprocessing
 import re
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from pytest_ragmetrics.judges.transport import DIRECT, Answered, Providers, Tran
 from pytest_ragmetrics.result import Usage
 from tests.scripted_judge import ScriptedJudge, rated
 
+Make = Callable[..., Budget]
 TASK = RateRelevance(question="Does it hum?", response="It hums.")
 
 
@@ -44,28 +46,17 @@ def until_refused(budget: Budget) -> str:
 
 
 @pytest.fixture
-def closing() -> Iterator[list[Budget]]:
-    """Close the budgets of a test."""
-    made: list[Budget] = []
-    yield made
-    for budget in made:
-        budget.close()
+def make() -> Iterator[Make]:
+    """Return a function that makes a budget, which is closed in the end."""
+    with ExitStack() as stack:
+        yield lambda *limits: stack.enter_context(closing(Budget(*limits)))
 
 
-def test_calls_never_pass_their_limit(closing: list[Budget]) -> None:
+def test_calls_never_pass_their_limit(make: Make) -> None:
     """However many threads ask at once."""
-    budget = Budget(Limits(calls=10))
-    closing.append(budget)
-    refused = []
-
-    def ask() -> None:
-        refused.append(until_refused(budget))
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    budget = make(Limits(calls=10))
+    with ThreadPoolExecutor(8) as threads:
+        refused = list(threads.map(until_refused, [budget] * 8))
     assert budget.spent() == Spent(calls=10, tokens=150, unpriced=10, refused=8)
     assert refused[-1].startswith("--rag-max-calls=10 is reached (10 of 10 calls, 1")
 
@@ -80,20 +71,18 @@ def test_calls_never_pass_their_limit(closing: list[Budget]) -> None:
         (Limits(calls=2, tokens=30), 2, "--rag-max-calls=2 and --rag-max-tokens=30"),
     ],
 )
-def test_the_error_names_what_is_reached(limits: Limits, made: int, name: str, closing: list[Budget]) -> None:
+def test_the_error_names_what_is_reached(limits: Limits, made: int, name: str, make: Make) -> None:
     """Tokens and dollars stop the run once they are reached; what was in flight may go over it."""
-    budget = Budget(limits)
-    closing.append(budget)
+    budget = make(limits)
     for _ in range(made):
         spend(budget, kind="openai", model="gpt-4o-mini")
     with pytest.raises(BudgetExceededError, match=re.escape(f"{name} is reached")):
         spend(budget, kind="openai", model="gpt-4o-mini")
 
 
-def test_dollars_are_counted(closing: list[Budget]) -> None:
+def test_dollars_are_counted(make: Make) -> None:
     """By the price list; a model that is not on it is refused before it is asked."""
-    budget = Budget(Limits(cost=0.001))
-    closing.append(budget)
+    budget = make(Limits(cost=0.001))
     spend(budget, kind="openai", model="gpt-4o-mini", prompt=10_000)
     assert budget.spent().cost > 0.001
     with pytest.raises(BudgetExceededError, match=r"--rag-max-cost=0\.001 is reached \(1 calls, .* of \$0\.001 used\)"):
@@ -102,18 +91,17 @@ def test_dollars_are_counted(closing: list[Budget]) -> None:
         spend(budget)
 
 
-def test_processes_share_a_file(tmp_path: Path, closing: list[Budget]) -> None:
-    """Four processes that ask as fast as they can make as many calls as they may, and one that is killed counts."""
-    budget = Budget(Limits(calls=50), tmp_path / "budget")
-    closing.append(budget)
+def test_processes_share_a_file(tmp_path: Path, make: Make) -> None:
+    """Two processes that ask as fast as they can make as many calls as they may, and one that is killed counts."""
+    budget = make(Limits(calls=50), tmp_path / "budget")
     assert budget.spent() == Spent()
     context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_spend_all, args=(str(tmp_path / "budget"),)) for _ in range(4)]
+    workers = [context.Process(target=_spend_all, args=(str(tmp_path / "budget"),)) for _ in range(2)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert [worker.exitcode for worker in workers] == [-9] * 4
+    assert [worker.exitcode for worker in workers] == [-9] * 2
     assert (budget.spent().calls, budget.spent().tokens) == (50, 750)
 
 
@@ -125,10 +113,9 @@ def _spend_all(file: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_request_that_was_never_sent_is_not_counted(closing: list[Budget]) -> None:
+def test_a_request_that_was_never_sent_is_not_counted(make: Make) -> None:
     """Without a key nothing leaves the machine; what fails on its way may have been paid for."""
-    budget = Budget(Limits(calls=1))
-    closing.append(budget)
+    budget = make(Limits(calls=1))
     with pytest.raises(JudgeNotConfiguredError), budget.request("a:b", kind="a", model="b"):
         raise JudgeNotConfiguredError
     assert budget.spent().calls == 0
@@ -137,43 +124,38 @@ def test_a_request_that_was_never_sent_is_not_counted(closing: list[Budget]) -> 
     assert budget.spent().calls == 1
 
 
-def test_a_count_that_cannot_be_kept_stops_the_run(tmp_path: Path, closing: list[Budget]) -> None:
+def test_a_count_that_cannot_be_kept_stops_the_run(tmp_path: Path, make: Make) -> None:
     """A broken file is no licence to spend."""
     (tmp_path / "budget").write_text("No database, but longer than a header of one has to be. " * 20)
-    budget = Budget(Limits(calls=9), tmp_path / "budget")
-    closing.append(budget)
+    budget = make(Limits(calls=9), tmp_path / "budget")
     with pytest.raises(BudgetExceededError, match=r"cannot be counted .* so nothing more is asked"):
         spend(budget)
     # Python 3.13 and later warn of a connection that nobody closed, once it is collected.
     gc.collect()
 
 
-def test_a_worker_without_the_file_has_its_part(tmp_path: Path, closing: list[Budget]) -> None:
+def test_a_worker_without_the_file_has_its_part(tmp_path: Path) -> None:
     """On another machine there is no file; the parts together are no more than the whole."""
-    whole = budget_of(11, 100, 0.5, file=None, workers=None)
-    closing.append(whole)
-    assert whole.file is not None
-    near = budget_of(11, 100, 0.5, file=str(whole.file), workers=4)
-    far = budget_of(11, 100, 0.5, file=str(tmp_path / "elsewhere"), workers=4)
-    closing.extend([near, far])
-    assert (near.file, near.own_row()) == (whole.file, None)
-    assert (far.file, far.limits) == (None, Limits(calls=2, tokens=25, cost=0.125))
-    spend(near, kind="openai", model="gpt-4o-mini")
-    spend(far, kind="openai", model="gpt-4o-mini")
-    row = far.own_row()
-    assert row is not None
-    assert budget_line(whole, [row]).startswith("budget: 2 of 11 calls, 30 of 100 tokens, $0.0000 of $0.5 used")
-    folder = whole.file.parent
-    assert folder.is_dir()
-    near.close()
-    whole.close()
+    with ExitStack() as stack:
+        whole = stack.enter_context(closing(budget_of(11, 100, 0.5, file=None, workers=None)))
+        assert whole.file is not None
+        near = stack.enter_context(closing(budget_of(11, 100, 0.5, file=str(whole.file), workers=4)))
+        far = stack.enter_context(closing(budget_of(11, 100, 0.5, file=str(tmp_path / "elsewhere"), workers=4)))
+        assert (near.file, near.own_row()) == (whole.file, None)
+        assert (far.file, far.limits) == (None, Limits(calls=2, tokens=25, cost=0.125))
+        spend(near, kind="openai", model="gpt-4o-mini")
+        spend(far, kind="openai", model="gpt-4o-mini")
+        row = far.own_row()
+        assert row is not None
+        assert budget_line(whole, [row]).startswith("budget: 2 of 11 calls, 30 of 100 tokens, $0.0000 of $0.5 used")
+        folder = whole.file.parent
+        assert folder.is_dir()
     assert not folder.exists()
 
 
-def test_the_summary_says_what_was_refused(closing: list[Budget]) -> None:
+def test_the_summary_says_what_was_refused(make: Make) -> None:
     """Only where something was; dollars stand there where they are known."""
-    budget = Budget(Limits(calls=1))
-    closing.append(budget)
+    budget = make(Limits(calls=1))
     assert budget_line(budget) == "budget: 0 of 1 calls, 0 tokens used"
     spend(budget)
     with pytest.raises(BudgetExceededError):
@@ -182,11 +164,10 @@ def test_the_summary_says_what_was_refused(closing: list[Budget]) -> None:
     assert used(Limits(tokens=9), Spent(calls=1, tokens=3, cost=0.25)) == "1 calls, 3 of 9 tokens, $0.2500"
 
 
-def test_a_judge_asks_the_budget_before_each_request(closing: list[Budget]) -> None:
+def test_a_judge_asks_the_budget_before_each_request(make: Make) -> None:
     """A repair is a request; what no provider counted is estimated."""
     judge = ScriptedJudge(rate_relevance=["nothing", rated(4)])
-    budget = Budget(Limits(calls=3))
-    closing.append(budget)
+    budget = make(Limits(calls=3))
     engine = Engine(cache="off", budget=budget)
     assert engine.judge(judge) is judge
     asyncio.run(judge.ask(TASK, transport=engine.transport))
@@ -226,10 +207,9 @@ class OwnJudge(Judge):
         (Usage(calls=3, prompt_tokens=30), Spent(calls=3, tokens=30, unpriced=1)),
     ],
 )
-def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, spent: Spent, closing: list[Budget]) -> None:
+def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, spent: Spent, make: Make) -> None:
     """A call each time, or as many as it says; tokens that it does not tell are estimated."""
-    judge, budget = OwnJudge(usage), Budget(Limits(calls=2))
-    closing.append(budget)
+    judge, budget = OwnJudge(usage), make(Limits(calls=2))
     engine = Engine(cache="off", budget=budget)
     asked = engine.judge(judge)
     assert (asked.name, asked.is_varied, asked.is_paid) == ("own", True, True)
@@ -257,10 +237,9 @@ class Undecided(OwnJudge):
         (Usage(), Spent(calls=1)),
     ],
 )
-def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage, spent: Spent, closing: list[Budget]) -> None:
+def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage, spent: Spent, make: Make) -> None:
     """Also where it has no answer in the end."""
-    budget = Budget(Limits(calls=9))
-    closing.append(budget)
+    budget = make(Limits(calls=9))
     engine = Engine(cache="off", budget=budget)
     asked = engine.judge(Undecided(usage))
     with pytest.raises(UnscoredError, match="own: no usable answer"):
@@ -268,10 +247,9 @@ def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage, spent: Spent,
     assert budget.spent() == spent
 
 
-def test_what_such_a_judge_found_in_a_cache_is_free(closing: list[Budget]) -> None:
+def test_what_such_a_judge_found_in_a_cache_is_free(make: Make) -> None:
     """Its call is given back."""
-    budget = Budget(Limits(calls=1))
-    closing.append(budget)
+    budget = make(Limits(calls=1))
     engine = Engine(cache="off", budget=budget)
     asked = engine.judge(OwnJudge(Usage(cached_calls=1)))
     for _ in range(3):
@@ -279,10 +257,9 @@ def test_what_such_a_judge_found_in_a_cache_is_free(closing: list[Budget]) -> No
     assert budget.spent() == Spent()
 
 
-def test_who_costs_nothing_and_who_counts_already_are_asked_as_they_are(closing: list[Budget]) -> None:
+def test_who_costs_nothing_and_who_counts_already_are_asked_as_they_are(make: Make) -> None:
     """A judge by rule, and one that is in a shell; closing the shell closes the judge."""
-    budget = Budget(Limits(calls=0))
-    closing.append(budget)
+    budget = make(Limits(calls=0))
     engine = Engine(judge="local", cache="off", budget=budget)
     assert isinstance(engine.judge(), LocalJudge)
     own = OwnJudge()
@@ -293,10 +270,9 @@ def test_who_costs_nothing_and_who_counts_already_are_asked_as_they_are(closing:
     engine.close()
 
 
-def test_embedders_ask_the_budget_too(closing: list[Budget]) -> None:
+def test_embedders_ask_the_budget_too(make: Make) -> None:
     """One of one's own is asked for within the budget; one on this machine costs nobody anything."""
-    budget = Budget(Limits(calls=1))
-    closing.append(budget)
+    budget = make(Limits(calls=1))
     chain = Budgeted(Providers(), budget)
     embedder = CustomEmbedder(lambda texts: [[1.0, 2.0] for _ in texts], name="mine")
     asyncio.run(chain.send(embedder.request(["It hums."])))

@@ -77,14 +77,6 @@ class Judge:
         pay(f"answer {number}")
         return Reply(text=number)
 
-class Judge:
-    name, is_paid, is_kept = "m", True, True
-    async def complete(self, request):
-        await asyncio.sleep(0.02)
-        number = request.texts[0].split()[1]
-        pay(f"answer {number}")
-        return Reply(text=number)
-
 async def main(store):
     cache = CachedTransport(DIRECT, store=store, mode=mode, run=run)
     async def ask(n):
@@ -106,15 +98,11 @@ with Store(folder / "cache") as store:
 
 def request(text: str = "Do ponds freeze?", **change: Any) -> Request:
     """Return a request for judgement."""
-    made = Request(
-        task="list_claims",
-        kind="openai",
-        model="judge-1",
-        messages=(ChatMessage(role="user", content=text),),
-        schema={"type": "object"},
-        parameters={"temperature": 0},
+    messages = (ChatMessage(role="user", content=text),)
+    settings: dict[str, Any] = {"schema": {"type": "object"}, "parameters": {"temperature": 0}}
+    return Request(
+        **{"task": "list_claims", "kind": "openai", "model": "judge-1", "messages": messages, **settings, **change}
     )
-    return replace(made, **change)
 
 
 class Provider:
@@ -208,6 +196,8 @@ def test_the_second_time_is_free(store: Store) -> None:
     assert ask(CachedTransport(DIRECT, store=store), provider) == replace(first, cached=True)
     assert provider.asked == 1
     assert (cache.judged.calls, cache.judged.cached) == (2, 1)
+    assert cache.save(complete=True) is None
+    assert cache.used.tests == {}
 
 
 def test_another_vote_and_another_salt_are_paid_for(store: Store) -> None:
@@ -235,20 +225,14 @@ def test_many_at_once_pay_once(store: Store) -> None:
 
 
 def test_an_error_is_not_kept(store: Store) -> None:
-    """What failed is asked again."""
+    """What failed is asked again; a reply that cannot be used was paid for although there is nothing to keep."""
     cache = CachedTransport(DIRECT, store=store)
     with pytest.raises(JudgeError, match="overloaded"):
         ask(cache, Provider(error=JudgeError("overloaded")))
-    assert not ask(cache, Provider()).cached
-
-
-def test_a_reply_that_cannot_be_used_is_counted(store: Store) -> None:
-    """It was paid for although there is nothing to keep."""
-    cache = CachedTransport(DIRECT, store=store)
     with pytest.raises(UnreadableReplyError):
         ask(cache, Provider(error=UnreadableReplyError("nonsense", reply=Reply(text="", calls=2))))
-    assert cache.judged.calls == 2
-    assert store.count() == 0
+    assert (cache.judged.calls, store.count()) == (2, 0)
+    assert not ask(cache, Provider()).cached
 
 
 def test_off_keeps_nothing_and_finds_nothing(store: Store) -> None:
@@ -265,29 +249,20 @@ def test_off_keeps_nothing_and_finds_nothing(store: Store) -> None:
 
 
 def test_refresh_pays_once_a_run(store: Store) -> None:
-    """The old answer is replaced, and the new one serves the rest of the run, in every process of it."""
+    """The old answer is replaced, unless that fails, and the new one serves the rest of the run, in every process."""
     provider = Provider()
     ask(CachedTransport(DIRECT, store=store), provider)
+    with pytest.raises(JudgeError):
+        ask(CachedTransport(DIRECT, store=store, mode="refresh"), Provider(error=JudgeError("down")))
+    assert ask(CachedTransport(DIRECT, store=store), provider).cached
     provider.text = '{"claims": ["new"]}'
-    cache = CachedTransport(DIRECT, store=store, mode="refresh", run="today")
-    kept = [
-        ask(cache, provider),
-        ask(cache, provider),
-        ask(CachedTransport(DIRECT, store=store, mode="refresh", run="today"), provider),
-    ]
+    first, second = (CachedTransport(DIRECT, store=store, mode="refresh", run="today") for _ in range(2))
+    kept = [ask(cache, provider) for cache in (first, first, second)]
     assert [each.cached for each in kept] == [False, True, True]
     assert {each.text for each in kept} == {provider.text}
     assert ask(CachedTransport(DIRECT, store=store), provider).text == provider.text
     assert not ask(CachedTransport(DIRECT, store=store, mode="refresh", run="tomorrow"), provider).cached
     assert provider.asked == 3
-
-
-def test_a_failed_refresh_keeps_the_old_answer(store: Store) -> None:
-    """What is there is only replaced by something better."""
-    ask(CachedTransport(DIRECT, store=store), Provider())
-    with pytest.raises(JudgeError):
-        ask(CachedTransport(DIRECT, store=store, mode="refresh"), Provider(error=JudgeError("down")))
-    assert ask(CachedTransport(DIRECT, store=store), Provider()).cached
 
 
 def test_replay_never_calls(store: Store) -> None:
@@ -393,15 +368,14 @@ def test_a_store_that_breaks_while_writing_loses_nothing(
     assert not caplog.records
 
 
-def test_a_tampered_entry_is_an_error_in_every_mode(store: Store) -> None:
+@pytest.mark.parametrize("mode", ["auto", "replay"])
+def test_a_tampered_entry_is_an_error_in_every_mode(store: Store, mode: Mode) -> None:
     """It is neither used nor paid for anew in silence."""
     ask(CachedTransport(DIRECT, store=store), Provider())
     with closing(sqlite3.connect(store.database)) as connection, connection:
         connection.execute("UPDATE Cache SET mode = 4, value = x'80'")
-    modes: tuple[Mode, ...] = ("auto", "replay")
-    for mode in modes:
-        with pytest.raises(CacheError, match="tampered"):
-            ask(CachedTransport(DIRECT, store=store, mode=mode), Provider())
+    with pytest.raises(CacheError, match="tampered"):
+        ask(CachedTransport(DIRECT, store=store, mode=mode), Provider())
 
 
 def test_the_cassette_comes_before_the_store(store: Store, tmp_path: Path) -> None:
@@ -434,14 +408,6 @@ def test_a_run_records_what_it_used(store: Store, tmp_path: Path) -> None:
     second = CachedTransport(DIRECT, store=None, cassette=Cassette(cassette.file), mode="replay")
     assert ask(second, Provider(), request("earlier")).cached
     assert embed(second, Lengths(), ["a text"]).tolist() == run(Lengths().aembed(["a text"])).tolist()
-
-
-def test_without_a_cassette_there_is_nothing_to_save(store: Store) -> None:
-    """And nothing is remembered for one."""
-    cache = CachedTransport(DIRECT, store=store)
-    ask(cache, Provider())
-    assert cache.save(complete=True) is None
-    assert cache.used.tests == {}
 
 
 def test_workers_hand_over_what_they_used(store: Store, broken: Store, tmp_path: Path) -> None:
@@ -508,12 +474,9 @@ def test_what_is_kept_is_redacted(store: Store, tmp_path: Path) -> None:
     store.close()
     kept = cassette.file.read_bytes() + b"".join(path.read_bytes() for path in store.folder.glob("cache.db*"))
     assert b"Meadow" not in kept
+    replaying = CachedTransport(DIRECT, store=store, mode="replay", redact=redact)
     with pytest.raises(CacheMissError) as raised:
-        ask(
-            CachedTransport(DIRECT, store=store, mode="replay", redact=redact),
-            provider,
-            request("Does Mr Meadow skate?"),
-        )
+        ask(replaying, provider, request("Does Mr Meadow skate?"))
     assert "Meadow" not in str(raised.value)
 
 
@@ -586,10 +549,12 @@ def test_texts_are_embedded_once_each(store: Store) -> None:
 
 
 def test_dimensions_are_part_of_the_question(store: Store) -> None:
-    """The same model cut down to fewer numbers gives other vectors."""
+    """The same model cut down to fewer numbers gives others; one replaced under the same name is noticed."""
     cache = CachedTransport(DIRECT, store=store)
     assert embed(cache, Lengths(), ["a"]).shape == (1, 3)
     assert embed(cache, Lengths(width=2, dimensions=2), ["a"]).shape == (1, 2)
+    with pytest.raises(CacheError, match="3 to 5 numbers"):
+        embed(cache, Lengths(width=5), ["a", "b"])
 
 
 def test_vectors_that_do_not_fit_are_not_kept(store: Store) -> None:
@@ -613,16 +578,6 @@ def test_vectors_that_do_not_fit_are_not_kept(store: Store) -> None:
     assert store.count() == 0
 
 
-def test_vectors_of_different_lengths_are_an_error(store: Store) -> None:
-    """A model that was replaced under the same name is noticed."""
-    embedder = Lengths()
-    cache = CachedTransport(DIRECT, store=store)
-    embed(cache, embedder, ["a"])
-    embedder.width = 5
-    with pytest.raises(CacheError, match="3 to 5 numbers"):
-        embed(cache, embedder, ["a", "b"])
-
-
 @pytest.mark.parametrize("mode", ["auto", "refresh"])
 def test_workers_pay_once_between_them(tmp_path: Path, mode: str) -> None:
     """Four processes with the same twenty questions and texts pay for twenty of each, also when refreshing."""
@@ -640,16 +595,8 @@ def test_workers_pay_once_between_them(tmp_path: Path, mode: str) -> None:
 
 def test_a_worker_killed_in_the_middle_loses_only_what_it_was_fetching(tmp_path: Path) -> None:
     """The others go on at once and pay for the rest alone."""
-    command = [
-        sys.executable,
-        "-W",
-        "error",
-        "-c",
-        WORKER.replace("sleep(0.02)", "sleep(0.1)"),
-        str(tmp_path),
-        "auto",
-        "r",
-    ]
+    slow = WORKER.replace("sleep(0.02)", "sleep(0.1)")
+    command = [sys.executable, "-W", "error", "-c", slow, str(tmp_path), "auto", "r"]
     with subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE) as victim:
         while not (tmp_path / "till").exists():
             assert victim.poll() is None

@@ -120,7 +120,7 @@ def test_pairs_are_whole() -> None:
         paired_difference([], [])
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(PAIRS, st.randoms(use_true_random=False))
 def test_order_and_direction_change_no_figure(pairs: list[tuple[float, float]], random: object) -> None:
     """Shuffled pairs have the same to the last digit; looking back the p-values are the same, the difference not."""

@@ -84,88 +84,50 @@ def play(story: Callable[[], Any]) -> None:
     asyncio.run(asyncio.wait_for(story(), 30))
 
 
-def test_no_more_are_let_in_than_there_is_room_for() -> None:
-    """The rest waits, and is let in one by one as others leave."""
+def test_as_many_as_there_is_room_for_are_let_in_in_the_order_they_came() -> None:
+    """The rest waits, and nobody who comes later slips in, not even at the moment a place is free."""
 
     async def story() -> None:
         room = Room(Limiter(2))
         room.invite(1, 2, 3, 4)
         await calm()
         assert room.inside == [1, 2]
-        await room.send_home(1)
+        room._home[1].set()
+        await asyncio.sleep(0)
+        room.invite(5)
+        await calm()
         assert room.inside == [2, 3]
         await room.send_home(2, 3)
-        assert room.inside == [4]
-        await room.send_home(4)
+        assert room.inside == [4, 5]
+        await room.send_home(4, 5)
+        assert room.came == [1, 2, 3, 4, 5]
 
     play(story)
 
 
-def test_who_came_first_is_let_in_first() -> None:
-    """Nobody who comes later slips in, not even at the moment a place is free."""
+@pytest.mark.parametrize("moment", ["while it waits", "when it is its turn", "just before its turn"])
+def test_who_gives_up_passes_the_place_on(moment: str) -> None:
+    """The next one gets the place, also where the one cancelled was promised it and has not run since."""
 
     async def story() -> None:
         room = Room(Limiter(1))
-        room.invite(1, 2, 3)
-        await calm()
-        room._home[1].set()
-        await asyncio.sleep(0)
-        room.invite(4)
-        for guest in (2, 3, 4):
-            await calm()
-            await room.send_home(guest)
-        assert room.came == [1, 2, 3, 4]
-
-    play(story)
-
-
-def test_who_gives_up_waiting_takes_no_place_along() -> None:
-    """The next one gets the place that the one who left would have had."""
-
-    async def story() -> None:
-        room = Room(Limiter(1))
-        _, second, _ = room.invite(1, 2, 3)
-        await calm()
-        second.cancel()
-        await calm()
-        await room.send_home(1)
-        assert room.inside == [3]
-        await room.send_home(3)
-
-    play(story)
-
-
-def test_who_gives_up_when_it_is_their_turn_passes_the_place_on() -> None:
-    """A place that was given to somebody who is cancelled before getting up is given to the next."""
-
-    async def story() -> None:
-        limiter = Limiter(1)
-        room = Room(limiter)
         first, second, _ = room.invite(1, 2, 3)
         await calm()
-        first.cancel()
-        await asyncio.sleep(0)
-        # The place is promised to the second now, who has not run since.
-        second.cancel()
-        await calm()
-        assert room.came == [1, 3]
-        await room.send_home(3)
-
-    play(story)
-
-
-def test_who_gives_up_just_before_their_turn_is_passed_over() -> None:
-    """Whoever leaves finds somebody cancelled in the queue, before that one has run, and both go on."""
-
-    async def story() -> None:
-        room = Room(Limiter(1))
-        _, second, _ = room.invite(1, 2, 3)
-        await calm()
-        room._home[1].set()
-        second.cancel()
+        if moment == "while it waits":
+            second.cancel()
+            await calm()
+            assert second.cancelled()
+            room._home[1].set()
+        elif moment == "when it is its turn":
+            first.cancel()
+            await asyncio.sleep(0)
+            second.cancel()
+        else:
+            room._home[1].set()
+            second.cancel()
         await calm()
         assert second.cancelled()
-        assert room.inside == [3]
+        assert (room.came, room.inside) == ([1, 3], [3])
         await room.send_home(3)
 
     play(story)
@@ -175,7 +137,7 @@ def test_who_gives_up_just_before_their_turn_is_passed_over() -> None:
 GUEST = st.tuples(st.integers(0, 2), st.booleans(), st.none() | st.integers(0, 24), st.integers(0, 1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(width=st.integers(1, 4), guests=st.lists(GUEST, max_size=25))
 def test_no_place_is_ever_lost_or_given_twice(width: int, guests: list[tuple[int, bool, int | None, int]]) -> None:
     """Whatever order they come, leave, are cancelled or fail in, in the end all places are free."""
@@ -221,19 +183,10 @@ def test_an_overload_halves_the_width_at_most_once_a_second() -> None:
     """One overload answers many requests at once, and is one reason; at least one request remains."""
     clock = Clock()
     limiter = Limiter(32, clock=clock)
-    for _ in range(20):
+    for passed, width in ((0, 16), (0, 16), (0.9, 16), (0.1, 8), (1, 4), (1, 2), (1, 1), (1, 1)):
+        clock.now += passed
         limiter.narrow()
-    assert limiter.width == 16
-    clock.now += 0.9
-    limiter.narrow()
-    assert limiter.width == 16
-    clock.now += 0.1
-    limiter.narrow()
-    assert limiter.width == 8
-    for _ in range(5):
-        clock.now += 1
-        limiter.narrow()
-    assert limiter.width == 1
+        assert limiter.width == width
 
 
 def test_a_narrowed_limiter_lets_in_as_many_as_it_is_wide() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.comparison import Column, ColumnEntry, compare_columns, key_of, sample_key
@@ -180,6 +180,7 @@ def test_nothing_in_common_is_said() -> None:
     assert str(found).startswith("faithfulness: no row has a score in both runs\n")
 
 
+@settings(deadline=None, max_examples=50)
 @given(
     st.dictionaries(st.sampled_from("abcdefgh"), st.none() | st.floats(0, 1)),
     st.dictionaries(st.sampled_from("abcdefgh"), st.none() | st.floats(0, 1)),

@@ -274,10 +274,7 @@ RULES = {
         "彼は「⟦彼女は『もう二度と』と言った⟧」と書いた。",
     ],
     # Angle brackets enclose titles.
-    "title marks are not quotations": [
-        "《潮汐的故事》是一本书。",
-        "〈潮汐〉和《海》",
-    ],
+    "title marks are not quotations": ["《潮汐的故事》是一本书。", "〈潮汐〉和《海》"],
     # Code, tags, comments, addresses and link titles are passed over; text in and beside them is not.
     "code and markup are not quotations": [
         '`x = "a b c"` is code, "⟦this is not⟧", and `it\'s` isn\'t.',

@@ -148,7 +148,7 @@ def test_a_byte_order_mark_does_no_harm(file: Path) -> None:
     assert read_document(file) == document()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=20)
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=5), st.lists, max_leaves=4))
 def test_no_value_in_any_place_is_worse_than_an_error(value: object) -> None:
     """A wrong value anywhere is a DocumentError or no error, as the schema says."""

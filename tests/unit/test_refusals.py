@@ -93,8 +93,7 @@ MANUALS = [
 
 
 @pytest.mark.parametrize(
-    ("text", "refusal"),
-    [*((text, True) for text in REFUSALS), *((text, False) for text in (*DENIALS, *MANUALS))],
+    ("text", "refusal"), [*((text, True) for text in REFUSALS), *((text, False) for text in (*DENIALS, *MANUALS))]
 )
 def test_refusals_and_answers_differ(text: str, refusal: bool) -> None:  # noqa: FBT001 - a column of the table
     """Only a text that says nothing but that nobody knows, or that the sources do not mention it, is a refusal."""

@@ -73,7 +73,7 @@ def test_a_reply_made_to_exhaust_is_refused(text: str) -> None:
         extract_json(text)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.booleans())))
 def test_any_object_survives(value: dict[str, Any]) -> None:
     """An object comes out of prose as the value it was."""

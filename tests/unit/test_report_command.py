@@ -89,8 +89,7 @@ def test_runs_are_merged_into_all_kinds_of_files(call: Call, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "status"),
-    [([], 0), (["--fail-on-worse"], 1), (["--fail-on-worse", "--margin=0.6"], 1)],
+    ("options", "status"), [([], 0), (["--fail-on-worse"], 1), (["--fail-on-worse", "--margin=0.6"], 1)]
 )
 def test_a_comparison_says_what_changed(call: Call, tmp_path: Path, options: list[str], status: int) -> None:
     """All changes are told, the worst first; only with --fail-on-worse is it an error that something became worse."""
