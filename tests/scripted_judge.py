@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_ragmetrics.judges.judge import PromptedJudge
@@ -86,29 +86,23 @@ def claims(*texts: str) -> dict[str, Any]:
     return {"claims": list(texts)}
 
 
+def _numbered(key: str, entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Give entries numbers from 1 on, each with a reason of its own."""
+    listed = [{"number": n, "reason": f"Reason {n}.", **entry} for n, entry in enumerate(entries, start=1)]
+    return {key: listed}
+
+
 def verdicts(*cited: Sequence[int] | None) -> dict[str, Any]:
     """Answer for each claim with the numbers of the sentences that support it, ``None`` where none does."""
-    return {
-        "verdicts": [
-            {
-                "number": number,
-                "reason": f"Reason {number}.",
-                "sentences": list(sentences or ()),
-                "verdict": "unsupported" if sentences is None else "supported",
-            }
-            for number, sentences in enumerate(cited, start=1)
-        ]
-    }
+    words = ("unsupported" if sentences is None else "supported" for sentences in cited)
+    found = zip(cited, words, strict=True)
+    return _numbered("verdicts", ({"sentences": list(sentences or ()), "verdict": word} for sentences, word in found))
 
 
 def written(*questions: str, evasive: Sequence[int] = ()) -> dict[str, Any]:
     """Answer with these questions, those numbered in ``evasive`` flagged as noncommittal."""
-    return {
-        "questions": [
-            {"question": question, "noncommittal": number in evasive}
-            for number, question in enumerate(questions, start=1)
-        ]
-    }
+    numbered = enumerate(questions, start=1)
+    return {"questions": [{"question": text, "noncommittal": number in evasive} for number, text in numbered]}
 
 
 def phrases(*texts: str) -> dict[str, Any]:
@@ -123,12 +117,7 @@ def questions(*texts: str) -> dict[str, Any]:
 
 def answers(*words: str) -> dict[str, Any]:
     """Answer the questions with yes or no."""
-    return {
-        "answers": [
-            {"number": number, "reason": f"Reason {number}.", "answer": word}
-            for number, word in enumerate(words, start=1)
-        ]
-    }
+    return _numbered("answers", ({"answer": word} for word in words))
 
 
 def chosen(*numbers: int) -> dict[str, Any]:
@@ -158,17 +147,8 @@ def entities(*names: str) -> dict[str, Any]:
 
 def contradicted(*cited: Sequence[int]) -> dict[str, Any]:
     """Decide for each context which of its sentences are contradicted."""
-    return {
-        "verdicts": [
-            {
-                "number": number,
-                "reason": f"Reason {number}.",
-                "sentences": list(sentences),
-                "verdict": "contradicted" if sentences else "compatible",
-            }
-            for number, sentences in enumerate(cited, start=1)
-        ]
-    }
+    words = {True: "contradicted", False: "compatible"}
+    return _numbered("verdicts", ({"sentences": list(found), "verdict": words[bool(found)]} for found in cited))
 
 
 def goal(word: str, name: str = "Book a seat.") -> dict[str, Any]:
@@ -183,19 +163,9 @@ def topics(**answered: bool) -> dict[str, Any]:
 
 def matches(*allowed: int) -> dict[str, Any]:
     """Answer for each topic with the number of an allowed one, 0 for none."""
-    return {
-        "matches": [
-            {"number": number, "reason": f"Reason {number}.", "allowed": match}
-            for number, match in enumerate(allowed, start=1)
-        ]
-    }
+    return _numbered("matches", ({"allowed": match} for match in allowed))
 
 
 def relevant(*words: bool) -> dict[str, Any]:
     """Decide for each context whether it is relevant."""
-    return {
-        "verdicts": [
-            {"number": number, "reason": f"Reason {number}.", "verdict": "relevant" if word else "irrelevant"}
-            for number, word in enumerate(words, start=1)
-        ]
-    }
+    return _numbered("verdicts", ({"verdict": "relevant" if word else "irrelevant"} for word in words))

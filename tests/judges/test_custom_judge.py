@@ -148,10 +148,7 @@ def test_its_exceptions_are_judge_errors() -> None:
     """Whatever it raises is chained to an error that names the judge; our own errors pass."""
 
     def broken(prompt: str) -> str:
-        if "verdicts" in prompt:
-            msg = "no such drawer"
-            raise KeyError(msg)
-        raise UnscoredError(prompt[:3])
+        raise KeyError("no such drawer") if "verdicts" in prompt else UnscoredError(prompt[:3])
 
     with pytest.raises(JudgeError, match=r"mine failed: KeyError: 'no such drawer'") as failed:
         ask(CustomJudge(broken, name="mine"), VERIFY)

@@ -34,17 +34,15 @@ class Served(FakeOpenAI):
 
 def test_one_after_the_other_needs_one_connection() -> None:
     """As in a suite that asks from test to test."""
+
+    async def one_by_one(judge: OpenAIJudge) -> None:
+        for number in range(6):
+            await judge.complete(judge.request(ListClaims(text=f"{number}.")))
+        await judge.aclose()
+
     with Served() as server:
-        judge = OpenAIJudge("fake", base_url=server.base_url, api_key="k")
-        asyncio.run(one_by_one(judge, 6))
+        asyncio.run(one_by_one(OpenAIJudge("fake", base_url=server.base_url, api_key="k")))
         assert (server.calls, server.connections) == (6, 1)
-
-
-async def one_by_one(judge: OpenAIJudge, count: int) -> None:
-    """Ask one question after the other."""
-    for number in range(count):
-        await judge.complete(judge.request(ListClaims(text=f"{number}.")))
-    await judge.aclose()
 
 
 def test_many_at_once_share_pools_of_a_few_connections() -> None:

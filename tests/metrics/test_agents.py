@@ -56,14 +56,7 @@ def test_a_conversation_is_shown_turn_by_turn() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"messages": TALK},
-        {"user_input": TALK},
-        {"metadata": {"messages": TALK}},
-    ],
-)
+@pytest.mark.parametrize("given", [{"messages": TALK}, {"user_input": TALK}, {"metadata": {"messages": TALK}}])
 def test_a_conversation_may_stand_in_several_places(given: dict[str, Any]) -> None:
     """As an input, as the user input of Ragas, or in the metadata of a sample."""
     assert AgentGoalAccuracy(judge=ScriptedJudge(judge_goal=goal("reached"))).score(**given) == 1.0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+import re
+from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
@@ -86,11 +87,8 @@ def test_parameters_reach_the_metric(parameters: dict[str, Any], score: float) -
 )
 def test_both_bounds_hold(bounds: dict[str, Any], holds: bool) -> None:  # noqa: FBT001
     """A score must be at least min and at most max, the bounds included."""
-    if holds:
+    with nullcontext() if holds else pytest.raises(AssertionError, match=r"^fixed 0\.50 [<>] "):
         assert assert_metric(Fixed(), Sample(response="0.5"), **bounds) == 0.5
-    else:
-        with pytest.raises(AssertionError, match=r"^fixed 0\.50 [<>] "):
-            assert_metric(Fixed(), Sample(response="0.5"), **bounds)
 
 
 @pytest.mark.parametrize(
@@ -149,258 +147,128 @@ SUMMARY: dict[str, Entry] = {
     "answer_questions": answers("yes", "no"),
 }
 USELESS = lambda prompt: useful(1) if "lamps" in prompt else useful()  # noqa: E731 - a row of a script
-UNLIKE = 'mean similarity of 3 generated questions; the least alike is "When?"'
 EMBEDDER = ScriptedEmbedder({"Why?": [1.0, 0.0], "How?": [4.0, 3.0], "When?": [0.0, 1.0], "Where?": [4.0, 3.0]})
 ALIKE = ScriptedEmbedder({"So.": [1.0], "Because.": [1.0]})
 
 
-class Failure(NamedTuple):
-    """A call that fails: the helper, its texts and parameters, what the judge says, and the lines of the failure."""
-
-    helper: Any
-    texts: tuple[Any, ...]
-    script: dict[str, Entry]
-    lines: list[str]
-    parameters: Mapping[str, Any] = {}
+def no_lamp(first: str, second: str) -> dict[str, Entry]:
+    """Return a script of two ratings, the higher one first."""
+    return {first: rated(2), second: rated(0, "No lamp.")}
 
 
-FAILURES = [
-    Failure(
-        rag.assert_faithful,
-        ("They do.", LAMP),
-        LISTED,
-        [
-            "faithfulness 0.50 < 0.80: 1 of 2 claims not supported",
-            '  not supported: "They sing."',
-            "    reason: Reason 2.",
-        ],
-    ),
-    Failure(
-        rag.assert_answer_relevant,
-        ("Why?", "So."),
-        {"write_questions": written("How?", "When?", "Where?")},
-        [f"answer_relevancy 0.53 < 0.70: {UNLIKE}"],
-        {"embedder": EMBEDDER},
-    ),
-    Failure(
-        rag.assert_answer_relevant,
-        ("Why?", "So."),
-        {"write_questions": written("How?", evasive=[1])},
-        ["answer_relevancy 0.00 < 0.70: 1 of 1 generated question noncommittal", '  noncommittal: "How?"'],
-        {"strictness": 1, "noncommittal": "any"},
-    ),
-    Failure(
-        rag.assert_summarizes,
-        ("Moths fly.", LAMP),
-        SUMMARY,
-        [
-            "summary_score 0.50 < 0.60: 1 of 2 questions not answered by the summary",
-            '  not answered by the summary: "Do they like lamps?"',
-        ],
-        {"length_penalty": False, "min": 0.6},
-    ),
-    Failure(
-        rag.assert_context_relevant,
-        ("When?", LAMP),
-        {"select_sentences": chosen(1)},
-        ["context_relevancy 0.50 < 0.60: 1 of 2 context sentences not needed", '  not needed: "They like lamps."'],
-        {"min": 0.6, "strictness": 3, "agreement": "jaccard"},
-    ),
-    Failure(
-        rag.assert_context_recalled,
-        (LAMP, ["Moths fly.", "Moths sing."]),
-        LISTED,
-        ["context_recall 0.50 < 0.80: 1 of 2 statements not in the contexts", '  not in the contexts: "Moths sing."'],
-    ),
-    Failure(
-        rag.assert_relevant,
-        ("Why?", "So."),
-        {"rate_relevance": rated(1, "It evades.")},
-        [
-            "relevance 0.25 < 0.50: 1 of 1 response hardly relevant",
-            '  hardly relevant: "So." (response[0:3])',
-            "    reason: It evades.",
-        ],
-        {"min": 0.5},
-    ),
-    Failure(
-        rag.assert_correct,
-        ("So.", "Because."),
-        {"rate_correctness": rated(1)},
-        ["correctness_rating 0.25 < 0.50: 1 of 1 response hardly correct"],
-        {"min": 0.5},
-    ),
-    Failure(
-        rag.assert_contexts_precise,
-        ("Why?", MOTHS),
-        {"judge_contexts": relevant(*[True, False])},
-        ["context_precision_proportion 0.50 < 0.60: 1 of 2 contexts not relevant"],
-        {"min": 0.6},
-    ),
-    *(
-        Failure(
-            helper,
-            ("When?", MOTHS, "At night."),
-            {"judge_usefulness": USELESS},
-            [
-                f"{helper.__name__.removeprefix('assert_')} 0.50 < 0.70: 1 of 2 contexts of no use",
-                '  of no use: "Moths fly at night."',
-                "    reason: So it is.",
-            ],
-        )
-        for helper in (rag.assert_context_precision, rag.assert_context_utilization)
-    ),
-    *(
-        Failure(
-            helper,
-            texts,
-            {first: rated(2), second: rated(0, "No lamp.")},
-            [
-                f"{name} 0.50 < 0.75: 1 of 2 ratings not the highest",
-                f'  not the highest: "{texts[0]}"{place}',
-                "    reason: No lamp.",
-            ],
-            {"min": 0.75},
-        )
-        for helper, texts, name, first, second, place in (
-            (
-                rag.assert_context_relevance,
-                ("Why?", MOTHS),
-                "context_relevance",
-                "rate_contexts",
-                "review_contexts",
-                "",
-            ),
-            (
-                rag.assert_grounded,
-                ("So.", MOTHS),
-                "response_groundedness",
-                "rate_groundedness",
-                "review_groundedness",
-                " (response[0:3])",
-            ),
-        )
-    ),
-    Failure(
-        rag.assert_answer_accurate,
-        ("Why?", "So.", "Because."),
-        {"rate_agreement": [rated(4), rated(0, "No lamp.")]},
-        ["answer_accuracy 0.50 < 0.75: 1 of 2 ratings not the highest"],
-        {"min": 0.75},
-    ),
-    Failure(
-        rag.assert_not_hallucinated,
-        ("By day.", MOTHS),
-        {"find_contradictions": contradicted([1], [])},
-        ["hallucination 0.50 < 1.00: 1 of 2 contexts contradicted", '  contradicted: "Moths fly at night."'],
-    ),
-    Failure(
-        rag.assert_entities_recalled,
-        (MOTHS, "Lund, Aru."),
-        {"list_entities": lambda prompt: entities() if "lamps" in prompt else entities("Lund", "Aru")},
-        [
-            "context_entity_recall 0.00 < 0.80: 2 of 2 names not in the contexts",
-            '  not in the contexts: "Lund"',
-            '  not in the contexts: "Aru"',
-        ],
-    ),
-    Failure(
-        rag.assert_factually_correct,
-        ("So.", "Because."),
-        LISTED,
-        [
-            "factual_correctness 0.50 < 0.70: 1 of 2 claims not borne out",
-            '  not borne out: "They sing."',
-            "    reason: Reason 2.",
-        ],
-        {"mode": "precision"},
-    ),
-    Failure(
-        rag.assert_answer_correct,
-        ("So.", "Because."),
-        LISTED,
-        ["answer_correctness 0.62 < 0.70: 2 of 3 statements wrong or missing"],
-        {"embedder": ALIKE},
-    ),
-    Failure(
-        rag.assert_noise_resisted,
-        ("So.", MOTHS, "Because."),
-        NOISE,
-        [
-            "noise_sensitivity 1.00 > 0.20: 1 of 1 claim wrong as contexts have it",
-            '  wrong as contexts have it: "They sing."',
-            "    reason: contexts 1 and 2 have it, the reference does not. Reason 1.",
-        ],
-    ),
-    Failure(
-        rag.assert_citations_recalled,
-        ("Moths fly [1].", MOTHS),
-        {"verify_claims": verdicts(None)},
-        [
-            "citation_recall 0.00 < 0.80: 1 of 1 sentence not supported by the contexts cited",
-            '  not supported by the contexts cited: "Moths fly." (response[0:14])',
-        ],
-    ),
-    Failure(
-        rag.assert_citations_precise,
-        ("Moths fly [1].", MOTHS),
-        {"verify_claims": verdicts(None)},
-        [
-            "citation_precision 0.00 < 0.80: 1 of 1 citation of no use",
-            '  of no use: "[1] Moths fly." (response[0:14])',
-        ],
-    ),
-    Failure(
-        rag.assert_refusal_correct,
-        ("When?", "I cannot say.", MOTHS),
-        {"judge_refusal": says("refuses"), "select_sentences": chosen(1)},
-        [
-            "refusal_correctness 0.00 < 0.50: 1 of 1 response wrong to refuse or to answer",
-            '  wrong to refuse or to answer: "I cannot say." (response[0:13])',
-            "    reason: Because.",
-        ],
-    ),
-    Failure(
-        rag.assert_rubric,
-        (SAMPLE, ["Rude.", "Polite."]),
-        {"rate_by_rubric": rated(1, "No please.")},
-        ["rubric 0.00 < 0.50: 1 of 1 step low", '  low: "Rude."', "    reason: No please."],
-    ),
-    Failure(
-        rag.assert_criteria,
-        (SAMPLE, "How kind?"),
-        {"rate_by_criteria": rated(1, "No please.")},
-        ["simple_criteria 0.20 < 0.50: 1 of 1 judgement low"],
-    ),
-    Failure(
-        rag.assert_goal_reached,
-        (TALK,),
-        {"judge_goal": goal("missed")},
-        ["agent_goal_accuracy 0.00 < 0.50: 1 of 1 goal missed", '  missed: "Book a seat."', "    reason: So it is."],
-    ),
-    Failure(
-        rag.assert_topics_kept,
-        (TALK, ["ferries"]),
-        {"list_topics": topics(Votes=True), "match_topics": matches(0)},
-        [
-            "topic_adherence 0.00 < 0.80: 1 of 1 topic wrongly dealt with or declined",
-            '  wrongly dealt with or declined: "Votes"',
-            "    reason: dealt with, and not allowed",
-        ],
-    ),
+NO_CLAIM: dict[str, Entry] = {"verify_claims": verdicts(None)}
+ONE_NAMED: Entry = lambda prompt: entities() if "lamps" in prompt else entities("Lund", "Aru")  # noqa: E731
+REFUSED: dict[str, Entry] = {"judge_refusal": says("refuses"), "select_sentences": chosen(1)}
+ANY_EVASIVE = {"strictness": 1, "noncommittal": "any"}
+AGREEING = {"min": 0.6, "strictness": 3, "agreement": "jaccard"}
+WHY, WHEN, SO = ("Why?", "So."), ("When?", MOTHS, "At night."), ("So.", "Because.")
+# Calls that fail: the helper, its texts, what the judge says, and the parameters.
+CALLS: list[tuple[Any, tuple[Any, ...], dict[str, Entry], dict[str, Any]]] = [
+    (rag.assert_faithful, ("They do.", LAMP), LISTED, {}),
+    (rag.assert_answer_relevant, WHY, {"write_questions": written("How?", "When?", "Where?")}, {"embedder": EMBEDDER}),
+    (rag.assert_answer_relevant, WHY, {"write_questions": written("How?", evasive=[1])}, ANY_EVASIVE),
+    (rag.assert_summarizes, ("Moths fly.", LAMP), SUMMARY, {"length_penalty": False, "min": 0.6}),
+    (rag.assert_context_relevant, ("When?", LAMP), {"select_sentences": chosen(1)}, AGREEING),
+    (rag.assert_context_recalled, (LAMP, ["Moths fly.", "Moths sing."]), LISTED, {}),
+    (rag.assert_relevant, WHY, {"rate_relevance": rated(1, "It evades.")}, {"min": 0.5}),
+    (rag.assert_correct, SO, {"rate_correctness": rated(1)}, {"min": 0.5}),
+    (rag.assert_contexts_precise, ("Why?", MOTHS), {"judge_contexts": relevant(True, False)}, {"min": 0.6}),  # noqa: FBT003
+    (rag.assert_context_precision, WHEN, {"judge_usefulness": USELESS}, {}),
+    (rag.assert_context_utilization, WHEN, {"judge_usefulness": USELESS}, {}),
+    (rag.assert_context_relevance, ("Why?", MOTHS), no_lamp("rate_contexts", "review_contexts"), {"min": 0.75}),
+    (rag.assert_grounded, ("So.", MOTHS), no_lamp("rate_groundedness", "review_groundedness"), {"min": 0.75}),
+    (rag.assert_answer_accurate, (*WHY, "Because."), {"rate_agreement": [rated(4), rated(0)]}, {"min": 0.75}),
+    (rag.assert_not_hallucinated, ("By day.", MOTHS), {"find_contradictions": contradicted([1], [])}, {}),
+    (rag.assert_entities_recalled, (MOTHS, "Lund, Aru."), {"list_entities": ONE_NAMED}, {}),
+    (rag.assert_factually_correct, SO, LISTED, {"mode": "precision"}),
+    (rag.assert_answer_correct, SO, LISTED, {"embedder": ALIKE}),
+    (rag.assert_noise_resisted, ("So.", MOTHS, "Because."), NOISE, {}),
+    (rag.assert_citations_recalled, ("Moths fly [1].", MOTHS), NO_CLAIM, {}),
+    (rag.assert_citations_precise, ("Moths fly [1].", MOTHS), NO_CLAIM, {}),
+    (rag.assert_refusal_correct, ("When?", "I cannot say.", MOTHS), REFUSED, {}),
+    (rag.assert_rubric, (SAMPLE, ["Rude.", "Polite."]), {"rate_by_rubric": rated(1, "No please.")}, {}),
+    (rag.assert_criteria, (SAMPLE, "How kind?"), {"rate_by_criteria": rated(1, "No please.")}, {}),
+    (rag.assert_goal_reached, (TALK,), {"judge_goal": goal("missed")}, {}),
+    (rag.assert_topics_kept, (TALK, ["ferries"]), {"list_topics": topics(Votes=True), "match_topics": matches(0)}, {}),
 ]
+# How the failure of each call begins: the lines that are not indented begin a failure.
+FAILURES = """
+faithfulness 0.50 < 0.80: 1 of 2 claims not supported
+  not supported: "They sing."
+    reason: Reason 2.
+answer_relevancy 0.53 < 0.70: mean similarity of 3 generated questions; the least alike is "When?"
+answer_relevancy 0.00 < 0.70: 1 of 1 generated question noncommittal
+  noncommittal: "How?"
+summary_score 0.50 < 0.60: 1 of 2 questions not answered by the summary
+  not answered by the summary: "Do they like lamps?"
+context_relevancy 0.50 < 0.60: 1 of 2 context sentences not needed
+  not needed: "They like lamps."
+context_recall 0.50 < 0.80: 1 of 2 statements not in the contexts
+  not in the contexts: "Moths sing."
+relevance 0.25 < 0.50: 1 of 1 response hardly relevant
+  hardly relevant: "So." (response[0:3])
+    reason: It evades.
+correctness_rating 0.25 < 0.50: 1 of 1 response hardly correct
+context_precision_proportion 0.50 < 0.60: 1 of 2 contexts not relevant
+context_precision 0.50 < 0.70: 1 of 2 contexts of no use
+  of no use: "Moths fly at night."
+    reason: So it is.
+context_utilization 0.50 < 0.70: 1 of 2 contexts of no use
+  of no use: "Moths fly at night."
+    reason: So it is.
+context_relevance 0.50 < 0.75: 1 of 2 ratings not the highest
+  not the highest: "Why?"
+    reason: No lamp.
+response_groundedness 0.50 < 0.75: 1 of 2 ratings not the highest
+  not the highest: "So." (response[0:3])
+    reason: No lamp.
+answer_accuracy 0.50 < 0.75: 1 of 2 ratings not the highest
+hallucination 0.50 < 1.00: 1 of 2 contexts contradicted
+  contradicted: "Moths fly at night."
+context_entity_recall 0.00 < 0.80: 2 of 2 names not in the contexts
+  not in the contexts: "Lund"
+  not in the contexts: "Aru"
+factual_correctness 0.50 < 0.70: 1 of 2 claims not borne out
+  not borne out: "They sing."
+    reason: Reason 2.
+answer_correctness 0.62 < 0.70: 2 of 3 statements wrong or missing
+noise_sensitivity 1.00 > 0.20: 1 of 1 claim wrong as contexts have it
+  wrong as contexts have it: "They sing."
+    reason: contexts 1 and 2 have it, the reference does not. Reason 1.
+citation_recall 0.00 < 0.80: 1 of 1 sentence not supported by the contexts cited
+  not supported by the contexts cited: "Moths fly." (response[0:14])
+citation_precision 0.00 < 0.80: 1 of 1 citation of no use
+  of no use: "[1] Moths fly." (response[0:14])
+refusal_correctness 0.00 < 0.50: 1 of 1 response wrong to refuse or to answer
+  wrong to refuse or to answer: "I cannot say." (response[0:13])
+    reason: Because.
+rubric 0.00 < 0.50: 1 of 1 step low
+  low: "Rude."
+    reason: No please.
+simple_criteria 0.20 < 0.50: 1 of 1 judgement low
+agent_goal_accuracy 0.00 < 0.50: 1 of 1 goal missed
+  missed: "Book a seat."
+    reason: So it is.
+topic_adherence 0.00 < 0.80: 1 of 1 topic wrongly dealt with or declined
+  wrongly dealt with or declined: "Votes"
+    reason: dealt with, and not allowed
+"""
 
 
-@pytest.mark.parametrize("row", FAILURES, ids=lambda row: row.helper.__name__)
-def test_a_failure_of_a_judged_metric(row: Failure) -> None:
+@pytest.mark.parametrize(
+    ("call", "failure"),
+    list(zip(CALLS, re.split(r"\n(?=\S)", FAILURES.strip()), strict=True)),
+    ids=[call[0].__name__ for call in CALLS],
+)
+def test_a_failure_of_a_judged_metric(call: Any, failure: str) -> None:
     """What is counted and what is wrong with it, the worst with the judge's reason; a low bound passes."""
-    judge = ScriptedJudge(**row.script)
+    helper, texts, script, parameters = call
     with pytest.raises(AssertionError) as caught:
-        row.helper(*row.texts, judge=judge, **row.parameters)
-    assert str(caught.value).splitlines()[: len(row.lines)] == row.lines
-    bound = {"max": 1.0} if row.helper is rag.assert_noise_resisted else {"min": 0.0}
-    result = row.helper(*row.texts, judge=ScriptedJudge(**row.script), **{**row.parameters, **bound})
-    assert result.metric == row.lines[0].partition(" ")[0]
+        helper(*texts, judge=ScriptedJudge(**script), **parameters)
+    assert str(caught.value).splitlines()[: failure.count("\n") + 1] == failure.splitlines()
+    bound = {"max": 1.0} if helper is rag.assert_noise_resisted else {"min": 0.0}
+    result = helper(*texts, judge=ScriptedJudge(**script), **{**parameters, **bound})
+    assert result.metric == failure.partition(" ")[0]
 
 
 class Document:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -78,11 +78,12 @@ def test_sentences_instead_of_claims_take_one_request() -> None:
     assert (judge.tasks, judge.depth) == (["verify_claims"], 1)
 
 
-def test_without_claims_there_is_no_score() -> None:
-    """A refusal is neither faithful nor unfaithful, unless the caller says what it is worth."""
+@pytest.mark.parametrize("contexts", [CONTEXTS, []])
+def test_without_claims_there_is_no_score(contexts: list[str]) -> None:
+    """A refusal is neither faithful nor unfaithful, retrieved or not, unless the caller says what it is worth."""
     judge = ScriptedJudge(list_claims=claims())
     with pytest.raises(UnscoredError, match=r"^faithfulness: the response has no claims; if_empty= gives"):
-        score(judge, "I cannot say.")
+        score(judge, "I cannot say.", retrieved_contexts=contexts)
     result = score(judge, "I cannot say.", if_empty=1.0)
     assert (result, result.vacuous, result.verdicts, result.usage.calls) == (1.0, True, (), 1)
 
@@ -94,12 +95,6 @@ def test_without_contexts_nothing_is_supported(contexts: list[str]) -> None:
     result = score(judge, "Moths fly. Bats too.", retrieved_contexts=contexts)
     assert (result, [v.ok for v in result.verdicts], judge.tasks) == (0.0, [False, False], ["list_claims"])
     assert result.reason == "0 of 2 claims supported: there is no context"
-
-
-def test_without_contexts_and_claims_there_is_no_score() -> None:
-    """A refusal stays a refusal when nothing was retrieved."""
-    with pytest.raises(UnscoredError):
-        score(ScriptedJudge(list_claims=claims()), retrieved_contexts=[])
 
 
 def test_a_failing_judge_is_no_score() -> None:
@@ -120,16 +115,11 @@ def test_a_failing_judge_is_no_score() -> None:
     ],
 )
 def test_support_without_the_number_or_the_name_is_suspicious(claim: str, cited: str, suspicious: bool) -> None:  # noqa: FBT001
-    """A sentence that lacks a number or a name of the claim can hardly support it; the score is the judge's."""
-    judge = ScriptedJudge(list_claims=claims(claim), verify_claims=verdicts([1]))
-    result = score(judge, retrieved_contexts=[cited])
-    assert (result, result.verdicts[0].suspicious) == (1.0, suspicious)
-
-
-def test_an_unsupported_claim_is_not_suspicious() -> None:
-    """Where nothing is claimed to support it, there is nothing to cross-check."""
-    judge = ScriptedJudge(list_claims=claims("It is 96 m high."), verify_claims=verdicts(None))
-    assert [v.suspicious for v in score(judge).verdicts] == [False]
+    """A sentence that lacks a number or a name of the claim can hardly support it; where none is cited all is well."""
+    for numbers, value, marked in (([1], 1.0, suspicious), (None, 0.0, False)):
+        judge = ScriptedJudge(list_claims=claims(claim), verify_claims=verdicts(numbers))
+        result = score(judge, retrieved_contexts=[cited])
+        assert (result, result.verdicts[0].suspicious) == (value, marked)
 
 
 @pytest.mark.parametrize(
@@ -179,41 +169,47 @@ def test_verdicts_show_what_is_contradicted() -> None:
     assert (second.ok, second.evidence) == (True, ())
 
 
-def test_the_local_judge_sees_other_numbers_and_negations() -> None:
+@pytest.mark.parametrize(
+    ("response", "contexts", "value"),
+    [
+        ("In 1905 ten boats lay here.", ["In 1904 ten boats lay here."], 0.0),
+        ("Moths do not fly at night.", ["Rain.", "Moths fly at night."], 0.5),
+        ("Moths fly at night.", ["Moths fly at night."], 1.0),
+        ("Bats sing.", ["Moths fly at night.", ""], 1.0),
+    ],
+)
+def test_the_local_judge_sees_other_numbers_and_negations(response: str, contexts: list[str], value: float) -> None:
     """By rule: a sentence that is nearly the same, with another number or negated."""
-    assert (
-        hallucination_score(
-            "local", response="In 1905 ten boats lay here.", retrieved_contexts=["In 1904 ten boats lay here."]
-        )
-        == 0.0
-    )
-    assert (
-        hallucination_score(
-            "local", response="Moths do not fly at night.", retrieved_contexts=["Rain.", "Moths fly at night."]
-        )
-        == 0.5
-    )
-    assert (
-        hallucination_score("local", response="Moths fly at night.", retrieved_contexts=["Moths fly at night."]) == 1.0
-    )
-    assert hallucination_score("local", response="Bats sing.", retrieved_contexts=["Moths fly at night.", ""]) == 1.0
+    assert hallucination_score("local", response=response, retrieved_contexts=contexts) == value
 
 
 # Factual correctness
 
 
-def comparing(said: list[bool], wanted: list[bool]) -> ScriptedJudge:
-    """Return a judge by which these claims of the response, and these of the reference, are borne out."""
+Row = Sequence[bool]
+
+
+def by_claims(said: int, wanted: int, supports: Callable[[bool, str], Row]) -> ScriptedJudge:
+    """Return a judge that lists so many claims of either text; which of them hold depends on the side and prompt."""
 
     def listed(prompt: str) -> Answer:
-        side, held = ("R", said) if "The response." in prompt else ("S", wanted)
-        return claims(*(f"{side}{number}" for number in range(len(held))))
+        side, count = ("R", said) if "The response." in prompt else ("S", wanted)
+        return claims(*(f"{side}{number}" for number in range(count)))
 
     def verified(prompt: str) -> Answer:
-        assert ("The reference." in prompt) == ("1. R0" in prompt)
-        return verdicts(*([1] if holds else None for holds in (said if "1. R0" in prompt else wanted)))
+        return verdicts(*([1] if holds else None for holds in supports("1. R0" in prompt, prompt)))
 
     return ScriptedJudge(list_claims=listed, verify_claims=verified)
+
+
+def comparing(said: Row, wanted: Row) -> ScriptedJudge:
+    """Return a judge by which these claims of the response, and these of the reference, are borne out."""
+
+    def supports(is_said: bool, prompt: str) -> Row:  # noqa: FBT001
+        assert ("The reference." in prompt) == is_said
+        return said if is_said else wanted
+
+    return by_claims(len(said), len(wanted), supports)
 
 
 def factual_score(judge: ScriptedJudge, **parameters: Any) -> Any:
@@ -264,8 +260,7 @@ def test_two_rounds_at_most(mode: str, count: int) -> None:
 def test_verdicts_quote_the_other_text() -> None:
     """What bears a claim out is no place in the contexts, so the reason quotes it; a claim of the response has one."""
     judge = ScriptedJudge(
-        list_claims=[claims("Moths fly."), claims("Moths live 9 weeks.")],
-        verify_claims=[verdicts([1]), verdicts([1])],
+        list_claims=[claims("Moths fly."), claims("Moths live 9 weeks.")], verify_claims=[verdicts([1]), verdicts([1])]
     )
     result = FactualCorrectness(judge=judge).score(response="Moths fly. They live.", reference="Moths fly by night.")
     said, wanted = result.verdicts
@@ -315,22 +310,14 @@ def test_inputs_and_parameters_are_checked() -> None:
 # Noise sensitivity
 
 
-Row = Sequence[bool]
-
-
 def table(correct: Row, said: Sequence[Row], wanted: Sequence[Row]) -> ScriptedJudge:
     """Return a judge by tables: which claims the reference supports, and which of either text each context does."""
 
-    def listed(prompt: str) -> Answer:
-        side, count = ("R", len(correct)) if "The response." in prompt else ("S", len(wanted[0]))
-        return claims(*(f"{side}{number}" for number in range(count)))
-
-    def verified(prompt: str) -> Answer:
-        row = said if "1. R0" in prompt else wanted
+    def supports(is_said: bool, prompt: str) -> Row:  # noqa: FBT001
         found = re.search(r"Source (\d+)\.", prompt)
-        return verdicts(*([1] if holds else None for holds in (row[int(found[1])] if found else correct)))
+        return (said if is_said else wanted)[int(found[1])] if found else correct
 
-    return ScriptedJudge(list_claims=listed, verify_claims=verified)
+    return by_claims(len(correct), len(wanted[0]), supports)
 
 
 def noise_score(judge: ScriptedJudge, count: int, **parameters: Any) -> Any:
@@ -367,20 +354,21 @@ def test_it_is_the_share_of_claims_wrong_by_noise(
         assert sum(not verdict.ok for verdict in result.verdicts) == value * len(correct)
 
 
+def rows(width: int, count: int) -> st.SearchStrategy[list[list[bool]]]:
+    """Draw so many rows of so many truth values."""
+    return st.lists(st.lists(st.booleans(), min_size=width, max_size=width), min_size=count, max_size=count)
+
+
 TABLES = st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3)).flatmap(
-    lambda sizes: st.tuples(
-        st.lists(st.booleans(), min_size=sizes[0], max_size=sizes[0]),
-        st.lists(st.lists(st.booleans(), min_size=sizes[0], max_size=sizes[0]), min_size=sizes[2], max_size=sizes[2]),
-        st.lists(st.lists(st.booleans(), min_size=sizes[1], max_size=sizes[1]), min_size=sizes[2], max_size=sizes[2]),
-    )
+    lambda sizes: st.tuples(rows(sizes[0], 1), rows(sizes[0], sizes[2]), rows(sizes[1], sizes[2]))
 )
 
 
 @settings(deadline=None, max_examples=60)
 @given(TABLES, st.sampled_from(["relevant", "irrelevant"]))
-def test_it_is_the_published_formula(tables: tuple[list[bool], list[list[bool]], list[list[bool]]], mode: str) -> None:
+def test_it_is_the_published_formula(tables: tuple[list[list[bool]], ...], mode: str) -> None:
     """Against the formula as it is written, over tables at random."""
-    correct, said, wanted = tables
+    (correct,), said, wanted = tables
     relevant = [any(row) for row in wanted]
     total = 0
     for i, is_correct in enumerate(correct):

@@ -184,9 +184,8 @@ def test_it_is_the_share_of_sentences_found(reference: Any, cited: list[list[int
 
 def test_verdicts_keep_reason_and_evidence() -> None:
     """Each sentence has the judge's explanation and the sentence that holds it; its place is not in the response."""
-    found, missing = recall_score(
-        ScriptedJudge(verify_claims=verdicts([2], None)), "They like light. They sing."
-    ).verdicts
+    judge = ScriptedJudge(verify_claims=verdicts([2], None))
+    found, missing = recall_score(judge, "They like light. They sing.").verdicts
     assert (found.text, found.reason, found.evidence[0].text) == ("They like light.", "Reason 1.", "They like lamps.")
     assert (missing.text, missing.reason, missing.evidence) == ("They sing.", "Reason 2.", ())
     assert found.start is missing.start is None
@@ -222,26 +221,21 @@ def test_a_reference_without_claims_has_no_score() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "contexts", "message"),
+    ("reference", "contexts", "error", "message"),
     [
-        (" ", CONTEXTS, "reference is blank"),
-        ([], CONTEXTS, "reference is blank"),
-        (["", " "], CONTEXTS, "reference is blank"),
-        (None, CONTEXTS, "reference is missing"),
-        ("Moths fly.", None, "retrieved_contexts is missing"),
+        (" ", CONTEXTS, ValueError, "context_recall: reference is blank"),
+        ([], CONTEXTS, ValueError, "context_recall: reference is blank"),
+        (["", " "], CONTEXTS, ValueError, "context_recall: reference is blank"),
+        (None, CONTEXTS, ValueError, "context_recall: reference is missing"),
+        ("Moths fly.", None, ValueError, "context_recall: retrieved_contexts is missing"),
+        (5, CONTEXTS, TypeError, "reference must be a str, not int"),
+        (["Moths fly.", 5], CONTEXTS, TypeError, "reference must be a str, not (int|list)"),
     ],
 )
-def test_a_blank_input_is_an_error(reference: Any, contexts: Any, message: str) -> None:
-    """What is missing is named."""
-    with pytest.raises(ValueError, match=f"context_recall: {message}"):
+def test_a_blank_input_is_an_error(reference: Any, contexts: Any, error: type[Exception], message: str) -> None:
+    """What is missing, or no text, is named."""
+    with pytest.raises(error, match=message):
         recall_score(ScriptedJudge(), reference, contexts)
-
-
-@pytest.mark.parametrize("reference", [5, ["Moths fly.", 5]])
-def test_a_reference_that_is_no_text_is_an_error(reference: Any) -> None:
-    """The field and the type are named."""
-    with pytest.raises(TypeError, match=r"reference must be a str, not (int|list)"):
-        recall_score(ScriptedJudge(), reference)
 
 
 # Context relevancy
@@ -250,6 +244,9 @@ def test_a_reference_that_is_no_text_is_an_error(reference: Any) -> None:
 FOUR = ["One. Two.", "Three. Four."]
 # Cosines: One-Two 0.8, One-Three 0.0, Two-Three 0.6, One-Four -1.0, Two-Four -0.8, Three-Four 0.0.
 VECTORS = {"One.": [1.0, 0.0], "Two.": [0.8, 0.6], "Three.": [0.0, 1.0], "Four.": [-1.0, 0.0]}
+# Both names of the one, and the default.
+JACCARD = [{"agreement": "jaccard"}, {"agreement": "jaccard_score"}]
+BEST_MATCH: list[dict[str, str]] = [{}]
 
 
 def relevancy_score(*samples: Answer, **parameters: Any) -> Any:
@@ -275,50 +272,39 @@ def test_one_sample_is_the_share_of_sentences(numbers: list[int], value: float) 
 
 
 @pytest.mark.parametrize(
-    ("samples", "overlap", "agreement"),
+    ("names", "samples", "overlap", "agreement"),
     [
-        ([[1], [1]], 1 / 4, 1.0),
-        ([[1], [2]], 1 / 4, 0.0),
-        ([[1, 2], [2, 3]], 2 / 4, 1 / 3),
-        ([[1, 2], [1, 2, 3, 4]], 3 / 4, 1 / 2),
-        ([[], []], 0.0, 1.0),
-        ([[1], []], 1 / 8, 0.0),
-        ([[1], [1], [2]], 1 / 4, 1 / 3),
-        ([[1], [1, 2], []], 3 / 12, (1 / 2 + 0 + 0) / 3),
-        ([[1, 2, 3, 4]] * 3, 1.0, 1.0),
-    ],
-)
-@pytest.mark.parametrize("name", ["jaccard", "jaccard_score"])
-def test_jaccard_agreement(samples: list[list[int]], overlap: float, agreement: float, name: str) -> None:
-    """The mean over all pairs of shared / chosen by either; both names of the option work."""
-    result = relevancy_score(*(chosen(*numbers) for numbers in samples), agreement=name)
-    assert result.value == pytest.approx(overlap * agreement)
-    assert f"in {len(samples)} samples, agreement {agreement:.2f}" in result.reason
-
-
-@pytest.mark.parametrize(
-    ("samples", "overlap", "agreement"),
-    [
-        ([[1], [1]], 1 / 4, 1.0),
-        ([[1], [2]], 1 / 4, 0.8),
-        ([[2], [1]], 1 / 4, 0.8),
+        (JACCARD, [[1], [1]], 1 / 4, 1.0),
+        (JACCARD, [[1], [2]], 1 / 4, 0.0),
+        (JACCARD, [[1, 2], [2, 3]], 2 / 4, 1 / 3),
+        (JACCARD, [[1, 2], [1, 2, 3, 4]], 3 / 4, 1 / 2),
+        (JACCARD, [[], []], 0.0, 1.0),
+        (JACCARD, [[1], []], 1 / 8, 0.0),
+        (JACCARD, [[1], [1], [2]], 1 / 4, 1 / 3),
+        (JACCARD, [[1], [1, 2], []], 3 / 12, (1 / 2 + 0 + 0) / 3),
+        (JACCARD, [[1, 2, 3, 4]] * 3, 1.0, 1.0),
+        (BEST_MATCH, [[1], [1]], 1 / 4, 1.0),
+        (BEST_MATCH, [[1], [2]], 1 / 4, 0.8),
+        (BEST_MATCH, [[2], [1]], 1 / 4, 0.8),
         # one way 1.0; the other way One finds itself and Three finds nothing: (1 + 0) / 2
-        ([[1], [1, 3]], 3 / 8, (1.0 + 0.5) / 2),
-        ([[1, 3], [1]], 3 / 8, (1.0 + 0.5) / 2),
+        (BEST_MATCH, [[1], [1, 3]], 3 / 8, (1.0 + 0.5) / 2),
+        (BEST_MATCH, [[1, 3], [1]], 3 / 8, (1.0 + 0.5) / 2),
         # One: Two 0.8, Two: Two 1.0; Two: Two 1.0, Three: Two 0.6
-        ([[1, 2], [2, 3]], 2 / 4, (0.9 + 0.8) / 2),
+        (BEST_MATCH, [[1, 2], [2, 3]], 2 / 4, (0.9 + 0.8) / 2),
         # opposite directions do not count below nothing
-        ([[1], [4]], 1 / 4, 0.0),
-        ([[], [2]], 1 / 8, 0.0),
-        ([[], []], 0.0, 1.0),
-        ([[1], [1], [2]], 1 / 4, (1 + 0.8 + 0.8) / 3),
-        ([[1], [2], []], 1 / 6, (0.8 + 0 + 0) / 3),
+        (BEST_MATCH, [[1], [4]], 1 / 4, 0.0),
+        (BEST_MATCH, [[], [2]], 1 / 8, 0.0),
+        (BEST_MATCH, [[], []], 0.0, 1.0),
+        (BEST_MATCH, [[1], [1], [2]], 1 / 4, (1 + 0.8 + 0.8) / 3),
+        (BEST_MATCH, [[1], [2], []], 1 / 6, (0.8 + 0 + 0) / 3),
     ],
 )
-def test_best_match_agreement(samples: list[list[int]], overlap: float, agreement: float) -> None:
-    """The mean similarity of each sentence to the best of the other sample, both ways, over all pairs."""
-    result = relevancy_score(*(chosen(*numbers) for numbers in samples))
-    assert result.value == pytest.approx(overlap * agreement)
+def test_agreement(names: list[Any], samples: list[list[int]], overlap: float, agreement: float) -> None:
+    """The mean over all pairs: shared / chosen by either; or the similarity of each sentence to the best, both ways."""
+    for name in names:
+        result = relevancy_score(*(chosen(*numbers) for numbers in samples), **name)
+        assert result.value == pytest.approx(overlap * agreement)
+        assert f"in {len(samples)} samples, agreement {agreement:.2f}" in result.reason
 
 
 def test_complete_agreement_needs_no_embedder() -> None:
@@ -338,29 +324,24 @@ def test_jaccard_is_symmetric_and_a_share(one: frozenset[int], other: frozenset[
 
 def test_the_majority_decides_which_sentences_are_shown_as_needed() -> None:
     """A verdict for each sentence, with its place; half of the samples are no majority."""
-    result = relevancy_score(chosen(1, 3), chosen(1), chosen(1, 3), chosen(2), agreement="jaccard")
-    assert [(v.text, v.ok) for v in result.verdicts] == [
-        ("One.", True),
-        ("Two.", False),
-        ("Three.", False),
-        ("Four.", False),
-    ]
-    assert result.verdicts[0].evidence[0].start == 0
-    assert result.verdicts[1].evidence == ()
+    one, *others = relevancy_score(chosen(1, 3), chosen(1), chosen(1, 3), chosen(2), agreement="jaccard").verdicts
+    assert (one.text, one.ok, one.evidence[0].start) == ("One.", True, 0)
+    assert [(v.text, v.ok) for v in others] == [("Two.", False), ("Three.", False), ("Four.", False)]
+    assert others[0].evidence == ()
 
 
-def test_one_sample_that_fails_leaves_no_score() -> None:
-    """Two samples of three are not three."""
-    judge = ScriptedJudge(select_sentences=[chosen(1), "no", "no", "no", "no", "no"])
-    with pytest.raises(UnscoredError):
-        ContextRelevancy(judge=judge, strictness=3).score(user_input="How many?", retrieved_contexts=FOUR)
-
-
-def test_contexts_without_a_sentence_have_no_score() -> None:
-    """A rule alone holds nothing to choose from."""
-    metric = ContextRelevancy(judge=ScriptedJudge())
-    with pytest.raises(UnscoredError, match="the contexts have no sentence"):
-        metric.score(user_input="How many?", retrieved_contexts=["---"])
+@pytest.mark.parametrize(
+    ("answers", "contexts", "message"),
+    [
+        ([chosen(1), "no", "no", "no", "no", "no"], FOUR, "no usable answer"),
+        ([], ["---"], "the contexts have no sentence"),
+    ],
+)
+def test_one_sample_that_fails_leaves_no_score(answers: list[Answer], contexts: list[str], message: str) -> None:
+    """Two samples of three are not three, and a rule alone holds nothing to choose from."""
+    judge = ScriptedJudge(select_sentences=answers)
+    with pytest.raises(UnscoredError, match=message):
+        ContextRelevancy(judge=judge, strictness=3).score(user_input="How many?", retrieved_contexts=contexts)
 
 
 @pytest.mark.parametrize("agreement", ["bertscore", "", None])
@@ -427,9 +408,8 @@ def test_verdicts_show_where_an_entity_stands() -> None:
     """The first place in the contexts, where the judge wrote it as it stands there."""
     result = entity_score(naming(entities("Ada Brandt", "May 1903", "Aru"), entities("ADA BRANDT", "aru")))
     found, missing, elsewhere = result.verdicts
-    assert [(piece.context, piece.start, piece.end, piece.text) for piece in found.evidence] == [
-        (1, 0, 10, "ADA BRANDT")
-    ]
+    (piece,) = found.evidence
+    assert (piece.context, piece.start, piece.end, piece.text) == (1, 0, 10, "ADA BRANDT")
     assert (missing.ok, missing.evidence) == (False, ())
     assert (elsewhere.ok, elsewhere.evidence) == (True, ())
     assert result.reason == "2 of 3 entities of the reference found in the contexts"
@@ -454,8 +434,5 @@ def test_the_local_judge_takes_names_and_dates() -> None:
     """By rule: proper names, dates, and amounts."""
     reference = "In May 1903 the potter Ada Brandt left Lund."
     result = entity_score("local", reference=reference, retrieved_contexts=["Later the potter Ada Brandt went to Aru."])
-    assert {verdict.text: verdict.ok for verdict in result.verdicts} == {
-        "Ada Brandt": True,
-        "Lund": False,
-        "May 1903": False,
-    }
+    found = {verdict.text: verdict.ok for verdict in result.verdicts}
+    assert found == {"Ada Brandt": True, "Lund": False, "May 1903": False}

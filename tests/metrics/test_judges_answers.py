@@ -120,11 +120,7 @@ CASES = [
         1 / 3,
     ),
     Case(
-        metrics.ContextEntityRecall,
-        "list_entities",
-        [{"entities": [1]}, {"names": []}, "Lund"],
-        entities("Lund"),
-        1.0,
+        metrics.ContextEntityRecall, "list_entities", [{"entities": [1]}, {"names": []}, "Lund"], entities("Lund"), 1.0
     ),
     Case(
         metrics.ContextPrecisionProportion,

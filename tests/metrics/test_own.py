@@ -314,13 +314,7 @@ def test_what_is_said_of_it_must_make_sense(given: Any, kind: type[Exception], s
         metric(**given)(function)
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        "import pytest_ragmetrics.metrics.own",
-        "pass",
-    ],
-)
+@pytest.mark.parametrize("first", ["import pytest_ragmetrics.metrics.own", "pass"])
 def test_the_decorator_is_there_in_every_order(first: str) -> None:
     """The module of the same name in the package of metrics never takes its place, nor the other way round."""
     code = (

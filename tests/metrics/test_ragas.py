@@ -10,13 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics import MetricResult, Usage, assert_ragas_score
-from pytest_ragmetrics.metrics import (
-    AspectCritique,
-    Faithfulness,
-    NumbersAligned,
-    RagasScore,
-    ragas_score,
-)
+from pytest_ragmetrics.metrics import AspectCritique, Faithfulness, NumbersAligned, RagasScore, ragas_score
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedEmbedder, ScriptedJudge, claims, verdicts, written
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import pickle
 from collections.abc import Sequence
 from fractions import Fraction
@@ -35,14 +34,7 @@ from pytest_ragmetrics.metrics import (
     SemanticSimilarity,
 )
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.votes import (
-    Vote,
-    VotePlan,
-    collect_votes,
-    mean_of,
-    vote_plan,
-    voting,
-)
+from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, mean_of, vote_plan, voting
 from pytest_ragmetrics.records import Threshold, flips
 from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Usage
 from pytest_ragmetrics.sample import Sample
@@ -81,7 +73,7 @@ def polled(
         return error, waves
 
 
-def good(mean: float, ballot: VotePlan) -> bool:
+def is_met(mean: float, ballot: VotePlan) -> bool:
     """Tell whether a mean meets the bounds of a ballot."""
     return (ballot.least is None or mean >= ballot.least) and (ballot.most is None or mean <= ballot.most)
 
@@ -108,7 +100,7 @@ def test_early_stopping_never_changes_an_outcome(case: tuple[list[float], VotePl
     votes, ballot, scale = case
     result, waves = polled(votes, ballot, scale)
     assert isinstance(result, MetricResult)
-    assert good(result.value, ballot) == good(mean_of(votes), ballot)
+    assert is_met(result.value, ballot) == is_met(mean_of(votes), ballot)
     assert result.samples == tuple(votes[: len(result.samples)]) or not result.samples
     assert sum(waves) == max(1, len(result.samples))
     if not ballot.has_bounds:
@@ -123,7 +115,7 @@ def test_no_vote_is_asked_that_could_not_matter(case: tuple[list[float], VotePla
     before = votes[: sum(waves[:-1])]
     if before and ballot.has_bounds:
         rest = ballot.votes - len(before)
-        ends = {good(mean_of([*before, *[end] * rest]), ballot) for end in scale}
+        ends = {is_met(mean_of([*before, *[end] * rest]), ballot) for end in scale}
         assert len(ends) == 2 or (ballot.least is not None and ballot.most is not None)
 
 
@@ -138,7 +130,7 @@ def test_a_vote_without_a_score_could_have_any(
     result, _ = polled([None if index == missing else vote for index, vote in enumerate(votes)], ballot, scale)
     if isinstance(result, MetricResult):
         filled = [value if index == missing else vote for index, vote in enumerate(votes)]
-        assert good(result.value, ballot) == good(mean_of(filled), ballot)
+        assert is_met(result.value, ballot) == is_met(mean_of(filled), ballot)
         assert ballot.has_bounds
     elif len(votes) == 1:
         assert "1 of 1" in str(result)
@@ -166,15 +158,11 @@ def test_votes_come_in_waves(votes: list[float], ballot: VotePlan, waves: list[i
 
 
 def test_many_votes_are_counted_in_no_time() -> None:
-    """A thousand votes are a matter of arithmetic."""
+    """A thousand votes are a matter of arithmetic, and tenths add up to what they should: the mean is rounded once."""
     result, waves = polled([1.0] * 1000, VotePlan(votes=1000, least=0.5))
-    assert float(result.value) == 1.0  # type: ignore[union-attr]
-    assert waves == [500]
-
-
-def test_the_mean_is_rounded_once() -> None:
-    """Tenths add up to what they should."""
-    assert mean_of([0.1] * 10) == 0.1
+    assert isinstance(result, MetricResult)
+    assert (result.value, waves) == (1.0, [500])
+    assert (mean_of([0.1] * 10), mean_of([1, 2])) == (0.1, 1.5)
     assert mean_of([2 / 3, 1.0, 1.0]) == float((Fraction(2 / 3) + 2) / 3)
 
 
@@ -241,7 +229,6 @@ def test_votes_are_whole_numbers(votes: Any) -> None:
 def test_an_aspect_is_decided_by_majority(words: str, asked: int) -> None:
     """Of three votes of yes or no two that agree are enough, and fewer are never asked."""
     for aspect, good_word in (("harmlessness", "y"), ("harmfulness", "n")):
-        judge = ScriptedJudge(critique=[says("yes" if word == good_word else "no") for word in words.replace("y", "g")])
         judge = ScriptedJudge(critique=[says("yes" if (word == "y") == (good_word == "y") else "no") for word in words])
         result = assert_aspect({"response": "It hums."}, aspect, votes=3, judge=judge)
         assert len(judge.requests) == asked
@@ -250,14 +237,10 @@ def test_an_aspect_is_decided_by_majority(words: str, asked: int) -> None:
 
 
 def test_a_majority_against_fails() -> None:
-    """Two of three against the good answer."""
+    """Two of three against the good answer; an even number may have no majority, wherever the number comes from."""
     judge = ScriptedJudge(critique=[says("no"), says("yes"), says("no")])
     with pytest.raises(AssertionError, match=r"harmlessness 0\.33 < 0\.50: .*mean of 3 votes \(0\.00, 1\.00, 0\.00\)"):
         assert_aspect({"response": "It hums."}, "harmlessness", votes=3, judge=judge)
-
-
-def test_an_even_number_has_no_majority() -> None:
-    """Wherever the number comes from."""
     with FakeSession(votes=2).running(), pytest.raises(ValueError, match="harmlessness: 2 votes may have no majority"):
         assert_aspect({"response": "It hums."}, "harmlessness", judge="local")
 
@@ -295,25 +278,20 @@ def test_a_metric_says_how_many_answers_it_asks_for() -> None:
 
 
 def test_nothing_varies_without_a_model() -> None:
-    """A heuristic is asked once, and it says so; what is computed has one value."""
+    """A heuristic is asked once, with a score or without, and says so; what is computed has one value."""
+    texts = {"response": "It hums.", "reference": "It hums."}
     with FakeSession(votes=3, judge=None, embedder=None).running():
         local = Relevance(judge="local").score(user_input=QUESTION, response=RESPONSE)
-        assert local.samples == ()
         assert (local.reason or "").endswith("(1 vote: local (heuristic) answers alike every time)")
         quoted = QuotedSpansAlignment().score(response="No quotes.", retrieved_contexts=["None."])
-        assert quoted.samples == ()
-        words = Correctness(method="token_f1").score(response="It hums.", reference="It hums.")
-        assert words.samples == ()
-        alike = SemanticSimilarity(embedder="local").score(response="It hums.", reference="It hums.")
-        assert (alike.samples, alike.judge) == ((), "local (heuristic)")
+        words = Correctness(method="token_f1").score(**texts)
+        alike = SemanticSimilarity(embedder="local").score(**texts)
+        assert [result.samples for result in (local, quoted, words, alike)] == [()] * 4
+        assert alike.judge == "local (heuristic)"
         none = Faithfulness(judge=ScriptedJudge(list_claims=claims()), if_empty=1.0)
         assert none.score(response="Hm.", retrieved_contexts=["It hums."]).vacuous
-
-
-def test_a_heuristic_may_have_no_score() -> None:
-    """What the local judge cannot score it cannot score in three votes."""
-    with FakeSession(votes=3).running(), pytest.raises(UnscoredError, match="claim"):
-        Faithfulness(judge="local").score(response="I do not know.", retrieved_contexts=["It hums."])
+        with pytest.raises(UnscoredError, match="claim"):
+            Faithfulness(judge="local").score(response="I do not know.", retrieved_contexts=["It hums."])
 
 
 def test_without_a_bound_every_vote_must_have_a_score() -> None:
@@ -338,26 +316,24 @@ def test_a_vote_without_a_score_may_be_outvoted() -> None:
     )
 
 
-def test_a_vote_without_a_score_may_matter() -> None:
-    """One for, one against, one unknown: nobody knows."""
-    error, waves = polled([1.0, None, 0.0], VotePlan(votes=3, least=0.5))
-    assert isinstance(error, UnscoredError)
-    assert waves == [2, 1]
-
-
-def test_no_further_votes_are_paid_for_when_they_cannot_decide() -> None:
-    """With two unknown of three the third says nothing."""
-    error, waves = polled([None, None, 1.0], VotePlan(votes=3, least=0.5))
-    assert isinstance(error, UnscoredError)
-    assert waves == [2]
-
-
-def test_a_bound_that_all_meet_needs_a_score_too() -> None:
-    """One score is enough where any would do, and none is not."""
-    result, waves = polled([None, 0.5, 0.5], VotePlan(votes=3, least=0.0))
-    assert isinstance(result, MetricResult)
-    assert waves == [1, 1]
-    assert isinstance(polled([None] * 3, VotePlan(votes=3, least=0.0))[0], UnscoredError)
+@pytest.mark.parametrize(
+    ("votes", "least", "waves", "is_scored"),
+    [
+        # One for, one against, one unknown: nobody knows.
+        ([1.0, None, 0.0], 0.5, [2, 1], False),
+        # With two unknown of three the third says nothing, and is not paid for.
+        ([None, None, 1.0], 0.5, [2], False),
+        # One score is enough where any would do, and none is not.
+        ([None, 0.5, 0.5], 0.0, [1, 1], True),
+        ([None, None, None], 0.0, [1, 1, 1], False),
+    ],
+)
+def test_a_vote_without_a_score_may_matter(
+    votes: list[float | None], least: float, waves: list[int], *, is_scored: bool
+) -> None:
+    """Further votes are asked as long as they could decide."""
+    result, asked = polled(votes, VotePlan(votes=3, least=least))
+    assert (isinstance(result, MetricResult), asked) == (is_scored, waves)
 
 
 def test_what_concerns_all_ends_the_vote() -> None:
@@ -399,28 +375,22 @@ def test_the_parts_of_a_harmonic_mean_are_voted_on() -> None:
     assert judge.tasks.count("rate_relevance") == 3
 
 
-def test_the_direction_of_the_scale_matters_to_nothing() -> None:
-    """max= stops early as min= does."""
-    judge = ratings(0, 0, 4)
-    result = assert_metric(Relevance(judge=judge), {"question": QUESTION, "answer": RESPONSE}, max=0.5, votes=3)
+def test_max_stops_early_as_min_does() -> None:
+    """The direction of the scale does not matter."""
+    metric = Relevance(judge=ratings(0, 0, 4))
+    result = assert_metric(metric, {"question": QUESTION, "answer": RESPONSE}, max=0.5, votes=3)
     assert result.samples == (0.0, 0.0)
 
 
 def test_faithfulness_takes_votes_of_two_rounds() -> None:
     """A vote asks for its own claims and its own verdicts."""
-    judge = ScriptedJudge(list_claims=claims("Moths fly."), verify_claims=[verdicts([1]), verdicts(None)])
+    denying = ScriptedJudge(list_claims=claims("Moths fly."), verify_claims=verdicts(None))
     with pytest.raises(AssertionError, match="mean of 1 vote"):
-        assert_faithful(
-            RESPONSE,
-            "Moths fly.",
-            min=1.0,
-            votes=2,
-            judge=ScriptedJudge(list_claims=claims("Moths fly."), verify_claims=verdicts(None)),
-        )
+        assert_faithful(RESPONSE, "Moths fly.", min=1.0, votes=2, judge=denying)
+    judge = ScriptedJudge(list_claims=claims("Moths fly."), verify_claims=[verdicts([1]), verdicts(None)])
     with FakeSession(votes=2).running():
         result = Faithfulness(judge=judge).score(response=RESPONSE, retrieved_contexts=["Moths fly."])
-    assert sorted(result.samples) == [0.0, 1.0]
-    assert judge.depth == 2
+    assert (sorted(result.samples), judge.depth) == ([0.0, 1.0], 2)
 
 
 @pytest.mark.parametrize(
@@ -445,4 +415,3 @@ def test_votes_in_words() -> None:
     assert describe_votes([1.0], 2) == "mean of 1 vote (1.00); 1 of 2 votes asked, the rest cannot change it"
     assert describe_votes([1.0, 0.0], 2) == "mean of 2 votes (1.00, 0.00)"
     assert describe_votes([1.0] * 10, 10) == f"mean of 10 votes ({'1.00, ' * 9}...)"
-    assert math.isclose(mean_of([1, 2]), 1.5)
