@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from inspect import Parameter, isabstract, signature
 from pkgutil import iter_modules
+from types import GenericAlias
 from typing import Any, Protocol
 
 from pytest_ragmetrics import context
@@ -53,11 +53,9 @@ def built_in_metrics() -> tuple[type[Metric], ...]:
 
 def _is_listed(kind: object, module: object) -> bool:
     # On Python 3.10 list[str] passes for an instance of type, and issubclass() refuses it.
-    if (
-        not isinstance(kind, ABCMeta)
-        or not issubclass(kind, Metric)
-        or kind.__module__ != getattr(module, "__name__", "")
-    ):
+    if isinstance(kind, GenericAlias) or not isinstance(kind, type) or not issubclass(kind, Metric):
+        return False
+    if kind.__module__ != getattr(module, "__name__", ""):
         return False
     needed = [it for it in signature(kind).parameters.values() if it.default is Parameter.empty]
     return "name" in vars(kind) and not needed
