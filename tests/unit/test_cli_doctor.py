@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from pytest_ragmetrics.judges.transport import Reply
 from tests.fake_openai import FakeOpenAI, failing, out_of_quota
 from tests.fake_openai import Reply as Sent
 
-Call = Callable[..., tuple[int, str]]
+Call = Callable[..., str]
 ROW = {"task": "list_claims", "kind": "openai", "model": "fake", "number": 1}
 ENTRY = new_entry(key_of(ROW), ROW, Reply(text="{}"), salt="", redact=None)
 
@@ -45,27 +45,28 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    """Call the command; returns status and output, and checks that no key is printed."""
+    """Call the command, check its status, that each text is in its output and no key; return the output."""
 
-    def run(*arguments: str) -> tuple[int, str]:
+    def run(expected: int, said: Sequence[str], *arguments: str) -> str:
         status = main(["doctor", *arguments])
         out, err = capsys.readouterr()
-        assert err == ""
+        assert (status, err) == (expected, ""), out
+        assert [text for text in said if text not in out] == []
         assert "sk-" not in out
-        return status, out
+        return out
 
     return run
 
 
 def test_all_is_well(server: FakeOpenAI, call: Call) -> None:
     """One request finds out that the judge answers, and nothing is left behind."""
-    status, out = call("--judge=openai:fake")
-    assert status == 0
+    said = (
+        f"OPENAI_API_KEY is set, OPENAI_BASE_URL is {server.base_url}",
+        "openai:fake (--judge) answers and takes the schema of an answer",
+        "plugin:    loaded by pytest as ragmetrics",
+    )
+    assert call(0, said, "--judge=openai:fake").endswith("all well\n")
     assert server.calls == 1
-    assert f"OPENAI_API_KEY is set, OPENAI_BASE_URL is {server.base_url}" in out
-    assert "openai:fake (--judge) answers and takes the schema of an answer" in out
-    assert "plugin:    loaded by pytest as ragmetrics" in out
-    assert out.endswith("all well\n")
     assert not list(Path.cwd().iterdir())
 
 
@@ -80,23 +81,17 @@ def test_all_is_well(server: FakeOpenAI, call: Call) -> None:
 def test_the_form_of_output_is_named(server: FakeOpenAI, call: Call, refuses: set[str], said: str) -> None:
     """It is the one that was negotiated."""
     server.refuses = frozenset(refuses)
-    status, out = call("--judge=openai:fake")
-    assert status == 0
-    assert said in out
+    call(0, [said], "--judge=openai:fake")
 
 
 def test_a_server_may_ignore_schemas(server: FakeOpenAI, call: Call) -> None:
     """A reply in prose is shown, and is not asked for again; JSON inside of prose will do."""
     server.script("Sure! I think that it refuses.")
-    status, out = call("--judge=openai:fake")
-    assert status == 1
-    assert "answers, but not in the form asked for" in out
-    assert "I think that it refuses" in out
+    said = ("answers, but not in the form asked for", "I think that it refuses")
+    call(1, said, "--judge=openai:fake")
     assert server.calls == 1
     server.script('Sure! {"reason": "It says so.", "verdict": "refuses"}')
-    status, out = call("--judge=openai:fake")
-    assert status == 0
-    assert "puts other text around its JSON" in out
+    call(0, ["puts other text around its JSON"], "--judge=openai:fake")
 
 
 @pytest.mark.parametrize(
@@ -119,10 +114,7 @@ def test_failures_of_a_provider(
         monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
     else:
         server.script(reply)
-    status, out = call("--judge=openai:fake")
-    assert status == 1
-    assert said in out
-    assert out.endswith("1 thing to do\n")
+    assert call(1, [said], "--judge=openai:fake").endswith("1 thing to do\n")
     assert server.calls == 1
 
 
@@ -131,30 +123,20 @@ def test_nobody_listens(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeOpenAI() as gone:
         url = gone.base_url.replace("//", "//me:secret@") + "?pass=secret"
     monkeypatch.setenv("OPENAI_BASE_URL", url)
-    status, out = call("--judge=openai:fake")
-    assert status == 1
-    assert "//***@127.0.0.1" in out
-    assert "cannot be reached" in out
-    assert "secret" not in out
+    assert "secret" not in call(1, ["//***@127.0.0.1", "cannot be reached"], "--judge=openai:fake")
 
 
 def test_no_key(call: Call) -> None:
     """Without a key the alternatives are listed; an explicit judge names its variable."""
-    status, out = call()
-    assert status == 1
-    assert "OPENAI_API_KEY is not set" in out
-    assert "ANTHROPIC_API_KEY is not set" in out
-    assert "auto (the default) does not answer" in out
-    assert "Three ways on" in out
-    assert "needs a key: set OPENAI_API_KEY" in call("--judge=openai:fake")[1]
+    unset = ("OPENAI_API_KEY is not set", "ANTHROPIC_API_KEY is not set")
+    call(1, [*unset, "auto (the default) does not answer", "Three ways on"])
+    call(1, ["needs a key: set OPENAI_API_KEY"], "--judge=openai:fake")
 
 
 def test_the_heuristic_is_not_a_model(call: Call) -> None:
     """It needs nothing, and is called what it is."""
-    status, out = call("--judge=local")
-    assert status == 0
-    assert "local (heuristic) (--judge) answers by rule, and measures no application" in out
-    assert "keys:" not in out
+    said = "local (heuristic) (--judge) answers by rule, and measures no application"
+    assert "keys:" not in call(0, [said], "--judge=local")
 
 
 def test_judges_of_ones_own(call: Call) -> None:
@@ -162,26 +144,17 @@ def test_judges_of_ones_own(call: Call) -> None:
     Path("house_judge.py").write_text(
         'def make():\n    return lambda prompt: \'{"reason": "", "verdict": "refuses"}\'\n', encoding="utf-8"
     )
-    status, out = call("--judge=house_judge:make")
-    assert status == 0
-    assert "keeps to the form asked for" in out
-    status, out = call("--judge=nowhere:make")
-    assert status == 1
-    assert "nowhere:make makes no judge" in out
+    call(0, ["keeps to the form asked for"], "--judge=house_judge:make")
+    call(1, ["nowhere:make makes no judge"], "--judge=nowhere:make")
 
 
 def test_an_embedder_is_asked_where_one_is_named(server: FakeOpenAI, call: Call) -> None:
     """It costs a request of its own; one that cannot be made is named with what is wrong."""
-    status, out = call("--judge=local", "--embedder=nowhere:make")
-    assert status == 1
-    assert "nowhere:make makes no embedder" in out
-    status, out = call("--judge=local", "--embedder=openai:vectors")
-    assert status == 0
-    assert "openai:vectors (--embedder) answers with vectors of 64 numbers" in out
+    call(1, ["nowhere:make makes no embedder"], "--judge=local", "--embedder=nowhere:make")
+    said = "openai:vectors (--embedder) answers with vectors of 64 numbers"
+    call(0, [said], "--judge=local", "--embedder=openai:vectors")
     server.script(failing(404, "No such model."))
-    status, out = call("--judge=local", "--embedder=openai:vectors")
-    assert status == 1
-    assert "knows no model vectors" in out
+    call(1, ["knows no model vectors"], "--judge=local", "--embedder=openai:vectors")
 
 
 @pytest.fixture
@@ -199,38 +172,30 @@ def unwritable(tmp_path: Path) -> Iterator[Path]:
 def test_a_folder_that_cannot_be_written(call: Call, unwritable: Path) -> None:
     """Answers could not be stored there; a path below a file can never be made."""
     Path("file").write_text("", encoding="utf-8")
-    status, out = call("--judge=local", "--dir=file/cache")
-    assert status == 1
-    assert "file is not a folder" in out
-    status, out = call("--judge=local", f"--dir={unwritable / 'cache'}")
-    assert status == 1
-    assert "cannot be written" in out
-    assert "--rag-cache-dir=DIR" in out
+    call(1, ["file is not a folder"], "--judge=local", "--dir=file/cache")
+    call(1, ["cannot be written", "--rag-cache-dir=DIR"], "--judge=local", f"--dir={unwritable / 'cache'}")
 
 
-def test_a_folder_of_another_account(call: Call, tmp_path: Path) -> None:
+def test_a_folder_of_another_account(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """That explains why answers of it are not read."""
     folder = Path("/")
     if getattr(os, "geteuid", lambda: 1)() == 0:
         folder = tmp_path / "theirs"
         folder.mkdir()
         os.chown(folder, 12345, -1)
-    assert "it belongs to another account" in call("--judge=local", f"--dir={folder}")[1]
+    main(["doctor", "--judge=local", f"--dir={folder}"])
+    assert "it belongs to another account" in capsys.readouterr().out
 
 
 def test_the_cache_is_described(call: Call, tmp_path: Path) -> None:
     """With the number of its answers; a broken one is named."""
     with Store(tmp_path / "kept") as store:
         store.put(ENTRY)
-    status, out = call("--judge=local", f"--dir={tmp_path / 'kept'}")
-    assert status == 0
-    assert "kept: 1 answers" in out
+    call(0, ["kept: 1 answers"], "--judge=local", f"--dir={tmp_path / 'kept'}")
     (tmp_path / "bad").mkdir()
-    assert "bad: empty" in call("--judge=local", f"--dir={tmp_path / 'bad'}")[1]
+    call(0, ["bad: empty"], "--judge=local", f"--dir={tmp_path / 'bad'}")
     (tmp_path / "bad" / "cache.db").write_text("no database, for sure" * 100, encoding="utf-8")
-    status, out = call("--judge=local", f"--dir={tmp_path / 'bad'}")
-    assert status == 1
-    assert "delete the folder" in out
+    call(1, ["delete the folder"], "--judge=local", f"--dir={tmp_path / 'bad'}")
 
 
 @pytest.mark.parametrize(("kind", "warned"), [("nfs4", True), ("cifs", True), ("ext4", False), (None, False)])
@@ -247,38 +212,27 @@ def test_network_file_systems(tmp_path: Path, kind: str | None, warned: bool) ->
 def test_cassettes(call: Call) -> None:
     """With the number of answers; a missing one and a broken line are things to do."""
     Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
-    status, out = call("--judge=local", "--cassette=judge.jsonl")
-    assert status == 0
-    assert "judge.jsonl: 1 answers of openai:fake, 0 vectors" in out
-    status, out = call("--judge=local", "--cassette=nothing.jsonl")
-    assert status == 1
-    assert "nothing.jsonl does not exist" in out
+    call(0, ["judge.jsonl: 1 answers of openai:fake, 0 vectors"], "--judge=local", "--cassette=judge.jsonl")
+    call(1, ["nothing.jsonl does not exist"], "--judge=local", "--cassette=nothing.jsonl")
     with Path("judge.jsonl").open("a", encoding="utf-8") as stream:
         stream.write('{"key": \n')
-    status, out = call("--judge=local", "--cassette=judge.jsonl")
-    assert status == 1
-    assert "judge.jsonl:2: not an entry of a cassette" in out
-    assert "delete that line" in out
+    said = ("judge.jsonl:2: not an entry of a cassette", "delete that line")
+    call(1, said, "--judge=local", "--cassette=judge.jsonl")
 
 
 def test_a_cassette_of_another_judge(server: FakeOpenAI, call: Call) -> None:
     """A replay would miss every answer."""
     Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
-    assert call("--judge=openai:fake", "--cassette=judge.jsonl")[0] == 0
-    status, out = call("--judge=openai:newer", "--cassette=judge.jsonl")
-    assert status == 1
-    assert "to record openai:newer" in out
+    call(0, (), "--judge=openai:fake", "--cassette=judge.jsonl")
+    call(1, ["to record openai:newer"], "--judge=openai:newer", "--cassette=judge.jsonl")
 
 
 def test_a_replay_needs_no_judge(call: Call) -> None:
     """The settings of the folder are read: nothing is asked, and the cassette must be there."""
     Path("pytest.ini").write_text("[pytest]\nrag_cache = replay\nrag_cassette = judge.jsonl\n", encoding="utf-8")
-    status, out = call()
-    assert status == 1
-    assert "auto is not asked: answers are replayed" in out
-    assert "judge.jsonl does not exist" in out
+    call(1, ["auto is not asked: answers are replayed", "judge.jsonl does not exist"])
     Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
-    assert call()[0] == 0
+    call(0, ())
 
 
 INI = "rag_judge = local\nrag_cache_dir = kept\nrag_cassette = judge.jsonl\n"
@@ -300,38 +254,33 @@ def test_settings_of_the_folder_count(call: Call, monkeypatch: pytest.MonkeyPatc
     Path("below").mkdir()
     root = Path.cwd()
     monkeypatch.chdir("below")
-    status, out = call()
-    assert status == 0, out
-    assert f"local (heuristic) (rag_judge in {name})" in out
-    assert f"{root / 'kept'} will be made" in out
-    assert f"{root / 'judge.jsonl'} will be recorded" in out
+    made = (f"{root / 'kept'} will be made", f"{root / 'judge.jsonl'} will be recorded")
+    call(0, [f"local (heuristic) (rag_judge in {name})", *made])
     monkeypatch.setenv("RAGMETRICS_JUDGE", "local")
-    assert "local (heuristic) (RAGMETRICS_JUDGE)" in call()[1]
+    call(0, ["local (heuristic) (RAGMETRICS_JUDGE)"])
 
 
 def test_wrong_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unknown keys come with the nearest known one, and values with what is wrong about them."""
     Path("pytest.ini").write_text("[pytest]\nrag_jugde = local\nrag_xyz = 1\nrag_votes = many\n", encoding="utf-8")
     monkeypatch.setenv("RAGMETRICS_CONCURRENCY", "0")
-    status, out = call("--judge=local")
-    assert status == 1
-    assert "write rag_judge, or take it out" in out
-    assert "rag_xyz is no setting of this plugin" in out
-    assert "'many' is not a whole number of at least 1" in out
-    assert "RAGMETRICS_CONCURRENCY is not usable" in out
-    assert out.endswith("4 things to do\n")
+    said = (
+        "write rag_judge, or take it out",
+        "rag_xyz is no setting of this plugin",
+        "'many' is not a whole number of at least 1",
+        "RAGMETRICS_CONCURRENCY is not usable",
+    )
+    assert call(1, said, "--judge=local").endswith("4 things to do\n")
 
 
 def test_a_judge_made_by_a_hook_is_no_wrong_setting(call: Call) -> None:
     """The hook of a conftest.py may know what the plugin does not."""
     Path("pytest.ini").write_text("[pytest]\nrag_judge = our judge\n", encoding="utf-8")
-    assert "is not usable" in call("--judge=local")[1]
-    assert "our judge (rag_judge in pytest.ini) does not answer" in call()[1]
+    call(1, ["is not usable"], "--judge=local")
+    call(1, ["our judge (rag_judge in pytest.ini) does not answer"])
     Path("tests").mkdir()
     Path("tests/conftest.py").write_text("def pytest_ragmetrics_make_judge(config, spec): ...\n", encoding="utf-8")
-    status, out = call()
-    assert status == 0
-    assert "our judge (rag_judge in pytest.ini) is up to a hook in conftest.py" in out
+    call(0, ["our judge (rag_judge in pytest.ini) is up to a hook in conftest.py"])
 
 
 def test_a_file_of_settings_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
@@ -354,30 +303,22 @@ def test_a_file_of_settings_that_cannot_be_read(capsys: pytest.CaptureFixture[st
 def test_options_that_are_in_the_way(call: Call, addopts: str, said: str) -> None:
     """They are looked for in the settings."""
     Path("pyproject.toml").write_text(f'[tool.pytest.ini_options]\naddopts = ["-ra", "{addopts}"]\n', encoding="utf-8")
-    status, out = call("--judge=local")
-    assert status == 1
-    assert said in out
+    call(1, [said], "--judge=local")
 
 
 def test_plugins_loaded_twice(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment and a conftest.py may do so as well."""
     monkeypatch.setenv("PYTEST_PLUGINS", "some.other,pytest_ragmetrics.plugin")
     Path("conftest.py").write_text('pytest_plugins = [\n    "pytest_ragmetrics.plugin",\n]\n', encoding="utf-8")
-    status, out = call("--judge=local")
-    assert status == 1
-    assert "PYTEST_PLUGINS loads" in out
-    assert "pytest_plugins in " in out
-    assert out.endswith("2 things to do\n")
+    assert call(1, ["PYTEST_PLUGINS loads", "pytest_plugins in "], "--judge=local").endswith("2 things to do\n")
 
 
 def test_autoloading_may_be_off(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then the plugin must be named."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    status, out = call("--judge=local")
-    assert status == 1
-    assert "add -p ragmetrics to the addopts" in out
+    call(1, ["add -p ragmetrics to the addopts"], "--judge=local")
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p ragmetrics")
-    assert call("--judge=local")[0] == 0
+    call(0, (), "--judge=local")
 
 
 def _distribution(site: Path, name: str, points: str = "") -> None:
@@ -391,22 +332,17 @@ def test_an_installation_that_is_there_twice(call: Call, monkeypatch: pytest.Mon
     """Another distribution that registers the same module is a second registration."""
     _distribution(tmp_path / "site", "renamed", "[pytest11]\nrenamed = pytest_ragmetrics.plugin\n")
     monkeypatch.syspath_prepend(tmp_path / "site")
-    status, out = call("--judge=local")
-    assert status == 1
-    assert "the plugin is installed twice" in out
+    call(1, ["the plugin is installed twice"], "--judge=local")
 
 
 def test_an_installation_that_is_missing(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A package on the path without its metadata is never loaded by pytest."""
     _distribution(tmp_path / "site", "pytest")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *(p for p in sys.path if "site-packages" not in p)])
-    status, out = call("--judge=local")
-    assert status == 1
-    assert "the plugin is not installed" in out
-    assert "pytest 7.4, pytest-ragmetrics (not installed)" in out
-    assert 'pip install "pytest>=8.4"' in out
+    said = ("pytest 7.4, pytest-ragmetrics (not installed)", 'pip install "pytest>=8.4"')
+    call(1, ["the plugin is not installed", *said], "--judge=local")
     Path("pyproject.toml").write_text('[tool.pytest]\nrag_judge = "local"\n', encoding="utf-8")
-    assert "no file with settings of pytest" in call("--judge=local")[1]
+    call(1, ["no file with settings of pytest"], "--judge=local")
 
 
 def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
