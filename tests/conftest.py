@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
 # A busy machine is no fault of a property: how long an example takes is not judged.
-settings.register_profile("any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("any speed", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 # For runs that are about something else than the properties: HYPOTHESIS_PROFILE=few.
 settings.register_profile("few", settings.get_profile("any speed"), max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "any speed"))

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.text import search
@@ -135,7 +135,6 @@ def test_folding_never_changes_the_key(tolerance: Tolerance) -> None:
 
 
 @given(one=TRICKY, other=TRICKY)
-@settings(max_examples=40, deadline=None)
 def test_a_key_is_made_character_by_character(one: str, other: str) -> None:
     """The key of a text is those of its pieces, wherever it is cut: offsets can be found by counting."""
     assert comparison_key(one + other) == comparison_key(one) + comparison_key(other)
@@ -145,7 +144,6 @@ def test_a_key_is_made_character_by_character(one: str, other: str) -> None:
 
 
 @given(text=st.text(alphabet=st.characters(min_codepoint=0x80, max_codepoint=0x2FFF), min_size=40, max_size=120))
-@settings(max_examples=40, deadline=None)
 def test_the_key_of_many_different_characters_is_the_same(text: str) -> None:
     """A text of very many different characters, replaced in another way, has the key of its characters."""
     assert comparison_key(text) == b"".join(comparison_key(char) for char in text)
@@ -167,7 +165,6 @@ def test_a_key_has_letters_and_digits_only() -> None:
 
 
 @given(one=TRICKY, other=TRICKY)
-@settings(max_examples=40, deadline=None)
 def test_agreeing_is_mutual(one: str, other: str) -> None:
     """It makes no difference which of two texts is held against which."""
     for text in (other, fold(one), one.upper()):
@@ -198,7 +195,6 @@ def test_marks_of_notes_are_left_out_on_request() -> None:
 @given(
     parts=st.lists(st.sampled_from(["a", "bc", " ", "&amp;", "&hellip;", "<b>", "</b>", "<br>", "&", "<"]), max_size=20)
 )
-@settings(max_examples=40, deadline=None)
 def test_offsets_of_a_readable_text_map_back(parts: list[str]) -> None:
     """Each piece of the text maps to a piece of the original that reads the same."""
     source = "".join(parts)
@@ -210,7 +206,6 @@ def test_offsets_of_a_readable_text_map_back(parts: list[str]) -> None:
 
 
 @given(contexts=st.lists(TRICKY, max_size=4), data=st.data())
-@settings(max_examples=40, deadline=None)
 def test_positions_map_back_to_the_passage(contexts: list[str], data: st.DataObject) -> None:
     """A piece of the key of all contexts is that of the passage it maps to."""
     sources = SourceIndex(contexts)
@@ -234,7 +229,6 @@ def test_positions_map_back_to_the_passage(contexts: list[str], data: st.DataObj
     length=st.integers(2 * GRAM, 60),
     low=st.integers(0, 100),
 )
-@settings(max_examples=40, deadline=None)
 def test_index_finds_what_searching_finds(text: str, start: int, length: int, low: int) -> None:
     """The index gives the first position, or none, or says that it cannot tell; it is never wrong."""
     content = text.encode()

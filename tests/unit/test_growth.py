@@ -10,7 +10,7 @@ from pytest_ragmetrics.text.alignment import align
 from pytest_ragmetrics.text.quotations import find_quotations
 from tests.growth import is_linear
 
-SHORT, LONG = 10_000, 80_000
+SHORT, LONG = 5_000, 40_000
 
 #: What is measured: functions of one text.
 FUNCTIONS: dict[str, Callable[[str], object]] = {

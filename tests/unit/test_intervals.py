@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import statsmodels.api as sm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
@@ -205,7 +205,6 @@ def test_a_figure_moves_with_its_parts() -> None:
     assert propagated(total, parts, n=9, bounds=(0.0, 1.05)).high == 1.05
 
 
-@settings(deadline=None)
 @given(SCORES, st.floats(0.01, 0.999), st.sampled_from(METHODS), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_intervals_of_any_scores(
     scores: list[float], confidence: float, method: Method, size: int, random: object
@@ -224,7 +223,6 @@ def test_intervals_of_any_scores(
     assert wider.high >= found.high - 1e-9
 
 
-@settings(deadline=None)
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.floats(0.01, 0.999), st.integers(1, 7))
 def test_intervals_of_rates_lie_around_the_rate(flags: list[bool], confidence: float, size: int) -> None:
     """Within 0 and 1, for clusters of any size; whoever asks for the share that fails gets the mirror image."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.errors import JudgeError
@@ -296,7 +296,6 @@ def test_a_task_without_a_rule_is_an_error() -> None:
 TEXT = st.text(max_size=40)
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(TEXT, min_size=1, max_size=3), st.lists(TEXT, max_size=3), st.integers(1, 4))
 def test_answers_are_what_a_model_would_have_to_answer(claims: list[str], contexts: list[str], count: int) -> None:
     """Any text gets an answer of the right length and range, and the same one whatever the vote."""

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 
 import pytest
 
@@ -40,8 +40,12 @@ async def _here() -> tuple[int, int]:
     return threading.get_ident(), id(asyncio.get_running_loop())
 
 
-async def _run_here(number: int) -> int:
+def _double_here(number: int) -> int:
     return loop.run(_double(number))
+
+
+async def _run_here(number: int) -> int:
+    return _double_here(number)
 
 
 class Interrupted:
@@ -59,11 +63,6 @@ class Interrupted:
         except asyncio.CancelledError:
             self.cancelled.set()
             raise
-
-
-def test_run_returns_the_result() -> None:
-    """The value of the coroutine is handed back to the thread that waits."""
-    assert loop.run(_double(4)) == 8
 
 
 def test_run_raises_what_the_coroutine_raises() -> None:
@@ -86,11 +85,6 @@ def test_every_call_uses_the_same_loop() -> None:
     assert here[0] != threading.get_ident()
 
 
-def test_run_works_inside_a_running_loop() -> None:
-    """A test that is itself a coroutine may call what blocks."""
-    assert asyncio.run(_run_here(5)) == 10
-
-
 def test_arun_is_awaited_from_another_loop() -> None:
     """Two coroutines awaited from one foreign loop run at the same time on the background loop."""
     meeting = threading.Barrier(2)
@@ -106,33 +100,25 @@ def test_arun_is_awaited_from_another_loop() -> None:
     assert first == second != threading.get_ident()
 
 
-def test_arun_on_the_background_loop_awaits_directly() -> None:
-    """A coroutine of the background loop may await another of its kind."""
+def test_the_result_comes_wherever_the_call_is_made() -> None:
+    """Inside a running loop, on the background loop itself, and awaited by a framework other than asyncio."""
+    assert asyncio.run(_run_here(5)) == 10
     assert loop.run(loop.arun(_double(6))) == 12
-
-
-def test_arun_without_asyncio_still_gives_the_result() -> None:
-    """Awaited by a framework other than asyncio, the result comes, if not concurrently."""
-    coro = loop.arun(_double(7))
     with pytest.raises(StopIteration) as end:
-        coro.send(None)
+        loop.arun(_double(7)).send(None)
     assert end.value.value == 14
 
 
-def test_run_on_the_background_thread_is_refused() -> None:
-    """Waiting there for the loop would wait for ever, so it is an error that says what to do."""
+async def _stop() -> None:
+    loop.stop()
+
+
+def test_waiting_for_the_loop_on_its_own_thread_is_refused() -> None:
+    """That would wait for ever, so it is an error that says what to do; nor can the loop wait for its thread to end."""
     with pytest.raises(RuntimeError, match=r"await ascore\(\) instead of calling score\(\)"):
         loop.run(_run_here(1))
-
-
-def test_stop_on_the_background_thread_is_refused() -> None:
-    """The loop cannot wait for its own thread to end."""
-
-    async def stop() -> None:
-        loop.stop()
-
     with pytest.raises(RuntimeError, match="cannot stop itself"):
-        loop.run(stop())
+        loop.run(_stop())
 
 
 def test_a_context_variable_reaches_the_coroutine() -> None:
@@ -141,11 +127,9 @@ def test_a_context_variable_reaches_the_coroutine() -> None:
     async def who() -> str:
         return _NAME.get()
 
-    token = _NAME.set("Ada")
-    try:
-        assert loop.run(who()) == "Ada"
-    finally:
-        _NAME.reset(token)
+    context = copy_context()
+    context.run(_NAME.set, "Ada")
+    assert context.run(lambda: loop.run(who())) == "Ada"
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs a signal sent to a thread")
@@ -206,34 +190,23 @@ def test_a_coroutine_that_wants_to_exit_does_not_end_the_loop(error: type[BaseEx
     async def both() -> None:
         await asyncio.gather(leave(), asyncio.sleep(0))
 
-    others: list[int] = []
-    thread = threading.Thread(target=lambda: others.append(loop.run(_double(1))))
-    thread.start()
-    with pytest.raises(error):
-        loop.run(both() if nested else leave())
-    assert loop.run(_double(2)) == 4
-    thread.join()
-    assert others == [2]
+    with ThreadPoolExecutor(1) as threads:
+        other = threads.submit(lambda: loop.run(_double(1)))
+        with pytest.raises(error):
+            loop.run(both() if nested else leave())
+        assert loop.run(_double(2)) == 4
+        assert other.result(10) == 2
 
 
 def test_stop_cancels_what_still_runs() -> None:
     """A caller that waits while the loop is stopped gets a cancellation, not a closed loop."""
     work = Interrupted()
-    outcome: list[BaseException] = []
-
-    def wait() -> None:
-        try:
-            loop.run(work.wait())
-        except CancelledError as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    work.started.wait(10)
-    loop.stop()
-    thread.join(10)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(lambda: loop.run(work.wait()))
+        work.started.wait(10)
+        loop.stop()
+        assert isinstance(waiting.exception(10), CancelledError)
     assert work.cancelled.is_set()
-    assert len(outcome) == 1
 
 
 def test_stop_closes_generators_and_threads() -> None:
@@ -297,32 +270,25 @@ def test_nothing_is_left_open() -> None:
 def test_calls_survive_a_loop_that_is_stopped_all_the_time() -> None:
     """A call that comes while the loop is being stopped runs on the next one or is cancelled: nothing else."""
     done = threading.Event()
-    strange: list[BaseException] = []
 
     def call() -> None:
         while not done.is_set():
-            try:
-                with suppress(CancelledError):
-                    loop.run(_double(1))
-            except BaseException as error:  # noqa: BLE001, PERF203 - whatever it is, it must be seen
-                strange.append(error)
+            with suppress(CancelledError):
+                loop.run(_double(1))
 
-    threads = [threading.Thread(target=call) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for _ in range(50):
-        loop.stop()
-    done.set()
-    for thread in threads:
-        thread.join(20)
-    assert strange == []
-    assert not any(thread.is_alive() for thread in threads)
+    with ThreadPoolExecutor(4) as threads:
+        calls = [threads.submit(call) for _ in range(4)]
+        for _ in range(50):
+            loop.stop()
+        done.set()
+        assert [each.exception(20) for each in calls] == [None] * 4
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_gets_a_loop_of_its_own() -> None:
-    """Both sides of a fork can call, in either order, and neither complains when it ends."""
-    script = """
+#: Scripts that stop no loop, and what they print.
+SCRIPTS = {
+    # Both sides of a fork can call, in either order, and neither complains when it ends.
+    "fork": (
+        """
         import asyncio, gc, os, sys
         from pytest_ragmetrics import loop
 
@@ -338,28 +304,22 @@ def test_a_forked_child_gets_a_loop_of_its_own() -> None:
             sys.exit(0)
         status = os.waitpid(child, 0)[1]
         print(loop.run(double(3)), status, flush=True)
-    """
-    done = _python(script)
-    assert done.stdout.split() == ["2", "4", "6", "0"]
-    assert done.stderr == ""
-
-
-def test_a_script_that_stops_nothing_ends_quietly() -> None:
-    """A process ends without a warning although nobody stopped the loop, even with work under way."""
-    script = """
+        """,
+        ["2", "4", "6 0"],
+    ),
+    "work under way": (
+        """
         import asyncio, threading
         from pytest_ragmetrics import loop
 
         threading.Thread(target=lambda: loop.run(asyncio.sleep(0)), daemon=True).start()
         print(loop.run(asyncio.sleep(0, "done")))
-    """
-    done = _python(script)
-    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
-
-
-def test_a_script_that_used_threads_ends_quietly() -> None:
-    """No thread can be started at exit since Python 3.12, and none is needed: clients and generators are closed."""
-    script = """
+        """,
+        ["done"],
+    ),
+    # No thread can be started at exit since Python 3.12, and none is needed: clients and generators are closed.
+    "threads": (
+        """
         import asyncio, threading
         from pytest_ragmetrics import loop
 
@@ -381,9 +341,45 @@ def test_a_script_that_used_threads_ends_quietly() -> None:
         started = threading.Event()
         threading.Thread(target=lambda: loop.run(asyncio.to_thread(started.set)), daemon=True).start()
         started.wait(10)
-    """
-    done = _python(script)
-    assert (done.stdout.splitlines(), done.stderr) == (["2", "client closed", "generator closed"], "")
+        """,
+        ["2", "client closed", "generator closed"],
+    ),
+    # After the loop was stopped Python 3.12 can start no other; nothing is left open or unawaited then.
+    "calls at exit": (
+        """
+        import asyncio, atexit, gc
+
+        def late():
+            said = set()
+            for call in (loop.run, lambda coro: asyncio.run(loop.arun(coro))):
+                try:
+                    said.add(call(asyncio.sleep(0, "answered")))
+                except RuntimeError as error:
+                    said.add(str(error))
+            print(said in ({"answered"}, {"can't create new thread at interpreter shutdown"}))
+            gc.collect()
+
+        atexit.register(late)
+        from pytest_ragmetrics import loop
+        """,
+        ["True"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_that_stops_nothing_ends_quietly(name: str) -> None:
+    """A process ends well and without a warning although nobody stopped the loop."""
+    if name == "fork" and not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+    script, printed = SCRIPTS[name]
+    # Python 3.12 warns of any fork while there are threads.
+    warn = ["-W", "error", "-W", "ignore:This process:DeprecationWarning"]
+    command = [sys.executable, "-X", "dev", *warn, "-c", textwrap.dedent(script)]
+    # A debug build of asyncio is not wanted, its complaints about slow callbacks depend on the machine.
+    environment = {**os.environ, "PYTHONASYNCIODEBUG": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    assert (done.stdout.splitlines(), done.stderr, done.returncode) == (printed, "", 0)
 
 
 def test_a_loop_that_cannot_be_started_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -401,47 +397,12 @@ def test_a_loop_that_cannot_be_started_leaves_nothing_open(monkeypatch: pytest.M
     gc.collect()
 
 
-def test_a_call_at_exit_is_answered_or_told_why_not() -> None:
-    """After the loop was stopped Python 3.12 can start no other; nothing is left open or unawaited then."""
-    script = """
-        import asyncio, atexit, gc
-
-        def late():
-            for call in (loop.run, lambda coro: asyncio.run(loop.arun(coro))):
-                try:
-                    print(call(asyncio.sleep(0, "answered")))
-                except RuntimeError as error:
-                    print(error)
-            gc.collect()
-
-        atexit.register(late)
-        from pytest_ragmetrics import loop
-    """
-    done = _python(script)
-    assert done.stderr == ""
-    assert set(done.stdout.splitlines()) in ({"answered"}, {"can't create new thread at interpreter shutdown"})
-
-
-def _python(script: str) -> subprocess.CompletedProcess[str]:
-    # Python 3.12 warns of any fork while there are threads.
-    warn = ["-W", "error", "-W", "ignore:This process:DeprecationWarning"]
-    command = [sys.executable, "-X", "dev", *warn, "-c", textwrap.dedent(script)]
-    # A debug build of asyncio is not wanted, its complaints about slow callbacks depend on the machine.
-    environment = {**os.environ, "PYTHONASYNCIODEBUG": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
-
-
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
 def test_a_process_pool_can_use_it() -> None:
     """Workers that were forked while the loop ran have their own."""
-    if "fork" not in multiprocessing.get_all_start_methods():
-        pytest.skip("needs fork")
     assert loop.run(_double(1)) == 2
     with warnings.catch_warnings():
         # Python 3.12 warns of any fork while there are threads.
         warnings.simplefilter("ignore", DeprecationWarning)
         with multiprocessing.get_context("fork").Pool(2) as pool:
-            assert pool.map(_run_in_worker, [1, 2, 3]) == [2, 4, 6]
-
-
-def _run_in_worker(number: int) -> int:
-    return loop.run(_double(number))
+            assert pool.map(_double_here, [1, 2, 3]) == [2, 4, 6]

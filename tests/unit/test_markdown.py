@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.comparison import compare_documents
@@ -168,7 +168,6 @@ def test_foreign_text_does_nothing(make: object) -> None:
     assert all(line.startswith(starts) or line.endswith("  ") for line in text.splitlines() if line and line[0] != "0")
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.text(max_size=60))
 def test_escaped_text_is_inert(text: str) -> None:
     """Of any text nothing remains that Markdown, HTML or GitHub would read as more than text, and it is one line."""

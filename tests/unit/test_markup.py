@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.text.markup import lift_block_quotes, mask_markup
@@ -104,7 +104,6 @@ def test_json_that_python_cannot_read_stays(text: str) -> None:
     assert len(mask_markup(text)) == len(text)
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
 def test_masking_keeps_every_offset(text: str) -> None:
     """The masked text is as long as the text, and blank or the same at every offset."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.records import Document, RunRecord, position
@@ -31,7 +31,6 @@ def shards(whole: Document, number: int, chance: random.Random) -> list[Document
     return [run(*chance.sample(some, len(some))) for some in dealt]
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(1, 5), st.integers())
 def test_shards_make_the_document_of_the_whole_run(number: int, seed: int) -> None:
     """However tests are dealt out and in whatever order they come, the merged rows are those of the one run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.generate.documents import LONGEST, split_passages
@@ -103,7 +103,6 @@ PARTS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     st.lists(PARTS | st.text(max_size=30) | st.just("One sentence. " * 150)), st.sampled_from([".md", ".rst", ".txt"])
 )

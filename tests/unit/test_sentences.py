@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.text.sentences import MAX_SENTENCE, guess_language, sentence_table, split_sentences
@@ -80,7 +80,6 @@ def test_a_wrapped_sentence_stays_whole(text: str) -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=60, deadline=None)
 def test_no_character_of_a_text_is_lost_or_told_twice(text: str) -> None:
     """Sentences are exact, trimmed, in order and apart; what is between them has no letter and no digit."""
     end_before = 0

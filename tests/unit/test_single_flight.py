@@ -7,10 +7,11 @@ import hashlib
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -84,6 +85,10 @@ class Source:
         self.waiting = 0
         self.error: Exception | None = None
 
+    def share(self, flight: SingleFlight[str], *keys: str) -> asyncio.Task[dict[str, Fetched[str]]]:
+        """Ask for keys."""
+        return asyncio.ensure_future(flight.share(keys, self.look, self.fetch))
+
     async def look(self, keys: Sequence[str]) -> dict[str, str]:
         """Return the stored values."""
         return {key: self.stored[key] for key in keys if key in self.stored}
@@ -118,11 +123,11 @@ def start(script: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def run(scenario: Callable[[SingleFlight[str], Source], Awaitable[None]], locks: Path | None = None) -> None:
+def run(scenario: Callable[[SingleFlight[str], Source], Awaitable[None]], locks: Path | None, **options: Any) -> None:
     """Run a scenario with a single flight and an open source."""
 
     async def main() -> None:
-        flight: SingleFlight[str] = SingleFlight(locks)
+        flight: SingleFlight[str] = SingleFlight(locks, **options)
         source = Source()
         source.open.set()
         await asyncio.wait_for(scenario(flight, source), 60)
@@ -130,21 +135,22 @@ def run(scenario: Callable[[SingleFlight[str], Source], Awaitable[None]], locks:
     asyncio.run(main())
 
 
-@pytest.fixture(params=[True, False], ids=["with-locks", "without-locks"])
+@pytest.fixture(params=["locks", "file/locks", None], ids=["with-locks", "no-locks-possible", "without-locks"])
 def locks(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
-    """Where the lock files are, if there are any."""
-    return tmp_path / "locks" if request.param else None
+    """Where the lock files are, if there are any; where none can be made, each process pays for itself."""
+    (tmp_path / "file").write_text("")
+    return tmp_path / request.param if request.param else None
 
 
 def test_many_who_ask_at_once_share_one_fetch(locks: Path | None) -> None:
     """One result is marked as fetched; the others, and later ones that find it stored, are not."""
 
     async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        found = await asyncio.gather(*(flight.share([A], source.look, source.fetch) for _ in range(50)))
+        found = await asyncio.gather(*(source.share(flight, A) for _ in range(50)))
         assert source.fetches == [(A,)]
         assert {each[A].value for each in found} == {A[:4]}
         assert [each[A].fetched for each in found].count(True) == 1
-        assert await flight.share([A], source.look, source.fetch) == {A: Fetched(value=A[:4], fetched=False)}
+        assert await source.share(flight, A) == {A: Fetched(value=A[:4], fetched=False)}
         assert len(source.fetches) == 1
 
     run(scenario, locks)
@@ -155,7 +161,7 @@ def test_overlapping_batches_fetch_each_key_once(locks: Path | None) -> None:
 
     async def scenario(flight: SingleFlight[str], source: Source) -> None:
         batches = ([A, B], [B, C], [C, A, A])
-        found = await asyncio.gather(*(flight.share(batch, source.look, source.fetch) for batch in batches))
+        found = await asyncio.gather(*(source.share(flight, *batch) for batch in batches))
         assert sorted(source.fetches) == [(A, B), (C,)]
         assert [sorted(each) for each in found] == [sorted(set(batch)) for batch in batches]
         assert [each[B].fetched for each in found[:2]] == [True, False]
@@ -169,7 +175,7 @@ def test_different_keys_are_fetched_side_by_side(locks: Path | None) -> None:
 
     async def scenario(flight: SingleFlight[str], source: Source) -> None:
         source.open.clear()
-        asked = [asyncio.ensure_future(flight.share([key], source.look, source.fetch)) for key in keys]
+        asked = [source.share(flight, key) for key in keys]
         await until(lambda: source.waiting == 20)
         source.open.set()
         await asyncio.gather(*asked)
@@ -183,12 +189,10 @@ def test_an_error_reaches_all_who_wait_and_is_not_kept(locks: Path | None) -> No
 
     async def scenario(flight: SingleFlight[str], source: Source) -> None:
         source.error = ValueError("no value")
-        found = await asyncio.gather(
-            *(flight.share([A], source.look, source.fetch) for _ in range(3)), return_exceptions=True
-        )
+        found = await asyncio.gather(*(source.share(flight, A) for _ in range(3)), return_exceptions=True)
         assert found == [source.error] * 3
         source.error = None
-        assert (await flight.share([A], source.look, source.fetch))[A].fetched
+        assert (await source.share(flight, A))[A].fetched
         assert len(source.fetches) == 2
 
     run(scenario, locks)
@@ -199,8 +203,8 @@ def test_cancelling_one_caller_does_not_cancel_the_fetch(locks: Path | None) -> 
 
     async def scenario(flight: SingleFlight[str], source: Source) -> None:
         source.open.clear()
-        first = asyncio.ensure_future(flight.share([A], source.look, source.fetch))
-        second = asyncio.ensure_future(flight.share([A], source.look, source.fetch))
+        first = source.share(flight, A)
+        second = source.share(flight, A)
         await source.begun.wait()
         first.cancel()
         await asyncio.sleep(0)
@@ -216,13 +220,13 @@ def test_a_fetch_that_costs_nothing_yet_ends_with_the_last_who_waits(locks: Path
 
     async def scenario(flight: SingleFlight[str], source: Source) -> None:
         source.open.clear()
-        callers = [asyncio.ensure_future(flight.share([A], source.look, source.fetch)) for _ in range(2)]
+        callers = [source.share(flight, A) for _ in range(2)]
         await source.begun.wait()
         for each in callers:
             each.cancel()
         await asyncio.wait(callers)
         source.open.set()
-        assert (await flight.share([A], source.look, source.fetch))[A].fetched
+        assert (await source.share(flight, A))[A].fetched
         assert source.fetches == [(A,)]
 
     run(scenario, locks)
@@ -243,7 +247,7 @@ def test_who_asks_while_a_fetch_is_being_called_off_starts_anew(locks: Path | No
         await asyncio.sleep(0.05)
         leaving.cancel()
         await asyncio.wait([leaving])
-        assert (await flight.share([A], source.look, source.fetch))[A].fetched
+        assert (await source.share(flight, A))[A].fetched
 
     run(scenario, locks)
 
@@ -252,7 +256,7 @@ def test_a_fetch_that_is_being_paid_for_is_finished(locks: Path | None) -> None:
     """Nobody waits any more, and the answer is stored all the same."""
 
     async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        waiting = asyncio.ensure_future(flight.share([A], source.look, source.fetch))
+        waiting = source.share(flight, A)
         await source.departed.wait()
         waiting.cancel()
         await asyncio.wait([waiting])
@@ -267,10 +271,10 @@ def test_settling_calls_off_what_has_not_begun(locks: Path | None) -> None:
     """At the end of a run only what costs something already is waited for."""
 
     async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        paid = asyncio.ensure_future(flight.share([A], source.look, source.fetch))
+        paid = source.share(flight, A)
         await source.departed.wait()
         source.open.clear()
-        begun = asyncio.ensure_future(flight.share([B], source.look, source.fetch))
+        begun = source.share(flight, B)
         await until(lambda: source.waiting == 2)
         await flight.settle(timeout=10)
         await asyncio.wait([begun], timeout=1)
@@ -286,7 +290,7 @@ def test_an_error_that_nobody_waits_for_is_quiet(locks: Path | None, caplog: pyt
 
     async def scenario(flight: SingleFlight[str], source: Source) -> None:
         source.error = ValueError("no value")
-        waiting = asyncio.ensure_future(flight.share([A], source.look, source.fetch))
+        waiting = source.share(flight, A)
         await source.departed.wait()
         waiting.cancel()
         await flight.settle()
@@ -298,19 +302,17 @@ def test_an_error_that_nobody_waits_for_is_quiet(locks: Path | None, caplog: pyt
 def test_no_more_fetches_run_than_allowed(tmp_path: Path) -> None:
     """A request that waits for its turn has no lock."""
 
-    async def main() -> None:
-        flight: SingleFlight[str] = SingleFlight(tmp_path, width=3)
-        source = Source()
-        keys = [hashlib.sha256(bytes([n])).hexdigest() for n in range(30)]
-        asked = asyncio.gather(*(flight.share([key], source.look, source.fetch) for key in keys))
+    async def scenario(flight: SingleFlight[str], source: Source) -> None:
+        source.open.clear()
+        asked = [source.share(flight, hashlib.sha256(bytes([n])).hexdigest()) for n in range(30)]
         await until(lambda: source.waiting == 3)
         await asyncio.sleep(0.1)
         assert source.waiting == len(list(tmp_path.iterdir())) == 3  # noqa: ASYNC240 - a local folder
         source.open.set()
-        await asked
+        await asyncio.gather(*asked)
         assert len(source.fetches) == 30
 
-    asyncio.run(main())
+    run(scenario, tmp_path, width=3)
 
 
 def test_two_loops_in_one_process_share_a_fetch(tmp_path: Path) -> None:
@@ -328,24 +330,9 @@ def test_two_loops_in_one_process_share_a_fetch(tmp_path: Path) -> None:
         return dict(stored)
 
     flight: SingleFlight[str] = SingleFlight(tmp_path / "locks")
-    threads = [threading.Thread(target=lambda: asyncio.run(flight.share([A], look, fetch))) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(lambda _: asyncio.run(flight.share([A], look, fetch)), range(6)))
     assert fetches == [A]
-
-
-def test_fetching_needs_no_locks_where_none_can_be_made(tmp_path: Path) -> None:
-    """Where no file can be made, each process pays for itself."""
-    (tmp_path / "file").write_text("")
-
-    async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        found = await asyncio.gather(*(flight.share([A], source.look, source.fetch) for _ in range(3)))
-        assert [each[A].value for each in found] == [A[:4]] * 3
-        assert source.fetches == [(A,)]
-
-    run(scenario, tmp_path / "file" / "locks")
 
 
 @pytest.mark.parametrize("batch", [1, 5], ids=["one-by-one", "in-batches"])
@@ -374,8 +361,8 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path, holder: subprocess
 
     async def scenario(flight: SingleFlight[str], source: Source) -> None:
         other: SingleFlight[str] = SingleFlight(tmp_path)
-        leaving = asyncio.ensure_future(other.share([A], source.look, source.fetch))
-        waiting = asyncio.ensure_future(flight.share([A], source.look, source.fetch))
+        leaving = source.share(other, A)
+        waiting = source.share(flight, A)
         await asyncio.sleep(0.3)
         assert source.fetches == []
         leaving.cancel()
@@ -395,21 +382,18 @@ def test_a_process_that_hangs_is_waited_for_no_longer_than_the_lease(
 ) -> None:
     """A stopped process cannot stop a whole run."""
 
-    async def main() -> None:
-        flight: SingleFlight[str] = SingleFlight(tmp_path, lease=0.2)
-        source = Source()
-        source.open.set()
-        assert (await flight.share([A], source.look, source.fetch))[A].fetched
+    async def scenario(flight: SingleFlight[str], source: Source) -> None:
+        assert (await source.share(flight, A))[A].fetched
+        assert holder.poll() is None
 
-    asyncio.run(asyncio.wait_for(main(), 30))
-    assert holder.poll() is None
+    run(scenario, tmp_path, lease=0.2)
 
 
 def test_a_lock_is_released_after_its_fetch(tmp_path: Path) -> None:
     """Another process need not wait for the end of the run."""
 
     async def scenario(flight: SingleFlight[str], source: Source) -> None:
-        await flight.share([A], source.look, source.fetch)
+        await source.share(flight, A)
         (file,) = tmp_path.iterdir()  # noqa: ASYNC240 - a local folder
         with FileLock(file, timeout=0):
             assert file.exists()

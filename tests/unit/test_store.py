@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import re
+import shutil
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -19,7 +22,7 @@ from typing import Any
 
 import diskcache
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pytest_ragmetrics
@@ -87,14 +90,18 @@ def mode(path: Path) -> int:
 
 
 def test_what_is_put_is_found_again(store: Store) -> None:
-    """An entry comes back as it was, is overwritten by its key, and another key finds nothing; closing ends nothing."""
+    """An entry comes back as it was, also a long one, is overwritten by its key, and another key finds nothing."""
+    long = entry(1, "x" * 1_000_000)
     store.put(entry(1, "old"))
-    store.put(entry(1))
-    assert store.get(entry(1).key) == entry(1)
+    store.put(long)
+    assert store.get(long.key) == long
+    assert not list(store.folder.rglob("*.val"))  # no value is moved into a file of its own
     assert store.get(entry(2).key) is None
     store.close()
     store.close()
-    assert list(store) == [entry(1)]
+    assert list(store) == [long]
+    store.put_many([entry(2)], run="today")
+    assert set(store.get_many([long.key, entry(2).key], run="today")) == {entry(2).key}
 
 
 def test_entries_outlive_the_store(tmp_path: Path) -> None:
@@ -109,33 +116,22 @@ def test_entries_outlive_the_store(tmp_path: Path) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=20), st.text(max_size=20))
-@settings(max_examples=15, deadline=None)
-def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str, model: str) -> None:
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_survives(store: Store, text: str, model: str) -> None:
     """Controls, quotes, half surrogate pairs and line separators come back as they were."""
-    with Store(tmp_path_factory.mktemp("any") / "cache") as store:
-        kept = entry(1, text, model=model)
-        store.put(kept)
-        found = store.get(kept.key)
-        # Two halves of a pair that stand side by side are the character they make.
-        assert found is not None
-        assert found.answer().text == text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-        assert found.request["model"] == model
-
-
-def test_a_run_can_ask_for_its_own_entries_only(store: Store) -> None:
-    """A refreshing run tells what it made from what was there."""
-    store.put_many([entry(1)], run="yesterday")
-    store.put_many([entry(2)], run="today")
-    assert set(store.get_many([entry(1).key, entry(2).key], run="today")) == {entry(2).key}
+    kept = entry(1, text, model=model)
+    store.put(kept)
+    found = store.get(kept.key)
+    # Two halves of a pair that stand side by side are the character they make.
+    assert found is not None
+    assert found.answer().text == text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    assert found.request["model"] == model
 
 
 def test_threads_may_come_and_go(store: Store) -> None:
     """Any thread may use the store, and closing it leaves no connection of theirs behind."""
-    threads = [threading.Thread(target=store.put, args=(entry(number),)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(store.put, map(entry, range(8))))
     assert store.count() == 8
 
 
@@ -166,38 +162,29 @@ def test_a_folder_with_other_things_in_it_stays_as_it_is(tmp_path: Path) -> None
     assert not (tmp_path / ".gitignore").exists()
 
 
-class Payload:
-    """Makes a folder when it is unpickled."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.mkdir, (self.folder,)
-
-
 @pytest.mark.parametrize("change", ["mode = 4, value = ?", "raw = 0, key = ?"])
 def test_a_row_that_asks_to_be_unpickled_is_refused(store: Store, tmp_path: Path, change: str) -> None:
-    """What somebody wrote into the database, as a value or a key, raises and is not executed."""
+    """What somebody wrote into the database, as a value or a key, raises and is not executed, by diskcache neither."""
     store.put(entry(1))
-    payload = pickle.dumps(Payload(str(tmp_path / "ran")), protocol=4)
+    ran = tmp_path / "ran"
+    payload = f"cos\nmkdir\n(V{ran}\ntR.".encode()
     assert pickle.loads(payload) is None  # noqa: S301 - the payload must work, or refusing it shows nothing
-    (tmp_path / "ran").rmdir()
+    ran.rmdir()
     tamper(store, f"UPDATE Cache SET {change}", payload)  # noqa: S608 - written above
+    with diskcache.Cache(str(store.folder), disk=text_disk()) as cache:
+        opened: Any
+        for opened in (store, cache):
+            with pytest.raises(CacheError, match="tampered"):
+                opened.get(entry(1).key) if "value" in change else list(opened)
     with pytest.raises(CacheError, match="tampered"):
         list(store)
-    if "value" in change:
-        with pytest.raises(CacheError, match="tampered"):
-            store.get(entry(1).key)
-    assert not (tmp_path / "ran").exists()
+    assert not ran.exists()
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        "mode = 4",
-        "mode = 3",
-        "filename = '../secret.txt'",
+        *("mode = 4", "mode = 3", "filename = '../secret.txt'"),
         *(f"mode = {mode}, filename = '../secret.txt', value = NULL" for mode in (1, 2, 3, 4)),
     ],
 )
@@ -206,10 +193,15 @@ def test_a_row_that_names_a_file_or_another_mode_is_refused(store: Store, tmp_pa
     (tmp_path / "secret.txt").write_text('"a secret"')
     store.put(entry(1))
     tamper(store, f"UPDATE Cache SET {change}")  # noqa: S608 - written above
-    with pytest.raises(CacheError, match="tampered"):
-        store.get(entry(1).key)
-    with diskcache.Cache(str(store.folder), disk=text_disk()) as cache, pytest.raises(CacheError, match="tampered"):
-        cache.get(entry(1).key)
+    with diskcache.Cache(str(store.folder), disk=text_disk()) as cache:
+        opened: Any
+        for opened in (store, cache):
+            with pytest.raises(CacheError, match="tampered"):
+                opened.get(entry(1).key)
+        with pytest.raises(TypeError, match="holds text, not dict"):
+            cache.set("key", {})
+        with pytest.raises(TypeError, match="holds text, not tuple"):
+            cache.get(("key",))
 
 
 def test_dropping_a_row_deletes_no_file(store: Store, tmp_path: Path) -> None:
@@ -243,15 +235,13 @@ def test_a_strangers_folder_in_a_public_place_is_refused(tmp_path: Path, monkeyp
     """Answers that somebody else could have planted are not read."""
     with Store(tmp_path / "cache") as store:
         store.put(entry(1))
-    (tmp_path / "cache").chmod(0o777)
     stranger = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: stranger)
-    with Store(tmp_path / "cache") as store, pytest.raises(CacheUnavailableError, match="another account"):
-        store.get(entry(1).key)
-    (tmp_path / "cache").chmod(0o755)
-    tmp_path.chmod(0o1777)
-    with Store(tmp_path / "cache") as store, pytest.raises(CacheUnavailableError, match="another account"):
-        store.get(entry(1).key)
+    for folder, parent in ((0o777, 0o755), (0o755, 0o1777)):
+        (tmp_path / "cache").chmod(folder)
+        tmp_path.chmod(parent)
+        with Store(tmp_path / "cache") as store, pytest.raises(CacheUnavailableError, match="another account"):
+            store.get(entry(1).key)
     tmp_path.chmod(0o755)
     with Store(tmp_path / "cache") as store:
         assert store.get(entry(1).key) is not None
@@ -280,33 +270,30 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, below: str) -> No
     (tmp_path / "file").write_text("")
     folder = tmp_path / below
     with Store(folder) as store:
-        with pytest.raises(CacheUnavailableError) as unwritten:
-            store.put(entry(1))
-        with pytest.raises(CacheUnavailableError) as unread:
-            store.get(entry(1).key)
-    assert str(folder) in str(unwritten.value)
-    assert str(folder) in str(unread.value)
+        uses: list[Callable[[], object]] = [lambda: store.put(entry(1)), lambda: store.get(entry(1).key)]
+        for use in uses:
+            with pytest.raises(CacheUnavailableError, match=re.escape(str(folder))):
+                use()
 
 
-def test_a_file_that_is_no_database_is_an_error(store: Store) -> None:
-    """Every operation reports a broken database as such."""
-    store.folder.mkdir()
+def test_a_database_that_is_none_is_an_error(store: Store) -> None:
+    """Every operation reports a broken one, one with settings of others, a folder in its place, no room for locks."""
+    store.put(entry(1))
+    store.close()
+    tamper(store, "INSERT INTO Settings VALUES ('disk_surprise', 1)")
+    with pytest.raises(CacheUnavailableError, match="settings"):
+        store.get(entry(1).key)
     store.database.write_bytes(b"this is no database" * 500)
     for use in (lambda: store.get("k"), lambda: store.put(entry(1)), store.count, store.verify):
         with pytest.raises(CacheUnavailableError, match="not a database"):
             use()
-
-
-@pytest.mark.parametrize("taken", ["cache.db", "locks"])
-def test_a_name_that_is_taken_by_something_else_is_an_error(store: Store, taken: str) -> None:
-    """A folder in place of the database, a file in place of the locks."""
-    store.folder.mkdir()
-    if taken == "locks":
-        store.locks.write_text("")
-    else:
-        store.database.mkdir()
-    with pytest.raises(CacheUnavailableError, match="cannot be used"):
-        store.put(entry(1))
+    shutil.rmtree(store.folder)
+    for taken in (store.database / "folder", store.locks):
+        taken.parent.mkdir(parents=True)
+        taken.write_text("")
+        with pytest.raises(CacheUnavailableError, match="cannot be used"):
+            store.put(entry(1))
+        shutil.rmtree(store.folder)
 
 
 def test_a_full_disk_is_an_error_and_harms_nothing(tmp_path: Path) -> None:
@@ -334,31 +321,6 @@ store.close()
         assert store.count() >= 1
 
 
-def test_diskcache_itself_refuses_what_is_not_text(store: Store) -> None:
-    """Also where it reads and writes on its own, nothing is pickled or unpickled."""
-    store.put_many([entry(1), entry(2)])
-    tamper(store, "UPDATE Cache SET mode = 4, value = ? WHERE key = ?", pickle.dumps(1), entry(1).key)
-    tamper(store, "UPDATE Cache SET raw = 0 WHERE key = ?", entry(2).key)
-    with diskcache.Cache(str(store.folder), disk=text_disk()) as cache:
-        with pytest.raises(CacheError, match="tampered"):
-            cache.get(entry(1).key)
-        with pytest.raises(CacheError, match="tampered"):
-            list(cache)
-        with pytest.raises(TypeError, match="holds text, not dict"):
-            cache.set("key", {})
-        with pytest.raises(TypeError, match="holds text, not tuple"):
-            cache.get(("key",))
-
-
-def test_settings_that_are_not_ours_are_an_error(store: Store) -> None:
-    """The library believes what the database says about itself; what breaks it is an unusable cache."""
-    store.put(entry(1))
-    store.close()
-    tamper(store, "INSERT INTO Settings VALUES ('disk_surprise', 1)")
-    with pytest.raises(CacheUnavailableError, match="settings"):
-        store.get(entry(1).key)
-
-
 def test_nothing_is_ever_evicted(store: Store) -> None:
     """What was paid for stays, whatever limit an earlier program wrote into the database."""
     store.put(entry(0))
@@ -367,14 +329,6 @@ def test_nothing_is_ever_evicted(store: Store) -> None:
     tamper(store, "UPDATE Settings SET value = 'least-recently-stored' WHERE key = 'eviction_policy'")
     store.put_many([entry(number, "x" * 1000) for number in range(1, 100)])
     assert store.count() == 100
-
-
-def test_a_long_answer_stays_in_the_database(store: Store) -> None:
-    """No value is moved into a file of its own."""
-    long = entry(1, "x" * 1_000_000)
-    store.put(long)
-    assert not list(store.folder.rglob("*.val"))
-    assert store.get(long.key) == long
 
 
 def test_all_entries_come_in_the_order_of_their_keys(store: Store) -> None:
@@ -406,29 +360,24 @@ def test_the_contents_are_counted(store: Store) -> None:
     assert contents.oldest is not None
 
 
-def test_verifying_finds_and_removes_every_unsound_row(store: Store, tmp_path: Path) -> None:
-    """Pickles, files, broken texts and answers whose question was edited are found without harm."""
-    store.put_many([entry(number) for number in range(6)])
-    tamper(store, "UPDATE Cache SET mode = 4, value = ? WHERE key = ?", pickle.dumps(1), entry(0).key)
-    tamper(store, "UPDATE Cache SET filename = 'x' WHERE key = ?", entry(1).key)
-    tamper(store, "UPDATE Cache SET value = '{' WHERE key = ?", entry(2).key)
-    tamper(
-        store, "UPDATE Cache SET value = replace(value, '\"number\": 3', '\"number\": 9') WHERE key = ?", entry(3).key
+def test_verifying_finds_and_removes_every_unsound_row(store: Store) -> None:
+    """Pickles, files, broken texts and answers whose question was edited are found; a redacted entry is sound."""
+    store.put_many([entry(number) for number in range(5)])
+    row = {"task": "list_claims", "text": "Ask Mrs Meadow."}
+    sound = new_entry(key_of(row), row, Reply(text="{}"), salt="", redact=lambda text: text.replace("Meadow", "X"))
+    store.put(sound)
+    changes = (
+        *("mode = 4, value = x'80044b012e'", "filename = 'x'", "value = '{'"),
+        *("value = replace(value, '\"number\": 3', '\"number\": 9')", "value = cast(x'22ff22' AS TEXT)"),
     )
-    tamper(store, "UPDATE Cache SET value = cast(x'22ff22' AS TEXT) WHERE key = ?", entry(4).key)
+    for number, change in enumerate(changes):
+        tamper(store, f"UPDATE Cache SET {change} WHERE key = ?", entry(number).key)  # noqa: S608 - written above
     faults = store.verify()
     assert {fault.key for fault in faults} == {entry(number).key for number in range(5)}
     assert "its key is not that of its request" in {fault.problem for fault in faults}
     store.remove(faults)
     assert store.verify() == []
-    assert [kept.key for kept in store] == [entry(5).key]
-
-
-def test_a_redacted_entry_is_sound(store: Store) -> None:
-    """Its key is that of the words that were sent, which are not there any more."""
-    row = {"task": "list_claims", "text": "Ask Mrs Meadow."}
-    store.put(new_entry(key_of(row), row, Reply(text="{}"), salt="", redact=lambda text: text.replace("Meadow", "X")))
-    assert store.verify() == []
+    assert [kept.key for kept in store] == [sound.key]
 
 
 def test_many_processes_can_create_one_store(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.judges.rendering import PromptBook, render
@@ -239,7 +239,6 @@ def test_the_time_is_linear(piece: str) -> None:
     assert is_linear(lambda size: suspicious_signs(piece * (size // len(piece))), short=5_000, long=50_000)
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.text(max_size=100))
 def test_any_text_is_accepted(text: str) -> None:
     """No text breaks the search, and the signs are words to show."""

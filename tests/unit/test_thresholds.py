@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import NormalDist
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.stats.agreement import agreement
@@ -24,7 +24,6 @@ def noise(n: int, seed: int = 1) -> tuple[list[float], list[bool]]:
     return [chance.random() for _ in range(n)], [index % 2 == 0 for index in range(n)]
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 10), st.booleans()), min_size=6, max_size=40), st.sampled_from([1, -1]))
 def test_no_other_threshold_does_better(rows: list[tuple[int, bool]], sign: int) -> None:
     """On its own rows the suggestion reaches the highest balanced accuracy that any cut reaches."""

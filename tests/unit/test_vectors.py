@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.cache.entry import CacheError
 from pytest_ragmetrics.cache.transport import read_vector, vector_text
 
 
-@settings(max_examples=30)
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))
 def test_a_vector_comes_back_as_it_was(numbers: list[float]) -> None:
     """To the last bit, in ASCII."""

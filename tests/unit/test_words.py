@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.text.words import count_words
@@ -44,14 +44,12 @@ def test_words_are_counted_in_every_script(text: str, words: int) -> None:
 
 
 @given(st.text(alphabet="ab9 -’.\n\té"), st.text(alphabet="ab9 -’.\n\té"))
-@settings(max_examples=40, deadline=None)
 def test_words_of_two_texts_add_up(first: str, second: str) -> None:
     """A space between two texts neither makes nor hides a word."""
     assert count_words(f"{first} {second}") == count_words(first) + count_words(second)
 
 
 @given(st.text(alphabet="ab9 -’.\n\té鳥น\u3000"))
-@settings(max_examples=40, deadline=None)
 def test_outer_white_space_does_not_count(text: str) -> None:
     """A text has as many words with white space around it as without."""
     assert count_words(f"\n {text}\u00a0 ") == count_words(text)
