@@ -58,6 +58,7 @@ def test_verdicts_that_do_not_fit_are_refused(verdicts: Any, problem: str) -> No
     assert "ignore" not in str(refused.value)
 
 
+OTHER_FORMS: list[Any] = [None, [], "supported", 1, {}, {"verdicts": [], "score": 1.0}]
 CLAIMS = tasks.ListClaims(text="Pike. Eels.")
 RATE = tasks.RateRelevance(question="q", response="r")
 TOPICS = tasks.ListTopics(turns=("user: Hello.",))
@@ -68,7 +69,7 @@ POLITE = tasks.Critique(definition="Is it polite?", fields=(("response", "Please
 @pytest.mark.parametrize(
     ("task", "answer"),
     [
-        *((VERIFY, given) for given in [None, [], "supported", 1, {}, {"verdicts": [], "score": 1.0}]),
+        *((VERIFY, given) for given in OTHER_FORMS),
         *((CLAIMS, {"claims": claims}) for claims in (["Pike.", "  "], [""], [None], ["Pike.", 1], "Pike.")),
         *((SELECT, {"sentences": chosen}) for chosen in ([1, 1], [4], [0], [-1], [True], [1.0], None)),
         *((RATE, {"reason": "", "rating": rating}) for rating in (5, -1, 10, 0.5, "4", True, None)),
