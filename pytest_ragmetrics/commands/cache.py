@@ -35,9 +35,7 @@ def _age(parser: argparse.ArgumentParser) -> None:
 
 _COMMANDS = (
     Command(
-        name="stats",
-        help="Say what the cache holds.",
-        run=_on_store(lambda store, _: maintenance.describe(store)),
+        name="stats", help="Say what the cache holds.", run=_on_store(lambda store, _: maintenance.describe(store))
     ),
     Command(
         name="verify",
@@ -63,16 +61,9 @@ _COMMANDS = (
         configure=lambda parser: parser.add_argument("files", type=Path, metavar="FILE", nargs="+"),
         run=_on_store(lambda store, arguments: maintenance.import_(store, arguments.files)),
     ),
-    Command(
-        name="clear",
-        help="Drop everything.",
-        run=_on_store(lambda store, _: maintenance.clear(store)),
-    ),
+    Command(name="clear", help="Drop everything.", run=_on_store(lambda store, _: maintenance.clear(store))),
 )
 
 CACHE = Command(
-    name="cache",
-    help="Tend the answers kept on this machine.",
-    configure=_configure_cache,
-    commands=_COMMANDS,
+    name="cache", help="Tend the answers kept on this machine.", configure=_configure_cache, commands=_COMMANDS
 )

@@ -146,10 +146,7 @@ REPORT = Command(
             run=_merge,
         ),
         Command(
-            name="diff",
-            help="Say what became better and worse between two runs.",
-            configure=_configure_diff,
-            run=_diff,
+            name="diff", help="Say what became better and worse between two runs.", configure=_configure_diff, run=_diff
         ),
         Command(name="schema", help="Print the JSON schema of --rag-json files.", run=_schema),
     ),

@@ -49,13 +49,7 @@ class OpenAIEmbedder(Embedder):
         self.dimensions = dimensions
         self._encoding = Capabilities("base64")
         self._connection = Connection(
-            OPENAI,
-            model=model,
-            api_key=api_key,
-            base_url=base_url,
-            timeout=timeout,
-            retries=retries,
-            deadline=deadline,
+            OPENAI, model=model, api_key=api_key, base_url=base_url, timeout=timeout, retries=retries, deadline=deadline
         )
 
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:

@@ -214,11 +214,7 @@ class Connection:
             **({} if transport is None else {"transport": transport}),
         )
         return getattr(sdk, f"Async{self._vendor.label}")(
-            api_key=self._key,
-            base_url=self._url,
-            timeout=self._timeout,
-            max_retries=self._retries,
-            http_client=http,
+            api_key=self._key, base_url=self._url, timeout=self._timeout, max_retries=self._retries, http_client=http
         )
 
     async def _look_at(self, response: Any) -> None:

@@ -211,11 +211,7 @@ class NliJudge(PromptedJudge):
         shares = iter([share(labels.read(logits)) for logits in await self._batching.score(pairs)])
         return [
             find_best(
-                claim,
-                candidates,
-                list(islice(shares, len(candidates))),
-                passages=passages,
-                threshold=self._threshold,
+                claim, candidates, list(islice(shares, len(candidates))), passages=passages, threshold=self._threshold
             )
             for claim, candidates in asked
         ]

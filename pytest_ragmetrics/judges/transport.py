@@ -172,10 +172,7 @@ class Reply:
         if self.cached:
             return Usage(cached_calls=1, saved=cost)
         return Usage(
-            calls=self.calls,
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            cost=cost,
+            calls=self.calls, prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens, cost=cost
         )
 
 

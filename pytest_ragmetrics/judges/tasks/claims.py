@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pytest_ragmetrics.judges.schema import NUMBER, TEXT, Schema, distinct, in_order, list_of, one_of, record
-from pytest_ragmetrics.judges.tasks.task import Block, Judgement, Task, cited, show_contexts, show_numbered
+from pytest_ragmetrics.judges.tasks.task import Judgement, Task, cited
 from pytest_ragmetrics.text.sentences import sentence_table
 
 
@@ -16,14 +16,10 @@ class ListClaims(Task[tuple[str, ...]]):
     """List the claims of a text, each understandable alone; the question helps to resolve its pronouns."""
 
     prompt: ClassVar[str] = "list_claims"
+    shown: ClassVar[tuple[str, ...]] = ("question", "text")
     form: ClassVar[Schema] = record(claims=list_of(TEXT))
     text: str
     question: str | None = None
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the question, if there is one, and the text."""
-        asked = () if self.question is None else (Block(label="question", text=self.question),)
-        return (*asked, Block(label="text", text=self.text))
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
         return distinct(answer["claims"], "claim")
@@ -34,6 +30,7 @@ class VerifyClaims(Task[tuple[Judgement, ...]]):
     """Decide which claims the contexts support, and by which of their sentences; one judgement a claim, in order."""
 
     prompt: ClassVar[str] = "verify_claims"
+    shown: ClassVar[tuple[str, ...]] = ("contexts", "claims")
     form: ClassVar[Schema] = record(
         verdicts=list_of(
             record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("supported", "unsupported"))
@@ -41,10 +38,6 @@ class VerifyClaims(Task[tuple[Judgement, ...]]):
     )
     claims: tuple[str, ...]
     contexts: tuple[str, ...]
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the contexts and the numbered claims."""
-        return (show_contexts(self.contexts), show_numbered("claims", self.claims))
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
         last = len(sentence_table(self.contexts))
@@ -59,12 +52,9 @@ class ListEntities(Task[tuple[str, ...]]):
     """List the entities that some contexts name, each once."""
 
     prompt: ClassVar[str] = "list_entities"
+    shown: ClassVar[tuple[str, ...]] = ("contexts",)
     form: ClassVar[Schema] = record(entities=list_of(TEXT))
     contexts: tuple[str, ...]
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the contexts."""
-        return (show_contexts(self.contexts),)
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
         return distinct(answer["entities"], "entity")

@@ -26,13 +26,10 @@ class SelectSentences(Task[tuple[int, ...]]):
     """Choose the context sentences needed to answer a question: 0-based indexes, none if the contexts cannot."""
 
     prompt: ClassVar[str] = "select_sentences"
+    shown: ClassVar[tuple[str, ...]] = ("contexts", "question")
     form: ClassVar[Schema] = record(sentences=list_of(NUMBER))
     question: str
     contexts: tuple[str, ...]
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the contexts and the question."""
-        return (show_contexts(self.contexts), Block(label="question", text=self.question))
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[int, ...]:
         return indexes(answer["sentences"], len(sentence_table(self.contexts)), "the selection")
@@ -43,15 +40,12 @@ class JudgeContexts(Task[tuple[Judgement, ...]]):
     """Decide which contexts help to answer a question; one judgement a context, in order."""
 
     prompt: ClassVar[str] = "judge_contexts"
+    shown: ClassVar[tuple[str, ...]] = ("contexts", "question")
     form: ClassVar[Schema] = record(
         verdicts=list_of(record(number=NUMBER, reason=TEXT, verdict=one_of("relevant", "irrelevant")))
     )
     question: str
     contexts: tuple[str, ...]
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the contexts and the question."""
-        return (show_contexts(self.contexts), Block(label="question", text=self.question))
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
         verdicts = in_order(answer["verdicts"], len(self.contexts), "context")
@@ -82,6 +76,7 @@ class FindContradictions(Task[tuple[Judgement, ...]]):
     """Decide for each context whether a response contradicts it, and which of its sentences; ok when it does."""
 
     prompt: ClassVar[str] = "find_contradictions"
+    shown: ClassVar[tuple[str, ...]] = ("contexts", "response")
     form: ClassVar[Schema] = record(
         verdicts=list_of(
             record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("contradicted", "compatible"))
@@ -89,10 +84,6 @@ class FindContradictions(Task[tuple[Judgement, ...]]):
     )
     response: str
     contexts: tuple[str, ...]
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the contexts and the response."""
-        return (show_contexts(self.contexts), Block(label="response", text=self.response))
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
         table = sentence_table(self.contexts)

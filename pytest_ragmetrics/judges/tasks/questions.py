@@ -18,7 +18,7 @@ from pytest_ragmetrics.judges.schema import (
     one_of,
     record,
 )
-from pytest_ragmetrics.judges.tasks.task import Block, Judgement, Task, show_contexts, show_numbered
+from pytest_ragmetrics.judges.tasks.task import Judgement, Task
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,13 +26,11 @@ class WriteQuestions(Task[tuple[tuple[str, bool], ...]]):
     """Write ``count`` different questions that a response answers, each with whether it is noncommittal there."""
 
     prompt: ClassVar[str] = "write_questions"
+    # Not the question that was asked: it must not be seen.
+    shown: ClassVar[tuple[str, ...]] = ("response",)
     form: ClassVar[Schema] = record(questions=list_of(record(question=TEXT, noncommittal=FLAG)))
     response: str
     count: int
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the response alone: the question it was given to must not be seen."""
-        return (Block(label="response", text=self.response),)
 
     def fill(self) -> Mapping[str, str]:
         """Say how many questions are wanted."""
@@ -52,12 +50,9 @@ class ListKeyPhrases(Task[tuple[str, ...]]):
     """List the phrases that a summary of the contexts should cover."""
 
     prompt: ClassVar[str] = "list_key_phrases"
+    shown: ClassVar[tuple[str, ...]] = ("contexts",)
     form: ClassVar[Schema] = record(phrases=list_of(TEXT))
     contexts: tuple[str, ...]
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the contexts."""
-        return (show_contexts(self.contexts),)
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
         return distinct(answer["phrases"], "phrase")
@@ -68,13 +63,10 @@ class WriteClosedQuestions(Task[tuple[str, ...]]):
     """Write yes-or-no questions about the key phrases whose answer, from the contexts, is yes."""
 
     prompt: ClassVar[str] = "write_closed_questions"
+    shown: ClassVar[tuple[str, ...]] = ("contexts", "phrases")
     form: ClassVar[Schema] = record(questions=list_of(TEXT))
     contexts: tuple[str, ...]
     phrases: tuple[str, ...]
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the contexts and the phrases."""
-        return (show_contexts(self.contexts), show_numbered("phrases", self.phrases))
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
         return distinct(answer["questions"], "question")
@@ -85,13 +77,10 @@ class AnswerQuestions(Task[tuple[Judgement, ...]]):
     """Answer yes-or-no questions from a text alone; a judgement is ok when the text answers yes."""
 
     prompt: ClassVar[str] = "answer_questions"
+    shown: ClassVar[tuple[str, ...]] = ("text", "questions")
     form: ClassVar[Schema] = record(answers=list_of(record(number=NUMBER, reason=TEXT, answer=one_of("yes", "no"))))
     text: str
     questions: tuple[str, ...]
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the text and the numbered questions."""
-        return (Block(label="text", text=self.text), show_numbered("questions", self.questions))
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
         answers = in_order(answer["answers"], len(self.questions), "question")

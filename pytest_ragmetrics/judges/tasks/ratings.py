@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pytest_ragmetrics.judges.schema import TEXT, Schema, one_of, record
-from pytest_ragmetrics.judges.tasks.task import Block, Judgement, Rating, Task, show_contexts
+from pytest_ragmetrics.judges.tasks.task import Block, Judgement, Rating, Task
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,13 +36,10 @@ class JudgeRefusal(Task[Judgement]):
     """Decide whether a response declines to answer the question; ok when it does."""
 
     prompt: ClassVar[str] = "judge_refusal"
+    shown: ClassVar[tuple[str, ...]] = ("question", "response")
     form: ClassVar[Schema] = record(reason=TEXT, verdict=one_of("refuses", "answers"))
     question: str
     response: str
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the question and the response."""
-        return (Block(label="question", text=self.question), Block(label="response", text=self.response))
 
     def _parse(self, answer: Mapping[str, Any]) -> Judgement:
         return Judgement(ok=answer["verdict"] == "refuses", reason=answer["reason"].strip())
@@ -82,13 +79,10 @@ class RateRelevance(Rate):
     """Rate how well a response addresses the question."""
 
     prompt: ClassVar[str] = "rate_relevance"
+    shown: ClassVar[tuple[str, ...]] = ("question", "response")
     form: ClassVar[Schema] = _RATED
     question: str
     response: str
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the question and the response."""
-        return (Block(label="question", text=self.question), Block(label="response", text=self.response))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,13 +90,10 @@ class RateCorrectness(Rate):
     """Rate how far a response says what the reference says."""
 
     prompt: ClassVar[str] = "rate_correctness"
+    shown: ClassVar[tuple[str, ...]] = ("reference", "response")
     form: ClassVar[Schema] = _RATED
     response: str
     reference: str
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the reference and the response."""
-        return (Block(label="reference", text=self.reference), Block(label="response", text=self.response))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,13 +101,10 @@ class RateContexts(Rate):
     """Rate whether the contexts hold what a question asks for."""
 
     prompt: ClassVar[str] = "rate_contexts"
+    shown: ClassVar[tuple[str, ...]] = ("contexts", "question")
     form: ClassVar[Schema] = scale(0, 1, 2)
     question: str
     contexts: tuple[str, ...]
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the contexts and the question."""
-        return (show_contexts(self.contexts), Block(label="question", text=self.question))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,13 +119,10 @@ class RateGroundedness(Rate):
     """Rate whether the contexts bear a response out as a whole."""
 
     prompt: ClassVar[str] = "rate_groundedness"
+    shown: ClassVar[tuple[str, ...]] = ("contexts", "response")
     form: ClassVar[Schema] = scale(0, 1, 2)
     response: str
     contexts: tuple[str, ...]
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the contexts and the response."""
-        return (show_contexts(self.contexts), Block(label="response", text=self.response))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

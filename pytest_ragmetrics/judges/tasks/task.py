@@ -55,6 +55,12 @@ def show_numbered(label: str, texts: Sequence[str]) -> Block:
     return Block(label=label, text="\n".join(lines))
 
 
+def _block(name: str, value: str | tuple[str, ...]) -> Block:
+    if isinstance(value, str):
+        return Block(label=name, text=value)
+    return show_contexts(value) if name == "contexts" else show_numbered(name, value)
+
+
 def _on_one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -97,9 +103,13 @@ class Task(ABC, Generic[A]):
     #: The schema of the answer.
     form: ClassVar[Schema]
 
-    @abstractmethod
+    #: The names of the fields with the texts under test, in the order a prompt shows them, the contexts first.
+    shown: ClassVar[tuple[str, ...]] = ()
+
     def blocks(self) -> tuple[Block, ...]:
-        """Return the texts under test in the order a prompt shows them, the contexts first."""
+        """Return the texts under test in the order a prompt shows them: a block for each field that is not ``None``."""
+        fields = ((name, getattr(self, name)) for name in self.shown)
+        return tuple(_block(name, value) for name, value in fields if value is not None)
 
     def fill(self) -> Mapping[str, str]:
         """Return the trusted values for the ``$name`` places of the prompt file."""
