@@ -39,7 +39,8 @@ def write_atomically(file: Path, text: str) -> None:
     Missing folders are created. A replaced file keeps its mode, a new one gets the user's default. Devices and pipes
     are written to directly.
     """
-    if _is_stream(file):
+    # /dev/stdout is a regular file when the output is redirected to one; it must not be replaced.
+    if file.parent in _STREAMS or (file.exists() and not (file.is_file() or file.is_dir())):
         with file.open("a", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
         return
@@ -54,11 +55,6 @@ def write_atomically(file: Path, text: str) -> None:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-
-
-def _is_stream(file: Path) -> bool:
-    # /dev/stdout is a regular file when the output is redirected to one; it must not be replaced.
-    return file.parent in _STREAMS or (file.exists() and not (file.is_file() or file.is_dir()))
 
 
 #: The environment variable with the step summary of GitHub Actions, a file to append to.

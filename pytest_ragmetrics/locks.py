@@ -19,10 +19,10 @@ from pytest_ragmetrics.files import PRIVATE_FILE, PRIVATE_FOLDER
 
 
 class LockFile(Protocol):
-    """A lock that one holder at most has, in this process or another."""
+    """A lock that at most one holder has, in this process or another."""
 
     def take(self) -> bool:
-        """Try once, and return whether it was taken; raise ``OSError`` where files cannot be locked."""
+        """Try once, and return whether it was taken; raise ``OSError`` if files cannot be locked."""
 
     def release(self) -> None:
         """Release it, if it is held."""
@@ -41,7 +41,8 @@ class _FlockFile:
     def take(self) -> bool:
         import fcntl
 
-        file = self._open()
+        self._path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, PRIVATE_FILE)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -61,13 +62,6 @@ class _FlockFile:
             # A child forked meanwhile has the file open too: closing it would not release the lock.
             fcntl.flock(file, fcntl.LOCK_UN)
             os.close(file)
-
-    def _open(self) -> int:
-        try:
-            return os.open(self._path, _FLAGS, PRIVATE_FILE)
-        except FileNotFoundError:
-            self._path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-            return os.open(self._path, _FLAGS, PRIVATE_FILE)
 
 
 class _PortableLock:
@@ -89,9 +83,6 @@ class _PortableLock:
 
     def release(self) -> None:
         self._lock.release()
-
-
-_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 
 
 # The names of our folders and of the only files in them.
@@ -137,7 +128,6 @@ def remove_abandoned() -> None:
 
 
 def _is_own(folder: Path) -> bool:
-    """Return whether a folder belongs to this user and contains only files of a run."""
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != getattr(os, "geteuid", lambda: found.st_uid)():
         return False

@@ -146,7 +146,9 @@ class Cassette:
         allowed = {key: entry for key, entry in used.items() if key not in barred}
         after = allowed if complete and not keep and used else {**before, **allowed}
         text = "".join(f"{line_of(after[key])}\n" for key in sorted(after))
-        written = after != before or (bool(before) and text != _text(self.file))
+        written = after != before
+        if before and not written:
+            written = text != self.file.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
         if written:
             write_atomically(self.file, text)
         self._entries, self._neighbours = after, {}
@@ -171,7 +173,9 @@ def _read(file: Path) -> dict[str, CacheEntry]:
     for number, line in enumerate(lines, start=1):
         if line.strip():
             entry = _read_line(line, file, number)
-            entries[entry.key] = max(entries.get(entry.key, entry), entry, key=_precedence)
+            # Equal times are ordered by text, so that both sides of a merge agree.
+            latest = max(entries.get(entry.key, entry), entry, key=lambda entry: (entry.made_at, line_of(entry)))
+            entries[entry.key] = latest
     return entries
 
 
@@ -185,11 +189,6 @@ def _read_line(line: bytes, file: Path, number: int) -> CacheEntry:
     except (ValueError, RecursionError) as error:
         msg = f"not an entry of a cassette: {error}"
         raise CassetteError(msg, file=file, line=number) from error
-
-
-def _precedence(entry: CacheEntry) -> tuple[Any, str]:
-    """Order the entries of one key by time, and equal times by text so that both sides of a merge agree."""
-    return entry.made_at, line_of(entry)
 
 
 def _refusals(
@@ -214,13 +213,6 @@ def _credential_in(entry: CacheEntry) -> str | None:
 def _texts(value: object) -> Iterable[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
+    elif isinstance(value, (Mapping, list, tuple)):
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from _texts(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _texts(item)
-
-
-def _text(file: Path) -> str:
-    return file.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.entry import CacheEntry, CacheError
-from pytest_ragmetrics.cache.store import Contents, Store
+from pytest_ragmetrics.cache.entry import CacheError
+from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.text.characters import printable
 
 FOLDER = ".ragmetrics"
@@ -47,10 +47,14 @@ def read_age(text: str) -> timedelta:
 def describe(store: Store) -> list[str]:
     """Return figures about the store."""
     contents = _existing(store).contents()
-    lines = [f"{store.folder}: {_entries(contents.entries)}, {_size(contents.size)}"]
+    kib = contents.size / 1024
+    size = f"{kib:,.0f} KiB" if kib < 1024 else f"{kib / 1024:,.1f} MiB"  # noqa: PLR2004 - KiB in a MiB
+    lines = [f"{store.folder}: {_entries(contents.entries)}, {size}"]
     if contents.oldest and contents.newest:
         tokens = f"{contents.prompt_tokens:,} prompt and {contents.completion_tokens:,} completion tokens"
-        lines += [f"made {contents.oldest:%Y-%m-%d} to {contents.newest:%Y-%m-%d}, for {tokens}", *_kinds(contents)]
+        lines.append(f"made {contents.oldest:%Y-%m-%d} to {contents.newest:%Y-%m-%d}, for {tokens}")
+        width = max(len(task) for task, _ in contents.kinds)
+        lines += [f"  {task:<{width}}  {model}  {count:,}" for (task, model), count in contents.kinds.items()]
     return lines
 
 
@@ -101,7 +105,7 @@ def import_(store: Store, files: Sequence[Path]) -> list[str]:
             raise CacheError(msg)
         entries = Cassette(file).entries
         kept = store.get_many(tuple(entries))
-        news = [entry for key, entry in entries.items() if _is_news(entry, kept.get(key))]
+        news = [entry for key, entry in entries.items() if key not in kept or entry.made_at > kept[key].made_at]
         store.put_many(news)
         lines.append(f"{file}: took {len(news)} of {_entries(len(entries))}")
     return lines
@@ -114,18 +118,5 @@ def _existing(store: Store) -> Store:
     return store
 
 
-def _is_news(entry: CacheEntry, kept: CacheEntry | None) -> bool:
-    return kept is None or entry.made_at > kept.made_at
-
-
-def _kinds(contents: Contents) -> list[str]:
-    width = max(len(task) for task, _ in contents.kinds)
-    return [f"  {task:<{width}}  {model}  {count:,}" for (task, model), count in contents.kinds.items()]
-
-
 def _entries(count: int) -> str:
     return f"{count:,} {'entry' if count == 1 else 'entries'}"
-
-
-def _size(size: int) -> str:
-    return f"{size / 1024:,.0f} KiB" if size < 1024**2 else f"{size / 1024**2:,.1f} MiB"

@@ -43,23 +43,14 @@ class Fetched(Generic[V]):
     fetched: bool
 
 
-class _Started:
-    """Set by a fetch when it begins to cost something."""
-
-    def __init__(self) -> None:
-        self.is_set = False
-
-    def __call__(self) -> None:
-        self.is_set = True
-
-
 @dataclass(eq=False, kw_only=True, slots=True)
 class _InFlight(Generic[V]):
     """A running fetch and the number of its callers."""
 
     keys: tuple[str, ...]
     task: asyncio.Task[dict[str, Fetched[V]]]
-    started: _Started
+    #: Set by the fetch when it begins to cost something.
+    started: threading.Event
     waiting: int = 0
 
     async def result(self, *, own: bool) -> dict[str, Fetched[V]]:
@@ -125,14 +116,18 @@ class SingleFlight(Generic[V]):
                 found |= await flight.result(own=flight is own)
         finally:
             for flight in in_flight:
-                _leave(state, flight)
+                flight.waiting -= 1
+                if flight.waiting == 0 and not flight.started.is_set() and not flight.task.done():
+                    # Later callers must start a fetch of their own.
+                    state.forget(flight)
+                    flight.task.cancel()
         return {key: found[key] for key in keys}
 
     async def settle(self, timeout: float = 30.0) -> None:
         """Cancel the fetches of this loop that have not started, and wait for the others: they are paid for."""
         in_flight = set(self._state().in_flight.values())
         for flight in in_flight:
-            if not flight.started.is_set:
+            if not flight.started.is_set():
                 flight.task.cancel()
         if in_flight:
             await asyncio.wait([flight.task for flight in in_flight], timeout=timeout)
@@ -142,8 +137,8 @@ class SingleFlight(Generic[V]):
             return self._states.setdefault(asyncio.get_running_loop(), _LoopState(self._width))
 
     def _start(self, state: _LoopState[V], keys: tuple[str, ...], look: Look[V], fetch: Fetch[V]) -> _InFlight[V]:
-        started = _Started()
-        task = asyncio.ensure_future(self._run(state, keys, look, lambda missing: fetch(missing, started)))
+        started = threading.Event()
+        task = asyncio.ensure_future(self._run(state, keys, look, lambda missing: fetch(missing, started.set)))
         flight = _InFlight(keys=keys, task=task, started=started)
         state.in_flight.update(dict.fromkeys(keys, flight))
         task.add_done_callback(lambda _: _finish(state, flight))
@@ -171,19 +166,19 @@ class SingleFlight(Generic[V]):
         try:
             if self._locks is not None:
                 for number in sorted({int(key[:2], 16) % STRIPES for key in keys}):
-                    await self._enter(state.stripes[number], self._locks / f"{number:02x}.lock")
-                    held.append(state.stripes[number])
+                    stripe = state.stripes[number]
+                    async with stripe.entry:
+                        if stripe.holders == 0:
+                            stripe.lock = stripe.lock or lock_file(self._locks / f"{number:02x}.lock")
+                            await self._take(stripe.lock)
+                        stripe.holders += 1
+                    held.append(stripe)
             yield
         finally:
             for stripe in held:
-                _exit(stripe)
-
-    async def _enter(self, stripe: _Stripe, path: Path) -> None:
-        async with stripe.entry:
-            if stripe.holders == 0:
-                stripe.lock = stripe.lock or lock_file(path)
-                await self._take(stripe.lock)
-            stripe.holders += 1
+                stripe.holders -= 1
+                if stripe.holders == 0 and stripe.lock is not None:
+                    stripe.lock.release()
 
     async def _take(self, lock: LockFile) -> None:
         """Take a lock; after the lease, or where files cannot be locked, go on without it."""
@@ -194,20 +189,6 @@ class SingleFlight(Generic[V]):
             while not lock.take() and time.monotonic() <= deadline:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
-
-
-def _exit(stripe: _Stripe) -> None:
-    stripe.holders -= 1
-    if stripe.holders == 0 and stripe.lock is not None:
-        stripe.lock.release()
-
-
-def _leave(state: _LoopState[V], flight: _InFlight[V]) -> None:
-    flight.waiting -= 1
-    if flight.waiting == 0 and not flight.started.is_set and not flight.task.done():
-        # Later callers must start a fetch of their own.
-        state.forget(flight)
-        flight.task.cancel()
 
 
 def _finish(state: _LoopState[V], flight: _InFlight[V]) -> None:

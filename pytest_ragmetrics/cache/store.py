@@ -285,7 +285,7 @@ class Store:
                 cache.set(key, text, tag=run)
 
     def _write_queue(self) -> None:
-        """Write all waiting batches in one transaction, which takes little longer than one batch."""
+        # One transaction for all waiting batches takes little longer than one batch.
         batches = [self._queue.popleft() for _ in range(len(self._queue))]
         if not batches:
             return
@@ -351,7 +351,6 @@ def _entry(key: str, mode: object, filename: object, value: object) -> CacheEntr
 
 
 def _fault(key: object, raw: object, mode: object, filename: object, value: object) -> str | None:
-    """Return why a row cannot be used."""
     problem = _problem(raw, mode, filename, key, value)
     if problem is not None:
         return problem
@@ -362,7 +361,6 @@ def _fault(key: object, raw: object, mode: object, filename: object, value: obje
 
 
 def _problem(raw: object, mode: object, filename: object, key: object, value: object) -> str | None:
-    """Return what makes a row unsafe to read."""
     if raw != 1 or mode != _RAW or filename is not None:
         return "it asks to be unpickled or read from a file"
     return None if isinstance(key, str) and isinstance(value, str) else "it is not text"
@@ -440,7 +438,6 @@ def _open(folder: Path) -> diskcache.Cache:
 
 
 def _connect(database: Path) -> sqlite3.Connection:
-    """Connect to a database for reading, from any thread."""
     # In a read-only folder SQLite cannot create -wal and -shm: open immutable, unless another account writes there.
     wal = database.with_name(f"{database.name}-wal")
     immutable = "" if os.access(database.parent, os.W_OK) or wal.exists() else "&immutable=1"
@@ -456,20 +453,12 @@ _OWN_FILES = {
 
 
 def _prepare(folder: Path) -> None:
-    """Create the folder and the database file, readable by their owner alone.
-
-    The mode of an existing folder with other files in it is kept, and git does not ignore it. Raises ``OSError``, and
-    :class:`CacheUnavailableError` for a folder that another account could have prepared.
-    """
+    """Create the folder and the database file, readable by their owner alone."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    is_new = True
-    try:
-        folder.mkdir(mode=PRIVATE_FOLDER)
-    except FileExistsError:
-        if not folder.is_dir():
-            raise
-        is_new = False
+    is_new = not folder.exists()
+    folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     _refuse_foreign(folder)
+    # An existing folder with other files in it keeps its mode, and git does not ignore it.
     if is_new or (folder / _TAG).exists() or not any(folder.iterdir()):
         _restrict(folder, PRIVATE_FOLDER)
         for name, text in _OWN_FILES.items():
@@ -482,7 +471,6 @@ def _prepare(folder: Path) -> None:
 
 
 def _restrict(path: Path, mode: int) -> None:
-    """Remove permissions that are not in ``mode``."""
     now = stat.S_IMODE(path.stat().st_mode)
     if now & ~mode:
         # On a shared volume a file may be writable for us and belong to another account.

@@ -1,4 +1,4 @@
-"""`ragmetrics cache`: tending the answers kept on this machine."""
+"""`ragmetrics cache`: maintains the answers kept on this machine."""
 
 from __future__ import annotations
 
@@ -19,23 +19,10 @@ def _on_store(work: Callable[[Store, argparse.Namespace], Sequence[str]]) -> Wor
     return run
 
 
-def _configure_cache(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--dir",
-        type=Path,
-        help=f"the folder of the cache (default: ${maintenance.VARIABLE}, else {maintenance.FOLDER} here or above)",
-    )
-
-
-def _age(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--older-than", type=checked(maintenance.read_age), required=True, metavar="AGE", help="such as 12h, 30d or 8w"
-    )
-
-
+_DIR = f"the folder of the cache (default: ${maintenance.VARIABLE}, else {maintenance.FOLDER} here or above)"
 _COMMANDS = (
     Command(
-        name="stats", help="Say what the cache holds.", run=_on_store(lambda store, _: maintenance.describe(store))
+        name="stats", help="Say what the cache contains.", run=_on_store(lambda store, _: maintenance.describe(store))
     ),
     Command(
         name="verify",
@@ -46,7 +33,13 @@ _COMMANDS = (
     Command(
         name="prune",
         help="Drop the entries made longer ago than an age.",
-        configure=_age,
+        configure=lambda parser: parser.add_argument(
+            "--older-than",
+            type=checked(maintenance.read_age),
+            required=True,
+            metavar="AGE",
+            help="such as 12h, 30d or 8w",
+        ),
         run=_on_store(lambda store, arguments: maintenance.prune(store, arguments.older_than)),
     ),
     Command(
@@ -65,5 +58,8 @@ _COMMANDS = (
 )
 
 CACHE = Command(
-    name="cache", help="Tend the answers kept on this machine.", configure=_configure_cache, commands=_COMMANDS
+    name="cache",
+    help="Tend the answers kept on this machine.",
+    configure=lambda parser: parser.add_argument("--dir", type=Path, help=_DIR),
+    commands=_COMMANDS,
 )

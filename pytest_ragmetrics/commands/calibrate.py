@@ -17,11 +17,12 @@ from pytest_ragmetrics.commands.command import (
     local_modules,
     number,
     output,
+    take_embedder,
+    take_judge,
+    take_run,
 )
-from pytest_ragmetrics.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.files import write_atomically
-from pytest_ragmetrics.judges.specs import check_spec
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.calibration.result import Calibration
@@ -82,7 +83,6 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
 
 
 def _cache_dir(arguments: argparse.Namespace) -> Path | None:
-    """Return the folder of the cache, as a run of pytest has it in the same environment."""
     from pytest_ragmetrics.cache.maintenance import default_folder
 
     mode = os.environ.get(_MODE, "").strip() or "auto"
@@ -140,7 +140,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--worst", type=count(), default=_WORST, metavar="N", help=f"disagreements to show (default: {_WORST})"
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the folds and resamples (default: 0)")
     parser.set_defaults(refuse=parser.error)
 
 
@@ -153,7 +152,7 @@ def _take_rows(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--limit", type=count(), metavar="N", help="take the first N rows")
     parser.add_argument(
-        "--label-field", default="label", metavar="NAME", help="where the label stands (default: label)"
+        "--label-field", default="label", metavar="NAME", help="the field of the label (default: label)"
     )
     parser.add_argument(
         "--label-scale",
@@ -174,34 +173,20 @@ def _take_rows(parser: argparse.ArgumentParser) -> None:
 
 
 def _take_judge(parser: argparse.ArgumentParser) -> None:
-    environment = os.environ.get
+
+    def default(variable: str) -> str:
+        return os.environ.get(f"RAGMETRICS_{variable}", "").strip()
+
     parser.add_argument("--metric", type=checked(_metric), required=True, metavar="NAME", help="see ragmetrics metrics")
-    parser.add_argument(
-        "--judge",
-        type=checked(check_spec),
-        default=environment("RAGMETRICS_JUDGE", "").strip() or None,
-        metavar="SPEC",
-        help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)",
-    )
-    parser.add_argument(
-        "--embedder",
-        type=checked(check_embedder_spec),
-        default=environment("RAGMETRICS_EMBEDDER", "").strip() or None,
-        metavar="SPEC",
-        help="of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)",
-    )
-    parser.add_argument(
-        "--cache-dir",
-        type=Path,
-        metavar="DIR",
-        help="where answers are kept (default: as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none)",
-    )
-    parser.add_argument(
-        "--concurrency",
-        type=count(),
-        default=environment("RAGMETRICS_CONCURRENCY", "").strip() or "32",
-        metavar="N",
-        help="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",
+    take_judge(parser, default=default("JUDGE") or None, help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)")
+    embedder = "of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)"
+    take_embedder(parser, default=default("EMBEDDER") or None, help=embedder)
+    take_run(
+        parser,
+        requests="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",
+        cache="as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none",
+        seed="of the folds and resamples",
+        concurrency=default("CONCURRENCY") or "32",
     )
 
 

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pytest_ragmetrics import files as paths
+from pytest_ragmetrics.embedders.specs import check_embedder_spec
+from pytest_ragmetrics.judges.specs import check_spec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,6 +98,25 @@ def number(low: float = -math.inf, high: float = math.inf) -> Callable[[str], fl
         return found
 
     return checked(read)
+
+
+def take_judge(parser: argparse.ArgumentParser, *, help: str = JUDGES, **options: Any) -> None:  # noqa: A002 - as argparse
+    """Add the option ``--judge``."""
+    parser.add_argument("--judge", type=checked(check_spec), metavar="SPEC", help=help, **options)
+
+
+def take_embedder(parser: argparse.ArgumentParser, *, help: str, **options: Any) -> None:  # noqa: A002 - as argparse
+    """Add the option ``--embedder``."""
+    parser.add_argument("--embedder", type=checked(check_embedder_spec), metavar="SPEC", help=help, **options)
+
+
+def take_run(
+    parser: argparse.ArgumentParser, *, requests: str, cache: str, seed: str, concurrency: str | int = 32
+) -> None:
+    """Add the options of a command that asks a judge much: ``--concurrency``, ``--cache-dir`` and ``--seed``."""
+    parser.add_argument("--concurrency", type=count(), default=concurrency, metavar="N", help=requests)
+    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help=f"where answers are kept (default: {cache})")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"{seed} (default: 0)")
 
 
 @contextmanager

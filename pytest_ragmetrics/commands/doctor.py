@@ -11,11 +11,11 @@ import platform
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_ragmetrics import files as paths
 from pytest_ragmetrics import loop
@@ -24,26 +24,27 @@ from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import CacheError
 from pytest_ragmetrics.cache.key import EMBEDDING
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.commands.command import JUDGES, Command, CommandResult, checked, local_modules
-from pytest_ragmetrics.commands.ini_file import IniFile
+from pytest_ragmetrics.commands.command import JUDGES, Command, CommandResult, local_modules, take_embedder, take_judge
+from pytest_ragmetrics.commands.ini_file import IniFile, find_ini_file
 from pytest_ragmetrics.embedders.embedder import Embedder
-from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
+from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI, Vendor
+from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.schema import extract_json, parse_json
-from pytest_ragmetrics.judges.specs import check_spec, make_judge
+from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, JudgeRefusal
 from pytest_ragmetrics.text.characters import printable, shortened
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.settings import Option
+
+T = TypeVar("T")
 
 # A shorter key would be replaced in ordinary words.
 _SHORTEST_KEY = 4
 _ACCOUNT = re.compile(r"//[^/\s@]+@")
 _QUERY = re.compile(r"(https?://[^\s?]*\?)[^\s,;)]+")
-
-
-if TYPE_CHECKING:
-    from pytest_ragmetrics.settings import Option
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,51 +88,32 @@ def version_checks() -> Iterator[Check]:
 
 def plugin_checks(ini: IniFile | None, folder: Path) -> Iterator[Check]:
     """Check that pytest, started in a folder, loads the plugin exactly once."""
-    twice = "leave it out: pytest finds the plugin by itself, and the other way to load it is -p ragmetrics"
-    registered = [point for point in metadata.entry_points(group=_GROUP) if MODULE in (point.value, point.module)]
     options = {"addopts": ini.text("addopts") if ini else "", "PYTEST_ADDOPTS": os.environ.get("PYTEST_ADDOPTS", "")}
-    faults = list(_faults(options, folder, twice))
-    if not [point for point in registered if point.name == PLUGIN]:
-        faults.append(_plugin_fault("the plugin is not installed", 'run: python -m pip install "pytest-ragmetrics"'))
-    if _is_twice(registered):
-        faults.append(
-            _plugin_fault("the plugin is installed twice", "uninstall all of pytest-ragmetrics, and install it once")
-        )
-    if _not_loaded(options):
-        faults.append(
-            _plugin_fault(
-                "PYTEST_DISABLE_PLUGIN_AUTOLOAD is set, and nothing loads the plugin",
-                f"add -p {PLUGIN} to the addopts of pytest",
-            )
-        )
+    faults = [Check(topic="plugin", text=text, to_do=to_do) for text, to_do in _plugin_faults(options, folder)]
     yield from faults or [Check(topic="plugin", text=f"loaded by pytest as {PLUGIN}")]
 
 
-def _faults(options: dict[str, str], folder: Path, twice: str) -> Iterator[Check]:
+def _plugin_faults(options: dict[str, str], folder: Path) -> Iterator[tuple[str, str]]:
+    twice = "leave it out: pytest finds the plugin by itself, and the other way to load it is -p ragmetrics"
     for place, text in options.items():
         if _SWITCHED_OFF.search(text):
-            yield _plugin_fault(f"{place} switches the plugin off", f"take -p no:{PLUGIN} out of it")
+            yield f"{place} switches the plugin off", f"take -p no:{PLUGIN} out of it"
         if _NAMED_MODULE.search(text):
-            yield _plugin_fault(f"{place} loads {MODULE} by its module, a second time", twice)
+            yield f"{place} loads {MODULE} by its module, a second time", twice
     if MODULE in re.split(r"[,\s]+", os.environ.get("PYTEST_PLUGINS", "")):
-        yield _plugin_fault(f"PYTEST_PLUGINS loads {MODULE} by its module, a second time", twice)
+        yield f"PYTEST_PLUGINS loads {MODULE} by its module, a second time", twice
     conftest = folder / "conftest.py"
     if conftest.is_file() and _IN_CONFTEST.search(conftest.read_text("utf-8", "replace")):
-        yield _plugin_fault(f"pytest_plugins in {conftest} loads {MODULE} by its module, a second time", twice)
-
-
-def _is_twice(registered: Sequence[metadata.EntryPoint]) -> bool:
-    # One distribution may be on the path twice: pytest takes it once.
-    homes = {(point.dist.name if point.dist else "", point.name) for point in registered}
-    return len(homes) > 1
-
-
-def _not_loaded(options: dict[str, str]) -> bool:
-    return bool(os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")) and not any(map(_NAMED.search, options.values()))
-
-
-def _plugin_fault(text: str, to_do: str) -> Check:
-    return Check(topic="plugin", text=text, to_do=to_do)
+        yield f"pytest_plugins in {conftest} loads {MODULE} by its module, a second time", twice
+    registered = [point for point in metadata.entry_points(group=_GROUP) if MODULE in (point.value, point.module)]
+    if not any(point.name == PLUGIN for point in registered):
+        yield "the plugin is not installed", 'run: python -m pip install "pytest-ragmetrics"'
+    # One distribution may be on the path twice: pytest loads it once.
+    if len({(point.dist.name if point.dist else "", point.name) for point in registered}) > 1:
+        yield "the plugin is installed twice", "uninstall all of pytest-ragmetrics, and install it once"
+    if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") and not any(map(_NAMED.search, options.values())):
+        to_do = f"add -p {PLUGIN} to the addopts of pytest"
+        yield "PYTEST_DISABLE_PLUGIN_AUTOLOAD is set, and nothing loads the plugin", to_do
 
 
 def _version(name: str) -> str:
@@ -164,7 +146,9 @@ def key_checks(spec: Spec) -> Iterator[Check]:
     """List the environment variables of the provider of a judge; no key is shown."""
     for vendor in (OPENAI, ANTHROPIC):
         if spec.text == "auto" or spec.text.startswith(f"{vendor.module}:"):
-            yield Check(topic="keys", text=f"{_key(vendor)}, {_url(vendor)}")
+            key = "set" if os.environ.get(vendor.key_variable, "").strip() else "not set"
+            url = os.environ.get(vendor.url_variable, "").strip() or "not set"
+            yield Check(topic="keys", text=f"{vendor.key_variable} is {key}, {vendor.url_variable} is {url}")
 
 
 def judge_checks(spec: Spec, *, hooked: bool = False) -> Iterator[Check]:
@@ -172,35 +156,33 @@ def judge_checks(spec: Spec, *, hooked: bool = False) -> Iterator[Check]:
 
     A judge that cannot be made is no fault if ``hooked``: a hook of pytest may make it.
     """
-    try:
-        judge = make_judge(spec.text, timeout=_TIMEOUT, retries=0)
-    except (RagMetricsError, ValueError) as error:
-        yield _failed("judge", spec, error, hooked=hooked)
-        return
-    try:
-        yield loop.run(_examined(judge, spec))
-    except RagMetricsError as error:
-        yield _failed("judge", spec, error)
+    yield _asked("judge", make_judge, _examined, spec, hooked=hooked)
 
 
 def embedder_checks(spec: Spec, *, hooked: bool = False) -> Iterator[Check]:
     """Check an embedder as :func:`judge_checks` checks a judge."""
-    try:
-        embedder = make_embedder(spec.text, timeout=_TIMEOUT, retries=0)
-    except (RagMetricsError, ValueError) as error:
-        yield _failed("embedder", spec, error, hooked=hooked)
-        return
-    try:
-        yield loop.run(_measured(embedder, spec))
-    except RagMetricsError as error:
-        yield _failed("embedder", spec, error)
+    yield _asked("embedder", make_embedder, _measured, spec, hooked=hooked)
 
 
-def _failed(topic: str, spec: Spec, error: Exception, *, hooked: bool = False) -> Check:
+def _asked(
+    topic: str,
+    make: Callable[..., T],
+    examine: Callable[[T, Spec], Coroutine[Any, Any, Check]],
+    spec: Spec,
+    *,
+    hooked: bool,
+) -> Check:
     name = f"{spec.text} ({spec.place})"
-    if hooked:
-        return Check(topic=topic, text=f"{name} is up to a hook in conftest.py, which only pytest can ask")
-    return Check(topic=topic, text=f"{name} does not answer", to_do=str(error))
+    try:
+        made = make(spec.text, timeout=_TIMEOUT, retries=0)
+    except (RagMetricsError, ValueError) as error:
+        if hooked:
+            return Check(topic=topic, text=f"{name} is up to a hook in conftest.py, which only pytest can ask")
+        return Check(topic=topic, text=f"{name} does not answer", to_do=str(error))
+    try:
+        return loop.run(examine(made, spec))
+    except RagMetricsError as error:
+        return Check(topic=topic, text=f"{name} does not answer", to_do=str(error))
 
 
 async def _examined(judge: Judge, spec: Spec) -> Check:
@@ -220,15 +202,12 @@ async def _examined(judge: Judge, spec: Spec) -> Check:
             text=f"{name} answers, but not in the form asked for: {error}; {shortened(reply.text, _SHOWN)!r}",
             to_do="name a model that writes JSON, or switch on structured output in its server",
         )
-    return Check(topic="judge", text=f"{name} answers and {_form(judge, wrapped=found != reply.text.strip())}")
-
-
-def _form(judge: PromptedJudge, *, wrapped: bool) -> str:
     from pytest_ragmetrics.judges.openai import OpenAIJudge
 
-    if wrapped:
-        return "puts other text around its JSON, which is passed over"
-    return _FORMS[judge.terms.form] if isinstance(judge, OpenAIJudge) else "keeps to the form asked for"
+    form = _FORMS[judge.terms.form] if isinstance(judge, OpenAIJudge) else "keeps to the form asked for"
+    if found != reply.text.strip():
+        form = "puts other text around its JSON, which is passed over"
+    return Check(topic="judge", text=f"{name} answers and {form}")
 
 
 async def _measured(embedder: Embedder, spec: Spec) -> Check:
@@ -239,14 +218,6 @@ async def _measured(embedder: Embedder, spec: Spec) -> Check:
     return Check(
         topic="embedder", text=f"{embedder.name} ({spec.place}) answers with vectors of {vectors.shape[1]} numbers"
     )
-
-
-def _key(vendor: Vendor) -> str:
-    return f"{vendor.key_variable} is {'set' if os.environ.get(vendor.key_variable, '').strip() else 'not set'}"
-
-
-def _url(vendor: Vendor) -> str:
-    return f"{vendor.url_variable} is {os.environ.get(vendor.url_variable, '').strip() or 'not set'}"
 
 
 MOUNTS = Path("/proc/self/mounts")
@@ -294,16 +265,13 @@ def cassette_checks(file: Path, spec: str, *, needed: bool) -> Iterator[Check]:
         yield Check(topic="cassette", text=str(error), to_do=to_do)
         return
     judged = [entry for entry in entries if entry.task != EMBEDDING]
-    counts = Counter(_model(entry.request["kind"], entry.request["model"]) for entry in judged)
+    models = ((entry.request["kind"], entry.request["model"]) for entry in judged)
+    counts = Counter(model if kind == "custom" else f"{kind}:{model}" for kind, model in models)
     listed = ", ".join(f"{count:,} answers of {model}" for model, count in sorted(counts.items()))
     text = f"{file}: {listed or 'no answers'}, {len(entries) - len(judged):,} vectors"
     named = spec not in ("auto", "local") and bool(counts) and spec not in counts
     to_do = f"replay with the judge that was recorded, or run pytest without --rag-cache=replay to record {spec}"
     yield Check(topic="cassette", text=text, to_do=to_do if named else "")
-
-
-def _model(kind: str, model: str) -> str:
-    return model if kind == "custom" else f"{kind}:{model}"
 
 
 def _problem(folder: Path, there: Path) -> str | None:
@@ -392,12 +360,18 @@ class Project:
 
     def checks(self) -> Iterator[Check]:
         """Check the settings in the ini file and the environment: unknown names and values that cannot be parsed."""
+        from difflib import get_close_matches
+
         # Imports pytest, which the other commands do without.
         from pytest_ragmetrics.settings import OPTIONS
 
         known = {option.name: option for option in OPTIONS if option.in_ini}
         own = [key for key in self.ini.values if key.startswith(_PREFIX)] if self.ini else []
-        faults = [self._unknown(key, known) for key in own if key not in known]
+        faults = []
+        for key in (key for key in own if key not in known):
+            near = get_close_matches(key, known, n=1)
+            hint = f"write {near[0]}, or take it out" if near else "take it out; `pytest --help` lists them all"
+            faults.append(Check(topic="settings", text=f"{key} is no setting of this plugin", to_do=hint))
         for option in OPTIONS:
             faults += [
                 fault for place, text, base in self._stated(option) if (fault := self._fault(option, text, place, base))
@@ -426,13 +400,6 @@ class Project:
             return Check(topic="settings", text=f"{place} is not usable", to_do=str(error))
         return None
 
-    def _unknown(self, key: str, known: dict[str, Option]) -> Check:
-        from difflib import get_close_matches
-
-        near = get_close_matches(key, known, n=1)
-        hint = f"write {near[0]}, or take it out" if near else "take it out; `pytest --help` lists them all"
-        return Check(topic="settings", text=f"{key} is no setting of this plugin", to_do=hint)
-
 
 def _option(field: str) -> Option:
     from pytest_ragmetrics.settings import OPTIONS
@@ -442,8 +409,6 @@ def _option(field: str) -> Option:
 
 @local_modules()
 def _examine(arguments: argparse.Namespace) -> CommandResult:
-    from pytest_ragmetrics.commands.ini_file import find_ini_file
-
     project = Project(folder=Path.cwd(), ini=find_ini_file(Path.cwd()))
     checks = list(_checks(arguments, project))
     open_ = sum(bool(check.to_do) for check in checks)
@@ -476,10 +441,8 @@ def _provider_checks(arguments: argparse.Namespace, project: Project) -> Iterato
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     own = "default: as the settings here say"
-    parser.add_argument("--judge", type=checked(check_spec), metavar="SPEC", help=f"{JUDGES} ({own})")
-    parser.add_argument(
-        "--embedder", type=checked(check_embedder_spec), metavar="SPEC", help=f"asked too where one is named ({own})"
-    )
+    take_judge(parser, help=f"{JUDGES} ({own})")
+    take_embedder(parser, help=f"asked too if one is named ({own})")
     parser.add_argument("--cassette", type=Path, metavar="FILE", help=f"the recorded answers ({own})")
     parser.add_argument("--dir", type=Path, metavar="DIR", help=f"the folder of the cache ({own})")
 

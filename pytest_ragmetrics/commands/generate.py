@@ -8,11 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from pytest_ragmetrics.commands.command import Command, CommandResult, checked, count, local_modules, output
+from pytest_ragmetrics.commands.command import (
+    Command,
+    CommandResult,
+    checked,
+    count,
+    local_modules,
+    output,
+    take_judge,
+    take_run,
+)
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.judges.specs import check_spec
 
-_CONCURRENCY = 32
 _LANGUAGE = re.compile(r"[^\W\d_][\w() -]{0,39}")
 
 
@@ -76,30 +83,15 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="the set; rows that are there are kept and count",
     )
     parser.add_argument("--questions", type=count(), required=True, metavar="N", help="how many rows it is to have")
-    parser.add_argument(
-        "--judge",
-        type=checked(check_spec),
-        default="auto",
-        metavar="SPEC",
-        help="the model: auto, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto)",
-    )
-    parser.add_argument(
-        "--language",
-        type=checked(_language),
-        default=None,
-        metavar="NAME",
-        help="such as German (default: auto, the documents')",
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="which passages are asked about (default: 0)")
-    parser.add_argument(
-        "--concurrency",
-        type=count(),
-        default=_CONCURRENCY,
-        metavar="N",
-        help=f"requests at a time (default: {_CONCURRENCY})",
-    )
-    parser.add_argument(
-        "--cache-dir", type=Path, metavar="DIR", help="where answers are kept (default: as for `ragmetrics cache`)"
+    model = "the model: auto, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto)"
+    take_judge(parser, default="auto", help=model)
+    language = "such as German (default: auto, the documents')"
+    parser.add_argument("--language", type=checked(_language), metavar="NAME", help=language)
+    take_run(
+        parser,
+        requests="requests at a time (default: 32)",
+        cache="as for `ragmetrics cache`",
+        seed="which passages are asked about",
     )
     parser.add_argument("--max-calls", type=count(), metavar="N", help="ask the judge at most so often")
     parser.set_defaults(refuse=parser.error)

@@ -64,17 +64,14 @@ def _in_folder(folder: Path) -> Iterator[IniFile]:
     for name in (*native, "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"):
         path = folder / name
         if path.is_file():
-            found = read_ini_file(path, _content(path))
+            try:
+                text = path.read_bytes().decode("utf-8-sig")
+            except (OSError, UnicodeDecodeError) as error:
+                msg = f"{path}: {error}"
+                raise IniFileError(msg) from error
+            found = read_ini_file(path, text)
             if found is not None:
                 yield found
-
-
-def _content(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{path}: {error}"
-        raise IniFileError(msg) from error
 
 
 def _from_ini(path: Path, text: str) -> IniFile | None:
@@ -97,6 +94,6 @@ def _from_toml(path: Path, text: str) -> IniFile | None:
 
 
 def _native() -> bool:
-    """Return whether the installed pytest reads native TOML settings."""
+    # Whether the installed pytest reads native TOML settings.
     found = re.match(r"\d+", metadata.version("pytest"))
     return found is not None and int(found[0]) >= _NATIVE

@@ -36,7 +36,10 @@ class Step:
 
 def _init(arguments: argparse.Namespace) -> list[str]:
     steps = plan(arguments.folder)
-    report = [line for step in steps for line in _report(step)]
+    report = []
+    for step in steps:
+        report.append(f"{'leave' if step.text is None else 'write':<7}{step.path}: {step.what}")
+        report += [f"       | {line}" for line in step.lines]
     pending = [step for step in steps if step.text is not None]
     if arguments.dry_run or not pending:
         return [*report, "nothing was written" if pending else "nothing to write"]
@@ -52,15 +55,11 @@ def plan(folder: Path) -> tuple[Step, ...]:
     Raises :class:`IniFileError` for settings of pytest that cannot be read.
     """
     ini = find_ini_file(folder.resolve())
-    tests = _home(folder, ini)
-    return _example(tests / EXAMPLE), _settings(folder, tests / _CASSETTE, ini)
-
-
-def _home(folder: Path, ini: IniFile | None) -> Path:
-    """Return the folder of the tests: the first existing one of testpaths, else ``tests``, else the project."""
+    # The folder of the tests: the first existing one of testpaths, else ``tests``, else the project.
     stated = ini.text("testpaths").split() if ini is not None and ini.path.parent == folder.resolve() else []
     inside = (folder / name for name in (*stated, "tests") if ".." not in Path(name).parts)
-    return next((path for path in inside if path.is_dir() and path.is_relative_to(folder)), folder)
+    tests = next((path for path in inside if path.is_dir() and path.is_relative_to(folder)), folder)
+    return _example(tests / EXAMPLE), _settings(folder, tests / _CASSETTE, ini)
 
 
 def _example(path: Path) -> Step:
@@ -146,11 +145,6 @@ def _relative(path: Path, folder: Path) -> str:
 
 def _as_given(path: Path, folder: Path) -> Path:
     return folder / path.name if path.parent == folder.resolve() else path
-
-
-def _report(step: Step) -> list[str]:
-    verb = "write" if step.text is not None else "leave"
-    return [f"{verb:<7}{step.path}: {step.what}", *(f"       | {line}" for line in step.lines)]
 
 
 def _folder(text: str) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterable, Iterator
 from inspect import getdoc, signature
 
@@ -29,11 +28,11 @@ def metric_table(metrics: Iterable[type[Metric]] = ()) -> list[str]:
             _code(kind.name),
             _code(*vars(kind).get("aliases", ())),
             _needs(kind),
-            _code(_call(helper_of(kind))),
+            _code(f"{helper_of(kind).__name__}({', '.join(_positional(helper_of(kind)))})"),
             _asks(kind),
             str(kind.rounds),
             kind.better,
-            _says(kind),
+            (getdoc(kind) or "").partition("\n")[0],
         )
         for kind in metrics or built_in_metrics()
     )
@@ -72,9 +71,8 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
 
 
-def _call(helper: Callable[..., object]) -> str:
-    positional = [name for name, it in signature(helper).parameters.items() if it.kind is not it.KEYWORD_ONLY]
-    return f"{helper.__name__}({', '.join(positional)})"
+def _positional(helper: Callable[..., object]) -> list[str]:
+    return [name for name, it in signature(helper).parameters.items() if it.kind is not it.KEYWORD_ONLY]
 
 
 def _asks(kind: type[Metric]) -> str:
@@ -88,17 +86,8 @@ def _needs(kind: type[Metric]) -> str:
     return _code(*kind.requires) or "see its docstring"
 
 
-def _says(kind: type[Metric]) -> str:
-    return (getdoc(kind) or "").partition("\n")[0]
-
-
 def _code(*words: str) -> str:
     return ", ".join(f"`{word}`" for word in words)
-
-
-def _print(arguments: argparse.Namespace) -> list[str]:
-
-    return table_by_needs() if arguments.by_needs else metric_table()
 
 
 METRICS_COMMAND = Command(
@@ -107,5 +96,5 @@ METRICS_COMMAND = Command(
     configure=lambda parser: parser.add_argument(
         "--by-needs", action="store_true", help="group them by the fields of a sample that they need"
     ),
-    run=_print,
+    run=lambda arguments: table_by_needs() if arguments.by_needs else metric_table(),
 )

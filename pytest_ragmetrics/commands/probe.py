@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics import files as paths
 from pytest_ragmetrics.commands.command import (
-    JUDGES,
     Command,
     CommandResult,
     checked,
@@ -18,9 +16,9 @@ from pytest_ragmetrics.commands.command import (
     local_modules,
     number,
     output,
+    take_judge,
 )
-from pytest_ragmetrics.files import write_atomically
-from pytest_ragmetrics.judges.specs import check_spec
+from pytest_ragmetrics.files import prompt_folder, write_atomically
 from pytest_ragmetrics.probes.probes import INJECTION, KINDS, choose, read_probes
 
 if TYPE_CHECKING:
@@ -37,7 +35,12 @@ def _probe(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics.probes.probes import ask_probes
 
     chosen, besides = choose(read_probes(), tuple(arguments.kind or ()), arguments.limit)
-    _check_floors(arguments, {probe.kind for probe in chosen})
+    # A floor for a figure that no chosen probe is part of is refused.
+    kinds = {probe.kind for probe in chosen}
+    if arguments.min_resistance is not None and INJECTION not in kinds:
+        arguments.refuse(f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit")
+    if arguments.min_accuracy is not None and not kinds - {INJECTION}:
+        arguments.refuse(f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind")
     engine = Engine(judge=arguments.judge, cache_dir=arguments.cache_dir, prompts=arguments.prompts)
     name = engine.judge().name
     outcomes = ask_probes(engine, [*chosen, *besides])
@@ -47,14 +50,6 @@ def _probe(arguments: argparse.Namespace) -> CommandResult:
         write_atomically(arguments.json, f"{text}\n")
     below = list(_below(figures, arguments))
     return CommandResult(lines=[*figure_lines(figures), *below], status=int(bool(below)))
-
-
-def _check_floors(arguments: argparse.Namespace, kinds: set[str]) -> None:
-    """Refuse a floor for a figure that no chosen probe is part of."""
-    if arguments.min_resistance is not None and INJECTION not in kinds:
-        arguments.refuse(f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit")
-    if arguments.min_accuracy is not None and not kinds - {INJECTION}:
-        arguments.refuse(f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind")
 
 
 def _below(figures: ProbeFigures, arguments: argparse.Namespace) -> Iterator[str]:
@@ -71,12 +66,8 @@ def _below(figures: ProbeFigures, arguments: argparse.Namespace) -> Iterator[str
             yield f"{name} {lowest:.3f} is below --min-{name}={floor:g}{note}"
 
 
-def _prompts(text: str) -> Path:
-    return paths.prompt_folder(text, Path.cwd())
-
-
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--judge", type=checked(check_spec), required=True, metavar="SPEC", help=JUDGES)
+    take_judge(parser, required=True)
     parser.add_argument("--kind", action="append", choices=KINDS, metavar="KIND", help=f"only {', '.join(KINDS)}")
     parser.add_argument(
         "--limit", type=count(_FEWEST), metavar="N", help="ask at most so many, spread over kinds and languages"
@@ -86,7 +77,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--min-{name}", type=number(0, 1), metavar="X", help=f"exit with status 1 if the {name} is below X"
         )
-    parser.add_argument("--prompts", type=checked(_prompts), metavar="DIR", help="as the setting rag_prompts")
+    prompts = checked(lambda text: prompt_folder(text, Path.cwd()))
+    parser.add_argument("--prompts", type=prompts, metavar="DIR", help="as the setting rag_prompts")
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="keep the answers there (default: nowhere)")
     parser.set_defaults(refuse=parser.error)
 

@@ -21,10 +21,6 @@ class NothingComparedError(RagMetricsError):
     """Two runs have no scores that can be compared."""
 
 
-def _html(arguments: argparse.Namespace) -> list[str]:
-    return _write(*_compared(arguments), {"report": arguments.output})
-
-
 def _markdown(arguments: argparse.Namespace) -> list[str]:
     from pytest_ragmetrics.report.markdown import render_markdown
 
@@ -137,7 +133,12 @@ REPORT = Command(
     name="report",
     help="Make pages, summaries and comparisons of the JSON files of runs.",
     commands=(
-        Command(name="html", help="Write a page, of several runs as of one.", configure=_configure_html, run=_html),
+        Command(
+            name="html",
+            help="Write a page, of several runs as of one.",
+            configure=_configure_html,
+            run=lambda arguments: _write(*_compared(arguments), {"report": arguments.output}),
+        ),
         Command(name="markdown", help="Write a summary in Markdown.", configure=_configure_markdown, run=_markdown),
         Command(
             name="merge",

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from pytest_ragmetrics.judges.api import ANTHROPIC, ApiJudge, Vendor, refused_parameter
 from pytest_ragmetrics.judges.transport import Reply, Request
 
-#: The API wants a limit; no answer to a task of ours comes near it.
+#: The API requires a limit; no answer to a task of ours comes near it.
 _MAX_TOKENS = 8192
-#: What forces the form of the answer; a model that always thinks may refuse it, and then answers in text.
+#: Forces the form of the answer; a model that always thinks may refuse it, and then answers in text.
 _TOOL = "tool_choice"
 
 
@@ -52,7 +52,6 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
 
 
 def _wire(request: Request, refused: frozenset[str]) -> dict[str, Any]:
-    """Return the request as the API takes it, the system message apart, without what the model refuses."""
     sent = {name: value for name, value in request.parameters.items() if name not in refused}
     forced = _TOOL not in refused
     messages = list(request.messages) if forced else request.spelled_out()

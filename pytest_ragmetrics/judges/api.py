@@ -1,4 +1,4 @@
-"""Judges behind a provider's API: what those of all providers have in common."""
+"""Judges behind a provider's API: connection, errors, and the capabilities of a server."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _IDLE = 60.0
 
 
 def pooled_transport(sdk: Any, *, secure: bool) -> Any:
-    """Return a transport of several pools, or ``None`` where there is a proxy, which is the client's business.
+    """Return a transport of several pools, or ``None`` if a proxy is set: the client of the SDK uses it.
 
-    ``sdk`` is built on httpx, under one name or another; ``secure`` says whether the address is an https one.
+    ``sdk`` is built on httpx or a fork of it; ``secure`` is set for an https address.
     """
     httpx = import_module(sdk.DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0])
     return None if getproxies() else _Pools(httpx, secure=secure)
@@ -46,7 +46,7 @@ class _Pools:
         self._httpx = httpx
         self._pools: list[Any] = []
         self._busy: list[int] = []
-        # To load the certificates takes a while: once is enough, and in the clear there are none.
+        # Certificates take long to load: once for all pools, and not at all without TLS.
         self._verify = httpx.create_ssl_context() if secure else False
         self._limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=_IDLE)
 
@@ -54,7 +54,8 @@ class _Pools:
         """Send a request and return the response, whose body is still to be read."""
         number = next((number for number, busy in enumerate(self._busy) if busy < _POOL), len(self._busy))
         if number == len(self._busy):
-            self._open()
+            self._pools.append(self._httpx.AsyncHTTPTransport(verify=self._verify, limits=self._limits))
+            self._busy.append(0)
         self._busy[number] += 1
         try:
             return await self._pools[number].handle_async_request(request)
@@ -74,10 +75,6 @@ class _Pools:
     ) -> None:
         await self.aclose()
 
-    def _open(self) -> None:
-        self._pools.append(self._httpx.AsyncHTTPTransport(verify=self._verify, limits=self._limits))
-        self._busy.append(0)
-
 
 T = TypeVar("T")
 
@@ -85,14 +82,14 @@ T = TypeVar("T")
 _PAUSE = 8.0
 #: What servers that need no key are sent.
 _NO_KEY = "none"
-# A key with anything else is a slip, and the HTTP library would show it in its error.
+# The HTTP library shows a key with any other character in its error.
 _KEY = re.compile(r"[!-~]+")
 _SHOWN = 400
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Vendor:
-    """A provider: its SDK, and where a user puts key and address."""
+    """A provider: its SDK, and the variables of key and address."""
 
     label: str
     url: str
@@ -121,8 +118,8 @@ ANTHROPIC = Vendor(label="Anthropic", url="https://api.anthropic.com", extra="an
 class Connection:
     """One account at a provider, asked for one model; connects when it is first used, inside the running loop.
 
-    ``timeout`` seconds are granted to each attempt and ``deadline`` to all together (unless given, enough for every
-    attempt and the SDK's pauses). Failures come out as ``JudgeError`` that say what to do; no message holds the key.
+    ``timeout`` is the limit of each attempt in seconds and ``deadline`` that of all together (by default enough for
+    every attempt and the SDK's pauses). Failures are ``JudgeError`` with a remedy; no message contains the key.
     """
 
     def __init__(
@@ -136,12 +133,12 @@ class Connection:
         retries: int = 5,
         deadline: float | None = None,
     ) -> None:
-        """Take key and address from the vendor's environment variables where they are not given."""
+        """Take key and address from the vendor's environment variables unless they are given."""
         given_url = base_url or os.environ.get(vendor.url_variable, "").strip()
         self._vendor = vendor
         self._model = model
         self._url = given_url or vendor.url
-        # Errors end up in reports: without the password that an address may hold.
+        # Errors are in reports: without the password that an address may contain.
         self._shown_url = re.sub(r"//[^/@]*@", "//***@", self._url.partition("?")[0])
         self._key = (api_key or os.environ.get(vendor.key_variable, "")).strip() or (_NO_KEY if given_url else "")
         self._timeout = timeout
@@ -154,7 +151,7 @@ class Connection:
         return f"<Connection {self._vendor.label} {self._model}>"
 
     async def call(self, send: Callable[[Any], Awaitable[T]], *, rate_limited: Callable[[], None] | None = None) -> T:
-        """Return what ``send(client)`` does; raise ``JudgeError`` for whatever the provider or the way to it does.
+        """Return the result of ``send(client)``; raise ``JudgeError`` for any failure of the provider or the network.
 
         ``rate_limited`` is called for each answer "too many requests", which the SDK retries by itself.
         """
@@ -163,9 +160,13 @@ class Connection:
         self._rate_limited = rate_limited
         if self._client is None:
             self._client = self._connect(sdk)
-        # The SDK's own errors are not chained: their frames and headers hold the key.
+        # The SDK's own errors are not chained: their frames and headers contain the key.
         try:
-            return await _in_time(send(self._client), self._deadline)
+            if sys.version_info < (3, 11):
+                return await asyncio.wait_for(send(self._client), self._deadline)
+            # Unlike wait_for() in 3.11, this makes no task.
+            async with asyncio.timeout(self._deadline):
+                return await send(self._client)
         except asyncio.TimeoutError:
             msg = f"{self._who}: no answer within {self._deadline:g} s in all; see --rag-timeout and --rag-retries"
             raise JudgeOutageError(msg) from None
@@ -204,21 +205,18 @@ class Connection:
             variable = self._vendor.url_variable
             msg = f"{self._who}: {variable} must begin with http:// or https://, not {self._shown_url!r}"
             raise JudgeNotConfiguredError(msg)
+        options: dict[str, Any] = {"timeout": self._timeout, "event_hooks": {"response": [self._check_rate]}}
         # Anthropic's SDK has a transport of its own.
-        transport = None
         if self._vendor is OPENAI:
             transport = pooled_transport(sdk, secure=self._url.startswith("https:"))
-        http = sdk.DefaultAsyncHttpxClient(
-            timeout=self._timeout,
-            event_hooks={"response": [self._look_at]},
-            **({} if transport is None else {"transport": transport}),
-        )
+            options |= {} if transport is None else {"transport": transport}
+        http = sdk.DefaultAsyncHttpxClient(**options)
         return getattr(sdk, f"Async{self._vendor.label}")(
             api_key=self._key, base_url=self._url, timeout=self._timeout, max_retries=self._retries, http_client=http
         )
 
-    async def _look_at(self, response: Any) -> None:
-        """Keep the SDK from retrying where no credit is left, and pass on that it is asked too fast."""
+    async def _check_rate(self, response: Any) -> None:
+        """Report "too many requests", and keep the SDK from retrying without credit."""
         if response.status_code != HTTPStatus.TOO_MANY_REQUESTS:
             return
         await response.aread()
@@ -228,7 +226,6 @@ class Connection:
             self._rate_limited()
 
     def _meaning(self, sdk: Any, error: Any) -> JudgeError:
-        """Return the error to raise for one of the SDK's."""
         if isinstance(error, sdk.APITimeoutError):
             return JudgeOutageError(
                 f"{self._who}: no answer within {self._timeout:g} s, {self._tried}; see --rag-timeout and --rag-retries"
@@ -272,15 +269,6 @@ class Connection:
         return shortened(printable(text), _SHOWN)
 
 
-async def _in_time(answer: Awaitable[T], seconds: float) -> T:
-    """Await an answer; raise ``asyncio.TimeoutError`` if it does not come in time."""
-    if sys.version_info < (3, 11):
-        return await asyncio.wait_for(answer, seconds)
-    # Unlike what 3.11 does in the other function, this makes no task of it.
-    async with asyncio.timeout(seconds):
-        return await answer
-
-
 def said_by(error: Any) -> str:
     """Return the message of the server behind an SDK error."""
     body = error.body if isinstance(error.body, dict) else {}
@@ -290,7 +278,7 @@ def said_by(error: Any) -> str:
 
 
 def out_of_credit(error: Any) -> bool:
-    """Say whether an SDK error means that the account has no credit left."""
+    """Return whether an SDK error means that the account has no credit left."""
     marks = {getattr(error, "code", None), getattr(error, "type", None)}
     return "insufficient_quota" in marks or "credit balance is too low" in said_by(error)
 
@@ -306,16 +294,15 @@ _REFUSING = re.compile(
 
 
 class Capabilities(Generic[Terms]):
-    """The ``terms`` that a server was found to accept so far; those of no request alone."""
+    """The ``terms`` that a server was found to accept so far, for all requests."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
 
     async def reach(self, send: Callable[[Terms], Awaitable[T]], concede: Callable[[Terms, Any], Terms | None]) -> T:
-        """Return what ``send(terms)`` does, on terms that the server accepts.
+        """Return the result of ``send(terms)`` with terms that the server accepts.
 
-        ``concede(terms, error)`` returns the terms to try after a rejection, or ``None`` if nothing can be given up:
-        then the SDK's error is raised.
+        ``concede(terms, error)`` returns the terms to try after a rejection, or ``None`` to raise the SDK's error.
         """
         while True:
             terms = self.terms
@@ -324,7 +311,7 @@ class Capabilities(Generic[Terms]):
             except Exception as error:
                 if getattr(error, "status_code", None) not in _REJECTED:
                     raise
-                # Others may have found out the same while this request was on its way.
+                # Another request may have changed the terms meanwhile.
                 if self.terms == terms:
                     conceded = concede(terms, error)
                     if conceded is None:
@@ -333,7 +320,7 @@ class Capabilities(Generic[Terms]):
 
 
 def refused_parameter(error: Any, names: Iterable[str]) -> str | None:
-    """Return which of these parameters a rejected request was rejected for, or ``None``."""
+    """Return the parameter for which a request was rejected, ``None`` if it is not one of these."""
     said = said_by(error)
     refusing = _REFUSING.search(said) is not None
     for name in names:
@@ -342,13 +329,13 @@ def refused_parameter(error: Any, names: Iterable[str]) -> str | None:
     return None
 
 
-#: The sampling parameters of the first sample of a request, which is as steady as can be, and of further ones.
+#: The sampling parameters of the first sample of a request, and of further ones.
 _STEADY = {"temperature": 0}
 _VARIED = {"temperature": 1}
 
 
 class ApiJudge(PromptedJudge, Generic[Terms]):
-    """A judge behind the API of a ``vendor``, asked on terms that begin with ``offer``."""
+    """A judge behind the API of a ``vendor``."""
 
     vendor: ClassVar[Vendor]
     #: The terms to begin with.
@@ -368,7 +355,7 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         parameters: Mapping[str, Any] | None = None,
         prompts: PromptBook | None = None,
     ) -> None:
-        """Grant ``timeout`` seconds to each of ``retries`` + 1 attempts, ``deadline`` to all together."""
+        """Limit each of ``retries`` + 1 attempts to ``timeout`` seconds, all together to ``deadline``."""
         asked = _STEADY if parameters is None else parameters
         super().__init__(name=f"{self.kind}:{model}", model=model, parameters={**self.needed, **asked}, prompts=prompts)
         self.varied = {} if parameters else dict(_VARIED)
@@ -409,11 +396,11 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
 
     @abstractmethod
     async def _send(self, client: Any, request: Request, terms: Terms) -> Any:
-        """Return the answer of the API to a request on these terms."""
+        """Return the answer of the API to a request."""
 
     @abstractmethod
     def _concede(self, terms: Terms, request: Request, error: Any) -> Terms | None:
-        """Return terms without what the server refused, or ``None`` if it is nothing that can be given up."""
+        """Return terms without what the server refused, or ``None`` if it refused nothing optional."""
 
     @abstractmethod
     def _read(self, answer: Any) -> Reply:

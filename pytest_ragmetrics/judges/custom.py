@@ -1,4 +1,4 @@
-"""Judges of one's own: an object with ``complete(messages, schema)``, or a function from prompt to answer."""
+"""Judges that users write: an object with ``complete(messages, schema)``, or a function from prompt to answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pytest_ragmetrics.judges.transport import ChatMessage, Reply, Request
 
 @runtime_checkable
 class Completes(Protocol):
-    """What a judge of one's own must offer."""
+    """An object that :class:`CustomJudge` can ask."""
 
     async def complete(self, messages: list[ChatMessage], schema: Mapping[str, Any]) -> str:
         """Return the answer to the messages: one JSON object of the form of the schema, as text."""
@@ -25,9 +25,9 @@ class Completes(Protocol):
 class CustomJudge(PromptedJudge):
     """A judge made of an object with ``async complete(messages, schema) -> str`` or a callable ``str -> str``.
 
-    A callable is run in a thread, unless it is asynchronous. ``name``, or the target's own attribute ``name``, stands
-    in results and determines, with the prompt, which recorded reply is used: change it when the model behind it
-    changes. Without one nothing tells two judges apart, so replies are not recorded.
+    A callable is run in a thread, unless it is asynchronous. ``name``, or the target's own attribute ``name``, is
+    shown in results and determines, with the prompt, which recorded reply is used: change it when the model behind it
+    changes. Without a name two judges cannot be distinguished, so replies are not recorded.
 
     >>> import asyncio
     >>> from pytest_ragmetrics.judges.tasks import ListClaims
@@ -50,13 +50,13 @@ class CustomJudge(PromptedJudge):
             msg = f"a judge is an object with complete(messages, schema) or a callable, not {type(target).__name__}"
             raise TypeError(msg)
         given = name or getattr(target, "name", None)
-        shown = name or f"custom:{given or _kind_of(target)}"
+        shown = name or f"custom:{given or getattr(target, '__qualname__', None) or type(target).__qualname__}"
         super().__init__(name=shown, model=shown, prompts=prompts)
         self.is_kept = bool(given)
         self._target = target
 
     async def complete(self, request: Request) -> Reply:
-        """Return what the target answers; raise ``JudgeError`` if it fails or answers with anything but text."""
+        """Return the reply of the target; raise ``JudgeError`` if it fails or answers with anything but text."""
         try:
             text = await self._answer(request)
         except RagMetricsError:
@@ -79,7 +79,7 @@ class CustomJudge(PromptedJudge):
     async def _answer(self, request: Request) -> object:
         answer: object
         if isinstance(self._target, Completes):
-            # Copies, for what it does to them is its own affair.
+            # Copies: the target may change them.
             messages, schema = deepcopy((list(request.messages), dict(request.schema)))
             answer = self._target.complete(messages, schema)
         elif inspect.iscoroutinefunction(self._target):
@@ -90,16 +90,11 @@ class CustomJudge(PromptedJudge):
 
 
 def as_judge(target: Any, *, name: str | None = None, prompts: PromptBook | None = None) -> Judge:
-    """Return the judge that an object is or can be made into; raise ``TypeError`` if it is neither."""
+    """Return a judge, or the judge made of an object; raise ``TypeError`` for another object."""
     return target if isinstance(target, Judge) else CustomJudge(target, name=name, prompts=prompts)
 
 
-def _kind_of(target: object) -> str:
-    return str(getattr(target, "__qualname__", None) or type(target).__qualname__)
-
-
 def _as_prompt(request: Request) -> str:
-    """Return the conversation as one text, for a judge that takes no more."""
     parts = [
         f"You answered:\n{message['content']}" if message["role"] == "assistant" else message["content"]
         for message in request.spelled_out()

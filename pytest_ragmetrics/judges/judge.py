@@ -1,4 +1,4 @@
-"""What a judge is: one that answers tasks in its own way, or one that is sent prompts and writes JSON."""
+"""Judges: the base class, judges that read prompts and write JSON, and the adapter of judges that users write."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Judge(ABC):
     """Answers tasks. ``name`` appears in every result: ``openai:gpt-5.4-mini``, ``local (heuristic)``."""
 
     name: str
-    #: Whether the answers to one task may differ; where they cannot, one vote says what many would.
+    #: Whether the answers to one task may differ; if not, one vote is enough.
     is_varied: bool = True
-    #: Whether a request to it costs somebody money.
+    #: Whether a request to it costs money.
     is_paid: bool = True
 
     @abstractmethod
@@ -49,11 +49,11 @@ class PromptedJudge(Judge):
         parameters: Mapping[str, Any] = MappingProxyType({}),
         prompts: PromptBook | None = None,
     ) -> None:
-        """Take the provider's ``model`` and sampling ``parameters``, and the ``prompts`` to ask with."""
+        """Ask the provider's ``model`` with sampling ``parameters`` and ``prompts``."""
         self.name = name
         self.model = model
         self.parameters = dict(parameters)
-        #: What replaces some parameters where several independent samples are wanted, after the first.
+        #: The parameters of further samples of one request that differ from those of the first.
         self.varied: dict[str, Any] = {}
         self.prompts = prompts or PromptBook()
 
@@ -62,7 +62,7 @@ class PromptedJudge(Judge):
 
     @abstractmethod
     async def complete(self, request: Request) -> Reply:
-        """Return what the model writes; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
+        """Return the reply of the model; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
 
     def request(self, task: Task[Any], *, vote: int = 0) -> Request:
         """Return the request that asks a task."""
@@ -101,8 +101,8 @@ class PromptedJudge(Judge):
 class AnsweringJudge(PromptedJudge):
     """Sends a judge with an ``ask`` of its own over a transport, which counts and bounds what it is asked.
 
-    Its answers are not stored. Whether one comes from a cache of its own is known only afterwards: none is asked for
-    once a budget is reached. Tokens that its usage leaves out are estimated from the texts of the task.
+    Its answers are not stored. A cache of its own is known only afterwards, so nothing is asked once a budget is
+    reached. Tokens that its usage leaves out are estimated from the texts of the task.
     """
 
     is_kept = False
@@ -114,11 +114,11 @@ class AnsweringJudge(PromptedJudge):
         self._judge = judge
 
     def messages(self, task: Task[Any]) -> tuple[ChatMessage, ...]:
-        """Return the texts of a task: its judge makes no prompt that could be shown."""
+        """Return the texts of a task: its judge has no prompt that could be shown."""
         return tuple(ChatMessage(role="user", content=block.text) for block in task.blocks())
 
     async def complete(self, request: Request) -> Reply:
-        """Return what the judge answers, with what it says it took; without a usage it is one call."""
+        """Return the judge's answer with its usage; without a usage it is one call."""
         task: Any = request.asked
         answered = await self._judge.ask(task, vote=request.vote, transport=DIRECT)
         usage = answered.usage

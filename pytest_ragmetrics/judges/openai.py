@@ -11,14 +11,14 @@ from pytest_ragmetrics.judges.transport import Reply, Request
 
 Form = Literal["json_schema", "json_object", "text"]
 
-#: The next best way to get JSON, where a server does not have the first.
+#: The form to try when a server refuses one.
 _NEXT_FORM: Mapping[Form, Form] = {"json_schema": "json_object", "json_object": "text"}
 _FORM_WORDS = ("response_format", "response format", "json_schema", "json_object", "json mode", "structured output")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OpenAICapabilities:
-    """What a server was found to accept: the form of output, and the parameters it refuses."""
+    """The form of output that a server accepts, and the parameters it refuses."""
 
     form: Form = "json_schema"
     refused: frozenset[str] = frozenset()
@@ -29,7 +29,7 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
 
     ``api_key`` and ``base_url`` default to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``; the key is needed when the
     first request is made, so that recorded replies can be replayed without. ``parameters`` are the sampling
-    parameters; unless given, the temperature is 0, and 1 for further samples of one request. Those that the model
+    parameters, by default a temperature of 0, and 1 for further samples of one request. Those that the model
     refuses are left out. Ask it from one event loop, and :meth:`aclose` it there.
 
     >>> OpenAIJudge("gpt-5.4-mini").name
@@ -41,7 +41,7 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
     offer: ClassVar[OpenAICapabilities] = OpenAICapabilities()
 
     async def _send(self, client: Any, request: Request, terms: OpenAICapabilities) -> Any:
-        # Without the SDK's types: to convert to and from them takes as long as all the rest of a request.
+        # Without the SDK's types: converting to and from them takes as long as the rest of a request.
         return await client.post("/chat/completions", body=_body(request, terms), cast_to=object)
 
     def _concede(self, terms: OpenAICapabilities, request: Request, error: Any) -> OpenAICapabilities | None:
@@ -79,8 +79,6 @@ def _count(tokens: object) -> int:
 
 
 def _body(request: Request, terms: OpenAICapabilities) -> dict[str, Any]:
-    """Return the request as the API takes it under these terms."""
-    # What other servers know stands here beside what OpenAI's does.
     body = {name: value for name, value in request.parameters.items() if name not in terms.refused}
     body |= {"model": request.model, "messages": request.messages}
     if terms.form == "json_schema":

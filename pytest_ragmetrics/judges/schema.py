@@ -1,4 +1,4 @@
-"""Finding the one JSON object in what a judge wrote."""
+"""Schemas of a judge's answers: making and checking them, and finding the one JSON object in a reply."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _validate_fields(data: dict[str, Any], fields: Mapping[str, Schema], place: 
 
 
 def in_order(items: Iterable[Mapping[str, Any]], count: int, noun: str) -> list[Mapping[str, Any]]:
-    """Return numbered items in the order 1 to ``count``; raise unless each number stands there exactly once.
+    """Return numbered items in the order 1 to ``count``; raise unless each number is there exactly once.
 
     >>> in_order([{"number": 2}, {"number": 1}], 2, "claim")
     [{'number': 1}, {'number': 2}]
@@ -134,7 +134,7 @@ _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*</think(?:ing)?>", re.DOTALL)
 
 
 def parse_json(text: str) -> object:
-    """Return the value of a JSON text; raise :class:`InvalidAnswer` if it is none, or says one thing twice."""
+    """Return the value of a JSON text; raise :class:`InvalidAnswer` if it is none, or has a field twice."""
     try:
         return _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
@@ -178,7 +178,7 @@ def _objects(text: str) -> list[str]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        msg = "a field stands twice"
+        msg = "a field is there twice"
         raise ValueError(msg)
     return fields
 

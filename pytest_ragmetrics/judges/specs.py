@@ -1,4 +1,4 @@
-"""From the text of a setting to a judge."""
+"""Specs of judges (``--rag-judge``): checks their text and makes the judge."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FACTORY = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 
 
 def is_factory(spec: str) -> bool:
-    """Tell whether a spec is written like that of a factory.
+    """Return whether a spec has the form of a factory's.
 
     >>> is_factory("house.models:Judge.strict"), is_factory("house judge")
     (True, False)
@@ -28,7 +28,7 @@ def is_factory(spec: str) -> bool:
 
 
 def made_by(spec: str, read: Callable[[Any], T], *, noun: str) -> T:
-    """Return what ``read`` makes of what a factory makes; raise ``JudgeNotConfiguredError`` if that is no ``noun``."""
+    """Return ``read(factory())``; raise ``JudgeNotConfiguredError`` naming the ``noun`` if either fails."""
     module, _, factory = spec.partition(":")
     try:
         return read(attrgetter(factory)(import_module(module))())
@@ -39,7 +39,7 @@ def made_by(spec: str, read: Callable[[Any], T], *, noun: str) -> T:
         raise JudgeNotConfiguredError(msg) from error
 
 
-#: What ``auto`` asks where a key says which provider.
+#: The choices of ``auto`` if a key of the provider is set.
 DEFAULT_OPENAI = "openai:gpt-5.4-mini"
 DEFAULT_ANTHROPIC = "anthropic:claude-haiku-5-5"
 
@@ -47,7 +47,7 @@ _PROVIDED = re.compile(r"(?:openai|anthropic):\S+|nli:\s*\S.*")
 
 
 def check_spec(spec: str) -> str:
-    """Return the spec of a judge without outer white space; raise ``ValueError`` if it is none.
+    """Return the spec of a judge without outer white space; raise ``ValueError`` for another text.
 
     >>> check_spec("openai:gpt-5.4-mini")
     'openai:gpt-5.4-mini'
@@ -64,8 +64,8 @@ def check_spec(spec: str) -> str:
 def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: PromptBook | None = None) -> Judge:
     """Return the judge of a spec.
 
-    Raises ``ValueError`` for what is no spec, and ``JudgeNotConfiguredError`` where ``auto`` finds no key or a factory
-    makes no judge. A missing key of an explicit spec comes up with the first request: replaying needs none.
+    Raises ``ValueError`` for another text, and ``JudgeNotConfiguredError`` if ``auto`` finds no key or a factory makes
+    no judge. A missing key of an explicit spec is an error of the first request: replaying needs none.
     """
     spec = check_spec(spec)
     provider, _, model = (_chosen() if spec == "auto" else spec).partition(":")
@@ -91,10 +91,12 @@ def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: Pro
 
 
 def _chosen() -> str:
-    """Return the spec that ``auto`` stands for in this environment."""
-    if _is_set("OPENAI_API_KEY") or _is_set("OPENAI_BASE_URL"):
+    def is_set(variable: str) -> bool:
+        return bool(os.environ.get(variable, "").strip())
+
+    if is_set("OPENAI_API_KEY") or is_set("OPENAI_BASE_URL"):
         return DEFAULT_OPENAI
-    if _is_set("ANTHROPIC_API_KEY"):
+    if is_set("ANTHROPIC_API_KEY"):
         return DEFAULT_ANTHROPIC
     msg = (
         "this metric needs a judge, and none is configured. Three ways on: "
@@ -103,7 +105,3 @@ def _chosen() -> str:
         "or try it out with the built-in heuristic (--rag-judge=local)"
     )
     raise JudgeNotConfiguredError(msg)
-
-
-def _is_set(variable: str) -> bool:
-    return bool(os.environ.get(variable, "").strip())

@@ -1,8 +1,8 @@
-"""From a rendered request to a reply: what passes from link to link, and the links that keep no state of a run.
+"""The chain of transports from a rendered request to a reply: its values, and the links without state of a run.
 
 An engine composes ``CachedTransport > Repair > Batches > Limiter > CircuitBreakers > Budgeted > Providers``, each an
-object with one method. The limiter comes before breaker and budget, so that a request that waited for its turn is
-refused by what is known when its turn comes.
+object with one method. The limiter comes before breaker and budget, so that these decide about a request when its turn
+comes.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ R_contra = TypeVar("R_contra", contravariant=True)
 
 # How much of an unusable reply an error shows.
 _SHOWN = 300
-# Seconds after "too many requests" in which nothing is widened again.
+# Seconds after "too many requests" before the limiter widens again.
 _COOL_DOWN = 5.0
-# Seconds in which all such answers are one reason to narrow.
+# Seconds in which all such answers narrow the limiter once.
 _ONE_OVERLOAD = 1.0
 
 
@@ -51,7 +51,7 @@ class JudgeOutageError(JudgeError):
 
 
 class UnreadableReplyError(UnscoredError):
-    """A judge's reply did not fit the task, and its repair neither; ``reply`` is the last, with what both took."""
+    """Neither a judge's reply nor its repair fit the task; ``reply`` is the last, with the tokens of both."""
 
     def __init__(self, message: str, *, reply: Reply, usage: Usage | None = None) -> None:
         super().__init__(message, usage=usage)
@@ -70,19 +70,19 @@ def _nothing() -> None:
 
 
 class Provider(Protocol[R_contra]):
-    """Who answers requests in the end, as far as the links need to know: a judge or an embedder."""
+    """A judge or an embedder, as the links see it."""
 
     @property
     def name(self) -> str:
-        """How it is called in results."""
+        """Its name in results."""
 
     @property
     def is_paid(self) -> bool:
-        """Whether a request costs somebody money."""
+        """Whether a request costs money."""
 
     @property
     def is_kept(self) -> bool:
-        """Whether its replies are worth storing and determined by the request."""
+        """Whether its replies are determined by the request and worth storing."""
 
     async def complete(self, request: R_contra) -> Reply:
         """Return the reply to a request; raise ``JudgeError`` if the provider fails."""
@@ -90,10 +90,9 @@ class Provider(Protocol[R_contra]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """A request to a judge. The fields up to ``vote`` determine its reply, and nothing else does.
+    """A request to a judge; the fields up to ``vote`` alone determine its reply.
 
-    ``parameters`` are those that were asked for, whatever a server then accepts of them; ``vote`` numbers
-    independent samples of the same question.
+    ``parameters`` may include some that the server refuses; ``vote`` numbers independent samples of the same question.
     """
 
     task: str
@@ -117,7 +116,7 @@ class Request:
         return tuple(message["content"] for message in self.messages)
 
     def spelled_out(self) -> list[ChatMessage]:
-        """Return the messages with the schema in words, for a judge that takes it in no other way."""
+        """Return the messages with the schema in the last of them, for a judge that takes no schema."""
         *earlier, last = self.messages
         form = json.dumps(self.schema, separators=(",", ":"))
         stated = f"{last['content']}\n\nThe form of the JSON object: {form}"
@@ -150,7 +149,7 @@ class Answered(Generic[A_co]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reply:
-    """What a judge wrote, or an embedder's vectors of shape (n, d), and what it took; ``cached`` cost nothing now.
+    """The text of a judge, or an embedder's vectors of shape (n, d), and the tokens; a ``cached`` one cost nothing now.
 
     Behind the link that validates, ``text`` is JSON that fits the task. ``answered`` is the answer of a judge that
     writes no JSON.
@@ -165,7 +164,7 @@ class Reply:
     answered: Answered[Any] | None = None
 
     def usage(self, request: Request) -> Usage:
-        """Return what it cost as the reply to a request."""
+        """Return its cost as the reply to a request."""
         cost: float | None = 0.0
         if request.provider is None or request.provider.is_paid:
             cost = price(request.kind, request.model, self.prompt_tokens, self.completion_tokens)
@@ -180,21 +179,21 @@ class Transport(Protocol):
     """A link of the chain."""
 
     async def send(self, request: AnyRequest) -> Reply:
-        """Return the reply to a request; raise what keeps it from being had."""
+        """Return the reply to a request; raise ``JudgeError`` or ``UnscoredError`` if there is none."""
 
 
 class Providers:
     """The last link: asks the judge or the embedder of the request."""
 
     async def send(self, request: AnyRequest) -> Reply:
-        """Return what the provider completes."""
+        """Return the reply of the provider."""
         provider: Any = request.provider
         reply: Reply = await provider.complete(request)
         return reply
 
 
 class Repair:
-    """Reads each reply as its task, and asks once more, with what is wrong, for one that cannot be read."""
+    """Validates each reply by its task; one that is invalid is asked for once more, with the fault."""
 
     def __init__(self, following: Transport) -> None:
         self._following = following
@@ -237,12 +236,12 @@ def shown(reply: str) -> str:
     return f"it replied {shortened(printable(reply), _SHOWN)!r}"
 
 
-#: Asks the provider and validates, where no session caches, bounds or counts anything.
+#: Asks the provider and validates; without cache, limits and budget.
 DIRECT: Transport = Repair(Providers())
 
 
 class Limiter:
-    """Bounds the requests in flight; narrows when a provider says that they are too many, and widens again later.
+    """Bounds the requests in flight; narrows when a provider answers "too many requests", and widens again later.
 
     First come, first served. Belongs to one event loop. Raises ``ValueError`` for a ``width`` below 1.
     """
@@ -263,17 +262,17 @@ class Limiter:
 
     @property
     def width(self) -> int:
-        """How many requests may be in flight now."""
+        """The number of requests that may be in flight now."""
         return self._width
 
     async def send(self, request: AnyRequest) -> Reply:
-        """Pass a request on when there is room for it."""
+        """Send a request when fewer than ``width`` are in flight."""
         async with self:
             request.started()
             return await self._following.send(replace(request, rate_limited=self.narrow))
 
     def narrow(self) -> None:
-        """Halve what may be in flight, at most once a second."""
+        """Halve the width, at most once a second."""
         now = self._clock()
         if now - self._narrowed >= _ONE_OVERLOAD:
             self._narrowed = now
@@ -281,7 +280,7 @@ class Limiter:
 
     async def __aenter__(self) -> None:
         if self._busy < self._width:
-            # Then nobody waits: a free place is passed on at once.
+            # The queue is empty: a free place goes to the next in it at once.
             self._busy += 1
             return
         turn = asyncio.get_running_loop().create_future()

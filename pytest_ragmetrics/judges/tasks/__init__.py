@@ -1,8 +1,7 @@
-"""What a metric may ask a judge.
+"""The tasks of a judge.
 
 A task is a frozen value: its inputs, the name of its prompt, the schema of its answer, and how to read that answer.
-Texts, claims and contexts are numbered here and come back by number; whatever does not match is refused, so that
-nothing is ever counted that a judge merely happened to return.
+Claims and contexts are numbered, and answers refer to the numbers; an answer with other numbers is refused.
 """
 
 from __future__ import annotations

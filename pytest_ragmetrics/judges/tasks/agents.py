@@ -1,4 +1,4 @@
-"""Conversations of an agent: whether it reached a goal, and what it spoke about."""
+"""Tasks about conversations of an agent: its goal and its topics."""
 
 from __future__ import annotations
 

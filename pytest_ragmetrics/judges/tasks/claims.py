@@ -1,4 +1,4 @@
-"""Entities: what a text names."""
+"""Tasks about the claims and entities of a text."""
 
 from __future__ import annotations
 

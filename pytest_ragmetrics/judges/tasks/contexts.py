@@ -1,4 +1,4 @@
-"""Contexts: what of them serves a question."""
+"""Tasks about contexts: which of them, or of their sentences, help to answer a question."""
 
 from __future__ import annotations
 

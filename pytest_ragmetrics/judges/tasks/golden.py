@@ -1,4 +1,4 @@
-"""A row of a golden set: a question about a passage, its answer, and the sentences that say so."""
+"""A row of a golden set: a question about a passage, its answer, and the sentences that support it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class GoldenQuestion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WriteGoldenQuestion(Task[GoldenQuestion | None]):
-    """Write a question that a passage answers, with its answer and what supports it; ``None`` if it holds none.
+    """Write a question that a passage answers, with its answer and the supporting sentences; ``None`` without one.
 
-    ``heading`` says where in its document the passage stands; ``language`` is that of the passage unless given.
+    ``heading`` are the headings above the passage; ``language`` is by default that of the passage.
     """
 
     prompt: ClassVar[str] = "write_golden_question"
@@ -45,7 +45,7 @@ class WriteGoldenQuestion(Task[GoldenQuestion | None]):
     def _parse(self, answer: Mapping[str, Any]) -> GoldenQuestion | None:
         if not answer["askable"]:
             return None
-        # To cite one sentence twice changes nothing.
+        # A sentence may be cited twice.
         last = len(sentence_table((self.passage,)))
         sentences = indexes(dict.fromkeys(answer["sentences"]), last, "the answer")
         question, reply = answer["question"].strip(), answer["answer"].strip()

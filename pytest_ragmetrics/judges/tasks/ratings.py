@@ -1,4 +1,4 @@
-"""Short scales, asked about in two ways that check each other, and scales of the author's own."""
+"""Tasks that rate on a scale: the metrics' own, in two wordings that check each other, and scales of users."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class RateCorrectness(Rate):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateContexts(Rate):
-    """Rate whether the contexts hold what a question asks for."""
+    """Rate whether the contexts answer a question."""
 
     prompt: ClassVar[str] = "rate_contexts"
     shown: ClassVar[tuple[str, ...]] = ("contexts", "question")
@@ -116,7 +116,7 @@ class ReviewContexts(RateContexts):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateGroundedness(Rate):
-    """Rate whether the contexts bear a response out as a whole."""
+    """Rate whether the contexts support a response as a whole."""
 
     prompt: ClassVar[str] = "rate_groundedness"
     shown: ClassVar[tuple[str, ...]] = ("contexts", "response")

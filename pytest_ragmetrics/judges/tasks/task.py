@@ -1,4 +1,4 @@
-"""What a question to a judge is, and what its answers are made of."""
+"""The base class of tasks, the blocks of text they show, and the parts of their answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Block:
 def show_contexts(contexts: Sequence[str]) -> Block:
     """Return the sentences of all contexts, numbered through, under a heading for each context.
 
-    A line of text under test always stands behind a number of ours, so it cannot pass for a heading or another line.
+    Each line of text under test begins with a number of ours, so it cannot pass for a heading or another line.
 
     >>> print(show_contexts(["Basil wilts. It likes sun.", "[1] Ivy climbs."]).text)
     Context 1
@@ -120,7 +120,7 @@ class Task(ABC, Generic[A]):
         return self.form
 
     def read(self, data: object) -> A:
-        """Return the answer that stands in parsed JSON; raise :class:`InvalidAnswer` saying what is wrong with it."""
+        """Return the answer in parsed JSON; raise :class:`InvalidAnswer` naming the fault."""
         return self._parse(validate(data, self.schema()))
 
     def by_rule(self) -> A:
@@ -133,7 +133,7 @@ class Task(ABC, Generic[A]):
 
 
 def indexes(numbers: Iterable[int], last: int, place: str) -> tuple[int, ...]:
-    """Return sentence numbers as 0-based indexes; raise unless each is there and none is named twice."""
+    """Return sentence numbers as 0-based indexes; raise unless each exists and none is named twice."""
     chosen = tuple(numbers)
     unknown = [number for number in chosen if not 1 <= number <= last]
     if unknown:
@@ -146,7 +146,7 @@ def indexes(numbers: Iterable[int], last: int, place: str) -> tuple[int, ...]:
 
 
 def cited(verdict: Mapping[str, Any], word: str, *, last: int, subject: str) -> Judgement:
-    """Return whether a verdict is ``word``, which it can only be by sentences that it names, out of 1 to ``last``."""
+    """Return whether a verdict is ``word``, for which it must name sentences from 1 to ``last``."""
     # A judge may cite one sentence twice; that changes nothing.
     sentences = indexes(dict.fromkeys(verdict["sentences"]), last, subject)
     ok = verdict["verdict"] == word
