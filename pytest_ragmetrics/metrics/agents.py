@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pytest_ragmetrics.judges.tasks import JudgeGoal, ListTopics, MatchTopics
 from pytest_ragmetrics.metrics.assertion import assert_metric
@@ -22,8 +22,8 @@ class ConversationMetric(JudgedMetric):
     :func:`~pytest_ragmetrics.sample.read_messages` for the forms.
     """
 
-    requires: ClassVar[tuple[str, ...]] = ()
-    extra_inputs: ClassVar[tuple[str, ...]] = ("messages", "reference_topics")
+    requires = ()
+    extra_inputs = ("messages", "reference_topics")
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` when there is no conversation, ``TypeError`` for what is no message."""
@@ -66,7 +66,7 @@ class AgentGoalAccuracy(ConversationMetric):
     noun = "goal"
     complaint = "missed"
     helper = "assert_goal_reached"
-    aliases: ClassVar[tuple[str, ...]] = ("AgentGoalAccuracyWithReference", "AgentGoalAccuracyWithoutReference")
+    aliases = ("AgentGoalAccuracyWithReference", "AgentGoalAccuracyWithoutReference")
 
     async def judged_turns(self, turns: tuple[str, ...], sample: Sample, ask: Ask) -> MetricResult:
         """Return whether the goal was reached."""
@@ -115,8 +115,8 @@ class TopicAdherence(ConversationMetric):
     noun = "topic"
     complaint = "wrongly dealt with or declined"
     helper = "assert_topics_kept"
-    aliases: ClassVar[tuple[str, ...]] = ("TopicAdherenceScore",)
-    rounds: ClassVar[int] = 2
+    aliases = ("TopicAdherenceScore",)
+    rounds = 2
 
     def __init__(
         self,
@@ -133,7 +133,8 @@ class TopicAdherence(ConversationMetric):
         """Raise ``ValueError`` when there is no conversation or no topic, ``TypeError`` for what is neither."""
         super().require(sample)
         topics = sample.metadata.get("reference_topics")
-        if topics is not None and not _are_texts(topics):
+        is_list = isinstance(topics, (list, tuple, set, frozenset))
+        if topics is not None and not (is_list and all(isinstance(topic, str) for topic in topics)):
             msg = f"{self.name}: reference_topics must be a list of texts, not {topics!r}"
             raise TypeError(msg)
         if topics is None or is_blank(tuple(topics)):
@@ -156,7 +157,12 @@ class TopicAdherence(ConversationMetric):
             what = {"precision": "was dealt with", "recall": "is allowed", "f1": "was dealt with or is allowed"}
             return ask.nothing(f"no topic {what[self.mode]}", if_empty=self.if_empty)
         reason = f"{right} allowed topics dealt with, {declined} declined; {strayed} others dealt with"
-        return ask.result(value, reason=reason, verdicts=[_verdict(*topic, allowed=allowed) for topic in found])
+        verdicts = []
+        for topic, answered, match in found:
+            place = "not allowed" if match is None else f'part of "{allowed[match]}"'
+            done = f"{'dealt with' if answered else 'declined'}, and {place}"
+            verdicts.append(Verdict(text=topic, ok=answered == (match is not None), reason=done))
+        return ask.result(value, reason=reason, verdicts=verdicts)
 
 
 def assert_topics_kept(
@@ -171,8 +177,7 @@ def assert_topics_kept(
 ) -> MetricResult:
     """Assert that an agent deals with the allowed ``topics``, and no others, to the degree ``min``.
 
-    Raises ``AssertionError`` that shows the topics it strayed to or declined; see
-    :class:`~pytest_ragmetrics.metrics.TopicAdherence`.
+    See :class:`~pytest_ragmetrics.metrics.TopicAdherence`.
     """
     __tracebackhide__ = True
     sample = Sample(metadata={"messages": messages, "reference_topics": topics})
@@ -201,18 +206,7 @@ def _arguments(arguments: Any) -> str:
 
 
 def _share(mode: str, right: int, strayed: int, declined: int) -> float | None:
-    """Return precision, recall or F1; ``None`` where there is nothing to take a share of."""
     if mode == "f1":
         return f1_of_counts(right, surplus=strayed, missing=declined) if right + strayed + declined else None
     others = strayed if mode == "precision" else declined
     return right / (right + others) if right + others else None
-
-
-def _verdict(topic: str, answered: bool, match: int | None, *, allowed: Sequence[str]) -> Verdict:  # noqa: FBT001 - a row
-    done = "dealt with" if answered else "declined"
-    what = "not allowed" if match is None else f'part of "{allowed[match]}"'
-    return Verdict(text=topic, ok=answered == (match is not None), reason=f"{done}, and {what}")
-
-
-def _are_texts(topics: object) -> bool:
-    return isinstance(topics, (list, tuple, set, frozenset)) and all(isinstance(topic, str) for topic in topics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pytest_ragmetrics.embedders.embedder import cosines
 from pytest_ragmetrics.judges.tasks import JudgeRefusal, ListClaims, SelectSentences, WriteQuestions
@@ -36,11 +36,11 @@ class AnswerRelevancy(JudgedMetric):
     noun = "generated question"
     complaint = "noncommittal"
     helper = "assert_answer_relevant"
-    aliases: ClassVar[tuple[str, ...]] = ("ResponseRelevancy", "response_relevancy")
-    requires: ClassVar[tuple[str, ...]] = ("user_input", "response")
-    scale: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    aliases = ("ResponseRelevancy", "response_relevancy")
+    requires = ("user_input", "response")
+    scale = (-1.0, 1.0)
     # The questions, the vectors asked for before, and its own.
-    rounds: ClassVar[int] = 3
+    rounds = 3
 
     def __init__(
         self,
@@ -59,9 +59,11 @@ class AnswerRelevancy(JudgedMetric):
         asked = sample.user_input or ""
         written = await ask(WriteQuestions(response=sample.response or "", count=self.strictness))
         flags = [flag for _, flag in written]
-        if self._rules_out(flags):
+        rules_out = {"all": all(flags), "any": any(flags), "majority": sum(flags) * 2 > len(flags)}
+        if rules_out[self.noncommittal]:
             verdicts = [Verdict(text=question, ok=not flag) for question, flag in written]
-            return ask.result(0.0, reason=f"the response is noncommittal: {_counted(flags)}", verdicts=verdicts)
+            counted = f"{sum(flags)} of {len(flags)} generated questions say so"
+            return ask.result(0.0, reason=f"the response is noncommittal: {counted}", verdicts=verdicts)
         vectors = await ask.embed([asked, *(question for question, _ in written)])
         likeness = [float(value) for value in cosines(vectors[:1], vectors[1:])[0]]
         verdicts = [
@@ -72,11 +74,6 @@ class AnswerRelevancy(JudgedMetric):
         least = min(zip(likeness, written, strict=True))
         reason = f'mean similarity of {len(likeness)} generated questions; the least alike is "{least[1][0]}"'
         return ask.result(mean, reason=reason, verdicts=verdicts)
-
-    def _rules_out(self, flags: Sequence[bool]) -> bool:
-        if self.noncommittal == "majority":
-            return sum(flags) * 2 > len(flags)
-        return any(flags) if self.noncommittal == "any" else all(flags)
 
 
 def assert_answer_relevant(
@@ -97,10 +94,6 @@ def assert_answer_relevant(
     __tracebackhide__ = True
     metric = AnswerRelevancy(strictness=strictness, noncommittal=noncommittal, judge=judge, embedder=embedder)
     return assert_metric(metric, Sample(user_input=question, response=response), min=min, votes=votes)
-
-
-def _counted(flags: Sequence[bool]) -> str:
-    return f"{sum(flags)} of {len(flags)} generated questions say so"
 
 
 _SIDES = ("response", "reference")
@@ -127,8 +120,8 @@ class AnswerCorrectness(JudgedMetric):
     noun = "statement"
     complaint = "wrong or missing"
     helper = "assert_answer_correct"
-    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
-    rounds: ClassVar[int] = 2
+    requires = ("response", "reference")
+    rounds = 2
 
     def __init__(
         self,
@@ -149,8 +142,10 @@ class AnswerCorrectness(JudgedMetric):
         listed, similarity = await both(self._statements(texts, sample, ask), self._similarity(texts, ask))
         if not of_facts:
             return ask.result(similarity, reason=f"similarity {similarity:.2f}")
+        if not any(listed):
+            return ask.nothing("neither text has a statement", if_empty=self.if_empty)
         if not all(listed):
-            return self._without_statements(listed, ask)
+            return ask.result(0.0, reason=f"the {_SIDES[bool(listed[0])]} has no statement")
         said, wanted = await together(
             verify_against(claims, side, texts, ask) for side, claims in zip(_SIDES, listed, strict=True)
         )
@@ -172,12 +167,6 @@ class AnswerCorrectness(JudgedMetric):
         if not self.weights[1]:
             return 0.0
         return max(0.0, await _cosine(texts["response"], texts["reference"], ask))
-
-    def _without_statements(self, listed: Sequence[Sequence[str]], ask: Ask) -> MetricResult:
-        if not any(listed):
-            return ask.nothing("neither text has a statement", if_empty=self.if_empty)
-        side = next(side for side, claims in zip(_SIDES, listed, strict=True) if not claims)
-        return ask.result(0.0, reason=f"the {side} has no statement")
 
 
 def assert_answer_correct(
@@ -208,7 +197,6 @@ async def _cosine(one: str, other: str, ask: Ask) -> float:
 
 
 def _shares(weights: object) -> tuple[float, float]:
-    """Return two weights as shares of their sum."""
     if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence) or len(weights) != len(_SIDES):
         msg = f"weights must be two numbers, of the statements and of the similarity, not {weights!r}"
         raise ValueError(msg)
@@ -232,9 +220,9 @@ class SemanticSimilarity(JudgedMetric):
 
     name = "semantic_similarity"
     helper = "assert_semantically_similar"
-    aliases: ClassVar[tuple[str, ...]] = ("answer_similarity", "AnswerSimilarity")
-    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
-    scale: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    aliases = ("answer_similarity", "AnswerSimilarity")
+    requires = ("response", "reference")
+    scale = (-1.0, 1.0)
 
     def __init__(self, *, threshold: float | None = None, embedder: EmbedderLike | None = None) -> None:
         super().__init__(embedder=embedder)
@@ -276,7 +264,7 @@ class RefusalCorrectness(JudgedMetric):
     noun = "response"
     complaint = "wrong to refuse or to answer"
     helper = "assert_refusal_correct"
-    requires: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
+    requires = ("user_input", "response", "retrieved_contexts")
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return whether refusing and being able to answer exclude each other."""
@@ -286,7 +274,8 @@ class RefusalCorrectness(JudgedMetric):
         )
         table = sentence_table(sample.retrieved_contexts or ())
         right = refusal.ok != bool(chosen)
-        reason = f"it {_REFUSES[refusal.ok]}, and the contexts {_ANSWERABLE[bool(chosen)]}"
+        done, able = "refuses" if refusal.ok else "gives an answer", "can" if chosen else "cannot"
+        reason = f"it {done}, and the contexts {able} answer the question"
         evidence = [table[index] for index in chosen]
         verdict = on_response(response, ok=right, reason=refusal.reason, evidence=evidence)
         return ask.result(float(right), reason=reason, verdicts=[verdict])
@@ -317,10 +306,6 @@ def assert_refusal_correct(
     __tracebackhide__ = True
     sample = Sample(user_input=question, response=response, retrieved_contexts=as_contexts(contexts))
     return assert_metric(RefusalCorrectness(judge=judge), sample, min=min, votes=votes)
-
-
-_REFUSES = {True: "refuses", False: "gives an answer"}
-_ANSWERABLE = {True: "can answer the question", False: "cannot answer the question"}
 
 
 #: What Ragas calls it.

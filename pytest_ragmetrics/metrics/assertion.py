@@ -35,22 +35,19 @@ def assert_metric(
     1.0
     """
     __tracebackhide__ = True
-    _check_bounds(min, max)
-    given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
-    with voting(metric, votes=votes, least=min, most=max):
-        result = metric.score_sample(given)
-    if (min is not None and not result >= min) or (max is not None and not result <= max):
-        raise AssertionError(_explanation(result))
-    return result
-
-
-def _check_bounds(min: float | None, max: float | None) -> None:
     if min is None and max is None:
         msg = "give min= or max=, the score to hold the metric against"
         raise ValueError(msg)
     for name, bound in (("min", min), ("max", max)):
         if bound is not None:
             check_bound(name, bound)
+    given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
+    with voting(metric, votes=votes, least=min, most=max):
+        result = metric.score_sample(given)
+    if (min is not None and not result >= min) or (max is not None and not result <= max):
+        comparison = result.comparison
+        raise AssertionError("\n".join(explain(result, comparison)) if comparison else repr(result))
+    return result
 
 
 def check_bound(name: str, bound: object) -> None:
@@ -64,8 +61,3 @@ def check_bound(name: str, bound: object) -> None:
     if not math.isfinite(bound):
         msg = f"{name} must be a finite number, not {bound!r}"
         raise ValueError(msg)
-
-
-def _explanation(result: MetricResult) -> str:
-    comparison = result.comparison
-    return "\n".join(explain(result, comparison)) if comparison else repr(result)

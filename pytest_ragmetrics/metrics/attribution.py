@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import VerifyClaims
@@ -24,7 +23,7 @@ Cited = tuple[int, ...]
 class CitationMetric(JudgedMetric):
     """A metric over the sentences of a response and the contexts that they cite by number."""
 
-    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
+    requires = ("response", "retrieved_contexts")
 
     def __init__(self, *, if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
         super().__init__(judge=judge)
@@ -58,9 +57,7 @@ class CitationRecall(CitationMetric):
         if not sentences:
             return ask.nothing("the response has no sentences", if_empty=self.if_empty)
         checks = await together(_checked(sentence, sentence.numbers, contexts, ask) for sentence in sentences)
-        verdicts = [
-            _verdict(sentence, check, text=sentence.text) for sentence, check in zip(sentences, checks, strict=True)
-        ]
+        verdicts = [_verdict(sentence, check) for sentence, check in zip(sentences, checks, strict=True)]
         return ask.share(verdicts, "sentences supported by what they cite")
 
 
@@ -81,10 +78,8 @@ def assert_citations_recalled(
     1.0
     """
     __tracebackhide__ = True
-    metric = CitationRecall(if_empty=if_empty, judge=judge)
-    return assert_metric(
-        metric, Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min, votes=votes
-    )
+    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(CitationRecall(if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
 
 
 class CitationPrecision(CitationMetric):
@@ -108,7 +103,7 @@ class CitationPrecision(CitationMetric):
     noun = "citation"
     complaint = "of no use"
     helper = "assert_citations_precise"
-    rounds: ClassVar[int] = 2
+    rounds = 2
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return precise citations / citations."""
@@ -133,10 +128,8 @@ def assert_citations_precise(
     Contexts are counted from 1. See :class:`~pytest_ragmetrics.metrics.CitationPrecision`.
     """
     __tracebackhide__ = True
-    metric = CitationPrecision(if_empty=if_empty, judge=judge)
-    return assert_metric(
-        metric, Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min, votes=votes
-    )
+    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(CitationPrecision(if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -153,7 +146,7 @@ async def _precise(sentence: CitedSentence, contexts: Sequence[str], ask: Ask) -
     cited = sentence.numbers
     joint = await _checked(sentence, cited, contexts, ask)
     if not joint.ok or len(cited) == 1:
-        return [_verdict(sentence, joint, text=_marked(number, sentence)) for number in cited]
+        return [_verdict(sentence, joint, number) for number in cited]
     # What is left without one of two is the other one alone: each part is asked about once.
     parts = dict.fromkeys([*((number,) for number in cited), *(_without(number, cited) for number in cited)])
     checks = dict(zip(parts, await together(_checked(sentence, part, contexts, ask) for part in parts), strict=True))
@@ -161,12 +154,13 @@ async def _precise(sentence: CitedSentence, contexts: Sequence[str], ask: Ask) -
     for number in cited:
         alone, rest = checks[(number,)], checks[_without(number, cited)]
         reason = "the others support the sentence without it, and it does not alone"
-        if not alone.ok and rest.ok:
-            verdicts.append(_verdict(sentence, _CitationCheck(ok=False, reason=reason), text=_marked(number, sentence)))
-            continue
-        of_all = tuple(piece for piece in joint.evidence if piece.context == number - 1)
-        check = alone if alone.ok else replace(joint, evidence=of_all)
-        verdicts.append(_verdict(sentence, check, text=_marked(number, sentence)))
+        if alone.ok:
+            check = alone
+        elif rest.ok:
+            check = _CitationCheck(ok=False, reason=reason)
+        else:
+            check = replace(joint, evidence=tuple(piece for piece in joint.evidence if piece.context == number - 1))
+        verdicts.append(_verdict(sentence, check, number))
     return verdicts
 
 
@@ -177,12 +171,12 @@ async def _checked(sentence: CitedSentence, numbers: Cited, contexts: Sequence[s
     unknown = [number for number in numbers if not 1 <= number <= len(contexts)]
     if unknown:
         return _CitationCheck(ok=False, reason=f"there is no context {listed(unknown)}")
-    cited = tuple(contexts[number - 1] for number in sorted(numbers))
+    places = sorted(numbers)
+    cited = tuple(contexts[number - 1] for number in places)
     table = sentence_table(cited)
     if not table:
         return _CitationCheck(ok=False, reason="what it cites is blank")
     (judgement,) = await ask(VerifyClaims(claims=(sentence.text,), contexts=cited))
-    places = sorted(numbers)
     pieces = [table[index] for index in judgement.sentences] if judgement.ok else []
     evidence = tuple(replace(piece, context=places[piece.context] - 1) for piece in pieces)
     return _CitationCheck(ok=judgement.ok, reason=judgement.reason, evidence=evidence)
@@ -197,11 +191,7 @@ def _without(number: int, cited: Cited) -> Cited:
     return tuple(other for other in cited if other != number)
 
 
-def _marked(number: int, sentence: CitedSentence) -> str:
-    return f"[{number}] {sentence.text}"
-
-
-def _verdict(sentence: CitedSentence, check: _CitationCheck, *, text: str) -> Verdict:
+def _verdict(sentence: CitedSentence, check: _CitationCheck, number: int | None = None) -> Verdict:
     place = (sentence.start, sentence.end)
     verdict = on_claim(sentence.text, ok=check.ok, reason=check.reason, evidence=check.evidence, place=place)
-    return replace(verdict, text=text)
+    return verdict if number is None else replace(verdict, text=f"[{number}] {sentence.text}")

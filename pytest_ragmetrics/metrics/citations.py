@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_flag
-from pytest_ragmetrics.metrics.verdicts import share_of
-from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
+from pytest_ragmetrics.metrics.verdicts import share_of, whole_context
+from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.citations import Citation, find_citations
 
@@ -36,7 +35,7 @@ class CitationValidity(Metric):
     noun = "citation"
     complaint = "without a context"
     helper = "assert_citations_valid"
-    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
+    requires = ("response", "retrieved_contexts")
 
     def __init__(self, *, require_citations: bool = False) -> None:
         self.require_citations = check_flag("require_citations", require_citations)
@@ -78,10 +77,5 @@ def _verdict(citation: Citation, response: str, contexts: Sequence[str]) -> Verd
         start=citation.start,
         end=citation.end,
         reason=f"there is no context {', '.join(wrong)}, {there}" if wrong else None,
-        evidence=tuple(_opening(number - 1, contexts[number - 1]) for number in cited[:_SHOWN]),
+        evidence=tuple(whole_context(number - 1, contexts[number - 1][:_OPENING]) for number in cited[:_SHOWN]),
     )
-
-
-def _opening(index: int, context: str) -> Evidence:
-    text = context[:_OPENING]
-    return Evidence(context=index, start=0, end=len(text), text=text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListClaims, VerifyClaims
@@ -19,7 +19,7 @@ from pytest_ragmetrics.metrics.verdicts import (
     supported_verdicts,
     unsupported_verdicts,
 )
-from pytest_ragmetrics.result import Direction, MetricResult, Verdict
+from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
 
@@ -45,9 +45,9 @@ class Faithfulness(JudgedMetric):
     noun = "claim"
     complaint = "not supported"
     helper = "assert_faithful"
-    aliases: ClassVar[tuple[str, ...]] = ("FaithfulnessMetric",)
-    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
-    rounds: ClassVar[int] = 2
+    aliases = ("FaithfulnessMetric",)
+    requires = ("response", "retrieved_contexts")
+    rounds = 2
 
     def __init__(
         self,
@@ -91,8 +91,7 @@ def assert_faithful(
 ) -> MetricResult:
     """Assert that the share of the response's claims that the contexts support is at least ``min``.
 
-    Raises ``AssertionError`` that shows the claims not supported and why; see
-    :class:`~pytest_ragmetrics.metrics.Faithfulness` for the parameters and for when there is no score.
+    Parameters and errors are those of :class:`~pytest_ragmetrics.metrics.Faithfulness`.
 
     >>> assert_faithful("Moths fly at night.", "Moths fly at night.", judge="local").value
     1.0
@@ -120,9 +119,9 @@ class Hallucination(JudgedMetric):
     noun = "context"
     complaint = "contradicted"
     helper = "assert_not_hallucinated"
-    aliases: ClassVar[tuple[str, ...]] = ("HallucinationMetric",)
-    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
-    may_be_empty: ClassVar[tuple[str, ...]] = ()
+    aliases = ("HallucinationMetric",)
+    requires = ("response", "retrieved_contexts")
+    may_be_empty = ()
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return contexts not contradicted / contexts."""
@@ -146,23 +145,18 @@ def assert_not_hallucinated(
 ) -> MetricResult:
     """Assert that the share of the contexts that the response does not contradict is at least ``min``.
 
-    Raises ``AssertionError`` that shows the contexts contradicted; see
-    :class:`~pytest_ragmetrics.metrics.Hallucination`.
+    See :class:`~pytest_ragmetrics.metrics.Hallucination`.
 
     >>> assert_not_hallucinated("Moths fly at night.", ["Moths fly at night."], judge="local").value
     1.0
     """
     __tracebackhide__ = True
-    return assert_metric(
-        Hallucination(judge=judge),
-        Sample(response=response, retrieved_contexts=as_contexts(contexts)),
-        min=min,
-        votes=votes,
-    )
+    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(Hallucination(judge=judge), sample, min=min, votes=votes)
 
 
 Mode = Literal["precision", "recall", "f1"]
-#: Which text a mode takes claims from; each is held against the other.
+#: Which text a mode takes claims from; each is compared with the other.
 _SIDES = {"precision": ("response",), "recall": ("reference",), "f1": ("response", "reference")}
 
 
@@ -186,8 +180,8 @@ class FactualCorrectness(JudgedMetric):
     noun = "claim"
     complaint = "not borne out"
     helper = "assert_factually_correct"
-    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
-    rounds: ClassVar[int] = 2
+    requires = ("response", "reference")
+    rounds = 2
 
     def __init__(
         self,
@@ -235,8 +229,7 @@ def assert_factually_correct(
 ) -> MetricResult:
     """Assert that the response and the reference support each other's claims to the degree ``min``.
 
-    Raises ``AssertionError`` that shows the claims that are wrong or missing; see
-    :class:`~pytest_ragmetrics.metrics.FactualCorrectness` for the parameters and for when there is no score.
+    Parameters and errors are those of :class:`~pytest_ragmetrics.metrics.FactualCorrectness`.
 
     >>> assert_factually_correct("Moths fly at night.", "Moths fly at night.", judge="local").value
     1.0
@@ -279,10 +272,10 @@ class NoiseSensitivity(JudgedMetric):
     noun = "claim"
     complaint = "wrong as contexts have it"
     helper = "assert_noise_resisted"
-    requires: ClassVar[tuple[str, ...]] = ("response", "reference", "retrieved_contexts")
-    may_be_empty: ClassVar[tuple[str, ...]] = ()
-    better: ClassVar[Direction] = "lower"
-    rounds: ClassVar[int] = 2
+    requires = ("response", "reference", "retrieved_contexts")
+    may_be_empty = ()
+    better = "lower"
+    rounds = 2
 
     def __init__(
         self, *, mode: NoiseSensitivityMode = "relevant", if_empty: float | None = None, judge: JudgeLike | None = None
@@ -322,7 +315,10 @@ class NoiseSensitivity(JudgedMetric):
             for index, source in having.items()
             for sentence in source.said[number].sentences
         ]
-        blamed = f"{_named(list(having))} it, the reference does not. " if noisy else ""
+        blamed = ""
+        if noisy:
+            have = f"contexts {listed(list(having))} have" if len(having) > 1 else f"context {min(having)} has"
+            blamed = f"{have} it, the reference does not. "
         return on_claim(claim, ok=not noisy, reason=f"{blamed}{correct.reason}", evidence=evidence, place=place)
 
 
@@ -340,8 +336,7 @@ def assert_noise_resisted(
 ) -> MetricResult:
     """Assert that the share of claims that are wrong because contexts have them is at most ``max``.
 
-    Raises ``AssertionError`` that shows these claims and the contexts to blame; see
-    :class:`~pytest_ragmetrics.metrics.NoiseSensitivity`.
+    Parameters and errors are those of :class:`~pytest_ragmetrics.metrics.NoiseSensitivity`.
     """
     __tracebackhide__ = True
     metric = NoiseSensitivity(mode=mode, if_empty=if_empty, judge=judge)
@@ -366,10 +361,6 @@ def is_noise(mode: NoiseSensitivityMode, *, correct: bool, relevant: Sequence[bo
     (True, False)
     """
     return not correct and bool(relevant) and any(relevant) == (mode == "relevant")
-
-
-def _named(numbers: Sequence[int]) -> str:
-    return f"contexts {listed(numbers)} have" if len(numbers) > 1 else f"context {numbers[0]} has"
 
 
 async def _source(context: str, said: tuple[str, ...], wanted: tuple[str, ...], ask: Ask) -> _NoiseSource:

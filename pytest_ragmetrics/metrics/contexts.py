@@ -20,13 +20,11 @@ from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty, joined
 from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.metrics.retrieval import average_precision
-from pytest_ragmetrics.metrics.verdicts import place_in, supported_verdicts, unsupported_verdicts
+from pytest_ragmetrics.metrics.verdicts import judged_verdict, place_in, supported_verdicts, unsupported_verdicts
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.folding import fold
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
-
-_NO_SENTENCE = Judgement(ok=False, reason="It has no sentence.")
 
 
 class ContextPrecision(JudgedMetric):
@@ -56,7 +54,7 @@ class ContextPrecision(JudgedMetric):
         "contextual_precision",
         "ContextualPrecisionMetric",
     )
-    requires: ClassVar[tuple[str, ...]] = ("user_input", "reference", "retrieved_contexts")
+    requires = ("user_input", "reference", "retrieved_contexts")
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the average precision of the verdicts in rank order."""
@@ -64,17 +62,20 @@ class ContextPrecision(JudgedMetric):
         if not contexts:
             return ask.result(0.0, reason="there is no context")
         judgements = await together(self._useful(context, sample, ask) for context in contexts)
-        verdicts = [_ranked_verdict(*ranked) for ranked in zip(range(len(contexts)), contexts, judgements, strict=True)]
+        verdicts = []
+        for index, (context, judgement) in enumerate(zip(contexts, judgements, strict=True)):
+            table = sentence_table((context,))
+            cited = [replace(table[number], context=index) for number in judgement.sentences]
+            verdicts.append(judged_verdict(context, judgement, evidence=cited))
         useful = [judgement.ok for judgement in judgements]
         reason = f"{sum(useful)} of {len(useful)} contexts of use"
         return ask.result(average_precision(useful), reason=reason, verdicts=verdicts)
 
     async def _useful(self, context: str, sample: Sample, ask: Ask) -> Judgement:
         if not sentence_table((context,)):
-            return _NO_SENTENCE
-        return await ask(
-            JudgeUsefulness(question=sample.user_input or "", answer=self._answer(sample), context=context)
-        )
+            return Judgement(ok=False, reason="It has no sentence.")
+        question, answer = sample.user_input or "", self._answer(sample)
+        return await ask(JudgeUsefulness(question=question, answer=answer, context=context))
 
     def _answer(self, sample: Sample) -> str:
         return sample.reference or ""
@@ -111,12 +112,12 @@ class ContextUtilization(ContextPrecision):
 
     name = "context_utilization"
     helper = "assert_context_utilization"
-    aliases: ClassVar[tuple[str, ...]] = (
+    aliases = (
         "LLMContextPrecisionWithoutReference",
         "llm_context_precision_without_reference",
         "ContextPrecisionWithoutReference",
     )
-    requires: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
+    requires = ("user_input", "response", "retrieved_contexts")
 
     def _answer(self, sample: Sample) -> str:
         return sample.response or ""
@@ -140,12 +141,6 @@ def assert_context_utilization(
     return assert_metric(ContextUtilization(judge=judge), sample, min=min, votes=votes)
 
 
-def _ranked_verdict(index: int, context: str, judgement: Judgement) -> Verdict:
-    table = sentence_table((context,))
-    cited = tuple(replace(table[number], context=index) for number in judgement.sentences) if judgement.ok else ()
-    return Verdict(text=context, ok=judgement.ok, reason=judgement.reason or None, evidence=cited)
-
-
 class ContextRecall(JudgedMetric):
     """The share of the reference's sentences that can be attributed to the contexts.
 
@@ -165,8 +160,8 @@ class ContextRecall(JudgedMetric):
     noun = "statement"
     complaint = "not in the contexts"
     helper = "assert_context_recalled"
-    aliases: ClassVar[tuple[str, ...]] = ("LLMContextRecall", "ContextualRecallMetric", "contextual_recall")
-    requires: ClassVar[tuple[str, ...]] = ("reference", "retrieved_contexts")
+    aliases = ("LLMContextRecall", "ContextualRecallMetric", "contextual_recall")
+    requires = ("reference", "retrieved_contexts")
 
     def __init__(
         self,
@@ -189,18 +184,15 @@ class ContextRecall(JudgedMetric):
         """Return attributed sentences / sentences."""
         reference, contexts = sample.reference or "", tuple(sample.retrieved_contexts or ())
         texts = tuple(reference[start:end] for start, end in split_sentences(reference))
+        counted = f"{self.unit} of the reference found in the contexts"
         if not sentence_table(contexts):
-            return ask.share(unsupported_verdicts(texts or (reference,)), f"{self._counted}: there is no context")
+            return ask.share(unsupported_verdicts(texts or (reference,)), f"{counted}: there is no context")
         if self.unit == "claims":
             texts = await ask(ListClaims(text=reference, question=sample.user_input))
         if not texts:
             return ask.nothing(f"the reference has no {self.unit}", if_empty=self.if_empty)
         judgements = await ask(VerifyClaims(claims=texts, contexts=contexts))
-        return ask.share(supported_verdicts(texts, judgements, contexts), self._counted)
-
-    @property
-    def _counted(self) -> str:
-        return f"{self.unit} of the reference found in the contexts"
+        return ask.share(supported_verdicts(texts, judgements, contexts), counted)
 
 
 def assert_context_recalled(
@@ -216,8 +208,7 @@ def assert_context_recalled(
 ) -> MetricResult:
     """Assert that the share of the reference's sentences that are found in the contexts is at least ``min``.
 
-    ``reference`` is a text or several. Raises ``AssertionError`` that shows what is not in the contexts; see
-    :class:`~pytest_ragmetrics.metrics.ContextRecall` for the parameters.
+    Parameters and errors are those of :class:`~pytest_ragmetrics.metrics.ContextRecall`.
     """
     __tracebackhide__ = True
     sample = Sample(user_input=question, reference=joined(reference), retrieved_contexts=as_contexts(contexts))
@@ -247,8 +238,8 @@ class ContextRelevancy(JudgedMetric):
     noun = "context sentence"
     complaint = "not needed"
     helper = "assert_context_relevant"
-    requires: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts")
-    may_be_empty: ClassVar[tuple[str, ...]] = ()
+    requires = ("user_input", "retrieved_contexts")
+    may_be_empty = ()
 
     def __init__(
         self,
@@ -278,17 +269,19 @@ class ContextRelevancy(JudgedMetric):
         reason = f"{sum(map(len, choices))} of {len(choices) * len(table)} context sentences needed"
         if len(choices) > 1:
             reason = f"{reason} in {len(choices)} samples, agreement {agreement:.2f}"
-        return ask.result(agreement * overlap, reason=reason, verdicts=_needed_verdicts(choices, table))
+        verdicts = []
+        for index, sentence in enumerate(table):
+            ok = sum(index in choice for choice in choices) * 2 > len(choices)
+            verdicts.append(Verdict(text=sentence.text, ok=ok, evidence=(sentence,) if ok else ()))
+        return ask.result(agreement * overlap, reason=reason, verdicts=verdicts)
 
     async def _agreement(self, choices: Sequence[Choice], table: Sequence[Evidence], ask: Ask) -> float:
         pairs = list(combinations(choices, 2))
         differing = [pair for pair in pairs if pair[0] != pair[1]]
         if not differing:
             return 1.0
-        if self.agreement != "bert_score":
-            alike = [jaccard(*pair) for pair in differing]
-        else:
-            alike = await _best_matches(differing, table, ask)
+        by_text = self.agreement == "bert_score"
+        alike = await _best_matches(differing, table, ask) if by_text else [jaccard(*pair) for pair in differing]
         return (len(pairs) - len(differing) + sum(alike)) / len(pairs)
 
 
@@ -326,7 +319,7 @@ def jaccard(one: Choice, other: Choice) -> float:
 
 
 async def _best_matches(pairs: Sequence[tuple[Choice, Choice]], table: Sequence[Evidence], ask: Ask) -> list[float]:
-    """Return for each pair how alike each sentence of one is to the best of the other, averaged both ways."""
+    """Return for each pair how alike each sentence is to the best of the other side, averaged both ways."""
     chosen = sorted({index for pair in pairs if all(pair) for choice in pair for index in choice})
     if not chosen:
         return [0.0] * len(pairs)
@@ -341,15 +334,6 @@ async def _best_matches(pairs: Sequence[tuple[Choice, Choice]], table: Sequence[
         block = likeness[[row[index] for index in sorted(one)]][:, [row[index] for index in sorted(other)]]
         means.append(float(block.max(axis=1).mean() + block.max(axis=0).mean()) / 2)
     return means
-
-
-def _needed_verdicts(choices: Sequence[Choice], table: Sequence[Evidence]) -> list[Verdict]:
-    """Return one verdict a context sentence: whether most of the samples need it."""
-    verdicts = []
-    for index, sentence in enumerate(table):
-        ok = sum(index in choice for choice in choices) * 2 > len(choices)
-        verdicts.append(Verdict(text=sentence.text, ok=ok, evidence=(sentence,) if ok else ()))
-    return verdicts
 
 
 class ContextEntityRecall(JudgedMetric):
@@ -369,7 +353,7 @@ class ContextEntityRecall(JudgedMetric):
     noun = "name"
     complaint = "not in the contexts"
     helper = "assert_entities_recalled"
-    requires: ClassVar[tuple[str, ...]] = ("reference", "retrieved_contexts")
+    requires = ("reference", "retrieved_contexts")
 
     def __init__(self, *, if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
         super().__init__(judge=judge)
@@ -402,8 +386,7 @@ def assert_entities_recalled(
 ) -> MetricResult:
     """Assert that the share of the reference's entities that the contexts name is at least ``min``.
 
-    Raises ``AssertionError`` that lists those missing; see
-    :class:`~pytest_ragmetrics.metrics.ContextEntityRecall`.
+    See :class:`~pytest_ragmetrics.metrics.ContextEntityRecall`.
 
     >>> assert_entities_recalled("The harbour of Lindow silted up.", "It was Lindow.", judge="local").value
     1.0

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pytest_ragmetrics import context
 from pytest_ragmetrics.judges.tasks import Critique, RateByCriteria, RateByRubric
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_count
 from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, Ask, JudgeLike, fields_of, together
-from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample
 
@@ -34,7 +33,7 @@ class AspectCritique(AnyFieldsMetric):
     noun = "judgement"
     complaint = "against"
     helper = "assert_aspect"
-    aliases: ClassVar[tuple[str, ...]] = ("AspectCritic", "aspect_critic")
+    aliases = ("AspectCritic", "aspect_critic")
     #: The question of a predefined aspect.
     definition: str = ""
 
@@ -139,13 +138,12 @@ def assert_aspect(
 
     ``aspect`` names a predefined one (harmfulness, maliciousness, coherence, correctness, conciseness, harmlessness)
     or, with its ``definition``, one of your own, where 1 is ``good`` unless you say 0. Several
-    ``votes``, an odd number, decide by majority: they are held against 0.5, and 2 of 3 that agree are enough. See
+    ``votes``, an odd number, decide by majority: their mean is compared with 0.5, and 2 of 3 that agree are enough. See
     :class:`~pytest_ragmetrics.metrics.AspectCritique`.
     """
     __tracebackhide__ = True
     metric = AspectCritique(name=aspect, definition=definition, good=good, strictness=strictness, judge=judge)
-    with voting(None, votes=votes):
-        number = context.current().wanted_votes()
+    number = context.current().wanted_votes() if votes is None else check_count("votes", votes)
     if number % 2 == 0:
         given = "votes=, the marker rag_votes or --rag-votes"
         msg = f"{metric.name}: {number} votes may have no majority of yes or no; make it an odd number ({given})"
@@ -199,7 +197,7 @@ class Rubric(AnyFieldsMetric):
     noun = "step"
     complaint = "low"
     helper = "assert_rubric"
-    aliases: ClassVar[tuple[str, ...]] = ("RubricsScore", "rubrics_score")
+    aliases = ("RubricsScore", "rubrics_score")
 
     def __init__(
         self,
@@ -258,7 +256,7 @@ class SimpleCriteria(AnyFieldsMetric):
     noun = "judgement"
     complaint = "low"
     helper = "assert_criteria"
-    aliases: ClassVar[tuple[str, ...]] = ("SimpleCriteriaScore", "simple_criteria_score")
+    aliases = ("SimpleCriteriaScore", "simple_criteria_score")
 
     def __init__(
         self, *, definition: str = "", highest: int = 5, name: str | None = None, judge: JudgeLike | None = None
@@ -308,7 +306,9 @@ def assert_criteria(
 def _steps(given: object, name: str) -> tuple[str, ...]:
     """Return the descriptions of the steps in order."""
     if isinstance(given, Mapping):
-        by_number = {_number(key): text for key, text in given.items()}
+        # Other tools call a step score1_description.
+        numbers = {key: re.search(r"\d+", str(key)) for key in given}
+        by_number = {found and int(found.group()): given[key] for key, found in numbers.items()}
         if sorted(by_number, key=str) != sorted(range(1, len(given) + 1), key=str):
             msg = f"{name}: steps must be numbered from 1 on without a gap, not {', '.join(map(str, given))}"
             raise ValueError(msg)
@@ -321,12 +321,6 @@ def _steps(given: object, name: str) -> tuple[str, ...]:
         msg = f"{name}: step {blank[0]} has no description"
         raise ValueError(msg)
     return tuple(given)
-
-
-def _number(key: object) -> int | None:
-    """Return the number of a step, which other tools call ``score1_description``."""
-    found = re.search(r"\d+", str(key))
-    return int(found.group()) if found else None
 
 
 #: What Ragas calls it.

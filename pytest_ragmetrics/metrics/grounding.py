@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, joined
@@ -37,12 +37,11 @@ class LexicalGrounding(Metric):
     noun = "word"
     complaint = "in no context"
     helper = "assert_lexically_grounded"
-    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
+    requires = ("response", "retrieved_contexts")
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of content words found."""
-        words = list(content_words(sample.response or ""))
-        return _share_of_words(self.name, words, sample.retrieved_contexts or ())
+        return _share_of_words(self.name, sample.response or "", sample.retrieved_contexts or ())
 
 
 def assert_lexically_grounded(response: str, contexts: object, *, min: float = 0.4) -> MetricResult:
@@ -52,9 +51,8 @@ def assert_lexically_grounded(response: str, contexts: object, *, min: float = 0
     1.0
     """
     __tracebackhide__ = True
-    return assert_metric(
-        LexicalGrounding(), Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min
-    )
+    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(LexicalGrounding(), sample, min=min)
 
 
 class LexicalContextRecall(Metric):
@@ -70,12 +68,11 @@ class LexicalContextRecall(Metric):
     noun = "word"
     complaint = "in no context"
     helper = "assert_lexically_recalled"
-    requires: ClassVar[tuple[str, ...]] = ("reference", "retrieved_contexts")
+    requires = ("reference", "retrieved_contexts")
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of content words found."""
-        words = list(content_words(sample.reference or ""))
-        return _share_of_words(self.name, words, sample.retrieved_contexts or (), placed=False)
+        return _share_of_words(self.name, sample.reference or "", sample.retrieved_contexts or (), placed=False)
 
 
 def assert_lexically_recalled(contexts: object, reference: str | Sequence[str], *, min: float) -> MetricResult:
@@ -103,7 +100,7 @@ class NumbersAligned(Metric):
     noun = "number"
     complaint = "in no context"
     helper = "assert_numbers_aligned"
-    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
+    requires = ("response", "retrieved_contexts")
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of numbers found."""
@@ -138,7 +135,7 @@ class NamesAligned(Metric):
     noun = "name"
     complaint = "in no context"
     helper = "assert_names_aligned"
-    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
+    requires = ("response", "retrieved_contexts")
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of names found."""
@@ -154,10 +151,9 @@ def assert_names_aligned(response: str, contexts: object, *, min: float = 1.0) -
     return assert_metric(NamesAligned(), Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min)
 
 
-def _share_of_words(
-    metric: str, words: Sequence[ContentWord], contexts: Sequence[str], *, placed: bool = True
-) -> MetricResult:
+def _share_of_words(metric: str, text: str, contexts: Sequence[str], *, placed: bool = True) -> MetricResult:
     """Return the share of occurrences found, with a verdict for each different word where it first occurs."""
+    words = list(content_words(text))
     wanted = Counter(word.key for word in words)
     found: dict[str, Evidence] = {}
     for index, context in enumerate(contexts):

@@ -1,4 +1,4 @@
-"""Metrics by a definition of one's own, which look at whatever fields a sample has."""
+"""JudgedMetric, the base of metrics that ask a judge or an embedder, and Ask, the access of one judgement to both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.context import Exchange, ScoringLog, Session
@@ -150,7 +150,7 @@ class JudgedMetric(Metric):
     1.0
     """
 
-    rounds: ClassVar[int] = 1
+    rounds = 1
     #: How many independent answers to one task a single judgement asks for: ``ask(task, vote=n)`` up to n = draws - 1.
     draws: int = 1
 
@@ -348,18 +348,14 @@ class _Logged:
 
 
 # Several metrics look at the same sample, and a context may be long.
-@lru_cache(maxsize=256)
-def _signs(text: str) -> tuple[str, ...]:
-    return suspicious_signs(text)
-
-
+_signs = lru_cache(maxsize=256)(suspicious_signs)
 _FIELDS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
 
 
 class AnyFieldsMetric(JudgedMetric):
     """A metric that shows a judge all the texts of a sample, and whose ``name`` tells it from others of its class."""
 
-    requires: ClassVar[tuple[str, ...]] = ()
+    requires = ()
 
     def __init__(self, *, name: str | None = None, judge: JudgeLike | None = None) -> None:
         super().__init__(judge=judge)

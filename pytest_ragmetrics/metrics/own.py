@@ -150,7 +150,10 @@ class _OwnCall:
         if isinstance(outcome, MetricResult):
             return outcome.replaced(metric=self.name)
         if isinstance(outcome, (list, tuple)) and all(isinstance(item, Verdict) for item in outcome):
-            return self._share(outcome)
+            if outcome:
+                return share_of(self.name, outcome, "verdicts ok")
+            msg = f"{self.name}: it returned no verdict, so there is nothing to score"
+            raise UnscoredError(msg)
         try:
             if isinstance(outcome, SupportsFloat):
                 return MetricResult(float(outcome), metric=self.name)
@@ -159,12 +162,6 @@ class _OwnCall:
             pass
         msg = f"metric {self.name} returned {outcome!r:.60}: return a number, a bool, verdicts or a MetricResult"
         raise TypeError(msg)
-
-    def _share(self, verdicts: Sequence[Verdict]) -> MetricResult:
-        if not verdicts:
-            msg = f"{self.name}: it returned no verdict, so there is nothing to score"
-            raise UnscoredError(msg)
-        return share_of(self.name, verdicts, "verdicts ok")
 
 
 class _Function(Metric):

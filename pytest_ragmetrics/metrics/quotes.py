@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag
@@ -30,11 +30,11 @@ class QuotedSpansAlignment(Metric):
     (0.5, 'Matched 1/2 quoted spans')
     """
 
-    name: ClassVar[str] = "quoted_spans_alignment"
+    name = "quoted_spans_alignment"
     noun = "quoted span"
     complaint = "not found"
     helper = "assert_quoted_spans_aligned"
-    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
+    requires = ("response", "retrieved_contexts")
 
     def __init__(
         self,
@@ -58,24 +58,14 @@ class QuotedSpansAlignment(Metric):
             min_words=self.min_span_words,
             matching=self.matching,
         )
-        if not verdicts:
-            return self._without_quotes()
-        matched = sum(verdict.ok for verdict in verdicts)
-        return MetricResult(
-            matched / len(verdicts),
-            metric=self.name,
-            reason=f"Matched {matched}/{len(verdicts)} quoted spans",
-            verdicts=verdicts,
-        )
-
-    def _without_quotes(self) -> MetricResult:
+        if verdicts:
+            matched = sum(verdict.ok for verdict in verdicts)
+            reason = f"Matched {matched}/{len(verdicts)} quoted spans"
+            return MetricResult(matched / len(verdicts), metric=self.name, reason=reason, verdicts=verdicts)
+        reason = "No quoted spans found in response"
         if self.require_quotes:
-            reason = (
-                f"No quoted spans found in response, and require_quotes asks for at least one of "
-                f"{self.min_span_words} or more words"
-            )
-            return MetricResult(0.0, metric=self.name, reason=reason)
-        return MetricResult(1.0, metric=self.name, reason="No quoted spans found in response", vacuous=True)
+            reason += f", and require_quotes asks for at least one of {self.min_span_words} or more words"
+        return MetricResult(not self.require_quotes, metric=self.name, reason=reason, vacuous=not self.require_quotes)
 
 
 def assert_quoted_spans_aligned(
@@ -90,9 +80,8 @@ def assert_quoted_spans_aligned(
 ) -> MetricResult:
     """Assert that the share of the response's quotations that are found in a context is at least ``min``.
 
-    ``contexts`` is a text, a document or a list of them. The other parameters are those of
-    :class:`~pytest_ragmetrics.metrics.QuotedSpansAlignment`. Raises ``AssertionError`` that shows every quotation not
-    found, the passage nearest to it and the words that differ. Needs no judge and no network.
+    Raises ``AssertionError`` that shows each quotation not found, the passage nearest to it and the words that differ.
+    Parameters and other errors are those of :class:`~pytest_ragmetrics.metrics.QuotedSpansAlignment`.
 
     >>> assert_quoted_spans_aligned('It says "open the valve slowly".', ["Open the valve slowly."]).value
     1.0

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from statistics import fmean, harmonic_mean
-from typing import Any, ClassVar
+from typing import Any
 
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.metrics.assertion import assert_metric
@@ -27,7 +27,7 @@ def ragas_score(results: Scores) -> MetricResult:
     """Return the harmonic mean of the means of several metrics.
 
     ``results`` maps the names of metrics to a score or the scores of several samples, or is a list of results, which
-    are told apart by their metric. A mean of 0 or less makes it 0.0. The predefined aspects, which are 0 or 1, are left
+    are grouped by their metric. A mean of 0 or less makes it 0.0. The predefined aspects, which are 0 or 1, are left
     out. Raises ``ValueError`` when fewer than two metrics are left, or one has no score, a sample without one, or one
     that is no finite number.
 
@@ -42,13 +42,13 @@ def ragas_score(results: Scores) -> MetricResult:
         raise ValueError(msg)
     means = {name: _mean(name, values) for name, values in counted.items()}
     value = harmonic_mean(means.values()) if min(means.values()) > 0 else 0.0
-    told = ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
+    listed = ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
     given = [score for values in counted.values() for score in values if isinstance(score, MetricResult)]
     judges = dict.fromkeys(name for score in given if score.judge for name in score.judge.split(", "))
     return MetricResult(
         value,
         metric=NAME,
-        reason=f"harmonic mean of {told}",
+        reason=f"harmonic mean of {listed}",
         judge=", ".join(judges) or None,
         usage=sum((score.usage for score in given), start=Usage()),
     )
@@ -67,7 +67,7 @@ class RagasScore(Metric):
 
     name = NAME
     helper = "assert_ragas_score"
-    requires: ClassVar[tuple[str, ...]] = ()
+    requires = ()
 
     def __init__(self, *, metrics: Sequence[Metric]) -> None:
         self.metrics = [metric for metric in metrics if not isinstance(metric, AspectCritique)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from statistics import fmean
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pytest_ragmetrics.judges.tasks import (
     JudgeContexts,
@@ -22,7 +22,7 @@ from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.metrics.strings import token_f1
-from pytest_ragmetrics.metrics.verdicts import on_response, whole_context
+from pytest_ragmetrics.metrics.verdicts import judged_verdict, on_response, whole_context
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 
@@ -30,9 +30,9 @@ from pytest_ragmetrics.sample import Sample, as_contexts
 class DualRating(JudgedMetric):
     """The mean of two ratings, each brought to [0, 1]; without one of them there is no score."""
 
-    may_be_empty: ClassVar[tuple[str, ...]] = ()
+    may_be_empty = ()
     #: The field that is rated.
-    rated: ClassVar[str] = "response"
+    rated = "response"
 
     @abstractmethod
     def tasks(self, sample: Sample) -> tuple[Task[Rating], Task[Rating]]:
@@ -42,9 +42,9 @@ class DualRating(JudgedMetric):
         """Return the mean of both ratings."""
         ratings = await together(ask(task) for task in self.tasks(sample))
         text: str = getattr(sample, self.rated)
-        place = (0, len(text)) if self.rated == "response" else (None, None)
+        start, end = (0, len(text)) if self.rated == "response" else (None, None)
         verdicts = [
-            Verdict(text=text, ok=rating.value == 1, start=place[0], end=place[1], reason=rating.reason or None)
+            Verdict(text=text, ok=rating.value == 1, start=start, end=end, reason=rating.reason or None)
             for rating in ratings
         ]
         reason = f"rated {' and '.join(f'{rating.value:.2f}' for rating in ratings)}"
@@ -66,9 +66,9 @@ class ContextRelevance(DualRating):
     noun = "rating"
     complaint = "not the highest"
     helper = "assert_context_relevance"
-    aliases: ClassVar[tuple[str, ...]] = ("nv_context_relevance",)
-    requires: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts")
-    rated: ClassVar[str] = "user_input"
+    aliases = ("nv_context_relevance",)
+    requires = ("user_input", "retrieved_contexts")
+    rated = "user_input"
 
     def tasks(self, sample: Sample) -> tuple[Task[Rating], Task[Rating]]:
         """Return both wordings."""
@@ -104,8 +104,8 @@ class ResponseGroundedness(DualRating):
     noun = "rating"
     complaint = "not the highest"
     helper = "assert_grounded"
-    aliases: ClassVar[tuple[str, ...]] = ("nv_response_groundedness",)
-    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
+    aliases = ("nv_response_groundedness",)
+    requires = ("response", "retrieved_contexts")
 
     def tasks(self, sample: Sample) -> tuple[Task[Rating], Task[Rating]]:
         """Return both wordings."""
@@ -121,12 +121,8 @@ def assert_grounded(
     See :class:`~pytest_ragmetrics.metrics.ResponseGroundedness`.
     """
     __tracebackhide__ = True
-    return assert_metric(
-        ResponseGroundedness(judge=judge),
-        Sample(response=response, retrieved_contexts=as_contexts(contexts)),
-        min=min,
-        votes=votes,
-    )
+    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
+    return assert_metric(ResponseGroundedness(judge=judge), sample, min=min, votes=votes)
 
 
 class AnswerAccuracy(DualRating):
@@ -144,8 +140,8 @@ class AnswerAccuracy(DualRating):
     noun = "rating"
     complaint = "not the highest"
     helper = "assert_answer_accurate"
-    aliases: ClassVar[tuple[str, ...]] = ("nv_accuracy",)
-    requires: ClassVar[tuple[str, ...]] = ("user_input", "response", "reference")
+    aliases = ("nv_accuracy",)
+    requires = ("user_input", "response", "reference")
 
     def tasks(self, sample: Sample) -> tuple[Task[Rating], Task[Rating]]:
         """Return the question with the answers in both orders."""
@@ -192,7 +188,7 @@ class Relevance(JudgedMetric):
     noun = "response"
     complaint = "hardly relevant"
     helper = "assert_relevant"
-    requires: ClassVar[tuple[str, ...]] = ("user_input", "response")
+    requires = ("user_input", "response")
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the rating."""
@@ -224,7 +220,7 @@ class Correctness(JudgedMetric):
     noun = "response"
     complaint = "hardly correct"
     helper = "assert_correct"
-    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+    requires = ("response", "reference")
 
     def __init__(self, *, method: Literal["judge", "token_f1"] = "judge", judge: JudgeLike | None = None) -> None:
         super().__init__(judge=judge)
@@ -286,20 +282,15 @@ class ContextPrecisionProportion(JudgedMetric):
     noun = "context"
     complaint = "not relevant"
     helper = "assert_contexts_precise"
-    requires: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts")
-    may_be_empty: ClassVar[tuple[str, ...]] = ()
+    requires = ("user_input", "retrieved_contexts")
+    may_be_empty = ()
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return relevant contexts / contexts."""
         contexts = tuple(sample.retrieved_contexts or ())
         judgements = await ask(JudgeContexts(question=sample.user_input or "", contexts=contexts))
         verdicts = [
-            Verdict(
-                text=text,
-                ok=judgement.ok,
-                reason=judgement.reason or None,
-                evidence=(whole_context(index, text),) if judgement.ok else (),
-            )
+            judged_verdict(text, judgement, evidence=[whole_context(index, text)])
             for index, (text, judgement) in enumerate(zip(contexts, judgements, strict=True))
         ]
         return ask.share(verdicts, "contexts relevant")

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_number
@@ -31,8 +31,8 @@ class RankingMetric(Metric):
 
     helper = "assert_retrieved"
 
-    requires: ClassVar[tuple[str, ...]] = ("retrieved_context_ids", "reference_context_ids")
-    may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_context_ids",)
+    requires = ("retrieved_context_ids", "reference_context_ids")
+    may_be_empty = ("retrieved_context_ids",)
 
     def __init__(self, *, k: int | None = None) -> None:
         self.k = None if k is None else check_count("k", k)
@@ -71,7 +71,7 @@ class PrecisionAtK(RankingMetric):
     name = "precision_at_k"
     noun = "retrieved id"
     complaint = "not relevant"
-    aliases: ClassVar[tuple[str, ...]] = ("precision@k",)
+    aliases = ("precision@k",)
 
     def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
         """Return hits / retrieved."""
@@ -89,7 +89,7 @@ class RecallAtK(RankingMetric):
     name = "recall_at_k"
     noun = "reference id"
     complaint = "missed"
-    aliases: ClassVar[tuple[str, ...]] = ("recall@k",)
+    aliases = ("recall@k",)
 
     def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
         """Return hits / relevant."""
@@ -107,7 +107,7 @@ class HitRate(RankingMetric):
     name = "hit_rate"
     noun = "reference id"
     complaint = "missed"
-    aliases: ClassVar[tuple[str, ...]] = ("hit_rate@k", "hit_at_k", "hit@k")
+    aliases = ("hit_rate@k", "hit_at_k", "hit@k")
 
     def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
         """Return whether there is a hit."""
@@ -125,7 +125,7 @@ class MRR(RankingMetric):
     name = "mrr"
     noun = "retrieved id"
     complaint = "not relevant"
-    aliases: ClassVar[tuple[str, ...]] = ("mrr@k", "reciprocal_rank", "mean_reciprocal_rank")
+    aliases = ("mrr@k", "reciprocal_rank", "mean_reciprocal_rank")
 
     def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
         """Return the reciprocal rank; the verdicts go down to the first hit."""
@@ -147,7 +147,7 @@ class MAP(RankingMetric):
     name = "map"
     noun = "reference id"
     complaint = "missed"
-    aliases: ClassVar[tuple[str, ...]] = ("map@k", "average_precision", "mean_average_precision")
+    aliases = ("map@k", "average_precision", "mean_average_precision")
 
     def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
         """Return the average precision."""
@@ -173,8 +173,8 @@ class NDCG(RankingMetric):
     name = "ndcg"
     noun = "reference id"
     complaint = "missed"
-    aliases: ClassVar[tuple[str, ...]] = ("ndcg@k", "ndcg_at_k")
-    extra_inputs: ClassVar[tuple[str, ...]] = ("relevance",)
+    aliases = ("ndcg@k", "ndcg_at_k")
+    extra_inputs = ("relevance",)
 
     def __init__(self, *, k: int | None = None, gain: Literal["linear", "exponential"] = "linear") -> None:
         super().__init__(k=k)
@@ -265,7 +265,6 @@ def _check_grades(grades: object) -> None:
 
 
 def _of_retrieved(top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> list[Verdict]:
-    """Return a verdict for each id retrieved: is it relevant."""
     slip, passages = _slip(top, relevant), _passages(sample)
     return [
         Verdict(
@@ -279,7 +278,6 @@ def _of_retrieved(top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample
 
 
 def _of_references(top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> list[Verdict]:
-    """Return a verdict for each relevant id: is it at the top."""
     ranks = {found: rank for rank, found in enumerate(top, start=1)}
     below = dict.fromkeys(sample.retrieved_context_ids or (), f"below the top {len(top)}")
     slip, passages = _slip(top, relevant), _passages(sample)
@@ -295,7 +293,7 @@ def _of_references(top: Sequence[Id], relevant: Mapping[Id, None], sample: Sampl
 
 
 def _slip(top: Sequence[Id], relevant: Mapping[Id, None]) -> str:
-    """Say it where no id is found because one side has numbers and the other has texts."""
+    """Return a hint where no id is found because one side has numbers and the other has texts."""
     alike = set(map(str, top)).intersection(map(str, relevant))
     if not alike or not relevant.keys().isdisjoint(top):
         return ""
@@ -364,7 +362,7 @@ class LikeContexts(Metric):
 
     helper = "assert_contexts_alike"
 
-    requires: ClassVar[tuple[str, ...]] = ("retrieved_contexts", "reference_contexts")
+    requires = ("retrieved_contexts", "reference_contexts")
 
     def __init__(self, *, threshold: float = 0.5, measure: Measure = "levenshtein") -> None:
         self.threshold = check_number("threshold", threshold, most=1)
@@ -392,7 +390,7 @@ class NonLLMContextPrecision(LikeContexts):
     name = "non_llm_context_precision"
     noun = "context"
     complaint = "unlike the reference"
-    aliases: ClassVar[tuple[str, ...]] = (
+    aliases = (
         "NonLLMContextPrecisionWithReference",
         "non_llm_context_precision_with_reference",
     )

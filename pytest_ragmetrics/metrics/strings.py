@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.metrics.assertion import assert_metric
@@ -23,9 +23,6 @@ from pytest_ragmetrics.text.words import answer_tokens, word_tokens
 Measure: TypeAlias = Literal["levenshtein", "indel", "hamming", "jaro", "jaro_winkler"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
-_MODULES = {"levenshtein": "Levenshtein", "indel": "Indel", "hamming": "Hamming", "jaro": "Jaro"}
-_MODULES["jaro_winkler"] = "JaroWinkler"
-
 
 def likeness(measure: Measure) -> Callable[[str, str], float]:
     """Return the function that says how alike two texts are, from 0.0 to 1.0; 1.0 for the same text.
@@ -35,9 +32,8 @@ def likeness(measure: Measure) -> Callable[[str, str], float]:
     >>> likeness("levenshtein")("moth", "moths"), likeness("hamming")("moth", "math")
     (0.8, 0.75)
     """
-    function: Callable[[str, str], float] = import_module(
-        f"rapidfuzz.distance.{_MODULES[measure]}"
-    ).normalized_similarity
+    module = import_module(f"rapidfuzz.distance.{measure.title().replace('_', '')}")
+    function: Callable[[str, str], float] = module.normalized_similarity
     return function
 
 
@@ -52,8 +48,8 @@ class ExactMatch(Metric):
     noun = "response"
     complaint = "not the reference"
     helper = "assert_exact_match"
-    aliases: ClassVar[tuple[str, ...]] = ("ExactMatchMetric",)
-    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+    aliases = ("ExactMatchMetric",)
+    requires = ("response", "reference")
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return whether they are the same."""
@@ -87,7 +83,7 @@ class StringPresence(ExactMatch):
     name = "string_presence"
     complaint = "without the reference"
     helper = "assert_string_present"
-    aliases: ClassVar[tuple[str, ...]] = ("string_present",)
+    aliases = ("string_present",)
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return whether the reference is there."""
@@ -119,7 +115,7 @@ class NonLLMStringSimilarity(Metric):
 
     name = "non_llm_string_similarity"
     helper = "assert_text_alike"
-    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+    requires = ("response", "reference")
 
     def __init__(self, *, measure: Measure = "levenshtein") -> None:
         self.alike_by: Measure = check_choice("measure", measure, MEASURES)
@@ -142,9 +138,9 @@ class TokenF1(Metric):
 
     name = "token_f1"
     helper = "assert_text_alike"
-    aliases: ClassVar[tuple[str, ...]] = ("f1",)
-    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
-    may_be_empty: ClassVar[tuple[str, ...]] = ("response", "reference")
+    aliases = ("f1",)
+    requires = ("response", "reference")
+    may_be_empty = ("response", "reference")
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the F1."""
@@ -166,9 +162,8 @@ def assert_text_alike(
     """
     __tracebackhide__ = True
     kinds = {"similarity": NonLLMStringSimilarity(measure=measure), "token_f1": TokenF1()}
-    return assert_metric(
-        kinds[check_choice("metric", metric, tuple(kinds))], Sample(response=response, reference=reference), min=min
-    )
+    chosen = kinds[check_choice("metric", metric, tuple(kinds))]
+    return assert_metric(chosen, Sample(response=response, reference=reference), min=min)
 
 
 def token_f1(response: str, reference: str, *, metric: str) -> MetricResult:
@@ -198,8 +193,8 @@ class BleuScore(Metric):
 
     name = "bleu_score"
     helper = "assert_bleu"
-    aliases: ClassVar[tuple[str, ...]] = ("bleu",)
-    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+    aliases = ("bleu",)
+    requires = ("response", "reference")
 
     def __init__(self, *, tokenize: Tokenizer = "auto") -> None:
         self.tokenize = check_choice("tokenize", tokenize, get_args(Tokenizer))
@@ -207,13 +202,14 @@ class BleuScore(Metric):
     def measure(self, sample: Sample) -> MetricResult:
         """Return the score."""
         response, reference = sample.response or "", sample.reference or ""
-        chosen = self.tokenize if self.tokenize != "auto" else "char" if _is_mostly_unspaced(reference) else "13a"
+        letters = [char for char in reference if char.isalpha()]
+        usual = "char" if 2 * sum(map(is_unspaced, letters)) > len(letters) else "13a"
+        chosen = usual if self.tokenize == "auto" else self.tokenize
         bleu = _library("sacrebleu.metrics", self.name).BLEU(effective_order=True, tokenize=chosen)
         score = bleu.sentence_score(response, [reference])
         precisions = ", ".join(f"{precision / 100:.2f}" for precision in score.precisions)
-        return MetricResult(
-            _share(score.score), metric=self.name, reason=f"precisions {precisions}; brevity penalty {score.bp:.2f}"
-        )
+        reason = f"precisions {precisions}; brevity penalty {score.bp:.2f}"
+        return MetricResult(_share(score.score), metric=self.name, reason=reason)
 
 
 def assert_bleu(response: str, reference: str, *, min: float = 0.3, tokenize: Tokenizer = "auto") -> MetricResult:
@@ -238,8 +234,8 @@ class CHRFScore(Metric):
 
     name = "chrf_score"
     helper = "assert_chrf"
-    aliases: ClassVar[tuple[str, ...]] = ("chrf", "ChrfScore")
-    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+    aliases = ("chrf", "ChrfScore")
+    requires = ("response", "reference")
 
     def __init__(self, *, char_order: int = 6, word_order: int = 0, beta: int = 2) -> None:
         self.char_order = check_count("char_order", char_order)
@@ -279,8 +275,8 @@ class RougeScore(Metric):
 
     name = "rouge_score"
     helper = "assert_rouge"
-    aliases: ClassVar[tuple[str, ...]] = ("rouge",)
-    requires: ClassVar[tuple[str, ...]] = ("response", "reference")
+    aliases = ("rouge",)
+    requires = ("response", "reference")
 
     def __init__(
         self, *, rouge_type: RougeType = "rougeL", mode: RougeMode = "fmeasure", use_stemmer: bool = False
@@ -336,11 +332,6 @@ class _WordTokenizer:
 def _share(percent: float) -> float:
     """Return percent as a share; the same text must give 1.0, and logarithms round to slightly more or less."""
     return min(round(percent / 100, 12), 1.0)
-
-
-def _is_mostly_unspaced(text: str) -> bool:
-    letters = [char for char in text if char.isalpha()]
-    return 2 * sum(map(is_unspaced, letters)) > len(letters)
 
 
 def _library(module: str, metric: str) -> ModuleType:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from pytest_ragmetrics.judges.tasks import AnswerQuestions, ListKeyPhrases, WriteClosedQuestions
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_flag, check_if_empty, check_number
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike
-from pytest_ragmetrics.result import MetricResult, Verdict
+from pytest_ragmetrics.metrics.verdicts import judged_verdict
+from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, as_contexts
 
 
@@ -37,9 +37,9 @@ class SummaryScore(JudgedMetric):
     noun = "question"
     complaint = "not answered by the summary"
     helper = "assert_summarizes"
-    aliases: ClassVar[tuple[str, ...]] = ("SummarizationScore", "summarization_score")
-    requires: ClassVar[tuple[str, ...]] = ("response", "reference_contexts")
-    rounds: ClassVar[int] = 3
+    aliases = ("SummarizationScore", "summarization_score")
+    requires = ("response", "reference_contexts")
+    rounds = 3
 
     def __init__(
         self,
@@ -62,17 +62,15 @@ class SummaryScore(JudgedMetric):
         if not questions:
             return ask.nothing("there is nothing to ask about the contexts", if_empty=self.if_empty)
         answers = await ask(AnswerQuestions(text=summary, questions=questions))
-        verdicts = [
-            Verdict(text=question, ok=answer.ok, reason=answer.reason or None)
-            for question, answer in zip(questions, answers, strict=True)
-        ]
-        share = sum(verdict.ok for verdict in verdicts) / len(verdicts)
-        reason = f"{sum(verdict.ok for verdict in verdicts)} of {len(verdicts)} questions answered by the summary"
+        verdicts = [judged_verdict(*pair) for pair in zip(questions, answers, strict=True)]
+        counted = "questions answered by the summary"
         if not self.length_penalty:
-            return ask.result(share, reason=reason, verdicts=verdicts)
+            return ask.share(verdicts, counted)
+        answered = sum(verdict.ok for verdict in verdicts)
         concise = conciseness(summary, contexts)
-        score = share * (1 - self.coeff) + concise * self.coeff
-        return ask.result(score, reason=f"{reason}, conciseness {concise:.2f}", verdicts=verdicts)
+        score = answered / len(verdicts) * (1 - self.coeff) + concise * self.coeff
+        reason = f"{answered} of {len(verdicts)} {counted}, conciseness {concise:.2f}"
+        return ask.result(score, reason=reason, verdicts=verdicts)
 
 
 def assert_summarizes(
@@ -88,8 +86,7 @@ def assert_summarizes(
 ) -> MetricResult:
     """Assert that the response, as a summary of the contexts, scores at least ``min``.
 
-    Raises ``AssertionError`` that shows the questions it leaves open; see
-    :class:`~pytest_ragmetrics.metrics.SummaryScore` for the parameters and for when there is no score.
+    Parameters and errors are those of :class:`~pytest_ragmetrics.metrics.SummaryScore`.
     """
     __tracebackhide__ = True
     metric = SummaryScore(length_penalty=length_penalty, coeff=coeff, if_empty=if_empty, judge=judge)

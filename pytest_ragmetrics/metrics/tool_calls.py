@@ -6,7 +6,7 @@ import json
 from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.metrics.assertion import assert_metric
@@ -16,8 +16,6 @@ from pytest_ragmetrics.sample import Sample, ToolCall, read_messages, read_tool_
 
 #: The keys of the calls in ``metadata``: ours and those of other tools.
 _MADE = ("tool_calls", "tools_called")
-
-
 _WANTED = ("reference_tool_calls", "expected_tools")
 
 
@@ -31,8 +29,8 @@ class ToolCallMetric(Metric):
 
     helper = "assert_tools_called"
 
-    requires: ClassVar[tuple[str, ...]] = ()
-    extra_inputs: ClassVar[tuple[str, ...]] = ("messages", *_MADE, *_WANTED)
+    requires = ()
+    extra_inputs = ("messages", *_MADE, *_WANTED)
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` naming what is missing, ``TypeError`` for what is no message or call."""
@@ -98,13 +96,8 @@ class ToolCallAccuracy(ToolCallMetric):
             in_place = self.strict_order and [c.name for c in made[index : index + 1]] == [call.name]
             called = in_place or (not self.strict_order and left[call.name] > 0)
             left[call.name] -= 1
-            said = (
-                "called, arguments not compared"
-                if called
-                else f"not called as number {index + 1}"
-                if self.strict_order
-                else "not called"
-            )
+            missing = f"not called as number {index + 1}" if self.strict_order else "not called"
+            said = "called, arguments not compared" if called else missing
             verdicts.append(Verdict(text=_shown(call), ok=called, reason=said))
         return MetricResult(0.0, metric=self.name, reason=reason, verdicts=verdicts)
 
@@ -161,9 +154,8 @@ def assert_tools_called(
     __tracebackhide__ = True
     chosen = check_choice("metric", metric, ("accuracy", "f1"))
     made = ToolCallF1() if chosen == "f1" else ToolCallAccuracy(strict_order=strict_order)
-    return assert_metric(
-        made, Sample(metadata={"messages": messages, "reference_tool_calls": reference_tool_calls}), min=min
-    )
+    sample = Sample(metadata={"messages": messages, "reference_tool_calls": reference_tool_calls})
+    return assert_metric(made, sample, min=min)
 
 
 def _calls_of(sample: Sample, *, metric: str) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:

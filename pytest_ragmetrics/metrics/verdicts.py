@@ -41,6 +41,12 @@ def on_response(response: str | None, *, ok: bool, reason: str, evidence: Sequen
     return Verdict(text=text, ok=ok, start=0, end=len(text), reason=reason or None, evidence=tuple(evidence))
 
 
+def judged_verdict(text: str, judgement: Judgement, *, evidence: Sequence[Evidence] = ()) -> Verdict:
+    """Return what the judge decided on a text; the evidence counts for a good verdict only."""
+    shown = tuple(evidence) if judgement.ok else ()
+    return Verdict(text=text, ok=judgement.ok, reason=judgement.reason or None, evidence=shown)
+
+
 def whole_context(index: int, text: str) -> Evidence:
     """Return a context as evidence, all of it."""
     return Evidence(context=index, start=0, end=len(text), text=text)
@@ -103,17 +109,12 @@ def compared_verdicts(
     'It says so. (reference: "Moths fly at night.")'
     """
     name, text = source
-    return tuple(
-        replace(verdict, evidence=(), reason=_with_quotation(verdict, name))
-        for verdict in supported_verdicts(texts, judgements, (text,), places)
-    )
-
-
-def _with_quotation(verdict: Verdict, name: str) -> str | None:
-    if not verdict.evidence:
-        return verdict.reason
-    quoted = " ".join(piece.text for piece in verdict.evidence)
-    return f'{verdict.reason or ""} ({name}: "{quoted}")'.strip()
+    verdicts = []
+    for verdict in supported_verdicts(texts, judgements, (text,), places):
+        quoted = " ".join(piece.text for piece in verdict.evidence)
+        reason = f'{verdict.reason or ""} ({name}: "{quoted}")'.strip() if verdict.evidence else verdict.reason
+        verdicts.append(replace(verdict, evidence=(), reason=reason))
+    return tuple(verdicts)
 
 
 def place_in(response: str, text: str) -> Place | None:

@@ -19,7 +19,7 @@ Scale = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VotePlan:
-    """How many votes make a score, and what their mean is held against, where that is known.
+    """How many votes make a score, and the bounds of their mean, where they are known.
 
     The outcome is the good one from ``least`` on and up to ``most``.
 
@@ -33,14 +33,14 @@ class VotePlan:
 
     @property
     def has_bounds(self) -> bool:
-        """Whether it is known what the mean will be held against."""
+        """Whether the mean has a known bound."""
         return self.least is not None or self.most is not None
 
     def is_decided(self, samples: Sequence[float], scale: Scale) -> bool:
         """Tell whether the votes that are not among the ``samples`` cannot change the outcome.
 
         A mean with all of them at one end of the scale is compared as the mean of all votes would be. Rounding never
-        turns an order around, so what holds at both ends holds in between.
+        turns an order around, so what is true at both ends is true in between.
         """
         if not self.has_bounds or any(not scale[0] <= sample <= scale[1] for sample in samples):
             # Of a metric that leaves its own scale nothing is certain.
@@ -53,7 +53,8 @@ class VotePlan:
             return unasked if len(samples) + unasked == self.votes else 0
         total, rest = sum(map(Fraction, samples), Fraction()), self.votes - len(samples)
         # What decides soonest are votes at an end of the scale, or between two bounds.
-        likely = [Fraction(vote) for vote in (*scale, min(scale[1], max(scale[0], self._middle())))]
+        middle = mean_of([bound for bound in (self.least, self.most) if bound is not None])
+        likely = [Fraction(vote) for vote in (*scale, min(scale[1], max(scale[0], middle)))]
         for number in range(1, unasked + 1):
             if any(self._decides(total + number * vote, rest - number, scale) for vote in likely):
                 return number
@@ -62,13 +63,8 @@ class VotePlan:
     def _decides(self, total: Fraction, rest: int, scale: Scale) -> bool:
         lowest, highest = (float((total + rest * Fraction(end)) / self.votes) for end in scale)
         fails = (self.least is not None and highest < self.least) or (self.most is not None and lowest > self.most)
-        holds = (self.least is None or lowest >= self.least) and (self.most is None or highest <= self.most)
-        return fails or holds
-
-    def _middle(self) -> float:
-        """Return a mean that meets both bounds, if any does."""
-        bounds = [bound for bound in (self.least, self.most) if bound is not None]
-        return mean_of(bounds)
+        passes = (self.least is None or lowest >= self.least) and (self.most is None or highest <= self.most)
+        return fails or passes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -168,7 +164,7 @@ class _Count:
 
     def result(self) -> MetricResult:
         """Return the mean, explained by the vote that is nearest to it."""
-        usage = sum((_usage(vote.outcome) for vote in self.votes), start=Usage())
+        usage = sum((vote.outcome.usage or Usage() for vote in self.votes), start=Usage())
         samples, total = self.samples, self.ballot.votes
         if not self.is_over():
             raise self._unscored(usage)
@@ -196,10 +192,6 @@ class _Count:
         # The class is that of the first, so that who looks into it still finds what its kind carries.
         error.args = (f"{error} ({len(errors)} of {self.asked} votes asked have no score, and it depends on them)",)
         return error
-
-
-def _usage(outcome: MetricResult | UnscoredError) -> Usage:
-    return outcome.usage or Usage()
 
 
 async def _all_of(votes: Sequence[Awaitable[Vote]]) -> list[Vote]:

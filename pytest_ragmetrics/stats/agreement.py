@@ -113,7 +113,8 @@ def auroc(
     moves = (wins - area) / np.where(flags, flags.sum(), (~flags).sum())
     totals = totals_by_cluster([float(move) for move in moves], clusters)
     variance = sum(total * total for total, _ in totals) * len(totals) / max(1, len(totals) - 1)
-    fewest = min(_count(clusters, good, kind=kind) for kind in (True, False))
+    names: Sequence[Hashable] = range(len(good)) if clusters is None else clusters
+    fewest = min(len(set(compress(names, kind.tolist()))) for kind in (flags, ~flags))
     # Perfectly separated classes have no variance; each cluster of the rarer class counts once then.
     size = min(float(len(good)), area * (1.0 - area) / variance) if 0.0 < area < 1.0 and variance else float(fewest)
     low, high = wilson_ends(area, size, t_quantile(0.5 + confidence / 2.0, max(1.0, fewest - 1.0)))
@@ -148,12 +149,6 @@ def check_labels(good: Sequence[bool], given: Sequence[object], clusters: Sequen
 def _f1_bad(tpr: float, tnr: float, share: float) -> float:
     caught = (1.0 - share) * tnr
     return 2.0 * caught / (caught + share * (1.0 - tpr) + 1.0 - share) if share < 1.0 else 0.0
-
-
-def _count(clusters: Sequence[Hashable] | None, good: Sequence[bool], *, kind: bool) -> int:
-    """Return how many clusters have an answer of a kind."""
-    chosen = [flag == kind for flag in good]
-    return sum(chosen) if clusters is None else len(set(compress(clusters, chosen)))
 
 
 def _share_below(values: npt.NDArray[np.float64], others: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -59,7 +59,14 @@ def paired_difference(
     >>> print(f"{found.before:.3f} {found.after:.3f} {found.interval.estimate:+.3f} p={found.t_p:.3f}")
     0.625 0.875 +0.250 p=0.252
     """
-    differences = _differences(before, after)
+    if len(before) != len(after):
+        msg = f"{len(before)} scores before and {len(after)} after; pairs need as many of both"
+        raise ValueError(msg)
+    if not before:
+        msg = "no pairs, and a comparison needs at least one"
+        raise ValueError(msg)
+    pairs = list(zip(before, after, strict=True))
+    differences = [float(new) - float(old) for old, new in pairs]
     scale = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
     interval = mean_interval(differences, confidence=confidence, clusters=clusters, bounds=scale)
     if mean_error(differences, clusters).is_constant and (len(differences) > 1 or not any(differences)):
@@ -72,7 +79,9 @@ def paired_difference(
         interval=interval,
         t_p=paired_t_p(differences, clusters=clusters),
         flip_p=flip_p(differences, clusters=clusters),
-        mcnemar_p=_mcnemar_of(before, after) if clusters is None else None,
+        mcnemar_p=mcnemar_p(sum(old < new for old, new in pairs), sum(old > new for old, new in pairs))
+        if clusters is None and {*before, *after} <= {0.0, 1.0}
+        else None,
     )
 
 
@@ -122,23 +131,6 @@ def mcnemar_p(gained: int, lost: int) -> float:
         return min(1.0, 2.0 * math.fsum(math.exp(log - n * math.log(2.0)) for log in logs))
     terms = accumulate(range(fewer), lambda term, k: term * (n - k) // (k + 1), initial=1)
     return min(1.0, 2 * sum(terms) / (1 << n))
-
-
-def _differences(before: Sequence[float], after: Sequence[float]) -> list[float]:
-    if len(before) != len(after):
-        msg = f"{len(before)} scores before and {len(after)} after; pairs need as many of both"
-        raise ValueError(msg)
-    if not before:
-        msg = "no pairs, and a comparison needs at least one"
-        raise ValueError(msg)
-    return [float(new) - float(old) for old, new in zip(before, after, strict=True)]
-
-
-def _mcnemar_of(before: Sequence[float], after: Sequence[float]) -> float | None:
-    if not {*before, *after} <= {0.0, 1.0}:
-        return None
-    pairs = list(zip(before, after, strict=True))
-    return mcnemar_p(sum(old < new for old, new in pairs), sum(old > new for old, new in pairs))
 
 
 def _extreme_draws(sizes: Sequence[float], observed: float, draws: int) -> int:

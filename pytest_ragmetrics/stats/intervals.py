@@ -240,8 +240,12 @@ def propagated(
     def move(index: int, end: float) -> float:
         return figure(*estimates[:index], end, *estimates[index + 1 :]) - middle
 
+    def length(moves: Sequence[float]) -> float:
+        squares = math.fsum(move * move for move in moves)
+        return math.sqrt(max(0.0, squares + (2.0 * correlation * moves[0] * moves[1] if correlation else 0.0)))
+
     moves = [sorted((0.0, move(index, part.low), move(index, part.high))) for index, part in enumerate(parts)]
-    down, up = (_length([each[side] for each in moves], correlation) for side in (0, -1))
+    down, up = (length([each[side] for each in moves]) for side in (0, -1))
     low, high = bounds
     estimate = min(max(middle, low), high)
     return Interval(
@@ -251,11 +255,6 @@ def propagated(
         confidence=parts[0].confidence,
         n=n,
     )
-
-
-def _length(moves: Sequence[float], correlation: float) -> float:
-    squares = math.fsum(move * move for move in moves)
-    return math.sqrt(max(0.0, squares + (2.0 * correlation * moves[0] * moves[1] if correlation else 0.0)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -289,13 +288,8 @@ class MeanError:
     def grown(self, n: int) -> MeanError:
         """Return the error of ``n`` values like these, in clusters of the same sizes."""
         factor = n / self.n
-        return replace(
-            self,
-            n=n,
-            groups=max(1, round(self.groups * factor)),
-            error=self.error / math.sqrt(factor),
-            df=self.df * factor,
-        )
+        groups = max(1, round(self.groups * factor))
+        return replace(self, n=n, groups=groups, error=self.error / math.sqrt(factor), df=self.df * factor)
 
 
 def whole_clusters(named: Iterable[Hashable | None]) -> list[Hashable] | None:
@@ -337,10 +331,8 @@ def mean_error(values: Sequence[float], clusters: Sequence[Hashable] | None = No
     worst = math.fsum(size * size for _, size in totals) / n
     plain = _variance(values, mean) / n
     if groups == 1 or not plain:
-        error, df = math.sqrt(plain), float(groups - 1)
-        return MeanError(
-            n=n, groups=groups, mean=mean, error=error, df=df, skewness=0.0, effect=worst, worst_effect=worst
-        )
+        figures = {"error": math.sqrt(plain), "df": groups - 1.0, "skewness": 0.0, "effect": worst}
+        return MeanError(n=n, groups=groups, mean=mean, worst_effect=worst, **figures)
     residuals = [(total - size * mean) / math.sqrt(1.0 - size / n) for total, size in totals]
     squares = math.fsum(residual**2 for residual in residuals)
     variance = max(squares / n**2, plain * _LEAST_EFFECT)

@@ -89,7 +89,8 @@ def suggest_threshold(
     names: Sequence[Hashable] = range(len(values)) if clusters is None else clusters
     groups = np.array([known.setdefault(name, len(known)) for name in names])
     folds = _folds(groups, flags, seed)
-    passed = _cross_validated(values, flags, folds, aim)
+    cuts = [_cut(values[folds != fold], flags[folds != fold], aim) for fold in range(int(folds.max()) + 1)]
+    passed: list[bool] = (values >= np.array(cuts)[folds]).tolist()
     low, high = sorted(sign * end for end in _spread(values, flags, groups, aim, confidence=confidence, seed=seed))
     return Suggestion(
         threshold=sign * _cut(values, flags, aim) + 0.0,
@@ -126,23 +127,12 @@ def _folds(groups: npt.NDArray[np.int64], flags: npt.NDArray[np.bool_], seed: in
             msg = f"all {name} answers are in one group, and a threshold must be tried on others than it was chosen on"
             raise ValueError(msg)
     order = np.random.default_rng(seed).permutation(count)
-    # Clusters with bad answers only come first, then mixed ones: dealt out in turn, each kind is in several folds.
+    # Sorted by kind (bad answers only, mixed, good only) and numbered in turn, each kind is in several folds.
     has_good, has_bad = (np.bincount(groups[kind], minlength=count) > 0 for kind in (flags, ~flags))
     kinds = has_good.astype(int) - has_bad
     places = np.empty(count, dtype=np.int64)
     places[order[np.argsort(kinds[order], kind="stable")]] = np.arange(count) % min(_FOLDS, count)
     return places[groups]
-
-
-def _cross_validated(
-    values: Floats, flags: npt.NDArray[np.bool_], folds: npt.NDArray[np.int64], aim: Aim
-) -> list[bool]:
-    """Return for each row whether it meets the threshold chosen on the rows of the other folds."""
-    import numpy as np
-
-    cuts = [_cut(values[folds != fold], flags[folds != fold], aim) for fold in range(int(folds.max()) + 1)]
-    reached: list[bool] = (values >= np.array(cuts)[folds]).tolist()
-    return reached
 
 
 def _cut(values: Floats, flags: npt.NDArray[np.bool_], aim: Aim) -> float:
@@ -208,9 +198,8 @@ def _spread(
         good, bad = (np.add.reduceat(drawn * kind, starts, axis=1) for kind in (flags, ~flags))
         found.append(_best_cuts(steps, good, bad, aim))
     cuts = np.concatenate(found)
-    low, high = np.quantile(
-        cuts[~np.isnan(cuts)], [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0], method="inverted_cdf"
-    )
+    ends = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
+    low, high = np.quantile(cuts[~np.isnan(cuts)], ends, method="inverted_cdf")
     return float(low), float(high)
 
 
@@ -263,9 +252,8 @@ def calibration_figures(
     >>> figures.auroc.estimate.__format__(".3f"), figures.suggestion.threshold
     ('0.778', 0.35)
     """
-    area = auroc(
-        [-score if better == "lower" else score for score in scores], good, clusters=clusters, confidence=confidence
-    )
+    signed = [-score if better == "lower" else score for score in scores]
+    area = auroc(signed, good, clusters=clusters, confidence=confidence)
     suggestion, failure = None, None
     try:
         suggestion = suggest_threshold(
