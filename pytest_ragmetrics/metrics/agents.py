@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pytest_ragmetrics.judges.tasks import JudgeGoal, ListTopics, MatchTopics
 from pytest_ragmetrics.metrics.assertion import assert_metric
@@ -22,8 +22,8 @@ class ConversationMetric(JudgedMetric):
     :func:`~pytest_ragmetrics.sample.read_messages` for the forms.
     """
 
-    requires = ()
-    extra_inputs = ("messages", "reference_topics")
+    requires: ClassVar[tuple[str, ...]] = ()
+    extra_inputs: ClassVar[tuple[str, ...]] = ("messages", "reference_topics")
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` when there is no conversation, ``TypeError`` for what is no message."""

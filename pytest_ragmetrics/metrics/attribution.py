@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import VerifyClaims
@@ -23,7 +24,7 @@ Cited = tuple[int, ...]
 class CitationMetric(JudgedMetric):
     """A metric over the sentences of a response and the contexts that they cite by number."""
 
-    requires = ("response", "retrieved_contexts")
+    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
 
     def __init__(self, *, if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
         super().__init__(judge=judge)

@@ -52,7 +52,7 @@ def check_number(name: str, value: object, least: float = 0, most: float = inf) 
         ends = f"from {least:g} on" if most == inf else f"from {least:g} to {most:g}"
         msg = f"{name} must be a number {ends}, not {value!r}"
         raise ValueError(msg)
-    # No float holds every whole number.
+    # A float cannot represent every whole number.
     return int(value) if isinstance(value, Integral) else float(value)
 
 
@@ -251,7 +251,7 @@ def _without_frames(error: RagMetricsError) -> RagMetricsError:
 
 
 def is_blank(value: object) -> bool:
-    """Tell whether a field of a sample holds no text: a blank one, or a list of nothing else.
+    """Tell whether a field of a sample has no text: a blank one, or a list of nothing else.
 
     >>> is_blank(" "), is_blank([]), is_blank(["", "Moss."])
     (True, True, False)

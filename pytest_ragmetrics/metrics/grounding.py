@@ -25,7 +25,7 @@ class LexicalGrounding(Metric):
     """Share of the content words of ``response`` found in ``retrieved_contexts``; 0.40 is a sound pass mark.
 
     A smoke test for answers to a wrong document: on human-labelled answers, 0.4-0.6 % of the faithful ones fall below
-    0.40, and 98-100 % of those held against the contexts of another question; most ordinary hallucinations do not.
+    0.40, and 98-100 % of those compared with contexts of another question; most ordinary hallucinations do not.
     Words are compared without function words and by rough stems, in any language; scripts without spaces by pairs of
     characters. Every occurrence counts; each different word has one verdict. No content words: 1.0, vacuous.
 

@@ -6,9 +6,9 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.context import Exchange, ScoringLog, Session
@@ -56,11 +56,7 @@ async def together(answers: Iterable[Awaitable[A]]) -> list[A]:
 
 async def both(one: Awaitable[A], other: Awaitable[B]) -> tuple[A, B]:
     """Await two things of different kinds like :func:`together`."""
-    first, second = await asyncio.gather(one, other, return_exceptions=True)
-    if isinstance(first, BaseException):
-        raise first
-    if isinstance(second, BaseException):
-        raise second
+    first, second = await together(cast("tuple[Awaitable[Any], ...]", (one, other)))
     return first, second
 
 
@@ -316,18 +312,17 @@ class Ask:
         return self.result(if_empty, reason=reason, vacuous=True)
 
 
+@dataclass(frozen=True, slots=True)
 class _Logged:
     """Logs the prompt and the reply of what is sent."""
 
-    def __init__(self, following: Transport, log: ScoringLog, vote: int) -> None:
-        self._following = following
-        self._log = log
-        self._vote = vote
+    following: Transport
+    log: ScoringLog
+    vote: int
 
     async def send(self, request: AnyRequest) -> Reply:
-        """Return the reply."""
         try:
-            reply = await self._following.send(request)
+            reply = await self.following.send(request)
         except RagMetricsError as error:
             self._note(request, error.reply if isinstance(error, UnreadableReplyError) else None)
             raise
@@ -339,12 +334,12 @@ class _Logged:
         if isinstance(request, Request) and not isinstance(request.provider, AnsweringJudge):
             exchange = Exchange(
                 task=request.task,
-                vote=self._vote,
+                vote=self.vote,
                 prompt=request.messages[-1]["content"],
                 reply=None if reply is None else reply.text,
                 cached=reply is not None and reply.cached,
             )
-            self._log.exchanges.append(exchange)
+            self.log.exchanges.append(exchange)
 
 
 # Several metrics look at the same sample, and a context may be long.
@@ -355,7 +350,7 @@ _FIELDS = ("user_input", "response", "retrieved_contexts", "reference", "referen
 class AnyFieldsMetric(JudgedMetric):
     """A metric that shows a judge all the texts of a sample, and whose ``name`` tells it from others of its class."""
 
-    requires = ()
+    requires: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *, name: str | None = None, judge: JudgeLike | None = None) -> None:
         super().__init__(judge=judge)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from statistics import fmean
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pytest_ragmetrics.judges.tasks import (
     JudgeContexts,
@@ -30,7 +30,7 @@ from pytest_ragmetrics.sample import Sample, as_contexts
 class DualRating(JudgedMetric):
     """The mean of two ratings, each brought to [0, 1]; without one of them there is no score."""
 
-    may_be_empty = ()
+    may_be_empty: ClassVar[tuple[str, ...]] = ()
     #: The field that is rated.
     rated = "response"
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_number
@@ -31,8 +31,8 @@ class RankingMetric(Metric):
 
     helper = "assert_retrieved"
 
-    requires = ("retrieved_context_ids", "reference_context_ids")
-    may_be_empty = ("retrieved_context_ids",)
+    requires: ClassVar[tuple[str, ...]] = ("retrieved_context_ids", "reference_context_ids")
+    may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_context_ids",)
 
     def __init__(self, *, k: int | None = None) -> None:
         self.k = None if k is None else check_count("k", k)
@@ -362,7 +362,7 @@ class LikeContexts(Metric):
 
     helper = "assert_contexts_alike"
 
-    requires = ("retrieved_contexts", "reference_contexts")
+    requires: ClassVar[tuple[str, ...]] = ("retrieved_contexts", "reference_contexts")
 
     def __init__(self, *, threshold: float = 0.5, measure: Measure = "levenshtein") -> None:
         self.threshold = check_number("threshold", threshold, most=1)

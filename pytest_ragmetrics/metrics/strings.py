@@ -55,12 +55,12 @@ class ExactMatch(Metric):
         """Return whether they are the same."""
         response, reference = sample.response or "", sample.reference or ""
         if response != reference and response.split() == reference.split():
-            return self._of(sample, holds=False, reason="it differs from the reference in white space")
-        return self._of(sample, holds=response == reference, reason=f'the reference is "{reference}"')
+            return self._of(sample, ok=False, reason="it differs from the reference in white space")
+        return self._of(sample, ok=response == reference, reason=f'the reference is "{reference}"')
 
-    def _of(self, sample: Sample, *, holds: bool, reason: str) -> MetricResult:
-        verdict = on_response(sample.response, ok=holds, reason=reason)
-        return MetricResult(float(holds), metric=self.name, reason=reason, verdicts=[verdict])
+    def _of(self, sample: Sample, *, ok: bool, reason: str) -> MetricResult:
+        verdict = on_response(sample.response, ok=ok, reason=reason)
+        return MetricResult(float(ok), metric=self.name, reason=reason, verdicts=[verdict])
 
 
 def assert_exact_match(response: str, reference: str, *, min: float = 1.0) -> MetricResult:
@@ -90,8 +90,8 @@ class StringPresence(ExactMatch):
         response, reference = sample.response or "", sample.reference or ""
         found = reference in response
         if not found and reference.casefold() in response.casefold():
-            return self._of(sample, holds=False, reason=f'"{reference}" stands in it in another case')
-        return self._of(sample, holds=found, reason=f'"{reference}" stands {"" if found else "not "}in it')
+            return self._of(sample, ok=False, reason=f'"{reference}" stands in it in another case')
+        return self._of(sample, ok=found, reason=f'"{reference}" stands {"" if found else "not "}in it')
 
 
 def assert_string_present(response: str, reference: str, *, min: float = 1.0) -> MetricResult:

@@ -6,7 +6,7 @@ import json
 from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.metrics.assertion import assert_metric
@@ -29,8 +29,8 @@ class ToolCallMetric(Metric):
 
     helper = "assert_tools_called"
 
-    requires = ()
-    extra_inputs = ("messages", *_MADE, *_WANTED)
+    requires: ClassVar[tuple[str, ...]] = ()
+    extra_inputs: ClassVar[tuple[str, ...]] = ("messages", *_MADE, *_WANTED)
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` naming what is missing, ``TypeError`` for what is no message or call."""
