@@ -43,24 +43,6 @@ def test_all_hold() -> None:
     assert [result.metric for result in results.values()] == ["lexical_grounding", "numbers_aligned"]
 
 
-def test_five_metrics_in_a_chain_of_three(server: FakeOpenAI, openai_judge: Any, openai_embedder: Any) -> None:
-    """Eleven requests, the vectors among them, and none of them waits for what it does not need."""
-    server.waves = [7, 3, 1]
-    results = assert_sample(
-        SAMPLE,
-        faithfulness=0.8,
-        answer_relevancy=0.0,
-        context_recall=0.8,
-        context_precision=0.8,
-        summary_score=0.0,
-        judge=openai_judge,
-        embedder=openai_embedder,
-    )
-    assert server.waves == []
-    assert (server.calls, server.duplicates) == (11, 0)
-    assert sum(result.usage.calls for result in results.values()) == 10
-
-
 def test_all_that_fell_short_is_told_at_once() -> None:
     """Each of them with its own explanation, in the order given; where lower is better the bound is a maximum."""
     judge = ScriptedJudge(
@@ -204,38 +186,35 @@ def test_hostile_reasons_stay_on_their_line() -> None:
     assert len(lines[1]) < 400
 
 
-# One sample
+BOUNDS: dict[str, Any] = dict.fromkeys(("faithfulness", "context_recall", "context_precision"), 0.8)
+BOUNDS |= {"answer_relevancy": 0.0, "summary_score": 0.0}
 
 
-ONE_SAMPLE_CONTEXTS = ["In spring pike eat small fish.", "The lake is 40 m deep.", "Rain is wet."]
-ONE_SAMPLE_SAMPLE = {
-    "user_input": "What do pike eat?",
-    "response": "Pike eat small fish.",
-    "reference": "Pike eat small fish in spring.",
-    "retrieved_contexts": ONE_SAMPLE_CONTEXTS,
-    "reference_contexts": ONE_SAMPLE_CONTEXTS,
-}
-METRICS = ["faithfulness", "answer_relevancy", "context_recall", "context_precision", "summary_score"]
-
-
-def test_five_metrics_of_one_sample(server: FakeOpenAI, openai_judge: Any, openai_embedder: Any) -> None:
+@pytest.mark.parametrize("is_asserted", [True, False])
+def test_five_metrics_in_a_chain_of_three(
+    server: FakeOpenAI, openai_judge: Any, openai_embedder: Any, *, is_asserted: bool
+) -> None:
     """Eleven requests, the vectors among them, in a chain of three: nothing waits for what it does not need.
 
     At first the claims, the questions, the recall, one request for each of three contexts, and the key phrases; then
     the verdicts on the claims, the vectors, and the closed questions; then their answers.
     """
     server.waves = [7, 3, 1]
-    table = evaluate([ONE_SAMPLE_SAMPLE], METRICS, judge=openai_judge, embedder=openai_embedder, progress=False)
+    if is_asserted:
+        results = assert_sample(SAMPLE, **BOUNDS, judge=openai_judge, embedder=openai_embedder)
+        assert sum(result.usage.calls for result in results.values()) == 10
+    else:
+        table = evaluate([SAMPLE], list(BOUNDS), judge=openai_judge, embedder=openai_embedder, progress=False)
+        assert all(None not in table.scores(metric) for metric in BOUNDS)
+        assert (table.mean("context_recall"), table.mean("context_precision")) == (1.0, 1.0)
     assert server.waves == []
     assert (server.calls, server.answered, server.duplicates) == (11, 11, 0)
-    assert all(None not in table.scores(metric) for metric in METRICS)
-    assert {metric: table.mean(metric) for metric in METRICS[2:4]} == {"context_recall": 1.0, "context_precision": 1.0}
 
 
 def test_metrics_share_what_they_ask_alike(server: FakeOpenAI, openai_judge: Any, openai_embedder: Any) -> None:
     """The claims of a text are listed once for all metrics, and held against the reference once."""
     names = ["faithfulness", "factual_correctness", "answer_correctness", "noise_sensitivity"]
-    table = evaluate([ONE_SAMPLE_SAMPLE], names, judge=openai_judge, embedder=openai_embedder, progress=False)
+    table = evaluate([SAMPLE], names, judge=openai_judge, embedder=openai_embedder, progress=False)
     assert all(None not in table.scores(metric) for metric in names)
     # Two lists and the vectors; claims against all contexts, reference and response; twice against each context.
     assert (server.calls, server.duplicates) == (3 + 3 + 6, 0)

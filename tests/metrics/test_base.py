@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from pytest_ragmetrics.metrics import (
-    AnswerCorrectness,
-    CitationPrecision,
-    CitationRecall,
-    ContextEntityRecall,
-    ContextRecall,
-    ContextRelevancy,
-    FactualCorrectness,
-    Faithfulness,
-    Metric,
-    NoiseSensitivity,
-    SummaryScore,
-    TopicAdherence,
-)
+from pytest_ragmetrics import metrics
 from pytest_ragmetrics.metrics.base import check_count, check_flag, check_number
 
-EMPTIABLE: tuple[Callable[..., Metric], ...] = (
-    AnswerCorrectness,
-    CitationPrecision,
-    CitationRecall,
-    ContextEntityRecall,
-    ContextRecall,
-    ContextRelevancy,
-    FactualCorrectness,
-    Faithfulness,
-    NoiseSensitivity,
-    SummaryScore,
-    TopicAdherence,
-)
+EMPTIABLE = """
+AnswerCorrectness CitationPrecision CitationRecall ContextEntityRecall ContextRecall ContextRelevancy
+FactualCorrectness Faithfulness NoiseSensitivity SummaryScore TopicAdherence
+"""
 
 
 @pytest.mark.parametrize("value", [7, -0.1, float("nan"), True, "0"])
-@pytest.mark.parametrize("made", EMPTIABLE)
-def test_what_stands_for_nothing_is_on_the_scale(made: Callable[..., Metric], value: object) -> None:
+@pytest.mark.parametrize("name", EMPTIABLE.split())
+def test_what_stands_for_nothing_is_on_the_scale(name: str, value: object) -> None:
     """A score outside of the scale would only come up in the statistics, or never."""
     with pytest.raises(ValueError, match="if_empty must be a number from 0 to 1, not "):
-        made(if_empty=value)
+        getattr(metrics, name)(if_empty=value)
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, None, "2"])
@@ -54,18 +31,14 @@ def test_a_count_is_a_whole_number_from_one(value: object) -> None:
         check_count("votes", value)
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.1, True, None, "0.5", float("nan"), 10**400])
+@pytest.mark.parametrize("value", [-0.1, 1.1, True, None, "0.5", float("nan"), 10**400, float("inf")])
 def test_a_number_is_one_in_its_range(value: object) -> None:
-    """Anything else is refused with its name."""
+    """Anything else is refused with its name; without a highest number infinity is."""
     with pytest.raises(ValueError, match="coeff must be a number from 0 to 1"):
         check_number("coeff", value, most=1)
-
-
-@pytest.mark.parametrize("value", [-0.1, float("inf"), float("nan")])
-def test_a_number_is_finite_where_there_is_no_highest(value: float) -> None:
-    """Infinity is no weight."""
-    with pytest.raises(ValueError, match="beta must be a number from 0 on"):
-        check_number("beta", value)
+    if value not in (1.1, 10**400):
+        with pytest.raises(ValueError, match="beta must be a number from 0 on"):
+            check_number("beta", value)
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

@@ -20,6 +20,7 @@ from tests.scripted_judge import ScriptedJudge, says, verdicts
 
 FIELDS = (("response", "Moss grows."),)
 POLITE = Critique(definition="Is it polite?", fields=FIELDS)
+NO_SCORE = r"metric made returned .*: return a number, a bool, verdicts or a Met"
 
 
 @metric
@@ -35,14 +36,15 @@ async def politeness(response: str, ask: Ask) -> list[Verdict]:
     return [Verdict(text=response, ok=judgement.ok, reason=judgement.reason)]
 
 
+def called(function: Callable[..., float]) -> Callable[..., float]:
+    """Return a lambda as a function with a name."""
+    function.__name__ = "taking"
+    return function
+
+
 def returning(value: Any) -> Metric:
     """Return a metric whose function returns a value."""
-
-    @metric(name="made")
-    def function(response: str) -> Any:
-        return value
-
-    return function
+    return metric(name="made")(lambda response: value)
 
 
 def test_a_function_is_a_metric() -> None:
@@ -120,24 +122,20 @@ def test_a_result_goes_by_the_name_of_the_metric() -> None:
     assert (result.metric, result.reason, result.vacuous) == ("made", "So it is.", True)
 
 
-@pytest.mark.parametrize("returned", [None, "0.5", [0.5], 1j, np.array([1, 2])], ids=str)
-def test_what_is_no_score_is_refused(returned: Any) -> None:
+@pytest.mark.parametrize(
+    ("returned", "error", "message"),
+    [
+        *((bad, TypeError, NO_SCORE) for bad in (None, "0.5", [0.5], 1j, np.array([1, 2]))),
+        *((float(bad), ValueError, "made: a score must be a finite number") for bad in ("nan", "inf")),
+        # Nothing to score is unscored, not 0 and not 1.
+        ([], UnscoredError, "made: it returned no verdict, so there is nothing to score"),
+    ],
+    ids=str,
+)
+def test_what_is_no_score_is_refused(returned: Any, error: type[Exception], message: str) -> None:
     """A function that forgets to return says so by name."""
-    with pytest.raises(TypeError, match=r"metric made returned .*: return a number, a bool, verdicts or a Met"):
+    with pytest.raises(error, match=message):
         returning(returned).score(response="Moss.")
-
-
-@pytest.mark.parametrize("returned", [float("nan"), float("inf")])
-def test_a_score_is_finite(returned: float) -> None:
-    """What is no number is no score."""
-    with pytest.raises(ValueError, match="made: a score must be a finite number"):
-        returning(returned).score(response="Moss.")
-
-
-def test_no_verdict_is_no_score() -> None:
-    """Nothing to score is unscored, not 0 and not 1."""
-    with pytest.raises(UnscoredError, match="made: it returned no verdict, so there is nothing to score"):
-        returning([]).score(response="Moss.")
 
 
 def test_it_asks_the_judge() -> None:
@@ -249,26 +247,6 @@ def test_a_judge_that_fails_leaves_it_unscored() -> None:
         politeness.score(response="Moss.")
 
 
-def takes_an_alias(question: str) -> float:
-    """Take what is called otherwise here."""
-    return 1.0
-
-
-def takes_anything(*texts: str) -> float:
-    """Take what cannot be given by name."""
-    return 1.0
-
-
-def takes_other(text: str) -> float:
-    """Take what no sample has."""
-    return 1.0
-
-
-def takes_nothing() -> float:
-    """Take nothing at all."""
-    return 1.0
-
-
 async def waits(response: str) -> float:
     """Wait without a judge to wait for."""
     return 1.0
@@ -277,13 +255,13 @@ async def waits(response: str) -> float:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (takes_an_alias, "metric takes_an_alias: parameter question is no field of a sample; write user_input$"),
-        (takes_anything, r"metric takes_anything: parameter \*texts.* cannot be given by name; take .* or sample"),
-        (takes_other, "parameter text is no field of a sample; there are user_input, .* and ask for a judge"),
-        (takes_nothing, "metric takes_nothing takes no field of a sample"),
+        (called(lambda question: 1.0), "metric taking: parameter question is no field of a sample; write user_input$"),
+        (called(lambda *texts: 1.0), r"metric taking: parameter \*texts.* cannot be given by name; take .* or sample"),
+        (called(lambda text: 1.0), "text is no field of a sample; there are user_input, .* and ask for a judge"),
+        (called(lambda: 1.0), "metric taking takes no field of a sample"),
         (waits, "metric waits: a coroutine is for asking a judge; take the parameter ask, or write def without async"),
         (lambda response: 1.0, r"has no name; write @metric\(name='brevity'\)"),
-        (functools.partial(takes_other, text=""), "has no name"),
+        (functools.partial(lambda text: 1.0, text=""), "has no name"),
         (3, "metric takes a function, not 3; write @metric above def brevity"),
         ("brevity", "metric takes a function, not 'brevity'"),
         (Sample, "metric takes a function, not <class"),
@@ -298,7 +276,7 @@ def test_what_is_no_function_that_scores(function: Any, said: str) -> None:
 @pytest.mark.parametrize(
     ("given", "kind", "said"),
     [
-        ({"better": "up"}, ValueError, "metric takes_other: better must be 'higher' or 'lower', not 'up'"),
+        ({"better": "up"}, ValueError, "metric taking: better must be 'higher' or 'lower', not 'up'"),
         ({"scale": (1, 0)}, ValueError, "scale must be the lowest and the highest score"),
         ({"scale": (0, float("inf"))}, ValueError, "scale must be"),
         ({"scale": 5}, ValueError, "scale must be"),
@@ -308,10 +286,8 @@ def test_what_is_no_function_that_scores(function: Any, said: str) -> None:
 )
 def test_what_is_said_of_it_must_make_sense(given: Any, kind: type[Exception], said: str) -> None:
     """Name, direction and scale are checked."""
-    function: Callable[..., float] = lambda response: 1.0  # noqa: E731
-    function.__name__ = "takes_other"
     with pytest.raises(kind, match=said):
-        metric(**given)(function)
+        metric(**given)(called(lambda response: 1.0))
 
 
 @pytest.mark.parametrize("first", ["import pytest_ragmetrics.metrics.own", "pass"])

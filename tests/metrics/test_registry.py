@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -12,66 +13,46 @@ from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
 from pytest_ragmetrics.sample import Sample
 from tests.scripted_judge import ScriptedJudge
 
+PLAIN = """
+QuotedSpansAlignment Faithfulness ContextRelevancy ContextRecall Harmfulness Maliciousness Coherence Conciseness
+Harmlessness Relevance ContextPrecisionProportion LexicalGrounding LexicalContextRecall NumbersAligned NoiseSensitivity
+FactualCorrectness AnswerCorrectness ContextEntityRecall CitationRecall CitationPrecision RefusalCorrectness
+NamesAligned CitationValidity HitRate ExactMatch BleuScore RougeScore ToolCallAccuracy
+"""
 #: Names that each metric is known by, besides that of its class.
 NAMES = {
-    "QuotedSpansAlignment": "quoted_spans_alignment QuotedSpansAlignment",
-    "Faithfulness": "faithfulness Faithfulness",
     "AnswerRelevancy": "answer_relevancy ResponseRelevancy response_relevancy",
     "SummaryScore": "summary_score SummarizationScore",
-    "ContextRelevancy": "context_relevancy",
-    "ContextRecall": "context_recall",
-    "Harmfulness": "harmfulness",
-    "Maliciousness": "maliciousness",
-    "Coherence": "coherence",
     "CorrectnessAspect": "correctness",
-    "Conciseness": "conciseness",
-    "Harmlessness": "harmlessness",
-    "AspectCritique": "AspectCritic AspectCritique",
-    "Relevance": "relevance",
-    "Correctness": "Correctness correctness_rating",
-    "ContextPrecisionProportion": "context_precision_proportion",
-    "LexicalGrounding": "lexical_grounding",
-    "LexicalContextRecall": "lexical_context_recall",
-    "NumbersAligned": "numbers_aligned",
+    "AspectCritique": "AspectCritic",
+    "Correctness": "correctness_rating",
     "ContextPrecision": "context_precision LLMContextPrecisionWithReference ContextualPrecision",
     "ContextUtilization": "context_utilization LLMContextPrecisionWithoutReference",
-    "NoiseSensitivity": "noise_sensitivity",
-    "FactualCorrectness": "factual_correctness",
-    "AnswerCorrectness": "answer_correctness",
     "ContextRelevance": "context_relevance nv_context_relevance",
     "ResponseGroundedness": "response_groundedness nv_response_groundedness",
     "AnswerAccuracy": "answer_accuracy nv_accuracy",
     "Hallucination": "hallucination HallucinationMetric",
-    "ContextEntityRecall": "context_entity_recall",
-    "CitationRecall": "citation_recall",
-    "CitationPrecision": "citation_precision",
-    "RefusalCorrectness": "refusal_correctness",
     "Rubric": "rubric RubricsScore",
     "SimpleCriteria": "simple_criteria SimpleCriteriaScore",
     "AgentGoalAccuracy": "agent_goal_accuracy AgentGoalAccuracyWithReference AgentGoalAccuracyWithoutReference",
     "TopicAdherence": "topic_adherence TopicAdherenceScore",
-    "NamesAligned": "names_aligned",
-    "CitationValidity": "citation_validity",
     "RecallAtK": "recall@k",
-    "PrecisionAtK": "PrecisionAtK",
-    "HitRate": "hit_rate",
+    "PrecisionAtK": "",
     "MRR": "mean_reciprocal_rank",
     "MAP": "map",
-    "NDCG": "NDCG",
+    "NDCG": "",
     "IDBasedContextRecall": "id_based_context_recall",
-    "IDBasedContextPrecision": "IDBasedContextPrecision",
+    "IDBasedContextPrecision": "",
     "NonLLMContextRecall": "non_llm_context_recall",
     "NonLLMContextPrecision": "non_llm_context_precision_with_reference",
-    "ExactMatch": "exact_match",
     "StringPresence": "string_present",
     "NonLLMStringSimilarity": "non_llm_string_similarity",
     "TokenF1": "token_f1",
-    "BleuScore": "bleu_score",
     "CHRFScore": "chrf",
-    "RougeScore": "rouge_score",
-    "ToolCallAccuracy": "tool_call_accuracy",
     "ToolCallF1": "tool_call_f1",
     "SemanticSimilarity": "semantic_similarity answer_similarity AnswerSimilarity",
+    # The name of these is that of their class in lower case.
+    **{kind: re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower() for kind in PLAIN.split()},
 }
 
 
