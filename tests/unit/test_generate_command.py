@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -145,19 +146,12 @@ def test_a_further_run_goes_on(server: FakeOpenAI, call: Call) -> None:
     assert [row for row in rows() if row in edited] == edited
 
 
-class Screen(io.StringIO):
-    """Standard error as a terminal."""
-
-    def isatty(self) -> bool:
-        """Say so."""
-        return True
-
-
 def test_a_terminal_shows_how_far_it_is(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows and skipped passages are counted on one line, which ends before the summary; elsewhere there is none."""
     assert call(2)[2] == ""
     document("b.md", "# Short")
-    screen = Screen()
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", screen)
     call(20)
     shown = screen.getvalue()
@@ -226,36 +220,40 @@ def test_an_interrupt_keeps_the_rows(server: FakeOpenAI, call: Call) -> None:
     assert server.duplicates == 0
 
 
-def test_without_credit_the_rows_are_kept(server: FakeOpenAI, call: Call) -> None:
-    """Nothing more is asked, and the reason is said."""
+@pytest.mark.parametrize(
+    ("arguments", "stopped", "calls"),
+    [
+        ((), r"golden\.jsonl: 3 rows, 3 of them new\nstopped: .*no credit left", 7),
+        (("--max-calls", "6"), r"stopped: --max-calls=6 is reached \(6 of 6 calls", 6),
+    ],
+)
+def test_without_credit_or_calls_the_rows_are_kept(
+    server: FakeOpenAI, call: Call, arguments: Sequence[str], stopped: str, calls: int
+) -> None:
+    """Nothing more is asked, the reason is said with the option as it is called here, and a further run goes on."""
     server.answer = Stalling(answered=6, held=1, then=lambda _: out_of_quota())
-    status, out, _ = call(8, "--concurrency", "1")
+    status, out, _ = call(8, "--concurrency", "1", *arguments)
     assert status == 1
-    assert "golden.jsonl: 3 rows, 3 of them new\nstopped: " in out
-    assert "no credit left" in out
-    assert server.calls == 7
+    assert re.search(stopped, out)
+    assert server.calls == calls
     server.answer = answer_sensibly
-    assert call(8)[0] == 0
+    assert call(8, "--max-calls", "10")[0] == 0
     assert len(rows()) == 8
     assert server.duplicates == 0
 
 
-def test_a_limit_of_calls_is_kept(server: FakeOpenAI, call: Call) -> None:
-    """The option is named as it is called here, and a further run goes on."""
-    status, out, _ = call(8, "--max-calls", "6", "--concurrency", "1")
-    assert status == 1
-    assert "stopped: --max-calls=6 is reached (6 of 6 calls" in out
-    assert server.calls == 6
-    assert call(8, "--max-calls", "10")[0] == 0
-
-
-def test_an_outage_ends_the_run(server: FakeOpenAI, call: Call) -> None:
-    """A provider that answers nothing is not asked about every passage."""
+def test_an_outage_or_a_broken_document_ends_the_run(server: FakeOpenAI, call: Call) -> None:
+    """A provider that answers nothing is not asked about every passage; file and line are named before any is asked."""
     server.answer = lambda _: failing(500)
     status, out, err = call(8, "--concurrency", "1")
     assert (status, out) == (1, "")
     assert "the server failed with status 500" in err
     assert not OUT.exists()
+    asked = server.calls
+    Path("docs/Aru.md").write_bytes(b"One\n\xff")
+    broken = "ragmetrics: docs/Aru.md:2: byte 0xff is not UTF-8: save the file as UTF-8\n"
+    assert call(3) == (1, "", broken)
+    assert server.calls == asked
 
 
 def test_a_file_that_can_no_longer_be_written_ends_the_run(server: FakeOpenAI, call: Call) -> None:
@@ -404,12 +402,3 @@ def test_wrong_arguments_are_named(
     assert problem in capsys.readouterr().err
     assert server.calls == 0
     assert not OUT.exists()
-
-
-def test_a_broken_document_stops_before_anything_is_asked(server: FakeOpenAI, call: Call) -> None:
-    """File and line are named."""
-    Path("docs/Aru.md").write_bytes(b"One\n\xff")
-    status, _, err = call(3)
-    assert status == 1
-    assert err == "ragmetrics: docs/Aru.md:2: byte 0xff is not UTF-8: save the file as UTF-8\n"
-    assert server.calls == 0

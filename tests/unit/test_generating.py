@@ -171,6 +171,7 @@ class TestSpread:
             assert len(order) == 16
         assert orders[0] != orders[1]
         assert orders[0] == list(spread(documents, seed=0))
+        assert list(spread([[]], seed=0)) == []
 
     def test_a_text_that_occurs_again_is_asked_about_once(self) -> None:
         """The other is skipped by name."""
@@ -179,10 +180,6 @@ class TestSpread:
         assert isinstance(first, SourcePassage)
         assert isinstance(second, Skipped)
         assert (second.reason, second.detail) == ("the same text as another", first.id)
-
-    def test_nothing_is_spread_to_nothing(self) -> None:
-        """Without a passage there is no order."""
-        assert list(spread([[]], seed=0)) == []
 
 
 class TestTask:
@@ -260,21 +257,14 @@ class TestDrafting:
     def test_a_faulty_question_is_dropped_with_the_reason(
         self, golden: dict[str, Any] | str, reason: str, detail: str
     ) -> None:
-        """What can be told without a judge is told without one."""
+        """What can be told without a judge is told without one; the second look sees the named sentences alone."""
         made, judge = draft(golden)
         assert isinstance(made, Skipped)
         assert reason in made.reason
         assert detail in made.detail
         assert "verify_claims" not in judge.tasks
-
-    def test_an_answer_that_its_sentences_do_not_support_is_dropped(self) -> None:
-        """The second look sees these sentences alone."""
-        made, _ = draft(verify=verdicts(None))
-        assert made == Skipped(
-            passage="a.md#1",
-            reason="the answer does not follow from the sentences named for it",
-            detail="Reason 1.",
-        )
+        reason = "the answer does not follow from the sentences named for it"
+        assert draft(verify=verdicts(None))[0] == Skipped(passage="a.md#1", reason=reason, detail="Reason 1.")
 
     @pytest.mark.parametrize(
         ("text", "heading", "reason"),
@@ -289,8 +279,7 @@ class TestDrafting:
         """Nothing is paid for a passage that cannot give a sound row."""
         made, judge = draft(text=text, heading=heading)
         assert isinstance(made, Skipped)
-        assert made.reason == reason
-        assert judge.tasks == []
+        assert (made.reason, judge.tasks) == (reason, [])
 
     def test_in_another_language_names_may_be_written_otherwise(self) -> None:
         """Numbers may not."""
@@ -345,15 +334,20 @@ def rows() -> list[Any]:
 class TestGoldenFile:
     """The file that is made."""
 
-    def test_rows_are_there_at_once_and_sorted_in_the_end(self) -> None:
-        """A reader sees each row as soon as it was appended; places order them when the file is closed."""
-        file = GoldenFile(OUT)
+    @pytest.mark.parametrize("link", [False, True])
+    def test_rows_are_there_at_once_and_sorted_in_the_end(self, *, link: bool) -> None:
+        """A reader sees each row as soon as it was appended; places order them when it is closed. A link stays one."""
+        path = Path("link.jsonl") if link else OUT
+        if link:
+            path.symlink_to(OUT)
+        file = GoldenFile(path)
         for count, (number, name) in enumerate([(9, "b.md"), (10, "a.md"), (2, "a.md")], start=1):
             file.append(row(number, name))
             assert len(rows()) == count
         file.close()
         assert [made["reference_context_ids"][0] for made in rows()] == ["a.md#2", "a.md#10", "b.md#9"]
-        assert [path.name for path in Path().iterdir()] == [OUT.name]
+        assert {path.name for path in Path().iterdir()} == {OUT.name, path.name}
+        assert path.is_symlink() is link
 
     def test_what_stands_there_is_kept_as_it_is(self) -> None:
         """Edited rows, rows of somebody else and their spelling stay; only their order is ours."""
@@ -429,12 +423,3 @@ class TestGoldenFile:
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert OUT.read_text(encoding="utf-8") == json.dumps(row(1)) + "\n"
-
-    def test_a_link_is_followed(self) -> None:
-        """What it points to is written, and it stays a link."""
-        Path("link.jsonl").symlink_to(OUT)
-        file = GoldenFile(Path("link.jsonl"))
-        file.append(row(1))
-        file.close()
-        assert Path("link.jsonl").is_symlink()
-        assert rows() == [row(1)]

@@ -96,30 +96,22 @@ def test_with_a_confidence_the_end_of_the_interval_decides() -> None:
     assert re.search(r"interval 0\.80\.\.0\.\d{3,}, n=20\): failed", close[0])
 
 
+CLOSE = "  not even a million samples would settle it while the mean stays so close to the bound"
+
+
 @pytest.mark.parametrize(
-    ("scores", "bound", "lines"),
+    ("scores", "bound", "line", "more"),
     [
+        ([0.5, 1.0], 0.75, "score mean 0.75 >= 0.75 (95 % interval 0.00..1.00, n=2): inconclusive", CLOSE),
         (
-            [0.5, 1.0],
-            0.75,
-            [
-                "score mean 0.75 >= 0.75 (95 % interval 0.00..1.00, n=2): inconclusive",
-                "  not even a million samples would settle it while the mean stays so close to the bound",
-            ],
-        ),
-        (
-            [1.0] * 10,
-            0.9,
-            [
-                "score mean 1.00 >= 0.90 (95 % interval 0.69..1.00, n=10): inconclusive",
-                "  about 26 more samples would settle it if the mean stays where it is",
-            ],
+            *([1.0] * 10, 0.9, "score mean 1.00 >= 0.90 (95 % interval 0.69..1.00, n=10): inconclusive"),
+            "  about 26 more samples would settle it if the mean stays where it is",
         ),
     ],
 )
-def test_what_is_inconclusive_says_how_many_more(scores: list[float], bound: float, lines: list[str]) -> None:
+def test_what_is_inconclusive_says_how_many_more(scores: list[float], bound: float, line: str, more: str) -> None:
     """Ten perfect scores do not show a mean of 0.9; on the bound no number of samples is enough."""
-    assert failure(assert_mean, scores, bound, confidence=0.95)[:2] == lines
+    assert failure(assert_mean, scores, bound, confidence=0.95)[:2] == [line, more]
 
 
 def test_samples_of_a_cluster_count_as_dependent() -> None:
@@ -150,7 +142,7 @@ def test_clusters_of_unscored_rows_are_left_out_with_them() -> None:
 
 
 def test_a_pass_rate_is_held_against_a_bound() -> None:
-    """How many scores reach theirs."""
+    """How many scores reach theirs; with a confidence Wilson's interval decides, and says how many are missing."""
     found = assert_pass_rate(table(SCORES), min_score=0.8, min_rate=0.8)
     assert (found.value, found.reached, found.n) == (0.8, 16, 20)
     assert assert_pass_rate(SCORES, max_score=0.8, min_rate=0.4).reached == 8
@@ -163,10 +155,6 @@ def test_a_pass_rate_is_held_against_a_bound() -> None:
         "score pass rate 0.50 < 0.75 (1 of 2 scores <= 0.8): failed",
         "  0.90  results[0]",
     ]
-
-
-def test_with_a_confidence_wilson_s_interval_decides_on_a_rate() -> None:
-    """And says how many samples are missing."""
     assert failure(assert_pass_rate, SCORES, 0.8, 0.7, confidence=0.95)[:2] == [
         "score pass rate 0.80 >= 0.70 (95 % interval 0.58..0.92, 16 of 20 scores >= 0.8): inconclusive",
         "  about 61 more samples would settle it if the rate stays where it is",

@@ -57,13 +57,9 @@ def ids(rows: tuple[Row, ...]) -> str:
     return "".join(row.sample.id or "" for row in rows)
 
 
-def test_scores_stand_in_the_order_of_the_rows(table: Evaluation) -> None:
-    """A missing one leaves a gap."""
-    assert table.scores("faithfulness") == [1.0, 0.5, None, 0.75]
-
-
 def test_a_mean_leaves_no_row_out_in_silence(table: Evaluation) -> None:
-    """Whoever wants it without the unscored rows says so."""
+    """A missing score leaves a gap; whoever wants the mean without the unscored rows says so."""
+    assert table.scores("faithfulness") == [1.0, 0.5, None, 0.75]
     assert table.mean("relevance") == 0.5625
     with pytest.raises(UnscoredError, match="faithfulness: 1 of 4 rows are unscored; skip_unscored=True leaves them"):
         table.mean("faithfulness")
@@ -97,38 +93,31 @@ def test_the_worst_rows_come_first(table: Evaluation) -> None:
 
 
 def test_failures_are_below_a_bound_or_unscored(table: Evaluation) -> None:
-    """One bound for all metrics, or one for each that is named; on the bound is not below it."""
+    """One bound for all metrics, or one for each that is named; on it is not below it; no result is marked with it."""
     assert ids(table.failures(0.5)) == "cd"
     assert ids(table.failures({"relevance": 0.75})) == "ad"
     assert ids(table.failures({"faithfulness": 0.5})) == "c"
+    assert all(result.comparison is None for each in table.rows for result in each.results.values())
 
 
-def harms() -> Evaluation:
-    """Return rows of a metric whose lower scores are better beside one whose higher scores are."""
+def test_the_worst_is_the_highest_where_lower_is_better() -> None:
+    """On average a score counts by its distance from the bad end; a bare bound is for the metrics of its direction."""
     rows = (
         row("a", harm=0.0, relevance=0.5),
         row("b", harm=0.9, relevance=1.0),
         row("c", harm=0.5, relevance=0.9),
         row("d", relevance=1.0, unscored={"harm": "refused"}),
     )
-    return Evaluation(metrics=("harm", "relevance"), rows=rows, better={"harm": "lower"}, scales={"harm": (0.0, 1.0)})
-
-
-def test_the_worst_is_the_highest_where_lower_is_better() -> None:
-    """On average a score counts by its distance from the bad end."""
-    assert ids(harms().worst(metric="harm")) == "dbca"
-    assert ids(harms().worst(metric="relevance")) == "acbd"
-    assert ids(harms().worst(2)) == "db"
-    assert harms().better_of("harm") == "lower"
-
-
-def test_failures_are_above_a_bound_where_lower_is_better() -> None:
-    """A number is for the metrics of its direction, a name for any."""
-    assert ids(harms().failures(max=0.5)) == "bd"
-    assert ids(harms().failures(0.9)) == "a"
-    assert ids(harms().failures(0.9, max=0.5)) == "abd"
-    assert ids(harms().failures({"harm": 0.6})) == "acd"
-    assert ids(harms().failures(max={"relevance": 0.9})) == "bd"
+    harms = Evaluation(metrics=("harm", "relevance"), rows=rows, better={"harm": "lower"}, scales={"harm": (0.0, 1.0)})
+    assert ids(harms.worst(metric="harm")) == "dbca"
+    assert ids(harms.worst(metric="relevance")) == "acbd"
+    assert ids(harms.worst(2)) == "db"
+    assert harms.better_of("harm") == "lower"
+    assert ids(harms.failures(max=0.5)) == "bd"
+    assert ids(harms.failures(0.9)) == "a"
+    assert ids(harms.failures(0.9, max=0.5)) == "abd"
+    assert ids(harms.failures({"harm": 0.6})) == "acd"
+    assert ids(harms.failures(max={"relevance": 0.9})) == "bd"
 
 
 def test_failures_need_a_bound_that_is_for_some_metric(table: Evaluation) -> None:
@@ -146,12 +135,6 @@ def test_evaluating_keeps_which_scores_are_better() -> None:
     table = evaluate([{"response": "Moss.", "contexts": []}], ["quoted_spans_alignment", Verbosity()])
     assert table.better == {"quoted_spans_alignment": "higher", "verbosity": "lower"}
     assert table.scales == {"quoted_spans_alignment": (0.0, 1.0), "verbosity": (0.0, 100.0)}
-
-
-def test_looking_for_failures_leaves_no_mark(table: Evaluation) -> None:
-    """A result remembers the threshold of a test, and this is none."""
-    table.failures(0.9)
-    assert all(result.comparison is None for each in table.rows for result in each.results.values())
 
 
 def test_a_metric_that_was_not_evaluated_is_named(table: Evaluation) -> None:
@@ -251,16 +234,12 @@ def test_csv_has_a_column_for_each_metric(table: Evaluation, tmp_path: Path) -> 
     assert rows[0]["response"] == "Answer a."
 
 
-def test_a_data_frame_has_samples_and_scores(table: Evaluation) -> None:
-    """One row a sample, in their order, with nothing where there is no score."""
+def test_a_data_frame_has_samples_and_scores(table: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row a sample, in their order, with nothing where there is no score; without pandas it is named."""
     frame = table.to_pandas()
     assert list(frame["id"]) == ["a", "b", "c", "d"]
     assert list(frame["relevance"]) == [0.5, 0.75, 1.0, 0.0]
     assert list(frame["faithfulness"].isna()) == [row.results.get("faithfulness") is None for row in table.rows]
-
-
-def test_without_pandas_a_data_frame_says_what_to_install(table: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the only thing that needs it."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(RagMetricsError, match=r'pip install "pytest-ragmetrics\[pandas\]"'):
         table.to_pandas()

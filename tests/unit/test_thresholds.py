@@ -150,16 +150,11 @@ def test_a_fold_may_leave_equal_scores_to_learn_from() -> None:
 
 
 def test_figures_at_a_given_threshold_are_not_cross_validated() -> None:
-    """A threshold that is given is taken as it is, and the suggestion stands beside it."""
-    figures = calibration_figures(SCORES, GOOD, threshold=0.65)
-    assert figures.is_given
-    assert figures.threshold == 0.65
-    assert figures.agreement == agreement([score >= 0.65 for score in SCORES], GOOD)
-    assert figures.suggestion is not None
-
-
-def test_figures_without_a_threshold_are_the_cross_validated_ones() -> None:
-    """The suggested threshold is judged on answers that it was not chosen on."""
+    """A given threshold is taken as it is, beside the suggestion, which is judged on answers it was not chosen on."""
+    given_ = calibration_figures(SCORES, GOOD, threshold=0.65)
+    assert (given_.is_given, given_.threshold) == (True, 0.65)
+    assert given_.agreement == agreement([score >= 0.65 for score in SCORES], GOOD)
+    assert given_.suggestion is not None
     figures = calibration_figures(SCORES, GOOD)
     assert not figures.is_given
     assert figures.suggestion is not None
@@ -180,20 +175,13 @@ def test_figures_of_a_metric_whose_lower_scores_are_better() -> None:
 
 
 def test_the_reliability_curve() -> None:
-    """Ten bins with counts, mean scores and Wilson's intervals; scores on an edge are in the upper bin."""
+    """Ten bins of the metric's scale with counts, means and Wilson's intervals; a score on an edge is in the upper."""
     curve = reliability([0.0, 0.05, 0.3, 0.7, 0.95, 1.0], [False, False, True, False, True, True])
-    assert [(found.low, found.high, found.n) for found in curve] == [
-        (0.0, 0.1, 2),
-        (0.3, 0.4, 1),
-        (0.7, 0.8, 1),
-        (0.9, 1.0, 2),
-    ]
+    bins = [(0.0, 0.1, 2), (0.3, 0.4, 1), (0.7, 0.8, 1), (0.9, 1.0, 2)]
+    assert [(found.low, found.high, found.n) for found in curve] == bins
     assert curve[0].mean == pytest.approx(0.025)
     assert curve[3].good == rate_interval([True, True])
-
-
-def test_the_reliability_curve_of_another_scale() -> None:
-    """The bins are those of the metric's own scale, and what lies outside is in the outermost."""
+    # What lies outside of another scale is in its outermost bin.
     curve = reliability([-1.0, 0.0, 1.0, 2.0], [False, True, True, True], scale=(-1.0, 1.0), clusters=list("aabb"))
     assert [(found.low, found.n) for found in curve] == [(-1.0, 1), (0.0, 1), (0.8, 2)]
 
