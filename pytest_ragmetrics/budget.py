@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 # Seconds that processes wait for one another; each takes a fraction of a millisecond.
 _TIMEOUT = 30
-_SCHEMA = "CREATE TABLE IF NOT EXISTS spent (id INTEGER PRIMARY KEY, calls, tokens, cost, unpriced, refused)"
-_START = "INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0.0, 0, 0)"
+_SCHEMA = "CREATE TABLE IF NOT EXISTS used (id INTEGER PRIMARY KEY, calls, tokens, cost, unpriced, refused)"
+_START = "INSERT OR IGNORE INTO used VALUES (1, 0, 0, 0.0, 0, 0)"
 # One statement is one transaction: two processes never count the same call.
-_RESERVE = """UPDATE spent SET calls = calls + 1 WHERE (:calls IS NULL OR calls < :calls)
+_RESERVE = """UPDATE used SET calls = calls + 1 WHERE (:calls IS NULL OR calls < :calls)
     AND (:tokens IS NULL OR tokens < :tokens) AND (:cost IS NULL OR cost < :cost)"""
-_REFUSE = "UPDATE spent SET refused = refused + 1"
-_CORRECT = "UPDATE spent SET calls = calls + ?"
-_CHARGE = "UPDATE spent SET tokens = tokens + ?, cost = cost + ?, unpriced = unpriced + ?"
-_READ = "SELECT calls, tokens, cost, unpriced, refused FROM spent"
+_REFUSE = "UPDATE used SET refused = refused + 1"
+_CORRECT = "UPDATE used SET calls = calls + ?"
+_CHARGE = "UPDATE used SET tokens = tokens + ?, cost = cost + ?, unpriced = unpriced + ?"
+_READ = "SELECT calls, tokens, cost, unpriced, refused FROM used"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +56,7 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Spent:
+class BudgetUse:
     """What was used so far; ``unpriced`` requests are not in ``cost``, and ``refused`` ones were not made."""
 
     calls: int = 0
@@ -65,13 +65,13 @@ class Spent:
     unpriced: int = 0
     refused: int = 0
 
-    def __add__(self, other: Spent) -> Spent:
+    def __add__(self, other: BudgetUse) -> BudgetUse:
         mine, theirs = asdict(self), asdict(other)
-        return Spent(**{name: mine[name] + theirs[name] for name in mine})
+        return BudgetUse(**{name: mine[name] + theirs[name] for name in mine})
 
 
 class UnpricedError(BudgetExceededError):
-    """A budget in dollars cannot be kept, because nobody knows what a model costs."""
+    """A budget in dollars cannot be kept, because the price of a model is unknown."""
 
 
 class Receipt:
@@ -92,13 +92,13 @@ class Budget:
 
     A request is counted before it is made, so calls never pass their limit, however many ask at once; tokens and
     dollars are known afterwards, so they pass it by no more than what was in flight. A process that is killed leaves
-    what it used in the file. The retries of an SDK are part of their request; what one that failed took nobody tells,
+    what it used in the file. The retries of an SDK are part of their request; what one that failed took is unknown,
     so it is a call without tokens. Close it after use.
 
     >>> budget = Budget(Limits(calls=1))
     >>> with budget.request("mine", kind="custom", model="mine") as receipt:
     ...     receipt.took(100, 20)
-    >>> budget.spent().tokens
+    >>> budget.used().tokens
     120
     >>> with budget.request("mine", kind="custom", model="mine") as receipt:
     ...     receipt.took(100, 20)
@@ -122,7 +122,7 @@ nothing more is asked, and the answers paid for are kept
         budget = cls(limits, folder.path / "budget.sqlite")
         budget._folder = folder
         # There before anybody looks for it.
-        budget.spent()
+        budget.used()
         return budget
 
     @contextmanager
@@ -149,12 +149,12 @@ nothing more is asked, and the answers paid for are kept
 
     def own_row(self) -> dict[str, float] | None:
         """Return what this process used as JSON builtins, where no other can see it."""
-        return asdict(self.spent()) if self.file is None else None
+        return asdict(self.used()) if self.file is None else None
 
-    def spent(self) -> Spent:
+    def used(self) -> BudgetUse:
         """Return what all processes used so far."""
         calls, tokens, cost, unpriced, refused = self._do(_READ).fetchone()
-        return Spent(calls=calls, tokens=tokens, cost=cost, unpriced=unpriced, refused=refused)
+        return BudgetUse(calls=calls, tokens=tokens, cost=cost, unpriced=unpriced, refused=refused)
 
     def close(self) -> None:
         """Close the file."""
@@ -170,16 +170,15 @@ nothing more is asked, and the answers paid for are kept
         if self._do(_RESERVE, asdict(self.limits)).rowcount == 1:
             return
         self._do(_REFUSE)
-        spent, limits = self.spent(), self.limits
-        reached = {
-            f"--rag-max-calls={limits.calls}": limits.calls is not None and spent.calls >= limits.calls,
-            f"--rag-max-tokens={limits.tokens}": limits.tokens is not None and spent.tokens >= limits.tokens,
-            f"--rag-max-cost={limits.cost}": limits.cost is not None and spent.cost >= limits.cost,
+        used, limits = self.used(), self.limits
+        by_limit = {
+            f"--rag-max-calls={limits.calls}": limits.calls is not None and used.calls >= limits.calls,
+            f"--rag-max-tokens={limits.tokens}": limits.tokens is not None and used.tokens >= limits.tokens,
+            f"--rag-max-cost={limits.cost}": limits.cost is not None and used.cost >= limits.cost,
         }
-        names = " and ".join(name for name, is_reached in reached.items() if is_reached)
-        msg = (
-            f"{names} is reached ({used(limits, spent)} used): nothing more is asked, and the answers paid for are kept"
-        )
+        names = " and ".join(name for name, is_reached in by_limit.items() if is_reached)
+        reached = f"{names} is reached ({format_use(limits, used)} used)"
+        msg = f"{reached}: nothing more is asked, and the answers paid for are kept"
         raise BudgetExceededError(msg)
 
     def _charge(self, receipt: Receipt, kind: str, model: str) -> None:
@@ -247,24 +246,24 @@ def budget_of(
 
 def budget_line(budget: Budget, others: Iterable[Mapping[str, Any]] = ()) -> str:
     """Return the line about a budget at the end of a run; ``others`` are the rows of workers that counted alone."""
-    spent = sum((Spent(**row) for row in others), start=budget.spent())
-    refused = f"{spent.refused} {'request was' if spent.refused == 1 else 'requests were'} not made"
-    state = f"; reached, {refused}" if spent.refused else ""
-    return f"budget: {used(budget.limits, spent)} used{state}"
+    used = sum((BudgetUse(**row) for row in others), start=budget.used())
+    refused = f"{used.refused} {'request was' if used.refused == 1 else 'requests were'} not made"
+    state = f"; reached, {refused}" if used.refused else ""
+    return f"budget: {format_use(budget.limits, used)} used{state}"
 
 
-def used(limits: Limits, spent: Spent) -> str:
+def format_use(limits: Limits, used: BudgetUse) -> str:
     """Return in words what was used of which limit.
 
-    >>> used(Limits(calls=10), Spent(calls=3, tokens=600))
+    >>> format_use(Limits(calls=10), BudgetUse(calls=3, tokens=600))
     '3 of 10 calls, 600 tokens'
     """
     parts = [
-        f"{spent.calls}{_of(limits.calls)} calls",
-        f"{spent.tokens}{_of(limits.tokens)} tokens",
-        f"${spent.cost:.4f}" + ("" if limits.cost is None else f" of ${limits.cost:g}"),
+        f"{used.calls}{_of(limits.calls)} calls",
+        f"{used.tokens}{_of(limits.tokens)} tokens",
+        f"${used.cost:.4f}" + ("" if limits.cost is None else f" of ${limits.cost:g}"),
     ]
-    return ", ".join(parts[:2] if limits.cost is None and (spent.unpriced or not spent.cost) else parts)
+    return ", ".join(parts[:2] if limits.cost is None and (used.unpriced or not used.cost) else parts)
 
 
 def _of(limit: int | None) -> str:

@@ -25,11 +25,11 @@ from pytest_ragmetrics.text.characters import printable
 
 # What differs by less is the same score, computed in another order.
 _ROUNDING = 1e-9
-# A p below it is shown as such: nobody decides otherwise beyond.
+# A smaller p is shown as p<0.001.
 _SURE = 0.001
 
 Kind = Literal["unscored", "worse", "same", "better", "scored again", "new", "gone"]
-#: Every kind, in the order in which changes are told.
+#: Every kind, in the order in which changes are listed.
 KINDS: tuple[Kind, ...] = ("unscored", "worse", "same", "better", "scored again", "new", "gone")
 _RANKS = {"unscored": 0, "worse": 1, "same": 1, "better": 1, "scored again": 2, "new": 3, "gone": 4}
 
@@ -309,7 +309,7 @@ class Incomparable:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunComparison:
-    """Two documents against each other; ``changes`` stand worst first, ``metrics`` and ``incomparable`` by name."""
+    """Two documents against each other; ``changes`` come worst first, ``metrics`` and ``incomparable`` by name."""
 
     changes: tuple[TestChange, ...]
     metrics: tuple[MetricChange, ...]
@@ -382,7 +382,7 @@ def _scored_in(document: Document) -> list[_ScoredRecord]:
 
 
 def _pairs(before: Sequence[_ScoredRecord], after: Sequence[_ScoredRecord]) -> list[_Pair]:
-    """Pair by the strictest key first; what none of them pairs stands alone."""
+    """Pair by the strictest key first; what none of them pairs has no counterpart."""
     keys: tuple[Callable[[_ScoredRecord], Hashable | None], ...] = (
         lambda s: (*_place(s), s.sample),
         # The file moved, then also the test.

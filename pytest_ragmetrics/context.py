@@ -1,4 +1,4 @@
-"""What surrounds a scoring: the session, who judges, how many votes, who records it, and what it spent.
+"""What surrounds a scoring: the session, who judges, how many votes, who records it, and its usage.
 
 Metrics work without pytest. Where a session runs it records every scoring, and has the judge, the embedder and the
 transport that metrics use unless they were given their own. All of it is one context variable, which tasks and the
@@ -51,25 +51,25 @@ class Scoring:
     outcome: MetricResult | UnscoredError
     better: Direction = "higher"
     exchanges: tuple[Exchange, ...] = ()
-    #: What it spent without the scorings inside of it; ``None`` where the outcome says it.
-    spent: Usage | None = None
+    #: Without that of the scorings inside of it; ``None`` where the outcome has it.
+    own_usage: Usage | None = None
 
     @property
     def usage(self) -> Usage:
-        """What it spent; the scorings inside of it record theirs."""
-        return self.spent or self.outcome.usage or Usage()
+        """Its usage; the scorings inside of it record theirs."""
+        return self.own_usage or self.outcome.usage or Usage()
 
 
 @dataclass(kw_only=True, slots=True)
 class ScoringLog:
-    """What one scoring asked and spent so far, and whether it has other scorings inside."""
+    """The exchanges and usage of one scoring so far, and whether it has other scorings inside."""
 
     usage: Usage = field(default_factory=Usage)
     exchanges: list[Exchange] = field(default_factory=list)
     is_composite: bool = False
 
     def own_usage(self, total: Usage | None) -> Usage:
-        """Return what the scoring spent by itself; the ``total`` of its outcome may include that of its parts."""
+        """Return the usage of the scoring itself; the ``total`` of its outcome may include that of its parts."""
         return self.usage if self.is_composite or total is None else total
 
 
@@ -188,7 +188,7 @@ def changed(**changes: Any) -> Iterator[Context]:
 
 @contextmanager
 def scoring() -> Iterator[ScoringLog]:
-    """Log what the scoring inside the block asks and spends, in its tasks and in threads that inherit its context."""
+    """Log exchanges and usage of the scoring inside the block, in its tasks and in threads that inherit its context."""
     context = _context.get()
     if context.log is not None:
         context.log.is_composite = True

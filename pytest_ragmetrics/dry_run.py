@@ -45,8 +45,8 @@ ASSUMPTIONS = (
 def with_stand_in(sample: Sample) -> Sample:
     """Return a sample with what its application would give it: a response, and contexts.
 
-    The response is its own, or else its reference or its question; where that stands in and the sample has no contexts,
-    they are those of its reference, or the text that stands in.
+    The response is its own, or else its reference or its question; if it had none, and no contexts either,
+    these are those of its reference, or the text used as its response.
 
     >>> answered = with_stand_in(Sample(user_input="How long?", reference="Two minutes."))
     >>> answered.response, answered.retrieved_contexts
@@ -184,7 +184,7 @@ _LONGEST = 200
 class DryRun:
     """The transport of a dry run: answers from the cache, else by rule, and counts what would have been asked.
 
-    Judges and embedders that nobody is paid for are asked all the same.
+    Judges and embedders that cost nothing are asked all the same.
     """
 
     def __init__(self, cache: CachedTransport, forecast: Forecast) -> None:

@@ -167,7 +167,7 @@ class Engine:
             return CustomEmbedder(_never, name=spec)
 
     def _as_recorded(self, spec: str, *, embedding: bool) -> str:
-        """Return what ``auto`` stands for in a replay, if the cassette holds answers of one model alone."""
+        """Return what ``auto`` means in a replay, if the answers in the cassette are of one model alone."""
         if spec != "auto" or self.cache.mode != "replay" or self._cassette is None:
             return spec
         requests = [e.request for e in self._cassette.entries.values() if (e.task == EMBEDDING) is embedding]
@@ -176,5 +176,5 @@ class Engine:
 
 
 def _never(_: object) -> NoReturn:
-    msg = "a dry run asks nobody"
+    msg = "a dry run makes no request"
     raise JudgeError(msg)

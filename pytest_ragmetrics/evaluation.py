@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.calibration.correction import HasRates, JudgeRates
     from pytest_ragmetrics.stats.intervals import Interval
 
-# Python writes no longer number (bits) unless it is told to.
+# In bits: by default Python writes no integer of more than 4,300 digits (14,284 bits).
 _LONGEST = 10_000
-# What holds itself has no end.
+# What contains itself has no end.
 _DEEPEST = 100
 # Spreadsheets run what begins like this, some also in full width.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -128,7 +128,7 @@ class Evaluation:
         With neither, rows with a human label in ``metadata["label"]``, a part chosen by chance, correct the mean score,
         or with a ``threshold`` the rate that passes (prediction-powered inference, Angelopoulos et al. 2023).
 
-        The interval holds what is unknown of the judge and of the samples; those with a ``metadata["cluster"]`` in
+        The interval covers what is unknown of the judge and of the samples; those with a ``metadata["cluster"]`` in
         common count as dependent. Raises ``ValueError`` where nothing is known of the judge, it is no better than
         chance, or the calibration is one of another judge, metric or threshold; ``UnscoredError`` as :meth:`mean`;
         and ``RagMetricsError`` for a file or a label that cannot be read.
@@ -211,7 +211,7 @@ class Evaluation:
         """Return what changed from ``other``, an earlier table, to this one, for every metric that both have.
 
         Rows are paired by the id of their sample, else by its question, else by its content; rows that only one table
-        has and rows without a score are listed, not dropped. Raises ``ValueError`` naming an id that stands twice in
+        has and rows without a score are listed, not dropped. Raises ``ValueError`` naming an id that occurs twice in
         one table, and where different judges scored the same row.
 
         >>> def table(**scores):
@@ -255,7 +255,7 @@ class Evaluation:
     def to_json(self, file: str | Path | None = None) -> str:
         """Return the table as JSON text, and write it to a file if one is named.
 
-        What ``metadata`` holds and JSON does not know becomes text, a number that is not finite ``null``, and what is
+        What JSON does not know in ``metadata`` becomes text, a number that is not finite ``null``, and what is
         nested in a hundred others ``"..."``.
         """
         rows = [
@@ -537,7 +537,7 @@ class _Scorer:
             result = await measured(metric, self._samples[row], self._thread)
         except (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with one row is its own affair
+        except Exception as error:  # noqa: BLE001 - one row harms no other
             self._unscored[row][metric.name] = _reason(metric, error)
             self._take(error if isinstance(error, JudgeError) else error.__cause__)
         else:
@@ -564,7 +564,7 @@ class _Scorer:
             msg = f"{failure}; stopped after {self._done} of {total} scores"
             raise JudgeUnavailableError(msg) from failure
         if isinstance(failure, JudgeError):
-            # Each holds what it was raised in; one is enough to tell of all.
+            # Each refers to its frames and their memory; one is enough to report.
             self._first_failure = self._first_failure or failure
             self._failures += 1
             if self._breaker.is_open and self._failures >= self._breaker.most and not self._judged:

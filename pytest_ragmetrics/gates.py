@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pytest_ragmetrics.explain.results import shortcoming
 from pytest_ragmetrics.explain.runs import gist
-from pytest_ragmetrics.explain.sets import explain_standing, explain_unscored
+from pytest_ragmetrics.explain.sets import explain_threshold, explain_unscored
 from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.records import GateOutcome, GateRecord, Record, TestRecord
 from pytest_ragmetrics.result import Direction
@@ -188,7 +188,7 @@ def evaluate_gate(
     else:
         outcome = result.outcome
         rows = [ScoredRow(name=name, score=score, reason=shortcoming(record)) for name, score, record in found.scored]
-        text = "\n".join(explain_standing(result, rows))
+        text = "\n".join(explain_threshold(result, rows))
     return GateDecision(record=_record(gate, better, result, found, outcome=outcome, total=gated.total), text=text)
 
 
@@ -294,7 +294,7 @@ def evaluate_merged_gate(row: TestRecord, tests: Sequence[TestRecord]) -> TestRe
         total=gate.total,
         selected=tuple(members),
     )
-    # The direction was a guess unless a record said it; the records of all tests say it again.
+    # The direction was a guess unless a record had it; the records of all tests have it.
     better = gate.better if gate.statistic == "rate" else None
     again = Gate(
         metric=gate.metric,

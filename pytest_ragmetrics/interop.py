@@ -22,7 +22,7 @@ _ACCEPTED = (
 
 
 def sample_from(result: Any, *, question: str | None = None) -> Sample:
-    """Return the sample that stands in what an application returned; ``question`` is used where the result has none.
+    """Return the sample in what an application returned; ``question`` is used where the result has none.
 
     Takes, by their shape alone: a ``Sample``, a text, a mapping (``{"query", "result", "source_documents"}``,
     ``{"input", "context", "answer"}``, the state of a graph with ``messages``), the output of a pipeline by component
@@ -116,21 +116,21 @@ def _take_conversation(row: dict[str, Any]) -> None:
         return
     for name, role in (("user_input", "user"), ("response", "assistant")):
         if all(row.get(known) is None for known in (name, *ALIASES[name])):
-            said = [message.text for message in read_messages(messages) if message.role == role and message.text]
-            row[name] = said[-1] if said else None
+            texts = [message.text for message in read_messages(messages) if message.role == role and message.text]
+            row[name] = texts[-1] if texts else None
 
 
 def _response(value: Any) -> str:
     """Return the text of a response: itself, that of a message, or of the first of several."""
     first = value[0] if isinstance(value, (list, tuple)) and value else value
-    text = _said(first)
+    text = _message_text(first)
     if text is None:
         msg = f"response must be a text or a message, not {type(first).__name__}"
         raise TypeError(msg)
     return text
 
 
-def _said(value: Any) -> str | None:
+def _message_text(value: Any) -> str | None:
     """Return what a message says, ``None`` for what is none."""
     for name in ("text", "content"):
         text = value if isinstance(value, str) else getattr(value, name, None)

@@ -55,7 +55,7 @@ class _Background:
     def _serve(self) -> None:
         with closing(self.loop), self._workers:
             while not self._stopping:
-                # These two end a loop after they were handed to whoever waits; the others still need it.
+                # These two end a loop after they were raised in the waiting thread; the others still need it.
                 with suppress(KeyboardInterrupt, SystemExit):
                     self.loop.run_forever()
             self.loop.run_until_complete(self._wind_up())
@@ -67,7 +67,7 @@ class _Background:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for close in reversed(self.closers):
-            # The others are to be closed whatever one of them does.
+            # One that fails must not keep the others open.
             with suppress(Exception):
                 await close()
         await self.loop.shutdown_asyncgens()

@@ -9,7 +9,7 @@ _PROVIDERS = {"openai": "openai", "anthropic": "anthropic"}
 
 
 def estimated_tokens(*texts: str) -> int:
-    """Return about how many tokens texts have, where nobody counted them: a quarter of their bytes in UTF-8.
+    """Return about how many tokens texts have, where no count is known: a quarter of their bytes in UTF-8.
 
     That is four letters of English to a token, and three quarters of a token for a Chinese character.
 

@@ -158,7 +158,7 @@ def position(test: TestRecord) -> tuple[str, int, list[tuple[int, int, str]], st
     return test.file, test.line or 0, words, test.id
 
 
-def holds(score: float, threshold: Threshold) -> bool:
+def is_met(score: float, threshold: Threshold) -> bool:
     """Tell whether a score is on the good side of a threshold."""
     return _OPERATORS[threshold.operator](score, threshold.bound)
 
@@ -170,13 +170,13 @@ def flips(samples: Sequence[float], threshold: Threshold | None) -> bool:
     >>> flips([0.5, 0.9, 0.9], threshold), flips([0.8, 0.9], threshold)
     (True, False)
     """
-    return threshold is not None and len({holds(sample, threshold) for sample in samples}) > 1
+    return threshold is not None and len({is_met(sample, threshold) for sample in samples}) > 1
 
 
 def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -> Record:
     """Return the record of a scoring as it is now: a result may be compared with a threshold later.
 
-    All texts can be encoded and all numbers are Python's, whatever a metric returned. ``redact`` is applied to the
+    All texts can be encoded and all numbers are Python's. ``redact`` is applied to the
     texts; offsets that it makes wrong are left out.
     """
     outcome = scoring.outcome

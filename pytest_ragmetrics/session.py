@@ -134,7 +134,7 @@ class SessionBudget:
     def to_row(self) -> dict[str, Any]:
         """Return what a worker used or would use, as JSON builtins."""
         return {
-            "spent": None if self.budget is None else self.budget.own_row(),
+            "used": None if self.budget is None else self.budget.own_row(),
             "forecast": None if self.forecast is None else self.forecast.to_row(),
         }
 
@@ -150,7 +150,7 @@ class SessionBudget:
         if self.budget is not None:
             from pytest_ragmetrics.budget import budget_line
 
-            return [budget_line(self.budget, [row["spent"] for row in self._rows if row["spent"]])]
+            return [budget_line(self.budget, [row["used"] for row in self._rows if row["used"]])]
         if self.forecast is None:
             return []
         for row in self._rows:

@@ -27,7 +27,7 @@ from pytest_ragmetrics.comparison import (
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row, cluster_of
 from pytest_ragmetrics.explain.results import shortcoming
-from pytest_ragmetrics.explain.sets import explain_not_worse, explain_standing, explain_unscored
+from pytest_ragmetrics.explain.sets import explain_not_worse, explain_threshold, explain_unscored
 from pytest_ragmetrics.files import read_json
 from pytest_ragmetrics.records import DocumentError, read_document
 from pytest_ragmetrics.result import Direction, MetricResult
@@ -89,7 +89,7 @@ def assert_mean(
         unscored=len(found.unscored),
     )
     if result.outcome != "passed" and found.decides:
-        raise AssertionError("\n".join(explain_standing(result, found.rows)))
+        raise AssertionError("\n".join(explain_threshold(result, found.rows)))
     return result
 
 
@@ -129,7 +129,7 @@ def assert_pass_rate(
         unscored=len(found.unscored),
     )
     if result.outcome != "passed" and found.decides:
-        raise AssertionError("\n".join(explain_standing(result, found.rows)))
+        raise AssertionError("\n".join(explain_threshold(result, found.rows)))
     return result
 
 

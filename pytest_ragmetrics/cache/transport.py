@@ -80,7 +80,7 @@ class Counts:
 
 @dataclass(kw_only=True, slots=True)
 class Used:
-    """The keys that were asked for, with the test that asked first, and the entries that no store holds.
+    """The keys that were asked for, with the test that asked first, and the entries that are in no store.
 
     Crosses processes as JSON builtins.
     """
@@ -219,7 +219,7 @@ class CachedTransport:
 
     ``mode`` is that of :data:`~pytest_ragmetrics.cache.transport.Mode`. ``width`` is how many requests the links below
     let through at once. ``run`` names the run, the same in all its processes, so that what one of them refreshed is
-    fresh to all. ``redact`` is applied to whatever is stored, and what is stored is what is returned: a redacted answer
+    fresh to all. ``redact`` is applied to what is stored, and what is stored is what is returned: a redacted answer
     leads to the same next question live as in replay. ``asker`` names the test that asks. ``warn`` is called once for a
     store that cannot be used. The store is not closed here.
     """
@@ -262,7 +262,7 @@ class CachedTransport:
         return await (self._embed(request) if isinstance(request, EmbeddingRequest) else self._judge(request))
 
     async def find(self, request: Request) -> tuple[str | None, Reply | None]:
-        """Return the key of a request and the reply that is stored, asking nobody and noting nothing.
+        """Return the key of a request and the reply that is stored, making no request and noting nothing.
 
         There is no key where nothing is stored. Raises ``CacheMissError`` in replay.
         """

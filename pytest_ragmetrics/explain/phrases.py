@@ -153,7 +153,7 @@ def usage_text(usage: Usage) -> str:
 
 
 def cost_text(cost: float | None) -> str:
-    """Return an amount of money with two digits that count, or that nobody knows it.
+    """Return an amount of money with two digits that count, or that it is unknown.
 
     >>> cost_text(0.00314), cost_text(12.5), cost_text(None)
     ('$0.0031', '$12.50', 'cost unknown')

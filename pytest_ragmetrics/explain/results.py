@@ -140,6 +140,6 @@ def _differences(changes: Sequence[WordChange]) -> str:
         "added": lambda c: f"adds {quoted(c.said)}",
         "missing": lambda c: f"leaves out {quoted(c.source)}",
     }
-    said = [wording[change.kind](change) for change in changes if change.kind in wording]
-    rest = len(said) - _CHANGES_SHOWN
-    return "; ".join(said[:_CHANGES_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
+    texts = [wording[change.kind](change) for change in changes if change.kind in wording]
+    rest = len(texts) - _CHANGES_SHOWN
+    return "; ".join(texts[:_CHANGES_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")

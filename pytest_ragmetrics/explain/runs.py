@@ -38,7 +38,7 @@ _DID: Mapping[Status, tuple[str, str]] = {
     "passed": ("passed", "passed"),
     "skipped": ("was skipped", "were skipped"),
 }
-# What stands between an error and its cause.
+# What separates an error from its cause.
 _AFTER_CAUSE = re.compile(
     r"^(?:The above exception was the direct cause of the following exception"
     r"|During handling of the above exception, another exception occurred):$",
@@ -62,7 +62,7 @@ def status_of(test: TestRecord) -> Status:
 def gist(message: str | None) -> str:
     r"""Return the line of pytest's message that says the most: the first of the error, else the first.
 
-    Of an error with causes it is that of the error itself, which stands last.
+    Of an error with causes it is that of the error itself, which comes last.
 
     >>> gist(">   assert 41 < 20\nE   assert 41 < 20"), gist("Skipped: no data"), gist(None)
     ('assert 41 < 20', 'Skipped: no data', '')
@@ -101,8 +101,8 @@ def _outcome(counts: Mapping[Status, int]) -> str:
         return ", ".join([start, *(f"{counts[status]:,} {_did(status, counts[status])}" for status in others)])
     if counts.get("passed", 0) == total:
         return f"All {total:,} tests passed" if total > 1 else "The test passed"
-    told = [status for status in _FINE if counts.get(status)]
-    return "No test fell short: " + ", ".join(f"{counts[status]:,} {_did(status, counts[status])}" for status in told)
+    words = [status for status in _FINE if counts.get(status)]
+    return "No test fell short: " + ", ".join(f"{counts[status]:,} {_did(status, counts[status])}" for status in words)
 
 
 def _did(status: Status, number: int) -> str:
@@ -191,21 +191,21 @@ def change_text(change: TestChange) -> tuple[str, str]:
     ('was 0.90, 0.40 worse', 'worse')
     """
     before = "unscored" if change.before is None else score_text(change.before)
-    told = {"new": "not in the baseline", "same": "as in the baseline", "unscored": f"was {before}"}
+    words = {"new": "not in the baseline", "same": "as in the baseline", "unscored": f"was {before}"}
     if change.kind in ("better", "worse") and change.change is not None:
         return f"was {before}, {score_text(abs(change.change))} {change.kind}", change.kind
-    return told.get(change.kind, "was unscored"), change.kind
+    return words.get(change.kind, "was unscored"), change.kind
 
 
 def change_lines(comparison: RunComparison, *, shown: int = _NAMED) -> list[str]:
     """Return what changed since the baseline: how many scores of each kind, and the worst ``shown`` of them by name."""
     counts = comparison.counts
-    told = [
+    words = [
         f"{counts[kind]} {'the same' if kind == 'same' else 'no longer scored' if kind == 'unscored' else kind}"
         for kind in ("better", "worse", "same", "unscored", "scored again", "new", "gone")
         if counts[kind] or kind in ("better", "worse")
     ]
-    lines = [f"against the baseline: {', '.join(told)}"]
+    lines = [f"against the baseline: {', '.join(words)}"]
     bad = comparison.of("unscored", "worse")
     lines += [f"  {change_line(change)}" for change in bad[:shown]]
     if len(bad) > shown:

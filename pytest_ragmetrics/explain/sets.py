@@ -25,44 +25,44 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.stats.intervals import Decision, Interval
 
 
-def explain_standing(standing: ThresholdResult, rows: Sequence[ScoredRow] = ()) -> list[str]:
+def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = ()) -> list[str]:
     """Return the lines that say whether a set of scores meets a bound: the figures, then the worst rows.
 
     ``rows`` are those of the set that have a score; of those on the wrong side of the bound the worst are shown, at
     most :data:`SHOWN`.
     """
-    lines = [_standing_line(standing)]
-    if standing.outcome == "inconclusive":
-        figure = "mean" if standing.statistic == "mean" else "rate"
+    lines = [_threshold_line(result)]
+    if result.outcome == "inconclusive":
+        figure = "mean" if result.statistic == "mean" else "rate"
         lines.append(
             f"  not even a million samples would settle it while the {figure} stays so close to the bound"
-            if standing.more is None
-            else f"  about {counted(standing.more, 'more sample')} would settle it if the {figure} stays where it is"
+            if result.more is None
+            else f"  about {counted(result.more, 'more sample')} would settle it if the {figure} stays where it is"
         )
-    if standing.unscored:
-        lines.append(f"  left out: {counted(standing.unscored, 'unscored row')}")
-    sign = -1.0 if (standing.score_better if standing.score_bound is not None else standing.better) == "lower" else 1.0
-    bound = standing.bound if standing.score_bound is None else standing.score_bound
+    if result.unscored:
+        lines.append(f"  left out: {counted(result.unscored, 'unscored row')}")
+    sign = -1.0 if (result.score_better if result.score_bound is not None else result.better) == "lower" else 1.0
+    bound = result.bound if result.score_bound is None else result.score_bound
     worst = sorted((row for row in rows if sign * row.score < sign * bound), key=lambda row: sign * row.score)
     lines += [f"  {_row_line(row, bound)}" for row in worst[:SHOWN]]
     return lines + and_more(len(worst))
 
 
-def _standing_line(standing: ThresholdResult) -> str:
+def _threshold_line(result: ThresholdResult) -> str:
     """Return one line: the metric, its mean or rate, the bound, the interval where one decided, and the outcome."""
-    value, bound = format_apart(standing.value, standing.bound)
-    name = printable(standing.metric)
-    held = standing.value <= standing.bound if standing.better == "lower" else standing.value >= standing.bound
-    kept = "<=" if standing.better == "lower" else ">="
+    value, bound = format_apart(result.value, result.bound)
+    name = printable(result.metric)
+    held = result.value <= result.bound if result.better == "lower" else result.value >= result.bound
+    kept = "<=" if result.better == "lower" else ">="
     operator = kept if held else CONTRARY[kept]
-    counts = [f"n={standing.n}"]
-    if standing.statistic == "rate":
-        sign = "<=" if standing.score_better == "lower" else ">="
-        counts = [f"{standing.reached} of {standing.n} scores {sign} {standing.score_bound:g}"]
-    if standing.interval is not None:
-        counts.insert(0, format_interval(standing.interval, apart_from=standing.bound))
-    figure = "mean" if standing.statistic == "mean" else "pass rate"
-    return f"{name} {figure} {value} {operator} {bound} ({', '.join(counts)}): {standing.outcome}"
+    counts = [f"n={result.n}"]
+    if result.statistic == "rate":
+        sign = "<=" if result.score_better == "lower" else ">="
+        counts = [f"{result.reached} of {result.n} scores {sign} {result.score_bound:g}"]
+    if result.interval is not None:
+        counts.insert(0, format_interval(result.interval, apart_from=result.bound))
+    figure = "mean" if result.statistic == "mean" else "pass rate"
+    return f"{name} {figure} {value} {operator} {bound} ({', '.join(counts)}): {result.outcome}"
 
 
 def explain_unscored(
@@ -94,10 +94,10 @@ def explain_not_worse(
     lines = comparison.lines()
     lines[0] += f", margin {margin:g}: {outcome}"
     if outcome == "inconclusive" and comparison.difference is not None:
-        told = f"about {counted(more or 0, 'more sample')} would settle it if the difference stays where it is; "
+        settling = f"about {counted(more or 0, 'more sample')} would settle it if the difference stays where it is; "
         interval = comparison.difference.interval
         most = f"it is at most {_most_lost(interval, comparison.better):g} worse"
-        lines.insert(1, f"  {told if more else ''}with {interval.confidence * 100:g} % confidence {most}")
+        lines.insert(1, f"  {settling if more else ''}with {interval.confidence * 100:g} % confidence {most}")
     return lines
 
 

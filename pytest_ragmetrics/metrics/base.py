@@ -236,7 +236,7 @@ class Metric(ABC):
             outcome=outcome,
             better=self.better,
             exchanges=tuple(log.exchanges),
-            spent=log.own_usage(outcome.usage),
+            own_usage=log.own_usage(outcome.usage),
         )
         context.current().record(scoring)
 

@@ -258,8 +258,8 @@ class Prefetcher:
         except RagMetricsError as error:
             outcome = error
         except Exception as error:  # noqa: BLE001 - a row that a metric cannot score harms no other
-            said = str(error) if isinstance(error, ValueError) else f"{metric.name}: {type(error).__name__}: {error}"
-            outcome = UnscoredError(f"{job.place}: {said}")
+            text = str(error) if isinstance(error, ValueError) else f"{metric.name}: {type(error).__name__}: {error}"
+            outcome = UnscoredError(f"{job.place}: {text}")
             outcome.__cause__ = error
         if not recorder.scorings and isinstance(outcome, (MetricResult, RagMetricsError)):
             # A metric that refuses a sample before it is scored records nothing itself.

@@ -170,7 +170,7 @@ class _ScoringMessage:
     sample: Sample | None
     outcome: _ResultMessage | _ErrorMessage
     exchanges: tuple[Exchange, ...]
-    spent: Usage
+    usage: Usage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -200,7 +200,7 @@ def _score_of(scored: RowScore, sample: Sample) -> _ScoreMessage:
             sample=None if scoring.sample is sample else scoring.sample,
             outcome=_outcome_of(scoring.outcome),
             exchanges=scoring.exchanges,
-            spent=scoring.usage,
+            usage=scoring.usage,
         )
         for scoring in scored.scorings
     )
@@ -215,7 +215,7 @@ def _scored(row: _ScoreMessage, sample: Sample) -> RowScore:
             sample=scoring.sample or sample,
             outcome=_scoring_outcome(_outcome(scoring.outcome)),
             exchanges=scoring.exchanges,
-            spent=scoring.spent,
+            own_usage=scoring.usage,
         )
         for scoring in row.scorings
     )

@@ -102,7 +102,7 @@ def _gates(tests: Sequence[TestRecord]) -> Iterator[str]:
 
 
 def _wrong(tests: Sequence[TestRecord]) -> Iterator[str]:
-    """Yield the tests that went wrong, with what is worst about each; gates have told it already."""
+    """Yield the tests that went wrong, with what is worst about each; gates are listed above."""
     for test in tests:
         if status_of(test) in WRONG and test.gate is None:
             place = test.file if test.line is None else f"{test.file}:{test.line}"
@@ -135,16 +135,16 @@ def _changes(comparison: RunComparison) -> list[str]:
     first, *rest = [line for line in lines if line not in strangers]
     if len(strangers) > _STRANGERS:
         strangers[_STRANGERS:] = [f"and {len(strangers) - _STRANGERS} more that were not compared"]
-    told = escaped(first.partition(": ")[2])
-    return ["### Against the baseline", "", told, "", *(f"- {escaped(line)}" for line in (*rest, *strangers))]
+    parts = escaped(first.partition(": ")[2])
+    return ["### Against the baseline", "", parts, "", *(f"- {escaped(line)}" for line in (*rest, *strangers))]
 
 
 def _ending(document: Document) -> Iterator[str]:
     records = [record for test in document.tests for record in test.records]
-    told = [usage_text(total_usage(records))]
+    parts = [usage_text(total_usage(records))]
     judges = judges_of(records)
     if judges:
-        told.append(f"judged by {', '.join(judges)}")
-    told += flaky_lines(document.tests)
-    for line in [*filter(None, told), *document.run.notes[:_NOTES]]:
+        parts.append(f"judged by {', '.join(judges)}")
+    parts += flaky_lines(document.tests)
+    for line in [*filter(None, parts), *document.run.notes[:_NOTES]]:
         yield f"{escaped(line)}  "

@@ -1,4 +1,4 @@
-"""Several documents as one, such as those of the shards of a CI job, in whatever order they are given."""
+"""Several documents as one, such as those of the shards of a CI job, given in any order."""
 
 from __future__ import annotations
 

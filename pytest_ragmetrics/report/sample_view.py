@@ -19,7 +19,7 @@ from typing import Any, Literal
 from pytest_ragmetrics.comparison import TestChange
 from pytest_ragmetrics.explain.phrases import counted, score_text, similarity_text, usage_text
 from pytest_ragmetrics.explain.runs import change_text
-from pytest_ragmetrics.records import Record, flips, holds
+from pytest_ragmetrics.records import Record, flips, is_met
 from pytest_ragmetrics.result import Evidence, Nearest, Usage, Verdict, WordChange
 from pytest_ragmetrics.text.characters import shortened
 
@@ -127,7 +127,7 @@ def fold(segments: Sequence[Segment], *, near: int = 200, head: int = 2000) -> t
     """Return the pieces with the middle of every long one folded, so that the highlights are in sight.
 
     ``near`` characters next to a highlight are shown; of a text without any, the first ``head``. A highlight is folded
-    only where nobody would read all of it.
+    only where it is too long to be read whole.
 
     >>> text = "word " * 400 + "found" + " word" * 400
     >>> [piece.folded for piece in fold(cut(text, [Highlight(start=2000, end=2005, kind="found", number=1)]))]
@@ -520,7 +520,7 @@ def build_votes_view(record: Record) -> VotesView | None:
     if len(votes) <= 1:
         return None
     bound = threshold.bound if threshold else None
-    short = [threshold is not None and not holds(vote, threshold) for vote in votes]
+    short = [threshold is not None and not is_met(vote, threshold) for vote in votes]
     below = f"; {sum(short)} of {len(votes)} fell short" if threshold else ""
     return VotesView(
         votes=tuple(zip(votes, short, strict=True)),

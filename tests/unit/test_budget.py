@@ -15,7 +15,16 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.budget import Budget, Budgeted, Limits, Spent, UnpricedError, budget_line, budget_of, used
+from pytest_ragmetrics.budget import (
+    Budget,
+    Budgeted,
+    BudgetUse,
+    Limits,
+    UnpricedError,
+    budget_line,
+    budget_of,
+    format_use,
+)
 from pytest_ragmetrics.embedders.embedder import CustomEmbedder
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, UnscoredError
@@ -57,7 +66,7 @@ def test_calls_never_pass_their_limit(make: Make) -> None:
     budget = make(Limits(calls=10))
     with ThreadPoolExecutor(8) as threads:
         refused = list(threads.map(until_refused, [budget] * 8))
-    assert budget.spent() == Spent(calls=10, tokens=150, unpriced=10, refused=8)
+    assert budget.used() == BudgetUse(calls=10, tokens=150, unpriced=10, refused=8)
     assert refused[-1].startswith("--rag-max-calls=10 is reached (10 of 10 calls, 1")
 
 
@@ -84,7 +93,7 @@ def test_dollars_are_counted(make: Make) -> None:
     """By the price list; a model that is not on it is refused before it is asked."""
     budget = make(Limits(cost=0.001))
     spend(budget, kind="openai", model="gpt-4o-mini", prompt=10_000)
-    assert budget.spent().cost > 0.001
+    assert budget.used().cost > 0.001
     with pytest.raises(BudgetExceededError, match=r"--rag-max-cost=0\.001 is reached \(1 calls, .* of \$0\.001 used\)"):
         spend(budget, kind="openai", model="gpt-4o-mini")
     with pytest.raises(UnpricedError, match=r"^custom:mine has no known price, .* use --rag-max-tokens"):
@@ -94,7 +103,7 @@ def test_dollars_are_counted(make: Make) -> None:
 def test_processes_share_a_file(tmp_path: Path, make: Make) -> None:
     """Two processes that ask as fast as they can make as many calls as they may, and one that is killed counts."""
     budget = make(Limits(calls=50), tmp_path / "budget")
-    assert budget.spent() == Spent()
+    assert budget.used() == BudgetUse()
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_spend_all, args=(str(tmp_path / "budget"),)) for _ in range(2)]
     for worker in workers:
@@ -102,7 +111,7 @@ def test_processes_share_a_file(tmp_path: Path, make: Make) -> None:
     for worker in workers:
         worker.join()
     assert [worker.exitcode for worker in workers] == [-9] * 2
-    assert (budget.spent().calls, budget.spent().tokens) == (50, 750)
+    assert (budget.used().calls, budget.used().tokens) == (50, 750)
 
 
 def _spend_all(file: str) -> None:
@@ -118,10 +127,10 @@ def test_a_request_that_was_never_sent_is_not_counted(make: Make) -> None:
     budget = make(Limits(calls=1))
     with pytest.raises(JudgeNotConfiguredError), budget.request("a:b", kind="a", model="b"):
         raise JudgeNotConfiguredError
-    assert budget.spent().calls == 0
+    assert budget.used().calls == 0
     with pytest.raises(JudgeError), budget.request("a:b", kind="a", model="b"):
         raise JudgeError
-    assert budget.spent().calls == 1
+    assert budget.used().calls == 1
 
 
 def test_a_count_that_cannot_be_kept_stops_the_run(tmp_path: Path, make: Make) -> None:
@@ -161,7 +170,7 @@ def test_the_summary_says_what_was_refused(make: Make) -> None:
     with pytest.raises(BudgetExceededError):
         spend(budget)
     assert budget_line(budget) == "budget: 1 of 1 calls, 15 tokens used; reached, 1 request was not made"
-    assert used(Limits(tokens=9), Spent(calls=1, tokens=3, cost=0.25)) == "1 calls, 3 of 9 tokens, $0.2500"
+    assert format_use(Limits(tokens=9), BudgetUse(calls=1, tokens=3, cost=0.25)) == "1 calls, 3 of 9 tokens, $0.2500"
 
 
 def test_a_judge_asks_the_budget_before_each_request(make: Make) -> None:
@@ -171,7 +180,7 @@ def test_a_judge_asks_the_budget_before_each_request(make: Make) -> None:
     engine = Engine(cache="off", budget=budget)
     assert engine.judge(judge) is judge
     asyncio.run(judge.ask(TASK, transport=engine.transport))
-    assert budget.spent() == Spent(calls=2, tokens=30, unpriced=2)
+    assert budget.used() == BudgetUse(calls=2, tokens=30, unpriced=2)
     judge = ScriptedJudge(rate_relevance="nothing")
     with pytest.raises(BudgetExceededError):
         asyncio.run(judge.ask(TASK, transport=engine.transport))
@@ -202,12 +211,12 @@ class OwnJudge(Judge):
 @pytest.mark.parametrize(
     ("usage", "spent"),
     [
-        (Usage(calls=1, prompt_tokens=7, completion_tokens=3), Spent(calls=2, tokens=20, unpriced=2)),
-        (Usage(), Spent(calls=2, tokens=10, unpriced=2)),
-        (Usage(calls=3, prompt_tokens=30), Spent(calls=3, tokens=30, unpriced=1)),
+        (Usage(calls=1, prompt_tokens=7, completion_tokens=3), BudgetUse(calls=2, tokens=20, unpriced=2)),
+        (Usage(), BudgetUse(calls=2, tokens=10, unpriced=2)),
+        (Usage(calls=3, prompt_tokens=30), BudgetUse(calls=3, tokens=30, unpriced=1)),
     ],
 )
-def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, spent: Spent, make: Make) -> None:
+def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, spent: BudgetUse, make: Make) -> None:
     """A call each time, or as many as it says; tokens that it does not tell are estimated."""
     judge, budget = OwnJudge(usage), make(Limits(calls=2))
     engine = Engine(cache="off", budget=budget)
@@ -217,7 +226,7 @@ def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, spent: Spent, m
         assert asyncio.run(asked.ask(TASK, transport=engine.transport)).answer.value == 1.0
     with pytest.raises(BudgetExceededError, match=r"^--rag-max-calls=2 is reached"):
         asyncio.run(asked.ask(TASK, transport=engine.transport))
-    assert budget.spent() == replace(spent, refused=1)
+    assert budget.used() == replace(spent, refused=1)
     assert judge.asked == -(-2 // max(usage.calls, 1))
 
 
@@ -233,18 +242,18 @@ class Undecided(OwnJudge):
 @pytest.mark.parametrize(
     ("usage", "spent"),
     [
-        (Usage(calls=2, prompt_tokens=14, completion_tokens=6), Spent(calls=2, tokens=20, unpriced=1)),
-        (Usage(), Spent(calls=1)),
+        (Usage(calls=2, prompt_tokens=14, completion_tokens=6), BudgetUse(calls=2, tokens=20, unpriced=1)),
+        (Usage(), BudgetUse(calls=1)),
     ],
 )
-def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage, spent: Spent, make: Make) -> None:
+def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage, spent: BudgetUse, make: Make) -> None:
     """Also where it has no answer in the end."""
     budget = make(Limits(calls=9))
     engine = Engine(cache="off", budget=budget)
     asked = engine.judge(Undecided(usage))
     with pytest.raises(UnscoredError, match="own: no usable answer"):
         asyncio.run(asked.ask(TASK, transport=engine.transport))
-    assert budget.spent() == spent
+    assert budget.used() == spent
 
 
 def test_what_such_a_judge_found_in_a_cache_is_free(make: Make) -> None:
@@ -254,7 +263,7 @@ def test_what_such_a_judge_found_in_a_cache_is_free(make: Make) -> None:
     asked = engine.judge(OwnJudge(Usage(cached_calls=1)))
     for _ in range(3):
         asyncio.run(asked.ask(TASK, transport=engine.transport))
-    assert budget.spent() == Spent()
+    assert budget.used() == BudgetUse()
 
 
 def test_who_costs_nothing_and_who_counts_already_are_asked_as_they_are(make: Make) -> None:
@@ -276,7 +285,7 @@ def test_embedders_ask_the_budget_too(make: Make) -> None:
     chain = Budgeted(Providers(), budget)
     embedder = CustomEmbedder(lambda texts: [[1.0, 2.0] for _ in texts], name="mine")
     asyncio.run(chain.send(embedder.request(["It hums."])))
-    assert budget.spent() == Spent(calls=1, tokens=2, unpriced=1)
+    assert budget.used() == BudgetUse(calls=1, tokens=2, unpriced=1)
     with pytest.raises(BudgetExceededError):
         asyncio.run(chain.send(embedder.request(["It hums."])))
     embedder.is_paid = False

@@ -170,7 +170,7 @@ def test_the_table_adds_up() -> None:
     forecast = Forecast()
     usage = Usage(calls=2, cached_calls=1, prompt_tokens=300, cost=0.5)
     forecast.scored("test", scoring("faithfulness", usage))
-    forecast.scored("test", replace(scoring("ragas_score", usage), spent=Usage()))
+    forecast.scored("test", replace(scoring("ragas_score", usage), own_usage=Usage()))
     forecast.asked("a", usage)
     forecast.asked("b", Usage(calls=1, prompt_tokens=7, cost=None))
     other = Forecast()
