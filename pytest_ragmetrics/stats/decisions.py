@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.intervals import (
@@ -129,19 +129,8 @@ def mean_threshold(
         more = samples_to_settle(
             values, bound, confidence=confidence, clusters=clusters, shape=shape_of(values, bounds), bounds=bounds
         )
-    value = math.fsum(values) / len(values)
-    return ThresholdResult(
-        metric=metric,
-        statistic="mean",
-        value=value,
-        bound=bound,
-        better=better,
-        outcome=_outcome(value, interval, bound, better),
-        n=len(values),
-        unscored=unscored,
-        interval=interval,
-        more=more,
-    )
+    about: dict[str, Any] = {"metric": metric, "statistic": "mean", "unscored": unscored, "more": more}
+    return _compared(values, bound, better, interval, **about)
 
 
 def rate_threshold(
@@ -163,29 +152,14 @@ def rate_threshold(
     >>> result.value, result.outcome
     (0.75, 'failed')
     """
-    flags = [meets(score, score_bound, score_better) for score in _finite(scores)]
+    flags = [float(meets(score, score_bound, score_better)) for score in _finite(scores)]
     interval, more = None, None
     if confidence is not None:
-        interval = rate_interval(flags, confidence=confidence, clusters=clusters)
-        more = samples_to_settle(
-            [float(flag) for flag in flags], bound, confidence=confidence, clusters=clusters, shape="rate"
-        )
-    value = sum(flags) / len(flags)
-    return ThresholdResult(
-        metric=metric,
-        statistic="rate",
-        value=value,
-        bound=bound,
-        better="higher",
-        outcome=_outcome(value, interval, bound, "higher"),
-        n=len(flags),
-        unscored=unscored,
-        interval=interval,
-        more=more,
-        score_bound=score_bound,
-        score_better=score_better,
-        reached=sum(flags),
-    )
+        interval = rate_interval([bool(flag) for flag in flags], confidence=confidence, clusters=clusters)
+        more = samples_to_settle(flags, bound, confidence=confidence, clusters=clusters, shape="rate")
+    about: dict[str, Any] = {"metric": metric, "statistic": "rate", "unscored": unscored, "more": more}
+    rate: dict[str, Any] = {"score_bound": score_bound, "score_better": score_better, "reached": int(sum(flags))}
+    return _compared(flags, bound, "higher", interval, **about, **rate)
 
 
 def meets(score: float, bound: float, better: Direction) -> bool:
@@ -204,7 +178,13 @@ def _finite(scores: Sequence[float]) -> list[float]:
     return values
 
 
-def _outcome(value: float, interval: Interval | None, bound: float, better: Direction) -> Decision:
+def _compared(
+    values: Sequence[float], bound: float, better: Direction, interval: Interval | None, **about: Any
+) -> ThresholdResult:
+    value = math.fsum(values) / len(values)
+    outcome: Decision = "passed" if meets(value, bound, better) else "failed"
     if interval is not None:
-        return verdict(interval, bound, better)
-    return "passed" if meets(value, bound, better) else "failed"
+        outcome = verdict(interval, bound, better)
+    return ThresholdResult(
+        value=value, bound=bound, better=better, outcome=outcome, n=len(values), interval=interval, **about
+    )
