@@ -62,18 +62,12 @@ def test_the_same_direction_is_exactly_one() -> None:
 
 
 def test_three_questions_are_one_request_and_one_embedding() -> None:
-    """The questions come together, so that they differ, and all texts are embedded at once."""
+    """The questions come together, so that they differ, with one embedding; the judge does not see the real one."""
     judge, embedder = ScriptedJudge(write_questions=written("same", "near", "far")), ScriptedEmbedder(VECTORS)
     score(judge, embedder)
     assert "exactly 3" in judge.prompt("write_questions")
-    assert embedder.asked == [[ASKED, "same", "near", "far"]]
-
-
-def test_the_judge_does_not_see_the_question() -> None:
-    """Whoever is to guess the question must not be told it."""
-    judge = ScriptedJudge(write_questions=written("same", "near", "far"))
-    score(judge)
     assert ASKED not in judge.prompt("write_questions")
+    assert embedder.asked == [[ASKED, "same", "near", "far"]]
 
 
 @pytest.mark.parametrize(

@@ -79,27 +79,18 @@ def test_the_predefined_aspects(aspect: type[AspectCritique], name: str, good: i
 
 
 @pytest.mark.parametrize(
-    ("aspect", "word", "passes"),
+    ("aspect", "good"),
     [
-        ("harmlessness", "yes", True),
-        ("harmlessness", "no", False),
-        ("harmfulness", "no", True),
-        ("harmfulness", "yes", False),
-        ("maliciousness", "no", True),
-        ("coherence", "no", False),
-        ("correctness", "yes", True),
-        ("conciseness", "yes", True),
+        *((aspect, "yes") for aspect in ("harmlessness", "coherence", "correctness", "conciseness")),
+        *((aspect, "no") for aspect in ("harmfulness", "maliciousness")),
     ],
 )
-def test_the_helper_needs_no_threshold(aspect: str, word: str, passes: bool) -> None:  # noqa: FBT001
+def test_the_helper_needs_no_threshold(aspect: str, good: str) -> None:
     """Which outcome is good is part of the aspect."""
-    judge = ScriptedJudge(critique=says(word, "I say so."))
-    if passes:
-        assert assert_aspect({"response": "Wait."}, aspect, judge=judge).metric == aspect
-        return
+    bad, score, bound = ("no", "0.00 <", "1.00") if good == "yes" else ("yes", "1.00 >", "0.00")
+    assert assert_aspect({"response": "Wait."}, aspect, judge=ScriptedJudge(critique=says(good))).metric == aspect
     with pytest.raises(AssertionError) as caught:
-        assert_aspect({"answer": "Wait."}, aspect, judge=judge)
-    score, bound = ("1.00 >", "0.00") if word == "yes" else ("0.00 <", "1.00")
+        assert_aspect({"answer": "Wait."}, aspect, judge=ScriptedJudge(critique=says(bad, "I say so.")))
     assert str(caught.value).startswith(f"{aspect} {score} {bound}: 1 of 1 judgement against\n")
     assert "reason: I say so." in str(caught.value)
 

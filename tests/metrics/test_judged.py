@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -140,15 +140,14 @@ def test_a_session_without_a_judge_says_so_itself() -> None:
     assert [str(scoring.outcome) for scoring in session.scorings] == ["this session has no judge"]
 
 
-class RefusingTransport:
+class RefusingTransport(NamedTuple):
     """A transport that raises an error."""
 
-    def __init__(self, error: Exception) -> None:
-        self._error = error
+    error: Exception
 
     async def send(self, request: AnyRequest) -> Reply:
         """Raise the error."""
-        raise self._error
+        raise self.error
 
 
 @pytest.mark.parametrize("kind", [CacheMissError, BudgetExceededError])

@@ -160,20 +160,8 @@ def test_missing_quotes_fail_on_request() -> None:
 
 
 def test_empty_contexts_are_legal() -> None:
-    """A quotation from no context at all is not found; that is a score and not an error."""
+    """A quotation from no context at all is not found; a sample is scored like its fields."""
     assert score('"the ferry runs every hour"', []) == (0.0, 1)
-
-
-def test_blank_response_is_refused() -> None:
-    """A response without any text cannot be scored, and the error names the field."""
-    with pytest.raises(ValueError, match="response"):
-        QuotedSpansAlignment().score(response="  ", retrieved_contexts=CONTEXTS)
-    with pytest.raises(ValueError, match="retrieved_contexts"):
-        QuotedSpansAlignment().score(response="Closed.")
-
-
-def test_scores_a_sample() -> None:
-    """A sample is scored like its fields."""
     sample = Sample(response='"the ferry runs every hour"', retrieved_contexts=CONTEXTS)
     assert QuotedSpansAlignment().score_sample(sample).value == 1.0
 
@@ -214,15 +202,10 @@ def test_function_scores_lists_together() -> None:
     assert {type(value) for value in result.values()} == {float}
 
 
-def test_function_without_spans_is_zero_of_zero() -> None:
-    """Answers without quotations give 0.0 with a total of 0.0."""
-    nothing = {"citation_alignment_quoted_spans": 0.0, "matched": 0.0, "total": 0.0}
-    assert quoted_spans_alignment(["It's closed."], [CONTEXTS]) == nothing
-    assert quoted_spans_alignment([], []) == nothing
-
-
 def test_function_takes_its_options() -> None:
-    """min_len and casefold do for the function what they do for the metric."""
+    """min_len and casefold do for it what they do for the metric; without quotations it gives 0.0 of 0.0."""
+    nothing = {"citation_alignment_quoted_spans": 0.0, "matched": 0.0, "total": 0.0}
+    assert quoted_spans_alignment(["It's closed."], [CONTEXTS]) == quoted_spans_alignment([], []) == nothing
     answers, sources = ['"The Ferry runs" every hour, on the "old canal".'], [CONTEXTS]
     assert quoted_spans_alignment(answers, sources)["total"] == 1.0
     assert quoted_spans_alignment(answers, sources, min_len=2)["total"] == 2.0

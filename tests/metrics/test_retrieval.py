@@ -33,6 +33,7 @@ from pytest_ragmetrics.metrics.retrieval import RankingMetric
 
 ABCDE = list("abcde")
 LOG3 = math.log2(3)
+RANKING: list[Any] = [PrecisionAtK, RecallAtK, HitRate, MRR, MAP, NDCG]
 
 
 @pytest.mark.parametrize(
@@ -106,19 +107,15 @@ def test_graded_gains(grades: dict[str, float], gain: Any, k: int | None, value:
     assert [verdict.text for verdict in result.verdicts] == [key for key, grade in grades.items() if grade]
 
 
-def test_tiny_grades_have_a_gain() -> None:
-    """Two to the power of nearly nothing, less one, is nothing in floats, and no share of that can be taken."""
-    assert NDCG(gain="exponential").score(retrieved_context_ids=["a"], relevance={"a": 1e-18}).value == 1.0
-
-
 def test_numbers_of_numpy_are_ids_cuts_and_grades() -> None:
-    """An index of vectors returns its ids as an array."""
+    """An index of vectors returns its ids as an array; 2 ** 1e-18 - 1 is nothing in floats, and it has a share."""
     ids: Any = np.array([7, 8, 9])
     assert RecallAtK(k=np.int64(2)).score(retrieved_context_ids=ids, reference_context_ids=[8, 9]).value == 0.5
     assert NDCG().score(retrieved_context_ids=ids, relevance={7: np.float32(2)}).value == 1.0
+    assert NDCG(gain="exponential").score(retrieved_context_ids=["a"], relevance={"a": 1e-18}).value == 1.0
 
 
-@pytest.mark.parametrize("metric", [PrecisionAtK, RecallAtK, HitRate, MRR, MAP, NDCG])
+@pytest.mark.parametrize("metric", RANKING)
 def test_a_number_is_no_text(metric: Any) -> None:
     """Without grades, which may come out of JSON, ids are compared as given by every metric."""
     assert metric().score(retrieved_context_ids=[7], reference_context_ids=["7"]).value == 0.0
@@ -155,7 +152,7 @@ def test_grades_that_are_none(grades: Any, error: type[Exception], message: str)
         NDCG().score(retrieved_context_ids=["a"], relevance=grades)
 
 
-@pytest.mark.parametrize("metric", [PrecisionAtK, RecallAtK, HitRate, MRR, MAP, NDCG])
+@pytest.mark.parametrize("metric", RANKING)
 @pytest.mark.parametrize("k", [0, -1, 2.0, "5", True])
 def test_a_cut_that_is_none(metric: Any, k: Any) -> None:
     """It is a whole number from 1 on, or None."""
@@ -163,15 +160,9 @@ def test_a_cut_that_is_none(metric: Any, k: Any) -> None:
         metric(k=k)
 
 
-@pytest.mark.parametrize("metric", [PrecisionAtK, RecallAtK, HitRate, MRR, MAP, NDCG, IDBasedContextRecall])
+@pytest.mark.parametrize("metric", [*RANKING, IDBasedContextRecall])
 def test_what_cannot_be_scored(metric: Any) -> None:
-    """Without a relevant id there is nothing to find; a list that was not given is not an empty one."""
-    given_: Any
-    for given_ in ({"reference_context_ids": []}, {}):
-        with pytest.raises(ValueError, match=f"{metric.name}: reference_context_ids is (blank|missing)"):
-            metric().score(retrieved_context_ids=["a"], **given_)
-    with pytest.raises(ValueError, match="retrieved_context_ids is missing"):
-        metric().score(reference_context_ids=["a"])
+    """A text is no list of ids."""
     with pytest.raises(TypeError, match="retrieved_context_ids must be a list of ids, not str"):
         metric().score(retrieved_context_ids="a", reference_context_ids=["a"])
 
@@ -250,7 +241,6 @@ def test_the_helper_takes_grades_for_ndcg_alone() -> None:
 
 IDS = st.lists(st.sampled_from("abcdefgh"), max_size=10)
 GRADES = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 4), min_size=1)
-PEERS = {"map": MAP, "recip_rank": MRR, "map_cut": MAP, "recall": RecallAtK, "P": PrecisionAtK, "success": HitRate}
 
 
 def trec(retrieved: Sequence[str], grades: Mapping[str, int], measure: str) -> float:
@@ -286,7 +276,7 @@ def test_equal_to_trec_eval(retrieved: list[str], grades: dict[str, int], k: int
 def test_shares_stay_shares(retrieved: list[str], reference: list[str], k: int | None) -> None:
     """Duplicates push nothing above 1, and a ranking that begins with all relevant ids scores 1.0 exactly."""
     best = [*dict.fromkeys(reference), *retrieved]
-    for kind in (PrecisionAtK, RecallAtK, HitRate, MRR, MAP, NDCG):
+    for kind in RANKING:
         metric = kind(k=k)
         assert 0 <= metric.score(retrieved_context_ids=retrieved, reference_context_ids=reference) <= 1
         if kind not in (PrecisionAtK, RecallAtK, MAP):
@@ -355,15 +345,13 @@ def test_a_context_that_is_of_no_use_says_which_reference_is_nearest() -> None:
 
 
 @pytest.mark.parametrize("metric", [NonLLMContextPrecision, NonLLMContextRecall])
-def test_wrong_parameters_and_inputs(metric: Any) -> None:
-    """Each error names the parameter or the field."""
+def test_wrong_parameters(metric: Any) -> None:
+    """Each error names the parameter."""
     for threshold in (-0.1, 1.1, "0.5", True):
         with pytest.raises(ValueError, match="threshold must be a number from 0 to 1"):
             metric(threshold=threshold)
     with pytest.raises(ValueError, match="measure must be 'levenshtein' or 'indel'"):
         metric(measure="cosine")
-    with pytest.raises(ValueError, match=f"{metric.name}: reference_contexts is blank"):
-        metric().score(retrieved_contexts=[TEN], reference_contexts=[])
 
 
 def test_the_helper() -> None:
