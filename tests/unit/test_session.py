@@ -34,13 +34,9 @@ def cassette(
         ({"source": pytest.Config.ArgsSource.INVOCATION_DIR}, True),
         ({"source": ARGS}, False),
         ({"folder": ROOT / "tests"}, False),
-        ({"lf": True}, False),
         ({"lf": False}, True),
-        ({"ignore": ["tests/slow"]}, False),
-        ({"ignore_glob": ["*slow*"]}, False),
-        ({"collectonly": True}, False),
-        ({"setuponly": True}, False),
-        ({"setupplan": True}, False),
+        *(({name: True}, False) for name in ("lf", "collectonly", "setuponly", "setupplan")),
+        *(({name: ["*slow*"]}, False) for name in ("ignore", "ignore_glob")),
     ],
 )
 def test_a_run_had_all_tests(given: dict[str, Any], whole: bool) -> None:  # noqa: FBT001 - a row of the table
