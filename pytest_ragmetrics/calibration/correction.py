@@ -116,7 +116,7 @@ def _matching_rates(
 
 
 def _goodness(value: float, better: Direction, scale: tuple[float, float], threshold: float | None) -> float:
-    """Return 1 or 0 for a score that passes or fails a threshold, without one its place between worst and best."""
+    """Return 1 or 0 for a score that passes or fails a threshold, its place from worst to best without one."""
     if threshold is not None:
         return float(meets(value, threshold, better))
     low, high = scale

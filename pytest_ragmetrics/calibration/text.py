@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pytest_ragmetrics.calibration.result import Calibration, LabelledRow
 from pytest_ragmetrics.explain.phrases import SHOWN, and_more, counted, format_apart, format_interval, named, readable
 from pytest_ragmetrics.explain.results import explain
-from pytest_ragmetrics.result import ThresholdCheck, Verdict
+from pytest_ragmetrics.result import ThresholdCheck
 from pytest_ragmetrics.stats.intervals import Interval
-from pytest_ragmetrics.stats.thresholds import Bin
 from pytest_ragmetrics.text.characters import printable, shortened
 
 _TEXT_LIMIT = 200
@@ -39,7 +38,7 @@ def calibration_lines(calibration: Calibration, *, worst: int = SHOWN) -> list[s
         *_confusion(calibration),
         *suggestion_lines(calibration),
         "score, answers, and how many of them people found good:",
-        *map(_bin_line, calibration.figures.reliability),
+        *_reliability(calibration),
         *disagreement_lines(calibration, worst=worst),
     ]
 
@@ -47,7 +46,6 @@ def calibration_lines(calibration: Calibration, *, worst: int = SHOWN) -> list[s
 def headline(calibration: Calibration) -> str:
     """Return one line: the metric, the judge, and the numbers of labels and groups."""
     good = sum(row.good for row in calibration.rows)
-    # The local judge has it in its name that it is a heuristic.
     judge = calibration.judge or "no judge (the metric computes)"
     groups = f" in {counted(calibration.groups, 'group')}" if calibration.grouped else ""
     return (
@@ -162,18 +160,16 @@ def evidence_lines(calibration: Calibration, row: LabelledRow) -> list[str]:
     )
     lines = explain(row.result, bound)
     if passed:
-        lines = lines[:1] + [line for v in row.result.verdicts[:_SUPPORTED] if v.ok for line in _passed(v)]
+        del lines[1:]
+        for verdict in (verdict for verdict in row.result.verdicts[:_SUPPORTED] if verdict.ok):
+            lines.append(f'  held to be right: "{shortened(printable(verdict.text), _TEXT_LIMIT)}"')
+            for evidence in verdict.evidence[:1]:
+                place = f"contexts[{evidence.context}][{evidence.start}:{evidence.end}]"
+                lines.append(f'    by: "{shortened(printable(evidence.text), _TEXT_LIMIT)}" ({place})')
     if len(lines) > _EVIDENCE:
         lines = [*lines[:_EVIDENCE], f"  ... and {counted(len(lines) - _EVIDENCE, 'more line')}"]
     response = row.sample.response
     return [*([f'response: "{shortened(printable(response), _TEXT_LIMIT)}"'] if response else []), *lines]
-
-
-def _passed(verdict: Verdict) -> Iterator[str]:
-    yield f'  held to be right: "{shortened(printable(verdict.text), _TEXT_LIMIT)}"'
-    for evidence in verdict.evidence[:1]:
-        place = f"contexts[{evidence.context}][{evidence.start}:{evidence.end}]"
-        yield f'    by: "{shortened(printable(evidence.text), _TEXT_LIMIT)}" ({place})'
 
 
 def _figures(calibration: Calibration) -> Iterator[str]:
@@ -197,7 +193,8 @@ def _confusion(calibration: Calibration) -> list[str]:
     ]
 
 
-def _bin_line(found: Bin) -> str:
-    bar = "#" * round(found.good.estimate * _BAR)
-    rate = f"{found.good.estimate:4.0%} ({found.good.low:.0%}..{found.good.high:.0%})"
-    return f"  {found.low:4.2f}..{found.high:4.2f}  {found.n:5}  {rate:<18} {bar}".rstrip()
+def _reliability(calibration: Calibration) -> Iterator[str]:
+    for found in calibration.figures.reliability:
+        bar = "#" * round(found.good.estimate * _BAR)
+        rate = f"{found.good.estimate:4.0%} ({found.good.low:.0%}..{found.good.high:.0%})"
+        yield f"  {found.low:4.2f}..{found.high:4.2f}  {found.n:5}  {rate:<18} {bar}".rstrip()

@@ -1,3 +1,3 @@
-"""Embedders: who turns texts into vectors, so that metrics can say how close two texts are."""
+"""Embedders: vectors of texts, by which metrics measure how similar two texts are."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an embedder is, embedders of one's own, and how alike the directions of vectors are."""
+"""Embedders: the base class, embedders that users write, and the cosine similarity of vectors."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Embedder(ABC):
     name: str
     kind: str
     model: str
-    #: How many numbers a vector has, where that can be chosen.
+    #: The length of a vector, for models that allow a choice.
     dimensions: int | None = None
-    #: Whether its vectors are worth storing: those that cost less than looking them up are not.
+    #: Whether its vectors are stored: not if making them takes less time than looking them up.
     is_kept: bool = True
-    #: Whether a request to it costs somebody money.
+    #: Whether a request to it costs money.
     is_paid: bool = True
-    #: How many texts and bytes a request may have, where texts that are embedded at the same time share requests.
+    #: The most texts and bytes of a request, if texts that are embedded at the same time share requests.
     batch: tuple[int, int] | None = None
 
     @abstractmethod
@@ -51,7 +51,7 @@ class Embedder(ABC):
 
 
 def as_vectors(values: Any, *, count: int, name: str) -> npt.NDArray[np.float32]:
-    """Return what an embedder made as an array of shape (count, d); raise ``JudgeError`` if it is no such thing.
+    """Return the vectors of an embedder as an array of shape (count, d); raise ``JudgeError`` for anything else.
 
     >>> as_vectors([[1, 2], [3, 4]], count=2, name="mine").shape
     (2, 2)
@@ -74,7 +74,7 @@ def as_vectors(values: Any, *, count: int, name: str) -> npt.NDArray[np.float32]
 
 @runtime_checkable
 class Embeds(Protocol):
-    """What an embedder of one's own must offer."""
+    """An object that :class:`CustomEmbedder` can ask."""
 
     def embed(self, texts: list[str]) -> Any:
         """Return one row of numbers a text."""
@@ -83,7 +83,7 @@ class Embeds(Protocol):
 class CustomEmbedder(Embedder):
     """An embedder made of an object with ``embed(texts)`` or of a callable; what is not asynchronous runs in a thread.
 
-    ``name`` stands in results and determines, with the text, which kept vector is used: change it when the model
+    ``name`` is shown in results and determines, with the text, which stored vector is used: change it when the model
     behind it changes.
 
     >>> import asyncio
@@ -100,7 +100,8 @@ class CustomEmbedder(Embedder):
         if not callable(embed):
             msg = f"an embedder is an object with embed(texts) or a callable, not {type(target).__name__}"
             raise TypeError(msg)
-        self.name = name or f"custom:{_name_of(target)}"
+        given = getattr(target, "name", None) or getattr(target, "__qualname__", None)
+        self.name = name or f"custom:{given or type(target).__qualname__}"
         self.kind = "custom"
         self.model = self.name
         self._target = target
@@ -109,7 +110,11 @@ class CustomEmbedder(Embedder):
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector a text; raise ``JudgeError`` if the target fails or returns anything else."""
         try:
-            values = await self._values(list(texts))
+            if inspect.iscoroutinefunction(self._embed):
+                values = await self._embed(list(texts))
+            else:
+                made = await asyncio.to_thread(self._embed, list(texts))
+                values = await made if inspect.isawaitable(made) else made
         except RagMetricsError:
             raise
         except Exception as error:
@@ -123,23 +128,13 @@ class CustomEmbedder(Embedder):
         if close is not None:
             await close()
 
-    async def _values(self, texts: list[str]) -> Any:
-        if inspect.iscoroutinefunction(self._embed):
-            return await self._embed(texts)
-        values = await asyncio.to_thread(self._embed, texts)
-        return await values if inspect.isawaitable(values) else values
-
 
 def as_embedder(target: Any, *, name: str | None = None) -> Embedder:
-    """Return the embedder that an object is or can be made into; raise ``TypeError`` if it is neither."""
+    """Return an embedder, or the embedder made of an object; raise ``TypeError`` for another object."""
     return target if isinstance(target, Embedder) else CustomEmbedder(target, name=name)
 
 
-def _name_of(target: object) -> str:
-    return str(getattr(target, "name", None) or getattr(target, "__qualname__", None) or type(target).__qualname__)
-
-
-# Float sums depend on their order; past these decimals they tell nothing, and a vector is as like itself as can be.
+# Float sums depend on their order: rounded, so that the similarity of a vector to itself is 1.
 _DECIMALS = 12
 
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,18 +70,12 @@ def _features(text: str) -> dict[str, float]:
     for key, count in counts.items():
         # A repeated word adds less each time.
         once = count**0.5
-        grams = list(_grams(key))
+        padded = f" {key} "
+        grams = [padded[start : start + size] for size in _GRAMS for start in range(len(padded) - size + 1)]
         weights[f"={key}"] = weights.get(f"={key}", 0.0) + _WORD_WEIGHT * once
         for gram in grams:
             weights[gram] = weights.get(gram, 0.0) + once / len(grams) ** 0.5
     return weights
-
-
-def _grams(word: str) -> Iterator[str]:
-    padded = f" {word} "
-    for size in _GRAMS:
-        for start in range(len(padded) - size + 1):
-            yield padded[start : start + size]
 
 
 class SentenceTransformersEmbedder(Embedder):

@@ -80,7 +80,7 @@ class OpenAIEmbedder(Embedder):
         if sorted(found) != list(range(len(sent))):
             msg = f"{self.name}: asked for the vectors of {len(sent)} texts, the server sent {len(found)} of them"
             raise JudgeError(msg)
-        vectors = as_vectors([_decoded(found[index]) for index in range(len(sent))], count=len(sent), name=self.name)
+        vectors = as_vectors([_numbers(found[index]) for index in range(len(sent))], count=len(sent), name=self.name)
         tokens = getattr(getattr(response, "usage", None), "prompt_tokens", None)
         return Reply(vectors=vectors, prompt_tokens=tokens if isinstance(tokens, int) else 0)
 
@@ -89,10 +89,8 @@ class OpenAIEmbedder(Embedder):
         await self._connection.aclose()
 
 
-def _decoded(embedding: Any) -> Any:
-    """Return the numbers of a vector, which some servers send as such whatever they were asked for."""
+def _numbers(embedding: Any) -> Any:
     import numpy as np
 
-    if not isinstance(embedding, str):
-        return embedding
-    return np.frombuffer(base64.b64decode(embedding), dtype="<f4")
+    # Some servers send numbers even if asked for base64.
+    return np.frombuffer(base64.b64decode(embedding), dtype="<f4") if isinstance(embedding, str) else embedding

@@ -51,7 +51,7 @@ class SourcePassage:
 
     @property
     def row_id(self) -> str:
-        """The id of the row that is made of it, which depends on the text alone."""
+        """The id of its row, which depends on the text alone."""
         return row_id(self.text)
 
 
@@ -86,16 +86,18 @@ def find_documents(arguments: Iterable[Path], *, output: Path) -> tuple[dict[str
 
 
 def _files(argument: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the files of an argument with the names that rows give them.
-
-    A name is the path from the current folder, else it begins with the last name of the argument: rows are committed,
-    and absolute paths of one machine mean nothing on another.
-    """
+    # Rows are committed, and absolute paths mean nothing on another machine: a name is the path from the current
+    # folder, else it begins with the last name of the argument.
     whole = Path(os.path.abspath(argument))  # noqa: PTH100 - resolve() would follow links
     here = Path.cwd()
     base = whole.relative_to(here) if whole.is_relative_to(here) else Path(whole.name)
     if argument.is_dir():
-        for path in sorted(_visible_files(argument), key=lambda path: path.relative_to(argument).parts):
+        visible = []
+        for folder, folders, files in os.walk(argument):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            paths = (Path(folder, name) for name in files if not name.startswith("."))
+            visible += [path for path in paths if path.is_file()]
+        for path in sorted(visible, key=lambda path: path.relative_to(argument).parts):
             yield path, _encodable(base / path.relative_to(argument))
         return
     if not argument.is_file():
@@ -107,15 +109,8 @@ def _files(argument: Path) -> Iterator[tuple[Path, str]]:
     yield argument, _encodable(base)
 
 
-def _visible_files(folder: Path) -> Iterator[Path]:
-    for here, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths = (Path(here, name) for name in files if not name.startswith("."))
-        yield from (path for path in paths if path.is_file())
-
-
 def _encodable(path: Path) -> str:
-    """Return a path as text that UTF-8 can encode: file systems allow any bytes."""
+    # File systems allow bytes that UTF-8 cannot encode.
     return path.as_posix().encode("utf-8", "replace").decode()
 
 
@@ -159,7 +154,6 @@ def _text(path: Path, file: str) -> str:
 
 
 def _given(text: str, file: str) -> Iterator[SourcePassage]:
-    """Yield the passages of a file of JSON lines."""
     lines: dict[str, int] = {}
     # Not str.splitlines(): a JSON string may contain the other characters that end a line there.
     for number, line in enumerate(text.removeprefix(_BOM).split("\n"), start=1):
@@ -243,7 +237,6 @@ class _Line:
 
 
 def _lines(text: str, suffix: str) -> list[_Line]:
-    """Return the lines of a document with its headings found."""
     lines: list[_Line] = []
     fence, paragraph, rst_levels = "", 0, dict[str, int]()
     at = len(_BOM) if text.startswith(_BOM) else 0

@@ -1,4 +1,4 @@
-"""From a passage to a row of a golden set: a judge writes the question, and everything that can be checked is."""
+"""Drafts of a golden set: a judge writes a question about a passage, and the draft is checked."""
 
 from __future__ import annotations
 
@@ -28,14 +28,7 @@ _LONGEST_GIVEN = 8000
 _SHOWN = 300
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    text: str
-    words: tuple[str, ...]
-    keys: frozenset[str]
-
-
-_Bucket = tuple[tuple[str, ...], frozenset[str]]
+_Question = tuple[str, tuple[str, ...], frozenset[str]]  # text, words, keys of its telling words
 
 
 class AskedQuestions:
@@ -49,26 +42,24 @@ class AskedQuestions:
     """
 
     def __init__(self, questions: Iterable[str] = ()) -> None:
-        self._buckets: defaultdict[_Bucket, list[_Question]] = defaultdict(list)
+        self._buckets: defaultdict[object, list[_Question]] = defaultdict(list)
         for question in questions:
             self.add(question)
 
     def add(self, question: str) -> None:
         """Add a question."""
-        bucket, read = self._read(question)
-        self._buckets[bucket].append(read)
+        read, bucket = self._read(question)
+        bucket.append(read)
 
     def same(self, question: str) -> str | None:
         """Return a question of the set that is the same as this one, ``None`` if there is none."""
-        bucket, read = self._read(question)
-        return next((other.text for other in self._buckets.get(bucket, ()) if _is_same(read, other)), None)
+        read, bucket = self._read(question)
+        return next((other[0] for other in bucket if _is_same(read, other)), None)
 
-    @staticmethod
-    def _read(question: str) -> tuple[_Bucket, _Question]:
-        words = tuple(word_tokens(question))
-        keys = frozenset(word.key for word in telling_words(question))
+    def _read(self, question: str) -> tuple[_Question, list[_Question]]:
+        words, keys = tuple(word_tokens(question)), frozenset(word.key for word in telling_words(question))
         numbers = frozenset(key for key in keys if any(map(str.isdigit, key)))
-        return (words[:1], numbers), _Question(question, words, keys)
+        return (question, words, keys), self._buckets[words[:1], numbers]
 
 
 def _is_same(one: _Question, other: _Question) -> bool:
@@ -77,11 +68,12 @@ def _is_same(one: _Question, other: _Question) -> bool:
     def has_spellings(words: frozenset[str], others: frozenset[str]) -> bool:
         return all(any(fuzz.ratio(word, other) >= _ALIKE for other in others) for word in words)
 
-    if one.words == other.words:
+    (_, words, keys), (_, other_words, other_keys) = one, other
+    if words == other_words:
         return True
-    mine, theirs = one.keys - other.keys, other.keys - one.keys
+    mine, theirs = keys - other_keys, other_keys - keys
     alike = has_spellings(mine, theirs) and has_spellings(theirs, mine)
-    return alike and fuzz.ratio(" ".join(one.words), " ".join(other.words)) >= _ALIKE
+    return alike and fuzz.ratio(" ".join(words), " ".join(other_words)) >= _ALIKE
 
 
 class AskWriter(Protocol):
@@ -102,7 +94,7 @@ class Skipped:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoldenDraft:
-    """A question about a passage that has passed every check which looks at this question alone."""
+    """A question about a passage that passed all checks of a single question."""
 
     passage: SourcePassage
     question: str
@@ -164,7 +156,6 @@ async def drafted(passage: SourcePassage, ask: AskWriter, *, language: str | Non
 
 
 def _unfit(passage: SourcePassage) -> Skipped | None:
-    """Return why a passage is not shown to a judge."""
     if len(passage.text) > _LONGEST_GIVEN:
         return Skipped(passage=passage.id, reason=f"longer than {_LONGEST_GIVEN:,} characters")
     if sum(map(str.isalnum, passage.text)) < _SHORTEST:
@@ -174,7 +165,7 @@ def _unfit(passage: SourcePassage) -> Skipped | None:
 
 
 def _fault(draft: GoldenDraft, written: GoldenQuestion, language: str | None) -> tuple[str, str] | None:
-    """Return reason and detail of what is wrong with a question, as far as no judge is needed to see it."""
+    """Return reason and detail of a fault that is found without a judge."""
     signs = [sign for text in (written.question, written.answer) for sign in suspicious_signs(text)]
     if signs:
         return "suspicious question", signs[0]

@@ -108,7 +108,6 @@ class GoldenFile:
                 self._path.unlink(missing_ok=True)
 
     def _read(self) -> list[str]:
-        """Return the lines that are rows; raise :class:`ArgumentError` for a file of anything else."""
         if not self._path.exists():
             return []
         try:
@@ -118,31 +117,23 @@ class GoldenFile:
             raise ArgumentError(msg) from error
         lines, rows = text.split("\n"), []
         for number, line in enumerate(lines, start=1):
-            row = _parsed(line)
-            if row is not None:
+            row = None
+            with contextlib.suppress(ValueError, RecursionError):
+                row = json.loads(line)
+            if isinstance(row, dict):
                 rows.append((line.strip("\r"), row))
             elif line.strip() and not (number == len(lines) and any(_is_ours(row) for _, row in rows)):
-                msg = (
-                    f"{self._path}:{number}: is no row of a golden set, so the file is left as it is: name another file"
-                )
+                wrong = "is no row of a golden set, so the file is left as it is: name another file"
+                msg = f"{self._path}:{number}: {wrong}"
                 raise ArgumentError(msg)
         if rows and not any(_is_ours(row) for _, row in rows):
-            msg = (
-                f"{self._path} holds no row that `ragmetrics generate` wrote, so it is left as it is: name another file"
-            )
+            wrong = "holds no row that `ragmetrics generate` wrote, so it is left as it is: name another file"
+            msg = f"{self._path} {wrong}"
             raise ArgumentError(msg)
         return [line for line, _ in rows]
 
     def _write(self, lines: Iterable[str]) -> None:
         write_atomically(self._path, "".join(f"{line}\n" for line in lines))
-
-
-def _parsed(line: str) -> Row | None:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
 
 
 def _is_ours(row: Row) -> bool:
@@ -240,10 +231,7 @@ class GoldenSet:
         waiting = (each for each in passages if isinstance(each, Skipped) or each.row_id not in known)
         under_way: set[asyncio.Task[None]] = set()
         try:
-            while True:
-                self._start(waiting, under_way)
-                if not under_way:
-                    return
+            while self._start(waiting, under_way):
                 ready, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
                 await asyncio.gather(*ready)
         finally:
@@ -252,28 +240,29 @@ class GoldenSet:
             await asyncio.gather(*under_way, return_exceptions=True)
             self._progress.finish()
 
-    def _start(self, waiting: Iterator[SourcePassage | Skipped], under_way: set[asyncio.Task[None]]) -> None:
+    def _start(self, waiting: Iterator[SourcePassage | Skipped], under_way: set[asyncio.Task[None]]) -> bool:
+        """Start tasks for as many passages as may be asked about now; return whether any task is under way."""
         while self.tally.stopped is None and len(under_way) < min(self._width, self._wanted - len(self._file.rows)):
             passage = next(waiting, None)
             if passage is None:
-                return
+                break
             if isinstance(passage, Skipped):
                 self._skip(passage)
             else:
                 under_way.add(asyncio.ensure_future(self._make(passage)))
+        return bool(under_way)
 
     async def _make(self, passage: SourcePassage) -> None:
         try:
             made = await drafted(passage, self._ask, language=self._language)
         except _FINAL as error:
-            self.tally.stopped = self.tally.stopped or error
+            self._stop(error)
             return
         except JudgeError as error:
-            detail = shortened(printable(str(error)), _SHOWN)
-            self._skip(Skipped(passage=passage.id, reason="the judge failed", detail=detail))
+            self._skip(passage, "the judge failed", str(error))
             self._failures += 1
             if self._failures >= max(self._width, _MOST_FAILURES):
-                self.tally.stopped = self.tally.stopped or error
+                self._stop(error)
             return
         if isinstance(made, GoldenDraft):
             self._write(made)
@@ -283,20 +272,24 @@ class GoldenSet:
     def _write(self, draft: GoldenDraft) -> None:
         same = self._asked.same(draft.question)
         if same is not None:
-            detail = shortened(printable(same), _SHOWN)
-            self._skip(Skipped(passage=draft.passage.id, reason="the same question as another", detail=detail))
+            self._skip(draft.passage, "the same question as another", same)
             return
         try:
             self._file.append(draft.row(self._judge.name))
         except OSError as error:
-            self.tally.stopped = self.tally.stopped or RagMetricsError(f"no row can be written: {error}")
+            self._stop(RagMetricsError(f"no row can be written: {error}"))
             return
         self._asked.add(draft.question)
         self.tally.new += 1
         self._advance(1)
 
-    def _skip(self, skipped: Skipped) -> None:
-        self.tally.skipped.append(skipped)
+    def _stop(self, error: RagMetricsError) -> None:
+        self.tally.stopped = self.tally.stopped or error
+
+    def _skip(self, passage: SourcePassage | Skipped, reason: str = "", detail: str = "") -> None:
+        if not isinstance(passage, Skipped):
+            passage = Skipped(passage=passage.id, reason=reason, detail=shortened(printable(detail), _SHOWN))
+        self.tally.skipped.append(passage)
         self._advance(0)
 
     def _advance(self, rows: int) -> None:

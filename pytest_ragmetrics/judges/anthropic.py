@@ -41,8 +41,7 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
         return None if name is None else terms | {name}
 
     def _read(self, answer: Any) -> Reply:
-        problem = _problem(answer)
-        if problem is not None:
+        if (problem := _problem(answer)) is not None:
             raise self._failure(problem)
         usage = answer.usage
         cached = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)

@@ -100,7 +100,6 @@ class BatchingScorer:
         return self._scorer
 
     def _answer(self) -> None:
-        """Score all waiting pairs, except those of cancelled tasks."""
         batch = []
         while self._waiting:
             asked = self._waiting.popleft()
@@ -133,12 +132,10 @@ _ENTAILMENT = frozenset(
     {"entailment", "entail", "entails", "entailed", "consistent", "faithful", "factual", "grounded"}
     | {"support", "supports", "supported", "attributable"}
 )
-_CONTRADICTION = frozenset({"contradiction", "contradict", "contradicts", "contradicted", "contradictory"}) | {
-    "refute",
-    "refutes",
-    "refuted",
-}
-#: Neither; a class that is only the complement of the other one is among them.
+_CONTRADICTION = frozenset(
+    {"contradiction", "contradict", "contradicts", "contradicted", "contradictory", "refute", "refutes", "refuted"}
+)
+#: Neither, and classes that are the complement of entailment.
 _OTHER = frozenset(
     {"neutral", "nei", "not_enough_info", "unknown", "unrelated", "none"}
     | {"inconsistent", "hallucinated", "hallucination", "unfaithful", "unsupported", "unattributable", "ungrounded"}
@@ -177,7 +174,9 @@ class Labels:
             msg = f"{self.count} finite numbers a pair are wanted, not {list(logits)[:8]}"
             raise ValueError(msg)
         if self.count == 1:
-            share = _sigmoid(-logits[0] if self.inverted else logits[0])
+            logit = -logits[0] if self.inverted else logits[0]
+            # Each form overflows for the other sign.
+            share = 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
             return Entailment(entailment=share)
         highest = max(logits)
         weights = [math.exp(logit - highest) for logit in logits]
@@ -224,11 +223,6 @@ def class_names(named: Mapping[int, str], count: int) -> list[str]:
     return [named.get(index, f"LABEL_{index}") for index in range(count)]
 
 
-def _sigmoid(logit: float) -> float:
-    # Each form overflows for the other sign.
-    return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
-
-
 # The number of sentences nearest to a claim that are tried alone, and together.
 _ALONE = 3
 _TOGETHER = 6
@@ -271,9 +265,8 @@ class EntailmentPassages:
         ``most`` of the running passages, those that share most words with the claim.
         """
         shared = self._index.shared(keys(claim))
-        near = [
-            index for index in sorted(shared, key=lambda index: (-shared[index], index)) if self._is_in(index, context)
-        ]
+        ranked = sorted(shared, key=lambda index: (-shared[index], index))
+        near = [index for index in ranked if self._is_in(index, context)]
         chosen = [self._passage((index,)) for index in near[:_ALONE]]
         gathered = self._fitting(near[:_TOGETHER])
         if len(gathered) > 1:
@@ -281,8 +274,7 @@ class EntailmentPassages:
         running = [passage for passage in self.running if self._is_in(passage.sentences[0], context)]
         # Sorting is stable: without shared words the first passages are taken.
         running.sort(key=lambda passage: -sum(shared[index] for index in passage.sentences))
-        unique = {passage.sentences: passage for passage in (*chosen, *running[:most])}
-        return tuple(unique.values())
+        return tuple({passage.sentences: passage for passage in (*chosen, *running[:most])}.values())
 
     def sharing(self, claim: str, sentences: Sequence[int]) -> tuple[int, ...]:
         """Return the sentences that share words with a claim."""
@@ -302,7 +294,6 @@ class EntailmentPassages:
         return passages
 
     def _fitting(self, ranked: Sequence[int]) -> tuple[int, ...]:
-        """Return the highest ranked sentences that fit together, in the order of the contexts."""
         chosen, room = [], self._room
         for index in ranked:
             if self._lengths[index] <= room:
@@ -414,7 +405,6 @@ def find_source(model: str) -> WeightSource:
 
 
 def _digest(folder: Path) -> str:
-    """Return the digest of the names and contents of a folder's files; its place does not count."""
     whole = hashlib.sha256()
     for file in sorted(folder.iterdir()):
         if file.suffix in _MODEL_FILES and file.is_file():

@@ -322,12 +322,16 @@ def rate_correctness(task: RateCorrectness) -> Rating:
     """Rate by common words; a missing number of the reference limits the rating."""
     said, wanted = keys(task.response), keys(task.reference)
     overlap = 2 * len(said & wanted) / (len(said) + len(wanted)) if said or wanted else 1.0
-    numbers = NumbersIn(task.response)
-    missing = [number.text for number in find_numbers(task.reference) if numbers.locate(number) is None]
+    missing = _missing_numbers(task.reference, task.response)
     reason = f"Response and reference share {overlap:.0%} of their words"
     if missing:
         return Rating(value=min(step_of(overlap), 1 / TOP_RATING), reason=f"{reason}, but not {', '.join(missing)}.")
     return Rating(value=step_of(overlap), reason=f"{reason}.")
+
+
+def _missing_numbers(wanted: str, given: str) -> list[str]:
+    numbers = NumbersIn(given)
+    return [number.text for number in find_numbers(wanted) if numbers.locate(number) is None]
 
 
 def step_of(share: float) -> float:
@@ -353,8 +357,7 @@ def rate_groundedness(task: RateGroundedness) -> Rating:
 def rate_agreement(task: RateAgreement) -> Rating:
     """Rate by the share of the second answer's words in the first; a missing number limits the rating."""
     share = coverage(keys(task.second), keys(task.first))
-    numbers = NumbersIn(task.first)
-    missing = [number.text for number in find_numbers(task.second) if numbers.locate(number) is None]
+    missing = _missing_numbers(task.second, task.first)
     reason = f"The first has {share:.0%} of the second's words"
     if missing:
         return Rating(value=min(0.5, _middling(share)), reason=f"{reason}, but not {', '.join(missing)}.")
@@ -362,7 +365,6 @@ def rate_agreement(task: RateAgreement) -> Rating:
 
 
 def _middling(share: float) -> float:
-    """Return the step of a scale of three."""
     return 1.0 if share >= ANSWERED else 0.5 if share >= ON_TOPIC else 0.0
 
 

@@ -114,7 +114,10 @@ class NliJudge(PromptedJudge):
             # By rule: faster than a look-up in the cache.
             return Answered(answer=cast("A", list_claims(task)), usage=Usage())
         if not isinstance(task, (VerifyClaims, FindContradictions)):
-            raise JudgeError(self._refusal(task))
+            hint = f"; {_INSTEAD[task.prompt]} does not" if task.prompt in _INSTEAD else ""
+            needed = f"{task.prompt} needs a language model{hint}"
+            msg = f"{self.name} only tells whether a text follows from another, and {needed}"
+            raise JudgeError(msg)
         return await super().ask(cast("Task[A]", task), transport=transport)
 
     def messages(self, task: Task[Any]) -> tuple[ChatMessage, ...]:
@@ -139,12 +142,6 @@ class NliJudge(PromptedJudge):
         """Release the model and end its thread."""
         self._batching.close()
 
-    def _refusal(self, task: Task[Any]) -> str:
-        instead = _INSTEAD.get(task.prompt)
-        hint = f"; {instead} does not" if instead else ""
-        needed = f"{task.prompt} needs a language model{hint}"
-        return f"{self.name} only tells whether a text follows from another, and {needed}"
-
     async def _verified(self, task: VerifyClaims) -> list[dict[str, Any]]:
         claims = [plain(claim) for claim in task.claims]
         passages, labels = await self._prepared(claims, task.contexts)
@@ -165,25 +162,23 @@ class NliJudge(PromptedJudge):
             for claim in claims
         ]
         found = await self._found(asked, passages, labels, lambda found: found.contradiction or 0.0)
-        nothing = EntailmentFinding(claim="")
-        clearest = (
-            max(
-                found[context * len(claims) : (context + 1) * len(claims)],
-                key=lambda finding: finding.share,
-                default=nothing,
-            )
-            for context in contexts
-        )
-        return [
-            _row(finding, f'contradicts "{shortened(finding.claim, _SHOWN)}"', ("contradicted", "compatible"))
-            for finding in clearest
-        ]
+        rows = []
+        for context in contexts:
+            own = found[context * len(claims) : (context + 1) * len(claims)]
+            clearest = max(own, key=lambda finding: finding.share, default=EntailmentFinding(claim=""))
+            relation = f'contradicts "{shortened(clearest.claim, _SHOWN)}"'
+            rows.append(_row(clearest, relation, ("contradicted", "compatible")))
+        return rows
 
     async def _prepared(self, claims: Sequence[str], contexts: tuple[str, ...]) -> tuple[EntailmentPassages, Labels]:
         """Return the passages that fit beside the longest claim, and the meaning of the classes."""
 
         def prepare(scorer: EntailmentScorer) -> tuple[EntailmentPassages, Labels]:
-            labels = self._labels(scorer)
+            names = tuple(scorer.labels)
+            if self._given is not None and len(self._given) != len(names):
+                msg = f"{self.name} has {len(names)} classes ({', '.join(names)}), but labels= names {len(self._given)}"
+                raise JudgeNotConfiguredError(msg)
+            labels = read_labels(self._given or names, model=self.name)
             room = scorer.limit - max(scorer.lengths(claims) if claims else (), default=0)
             if room < _LEAST_ROOM:
                 msg = f"{self.name} takes {scorer.limit} tokens, and a sentence leaves {room} of them for its source"
@@ -191,13 +186,6 @@ class NliJudge(PromptedJudge):
             return EntailmentPassages(contexts, lengths=scorer.lengths, room=room), labels
 
         return await self._batching.run(prepare)
-
-    def _labels(self, scorer: EntailmentScorer) -> Labels:
-        names = tuple(scorer.labels)
-        if self._given is not None and len(self._given) != len(names):
-            msg = f"{self.name} has {len(names)} classes ({', '.join(names)}), but labels= names {len(self._given)}"
-            raise JudgeNotConfiguredError(msg)
-        return read_labels(self._given or names, model=self.name)
 
     async def _found(
         self,

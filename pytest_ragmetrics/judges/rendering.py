@@ -65,11 +65,8 @@ def render_data(task: Task[Any]) -> str:
     """Return the texts under test without an instruction."""
     blocks = tuple(Block(label=block.label, text=_encodable(block.text)) for block in task.blocks())
     texts = [block.text for block in blocks]
-    marks = (digest(block, texts) for block in blocks)
-    return "\n\n".join(
-        f"<<<{block.label} {mark}\n{block.text}\n{mark} {block.label}>>>"
-        for block, mark in zip(blocks, marks, strict=True)
-    )
+    marked = ((block, digest(block, texts)) for block in blocks)
+    return "\n\n".join(f"<<<{block.label} {mark}\n{block.text}\n{mark} {block.label}>>>" for block, mark in marked)
 
 
 def digest(block: Block, texts: Sequence[str]) -> str:

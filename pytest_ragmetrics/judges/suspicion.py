@@ -184,19 +184,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(unicodedata.normalize("NFKC", pattern))
 
 
-def _addresses_judge(folded: str) -> bool:
-    return (
-        _ENGLISH.search(folded) is not None
-        or _DICTATED.search(folded) is not None
-        or any(phrases.match(folded) for phrases in _address_phrases())
-    )
-
-
-def _asks_to_ignore(folded: str) -> bool:
-    pattern, verbs = _ignore_phrases()
-    return any(verb in folded for verb in verbs) and pattern.search(folded) is not None
-
-
 # The flags of England, Scotland and Wales are written with tag characters; any other use hides text.
 _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,6}\U000e007f")
 _TAGS = re.compile("[\U000e0000-\U000e007f]")
@@ -243,8 +230,6 @@ _OPENING = re.compile(
     r"|respuesta|lösung|antwort|réponse|soluzione|risposta|resposta|решение|ответ|解|答案|解答|回答|정답|الحل|الجواب)\W*"
 )
 _LONGEST_OPENING = 80
-
-
 _SPACES = re.compile(r"\s+")
 
 
@@ -261,6 +246,7 @@ def suspicious_signs(text: str) -> tuple[str, ...]:
     folded = text.lower() if text.isascii() else _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).casefold()
     # A line break does not end a phrase, a blank line does.
     joined = _SPACES.sub(lambda run: "\n" if run.group().count("\n") > 1 else " ", folded)
+    ignore, verbs = _ignore_phrases()
     found = {
         "has no word": bool(folded.strip()) and not any(character.isalnum() for character in folded),
         "only announces an answer": len(folded) <= _LONGEST_OPENING
@@ -272,7 +258,9 @@ def suspicious_signs(text: str) -> tuple[str, ...]:
         "is shaped like a verdict": _VERDICT.search(folded) is not None,
         "has a delimiter of a judge's prompt": (">>>" in folded or "<<<" in folded)
         and _DELIMITER.search(joined) is not None,
-        "asks to ignore instructions": _asks_to_ignore(joined),
-        "speaks to the judge": _addresses_judge(joined),
+        "asks to ignore instructions": any(verb in joined for verb in verbs) and ignore.search(joined) is not None,
+        "speaks to the judge": _ENGLISH.search(joined) is not None
+        or _DICTATED.search(joined) is not None
+        or any(phrases.match(joined) for phrases in _address_phrases()),
     }
     return tuple(sign for sign, is_there in found.items() if is_there)

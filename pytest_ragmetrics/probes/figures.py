@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,6 @@ from pytest_ragmetrics.text.characters import printable, shortened
 
 VERSION = 1
 _SHOWN = 200
-_NO_BOUNDARY = (
-    "Resistance is no security boundary: it says how this judge took tricks that are known, "
-    "not what the next one will do to it."
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,24 +95,20 @@ class ProbeFigures:
 
     def to_document(self) -> dict[str, Any]:
         """Return everything as JSON builtins, one outcome a probe."""
-        usage = self.usage
         return {
             "version": VERSION,
             "judge": self.judge,
             "accuracy": self.accuracy.to_row(),
-            "accuracy_by_kind": _rows(grouped(self.plain, kind_of)),
-            "accuracy_by_language": _rows(grouped(self.plain, language_of)),
+            "accuracy_by_kind": _rows(grouped(self.plain, "kind")),
+            "accuracy_by_language": _rows(grouped(self.plain, "language")),
             "resistance": self.resistance.to_row(),
-            "resistance_by_attack": _rows(grouped(self.injections, attack_of)),
-            "resistance_by_language": _rows(grouped(self.injections, language_of)),
+            "resistance_by_attack": _rows(grouped(self.injections, "attack")),
+            "resistance_by_language": _rows(grouped(self.injections, "language")),
             "marked_as_suspicious": self.marked.to_row(),
             "unscored": len(self.unscored),
             "usage": {
-                "calls": usage.calls,
-                "cached_calls": usage.cached_calls,
-                "prompt_tokens": usage.prompt_tokens,
-                "completion_tokens": usage.completion_tokens,
-                "cost": usage.cost,
+                name: getattr(self.usage, name)
+                for name in ("calls", "cached_calls", "prompt_tokens", "completion_tokens", "cost")
             },
             "probes": [
                 {
@@ -137,26 +129,11 @@ class ProbeFigures:
         }
 
 
-def kind_of(outcome: ProbeOutcome) -> str:
-    """Return the kind of probe."""
-    return outcome.probe.kind
-
-
-def language_of(outcome: ProbeOutcome) -> str:
-    """Return the language of the texts."""
-    return outcome.probe.language
-
-
-def attack_of(outcome: ProbeOutcome) -> str:
-    """Return the kind of injection."""
-    return outcome.probe.attack or ""
-
-
-def grouped(outcomes: Iterable[ProbeOutcome], key: Callable[[ProbeOutcome], str]) -> dict[str, ProbeRate]:
-    """Return the rates of outcomes by a key, in the order of its first appearance."""
+def grouped(outcomes: Iterable[ProbeOutcome], name: str) -> dict[str, ProbeRate]:
+    """Return the rates of outcomes by ``kind``, ``language`` or ``attack``, in the order of its first appearance."""
     groups: dict[str, list[ProbeOutcome]] = {}
     for outcome in outcomes:
-        groups.setdefault(key(outcome), []).append(outcome)
+        groups.setdefault(getattr(outcome.probe, name) or "", []).append(outcome)
     return {name: ProbeRate.of(group) for name, group in groups.items()}
 
 
@@ -185,13 +162,13 @@ def _accuracy(figures: ProbeFigures) -> Iterator[str]:
         return
     yield ""
     yield f"accuracy    {figures.accuracy}; whoever always says the same reaches 0.50"
-    for kind, rate in grouped(figures.plain, kind_of).items():
+    for kind, rate in grouped(figures.plain, "kind").items():
         outcomes = [outcome for outcome in figures.plain if outcome.probe.kind == kind]
         yes = [outcome.right for outcome in outcomes if outcome.probe.affirmative]
         no = [outcome.right for outcome in outcomes if not outcome.probe.affirmative]
         yield f"  {kind:<10}{rate}  yes {sum(yes)}/{len(yes)}, no {sum(no)}/{len(no)}"
     yield ""
-    yield from _table(grouped(figures.plain, language_of))
+    yield from _table(grouped(figures.plain, "language"))
 
 
 def _resistance(figures: ProbeFigures) -> Iterator[str]:
@@ -199,14 +176,17 @@ def _resistance(figures: ProbeFigures) -> Iterator[str]:
         return
     yield ""
     yield f"resistance  {figures.resistance}: the answer is the same as without the injection"
-    yield from _table(grouped(figures.injections, attack_of))
+    yield from _table(grouped(figures.injections, "attack"))
     yield ""
-    yield from _table(grouped(figures.injections, language_of))
+    yield from _table(grouped(figures.injections, "language"))
     if figures.uninformative:
         yield f"  {len(figures.uninformative)} more say nothing: without the injection the judge is not right either"
     marked = figures.marked
     yield f"  {marked.right} of {marked.n} are marked as suspicious in results, whatever the judge says"
-    yield _NO_BOUNDARY
+    yield (
+        "Resistance is no security boundary: it says how this judge took tricks that are known, "
+        "not what the next one will do to it."
+    )
 
 
 def _table(rates: Mapping[str, ProbeRate]) -> Iterator[str]:

@@ -90,7 +90,7 @@ def choose(
     wanted = {probe.id: probe for probe in probes if not kinds or probe.kind in kinds}
 
     def with_company(probe: Probe) -> list[str]:
-        """Return the ids to ask together: an injection, its twin, and the counterpart of a twin that counts itself."""
+        # An injection, its twin, and the counterpart of a twin that counts itself.
         if probe.twin is None:
             return [probe.id]
         twin = by_id[probe.twin]
@@ -123,14 +123,8 @@ def _spread(probes: Iterable[Probe]) -> list[list[Probe]]:
 
 
 def _plain(row: Mapping[str, Any]) -> Probe:
-    return Probe(
-        id=row["id"],
-        kind=row["kind"],
-        language=row["language"],
-        task=_task(row),
-        expected=row["expected"],
-        mentions=tuple(row.get("mentions", ())),
-    )
+    given = {name: row[name] for name in ("id", "kind", "language", "expected")}
+    return Probe(task=_task(row), mentions=tuple(row.get("mentions", ())), **given)
 
 
 def _task(row: Mapping[str, Any]) -> Task[Any]:
@@ -148,15 +142,8 @@ def _injected(row: Mapping[str, Any], twin: Probe) -> Probe:
     text = row["injected"]
     if row["attack"] == _HIDDEN:
         text = "".join(chr(_TAGS + ord(character)) for character in text)
-    return replace(
-        twin,
-        id=row["id"],
-        kind=INJECTION,
-        task=inject(twin.task, text, row["where"]),
-        twin=twin.id,
-        attack=row["attack"],
-        injected=text,
-    )
+    task = inject(twin.task, text, row["where"])
+    return replace(twin, id=row["id"], kind=INJECTION, task=task, twin=twin.id, attack=row["attack"], injected=text)
 
 
 def inject(task: Task[Any], text: str, where: str) -> Task[Any]:

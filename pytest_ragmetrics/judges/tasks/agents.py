@@ -82,7 +82,7 @@ class MatchTopics(Task[tuple[int | None, ...]]):
         matches = in_order(answer["matches"], len(self.topics), "topic")
         for match in matches:
             if not 0 <= match["allowed"] <= len(self.allowed):
-                msg = f"topic {match['number']} names the allowed topic {match['allowed']}: there are 1 to "
-                msg += f"{len(self.allowed)}, and 0 for none"
+                known = f"there are 1 to {len(self.allowed)}, and 0 for none"
+                msg = f"topic {match['number']} names the allowed topic {match['allowed']}: {known}"
                 raise InvalidAnswer(msg)
         return tuple(match["allowed"] - 1 if match["allowed"] else None for match in matches)
