@@ -23,8 +23,8 @@ _WINDOW = 0.005
 class Batches:
     """Collects the texts for each embedder that takes batches, and sends each text once.
 
-    It waits a moment, and until what was sent before is back; what does not fit into one request is sent in several at
-    the same time. Belongs to one event loop.
+    A batch is sent after a few milliseconds, and after the reply to the one before; what does not fit into one request
+    is sent in several at the same time. Belongs to one event loop.
     """
 
     def __init__(self, following: Transport) -> None:
@@ -32,13 +32,13 @@ class Batches:
         self._collectors: WeakKeyDictionary[Any, _BatchCollector] = WeakKeyDictionary()
 
     async def send(self, request: AnyRequest) -> Reply:
-        """Return the reply; what a batch raises reaches all that wait for one of its texts."""
+        """Return the reply; errors of a batch are raised in all callers that wait for one of its texts."""
         batch = getattr(request.provider, "batch", None)
         if not isinstance(request, EmbeddingRequest) or batch is None:
             return await self._following.send(request)
         import numpy as np
 
-        # It is sent together with others, who may not cancel it.
+        # Sent together with the texts of other callers, it cannot be cancelled.
         request.started()
         collector = self._collectors.get(request.provider)
         if collector is None:
@@ -46,7 +46,7 @@ class Batches:
         return Reply(vectors=np.stack(await collector.vectors(request)))
 
     async def aclose(self) -> None:
-        """Cancel what is under way."""
+        """Cancel all requests."""
         for collector in tuple(self._collectors.values()):
             await collector.aclose()
 
@@ -119,7 +119,7 @@ class _BatchCollector:
         except Exception as error:  # noqa: BLE001 - it is raised where the vectors are awaited
             for future in futures:
                 future.set_exception(error)
-                future.exception()  # seen, should nobody wait for it any more
+                future.exception()  # retrieved: asyncio logs errors that are not
         else:
             for future, vector in zip(futures, () if vectors is None else vectors, strict=True):
                 future.set_result(vector)

@@ -59,8 +59,8 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
             problem = "does not answer like the OpenAI API; check OPENAI_BASE_URL (it often ends in /v1)"
             raise self._failure(problem)
         text = _field(message, "content")
-        if (problem := _problem(_field(choices[0], "finish_reason"), _field(message, "refusal"), text)) is not None:
-            raise self._failure(problem)
+        if (fault := _problem(_field(choices[0], "finish_reason"), _field(message, "refusal"), text)) is not None:
+            raise self._failure(fault)
         usage = _field(answer, "usage")
         return Reply(
             text=text,
