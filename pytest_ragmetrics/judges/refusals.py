@@ -22,7 +22,7 @@ def _english() -> Iterator[str]:
     stated = r"(?:mention|specif|provid|stat|giv|cover|found|describ|includ|discuss|address|indicat|sa(?:id|y))\w*"
     # "We cannot answer calls on Sundays", "we cannot say enough" and "we cannot tell them apart" are answers.
     uttered = r"(?:know|answer(?! (?:the )?(?:phone|calls?))|tell(?! \w+ apart)|say(?! enough| no\b)|determine)"
-    told = r"(?:say|state|mention|specify|tell|indicate|discuss|address|explain|answer|reveal|disclose)"
+    verbs = r"(?:say|state|mention|specify|tell|indicate|discuss|address|explain|answer|reveal|disclose)"
     yield r"\b(?:I|we) (?:do not|don['’]t) (?:really |actually )?know\b(?! of any\b)"
     yield (
         r"\b(?:I|we) (?:cannot|can not|can['’]t|could not|couldn['’]t|am not able to|are not able to|am unable to"
@@ -31,7 +31,7 @@ def _english() -> Iterator[str]:
     )
     yield rf"\b(?:I|we) (?:do not|don['’]t|did not|didn['’]t) (?:have|find|see) {_FEW}{facts}\b"
     yield rf"\b(?:unable|impossible|not possible) to (?:\w+ )?{uttered}\b"
-    yield rf"\b{sources} {_FEW}(?:do not|does not|don['’]t|doesn['’]t|did not|didn['’]t) (?:\w+ )?{told}\b"
+    yield rf"\b{sources} {_FEW}(?:do not|does not|don['’]t|doesn['’]t|did not|didn['’]t) (?:\w+ )?{verbs}\b"
     yield (
         rf"\b{sources} {_FEW}(?:do not|does not|don['’]t|doesn['’]t|did not|didn['’]t) (?:\w+ )?"
         rf"(?:contain|include|provide|give|offer|have|hold) {_FEW}{facts}\b"
@@ -52,7 +52,7 @@ def _english() -> Iterator[str]:
 
 def _german() -> Iterator[str]:
     sources = r"(?:dokument|unterlage|text|kontext|quelle|passage|abschnitt|auszüg|artikel|material)\w*"
-    told = r"(?:steht|stehen|erwähn\w*|genannt|nenn\w*|angegeben|hervor|gesagt|sag(?:t|en)|aufgeführt|beschrieben)"
+    verbs = r"(?:steht|stehen|erwähn\w*|genannt|nenn\w*|angegeben|hervor|gesagt|sag(?:t|en)|aufgeführt|beschrieben)"
     facts = r"(?:angabe|information|hinweis|auskunft|antwort|einzelheit)\w*"
     yield r"\bweiß (?:ich|es|das)\b[^,;.]{0,20}?\bnicht\b|\b(?:ich weiß|wir wissen)\b[^,;.]{0,20}?\bnicht\b"
     yield (
@@ -68,20 +68,20 @@ def _german() -> Iterator[str]:
         r"|enthalten|vor)"
     )
     yield rf"\b{sources}\b[^,;:.]{{0,50}}?\bkeine?\b[^,;:.]{{0,20}}?\b{facts}"
-    yield rf"\b{sources}\b[^,;:.]{{0,40}}?\b{told}\b[^,;:.]{{0,20}}?\b(?:nichts?)\b(?! (?:mehr|nur|vor|unter)\b)"
-    yield rf"\b{sources}\b[^,;:.]{{0,40}}?\bnichts?\b[^,;:.]{{0,20}}?\b{told}\b"
+    yield rf"\b{sources}\b[^,;:.]{{0,40}}?\b{verbs}\b[^,;:.]{{0,20}}?\b(?:nichts?)\b(?! (?:mehr|nur|vor|unter)\b)"
+    yield rf"\b{sources}\b[^,;:.]{{0,40}}?\bnichts?\b[^,;:.]{{0,20}}?\b{verbs}\b"
     yield (
-        rf"\b{told}\b[^,;:.]{{0,20}}?\b{sources}\b[^,;:.]{{0,20}}?\bnichts?\b"
-        rf"|\b{told}\b[^,;:.]{{0,20}}?\bnichts\b[^,;:.]{{0,10}}?\b(?:im|in) [^,;:.]{{0,10}}?{sources}"
-        rf"|\bnichts?\b[^,;:.]{{0,20}}?\b{told}\b[^,;:.]{{0,20}}?\b{sources}"
+        rf"\b{verbs}\b[^,;:.]{{0,20}}?\b{sources}\b[^,;:.]{{0,20}}?\bnichts?\b"
+        rf"|\b{verbs}\b[^,;:.]{{0,20}}?\bnichts\b[^,;:.]{{0,10}}?\b(?:im|in) [^,;:.]{{0,10}}?{sources}"
+        rf"|\bnichts?\b[^,;:.]{{0,20}}?\b{verbs}\b[^,;:.]{{0,20}}?\b{sources}"
     )
 
 
 def _french() -> Iterator[str]:
     sources = r"(?:document|texte|passage|contexte|source|extrait|article)s?"
-    told = r"(?:dit|disent|mentionn|indiqu|précis|évoqu|parl|spécifi|figur)\w*"
+    verbs = r"(?:dit|disent|mentionn|indiqu|précis|évoqu|parl|spécifi|figur)\w*"
     facts = r"(?:(?:information|indication|mention|réponse|précision)s?|(?:détail|donnée)s? (?:sur|concernant|à ce))"
-    yield rf"\b(?:rien|aucun\w*)\b[^,;:.]{{0,20}}?\b{sources}\b[^,;:.]{{0,15}}?\bne (?:permet|{told})"
+    yield rf"\b(?:rien|aucun\w*)\b[^,;:.]{{0,20}}?\b{sources}\b[^,;:.]{{0,15}}?\bne (?:permet|{verbs})"
     yield r"\bje (?:ne |n['’])(?:le )?sais pas\b|\bnous ne (?:le )?savons pas\b"
     yield (
         r"\b(?:je|nous) ne (?:peux|puis|pouvons|suis|sommes)\b[^,;.]{0,25}?\bpas\b[^,;.]{0,30}?"
@@ -94,14 +94,14 @@ def _french() -> Iterator[str]:
     yield rf"\b(?:ne|n['’]) ?\w+ (?:\w+ )?(?:aucune?|pas (?:assez |suffisamment )?d['’e]) ?{facts}\b"
     yield (
         rf"\b{sources}\b[^,;:.]{{0,40}}?\b(?:ne |n['’]en |n['’]y |n['’])(?:le |la |les |l['’]|se "
-        rf"|s['’])?{told} (?:pas|rien|nulle)\b"
+        rf"|s['’])?{verbs} (?:pas|rien|nulle)\b"
     )
-    yield rf"\bn['’](?:est|es|ont|a|était) (?:pas|nulle part) (?:été )?{told}[^,;:.]{{0,30}}?\b{sources}\b"
+    yield rf"\bn['’](?:est|es|ont|a|était) (?:pas|nulle part) (?:été )?{verbs}[^,;:.]{{0,30}}?\b{sources}\b"
 
 
 def _spanish() -> Iterator[str]:
     sources = r"(?:documento|texto|pasaje|contexto|fuente|fragmento|artículo)s?"
-    told = r"(?:dice|dicho|mencion|indica|especific|precis|señal|habla|consta)\w*"
+    verbs = r"(?:dice|dicho|mencion|indica|especific|precis|señal|habla|consta)\w*"
     facts = r"(?:información|informaciones|respuestas?|mención|indicación)"
     data = r"(?:datos|detalles?) (?:sobre|acerca|al respecto|suficiente)"
     yield r"\bno (?:lo )?(?:sé|sabemos)\b|\b(?:desconozco|desconocemos)\b"
@@ -117,16 +117,16 @@ def _spanish() -> Iterator[str]:
         rf"\b{sources}\b[^,;:.]{{0,40}}?\bno \w+ (?:\w+ ){{0,2}}?(?:{facts}|{data})\b|\bninguna? (?:mención|información"
         r"|dato)\b"
     )
-    yield rf"\b{sources}\b[^,;:.]{{0,40}}?\bno (?:se |lo |la |nos )?(?:ha sido |está )?{told}"
+    yield rf"\b{sources}\b[^,;:.]{{0,40}}?\bno (?:se |lo |la |nos )?(?:ha sido |está )?{verbs}"
     yield (
-        rf"\bno (?:se |lo |la )?(?:ha sido |está |es )?{told}\b[^,;:.]{{0,30}}?\ben (?:el|la|los"
+        rf"\bno (?:se |lo |la )?(?:ha sido |está |es )?{verbs}\b[^,;:.]{{0,30}}?\ben (?:el|la|los"
         rf"|las) (?:\w+ )?{sources}\b"
     )
 
 
 def _polish() -> Iterator[str]:
     sources = r"(?:dokument|tekst|fragment|kontek[sś]|źród|materia|artyku)\w*"
-    told = r"(?:poda[jn]|wspomin|mówi|określ|wymieni|wskazuj|precyz|wynika|wspomnian)\w*"
+    verbs = r"(?:poda[jn]|wspomin|mówi|określ|wymieni|wskazuj|precyz|wynika|wspomnian)\w*"
     facts = r"(?:(?:informacj|odpowiedzi|wzmiank)\w*|dan(?:ych|e) (?:na temat|o|dotyczących)\b)"
     yield r"\bnie wie(?:m|my)\b(?! o żadn)"
     yield (
@@ -137,13 +137,13 @@ def _polish() -> Iterator[str]:
         r"\b(?:brak|nie ma|nie mam|nie zawiera\w*|nie znajd\w*|nie znalaz\w*"
         rf"|nie dostarcza\w*) (?:\w+ ){{0,3}}?{facts}"
     )
-    yield rf"\b{sources}\b[^,;:.]{{0,40}}?\bnie (?:jest |został[ao]? )?(?:to |tego )?{told}"
-    yield rf"\bnie (?:jest |został[ao]? )?(?:to |tego )?{told}\b[^,;:.]{{0,30}}?\b{sources}"
+    yield rf"\b{sources}\b[^,;:.]{{0,40}}?\bnie (?:jest |został[ao]? )?(?:to |tego )?{verbs}"
+    yield rf"\bnie (?:jest |został[ao]? )?(?:to |tego )?{verbs}\b[^,;:.]{{0,30}}?\b{sources}"
 
 
 def _arabic() -> Iterator[str]:
     sources = r"\w{0,3}(?:وثائق|وثيق|مستند|نص|سياق|مصادر|مصدر|مقاطع|مقطع|فقر|مقال)\w*"
-    told = r"(?:[تي]?ذكر|[تي]رد|[تي]شير|[تي]حدد|[تي]قول|[تي]وضح|[تي]بين|[تي]نص)\w*"
+    verbs = r"(?:[تي]?ذكر|[تي]رد|[تي]شير|[تي]حدد|[تي]قول|[تي]وضح|[تي]بين|[تي]نص)\w*"
     few = r"(?:\W+\w+){0,4}?\W+"
     yield r"لا (?:أعرف|أعلم|أدري|نعرف|نعلم)|لست متأكد"
     yield (
@@ -154,7 +154,7 @@ def _arabic() -> Iterator[str]:
         r"(?:لا توجد|لا تتوفر|لا يوجد|لم أجد|ليس لدي|ليست لدي|ليس هناك|لا [تي]حتوي|لا [تي]تضمن"
         r"|لا [تي]وفر)(?:\W+\w+){0,4}?\W+معلومات"
     )
-    yield rf"\b(?:لا|لم) {told}{few}{sources}|{sources}{few}(?:لا|لم) {told}"
+    yield rf"\b(?:لا|لم) {verbs}{few}{sources}|{sources}{few}(?:لا|لم) {verbs}"
     yield rf"\bغير (?:مذكور|محدد|وارد)\w*{few}{sources}"
 
 
@@ -164,20 +164,20 @@ def _chinese() -> Iterator[str]:
     yield "我们?(?:并|也|还)?不(?:太)?(?:知道|清楚)(?!的)|^不(?:知道|清楚)(?!的)"
     yield "(?:无法|不能|無法)\\w{0,15}?(?:回答|确定|判断|得知|答复|確定|判斷)(?!的|\\w{0,6}电话)"
     yield f"没有(?:足够|相关|有关|任何)?的?(?:相关)?{facts}|(?:未|没有|沒有)(?:找到|提供)\\w{{0,12}}?{facts}"
-    told = "(?:提到|提及|说明|记载|指出|写明|涉及|给出|說明|記載)"
-    yield f"{sources}\\w{{0,10}}?(?:没有|并未|未|沒有|没)\\w{{0,3}}?{told}"
+    verbs = "(?:提到|提及|说明|记载|指出|写明|涉及|给出|說明|記載)"
+    yield f"{sources}\\w{{0,10}}?(?:没有|并未|未|沒有|没)\\w{{0,3}}?{verbs}"
 
 
 def _japanese() -> Iterator[str]:
     sources = "(?:資料|文書|文章|文脈|本文|テキスト|コンテキスト|記事|情報源|文献|情報)"
-    told = "(?:記載|言及|記述|説明|書かれ|述べ|触れ|示され|含まれ|情報)"
+    verbs = "(?:記載|言及|記述|説明|書かれ|述べ|触れ|示され|含まれ|情報)"
     no = "(?:ありません|ございません|いません|おりません|ない|なかった|見つかりません|ませんでした)"
     yield "(?:わか|分か)り(?:ません|かねます)|(?:わから|分から)ない(?![一-龥])|存じません|知りません"
     yield (
         "(?:お答え|回答|判断|お伝え|特定)(?:することが|することは|は)?"
         "(?:でき(?:ません|ない(?![一-龥])|かねます))|答えられません"
     )
-    yield f"{sources}[^。]{{0,20}}?{told}[^、。]{{0,6}}?{no}"
+    yield f"{sources}[^。]{{0,20}}?{verbs}[^、。]{{0,6}}?{no}"
     yield "情報が(?:不足|足り(?:ない|ません)|ありません|ない(?![一-龥]))"
 
 
