@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -151,6 +152,13 @@ def run_once(tmp_path_factory: pytest.TempPathFactory) -> RunOnce:
         return Run(result=result, folder=folder)
 
     return run_pytest
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Wait for what a process does; one that ends before has failed."""
+    while not condition():
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")

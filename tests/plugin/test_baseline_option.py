@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-RunPytest = Callable[..., pytest.RunResult]
+from tests.plugin.conftest import RunPytest
 
 SUITE = """
     import pytest
@@ -96,13 +95,14 @@ def test_a_run_without_scores_compares_nothing(run: RunPytest, baseline: Path) -
         ('{"version": 1, "run": {}, "tests": []}', "--rag-baseline: *other.json: run lacks started"),
     ],
 )
-@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n1"]])
 def test_a_baseline_that_cannot_be_read_ends_the_run_before_it_begins(
-    run: RunPytest, pytester: pytest.Pytester, content: str | None, said: str, workers: list[str]
+    run: RunPytest, pytester: pytest.Pytester, content: str | None, said: str
 ) -> None:
     """A missing or broken file is a usage error that names the file and the place in it."""
     if content is not None:
         (pytester.path / "other.json").write_text(content, encoding="utf-8")
+    # With workers the controller reads it before it starts them.
+    workers = [] if content else ["-p", "xdist", "-n1"]
     result = run("--rag-baseline=other.json", *workers, **AFTER)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {said}"])

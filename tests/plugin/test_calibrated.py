@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-RunPytest = Callable[..., pytest.RunResult]
+from tests.plugin.conftest import RunPytest
 
 MANUAL = "Open the valve slowly. The pump needs two minutes to fill. Never run the pump dry."
 ANSWERS = (

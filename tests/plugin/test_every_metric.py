@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +14,7 @@ from pytest_ragmetrics import evaluate
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import RunPytest
+from tests.plugin.conftest import RunOnce, RunPytest
 
 CALL = {"name": "find_passage", "args": {"about": "pump"}}
 #: One row that every metric can score.
@@ -103,12 +99,11 @@ def call(kind: type[Metric]) -> str:
 
 WAYS = (("helper", ""), ("column", "[pump]"), ("table", ""))
 HEAD = """
-import json
 import pytest
 from pytest_ragmetrics import *
 from pytest_ragmetrics import evaluate, metrics
 
-rows = json.load(open("rows.json", encoding="utf-8"))
+rows = ROWS
 """
 TESTS = """
 def test_helper_{name}():
@@ -138,46 +133,30 @@ class Runs:
     page: str
 
 
-def ran(folder: Path, server: FakeOpenAI, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run the suite in a process of its own."""
-    hidden = ("OPENAI_", "ANTHROPIC_", "RAGMETRICS_", "GITHUB_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "ragmetrics", "-q", "-p", "no:cacheprovider", *options],
-        cwd=folder,
-        env={**kept, "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-fake"},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-
-
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Run the suite of all metrics twice: as a rehearsal, and in earnest."""
-    folder = tmp_path_factory.mktemp("every_metric")
+def runs(run_once: RunOnce, shared_server: FakeOpenAI) -> Runs:
+    """Run the suite of all metrics twice: as a dry run, and in earnest."""
     # What metrics ask alike is asked once: a row of its own for each tells whose the requests are.
     rows = {
         kind.name: json.loads(json.dumps(ROW).replace("Aldo", f"Aldo{n}")) for n, kind in enumerate(built_in_metrics())
     }
-    (folder / "rows.json").write_text(json.dumps(rows), "utf-8")
-    (folder / "pytest.ini").write_text("[pytest]\nrag_judge = openai:gpt-5.4-mini\n", "utf-8")
     tests = (
         TESTS.format(name=kind.name, helper=call(kind), metric=WITH_PARAMETERS.get(kind.name, repr(kind.name)))
         for kind in built_in_metrics()
     )
-    (folder / "test_all.py").write_text("".join([HEAD, *tests]), "utf-8")
-    with FakeOpenAI() as server:
-        dry = ran(folder, server, "--rag-dry-run").stdout.splitlines()
-        asked = server.calls
-        ran(folder, server, "--rag-report=out.html", "--rag-json=out.json")
-    assert not asked
+    suite = "".join([HEAD.replace("ROWS", repr(rows)), *tests])
+    args = ("-q", "-p", "no:cacheprovider", "--rag-judge=openai:gpt-5.4-mini")
+    rehearsed = run_once(*args, "--rag-dry-run", provider=shared_server, test_all=suite)
+    dry = rehearsed.result.outlines
+    assert not shared_server.calls
+    made = run_once(
+        *args, "--rag-report=out.html", "--rag-json=out.json", provider=shared_server, folder=rehearsed.folder
+    )
     table = dry[dry.index("dry run:") + 2 :]
-    document = json.loads((folder / "out.json").read_text("utf-8"))
     return Runs(
         forecast={line.split()[0]: line.split()[1:] for line in table},
-        tests={row["id"].partition("::")[2]: row for row in document["tests"]},
-        page=(folder / "out.html").read_text("utf-8"),
+        tests={name.partition("::")[2]: row for name, row in made.tests.items()},
+        page=made.text("out.html"),
     )
 
 
@@ -188,29 +167,25 @@ def test_every_helper_belongs_to_a_metric() -> None:
     assert {kind.helper for kind in built_in_metrics()} == helpers - others - {"assert_sample"}
 
 
-@pytest.mark.parametrize("kind", built_in_metrics(), ids=lambda kind: kind.name)
-def test_it_works_everywhere(runs: Runs, kind: type[Metric]) -> None:
-    """A helper, a column of a data set and a table give one score, on the scale; and the files tell of all three."""
-    tests = [runs.tests[f"test_{way}_{kind.name}{row}"] for way, row in WAYS]
-    assert [test["outcome"] for test in tests] == ["passed"] * len(tests), [test["message"] for test in tests]
-    records = [record for test in tests for record in test["records"]]
-    assert len(records) == len(tests)
-    assert len({record["score"] for record in records}) == 1
-    assert [record["outcome"] for record in records] == ["passed", "passed", "measured"]
-    low, high = kind.scale
-    assert all(low <= record["score"] <= high for record in records)
-    assert len({record["metric"] for record in records}) == 1
-    assert f"test_column_{kind.name}" in runs.page
+def test_it_works_everywhere_and_is_forecast(runs: Runs) -> None:
+    """A helper, a column of a data set and a table give one score, on the scale; and the files tell of all three.
 
-
-@pytest.mark.parametrize("kind", built_in_metrics(), ids=lambda kind: kind.name)
-def test_what_it_asks_is_forecast(runs: Runs, kind: type[Metric]) -> None:
-    """The dry run counts for a metric the three samples and the requests that are then made, each of them once."""
-    records = [record for way, row in WAYS for record in runs.tests[f"test_{way}_{kind.name}{row}"]["records"]]
-    samples, requests = runs.forecast[records[0]["metric"]][:2]
-    assert int(samples) == len(WAYS)
-    assert int(requests) == sum(record["usage"]["calls"] for record in records)
-    assert (int(requests) > 0) is (kind.rounds > 0 and kind.name != "semantic_similarity")
+    The dry run counts for a metric the three samples and the requests that are then made, each of them once. One test
+    for all metrics, lest every worker of xdist makes the runs.
+    """
+    for kind in built_in_metrics():
+        tests = [runs.tests[f"test_{way}_{kind.name}{row}"] for way, row in WAYS]
+        assert [test["outcome"] for test in tests] == ["passed"] * 3, (kind, [test["message"] for test in tests])
+        records = [record for test in tests for record in test["records"]]
+        assert [record["outcome"] for record in records] == ["passed", "passed", "measured"], kind
+        ((metric, score),) = {(record["metric"], record["score"]) for record in records}
+        low, high = kind.scale
+        assert low <= score <= high, kind
+        assert f"test_column_{kind.name}" in runs.page
+        samples, requests = map(int, runs.forecast[metric][:2])
+        assert samples == 3, kind
+        assert requests == sum(record["usage"]["calls"] for record in records), kind
+        assert (requests > 0) is (kind.rounds > 0 and kind.name != "semantic_similarity"), kind
 
 
 @pytest.mark.parametrize(("name", "wanted"), NAMELESS, ids=[name for name, _ in NAMELESS])

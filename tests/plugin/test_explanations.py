@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
-RunPytest = Callable[..., pytest.RunResult]
+from tests.plugin.conftest import RunPytest
 
 HEADLINE = "quoted_spans_alignment 0.00 < 0.90: 1 of 1 quoted span not found"
 EVIDENCE = [

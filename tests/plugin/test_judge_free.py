@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-RunPytest = Callable[..., pytest.RunResult]
-Scored = Callable[[], dict[str, dict[str, Any]]]
+from tests.plugin.conftest import RunPytest, Scored
 
 SUITE = """
     from pytest_ragmetrics import (

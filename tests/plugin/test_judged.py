@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from tests.fake_openai import FakeOpenAI
-
-RunPytest = Callable[..., pytest.RunResult]
-Scored = Callable[[], dict[str, dict[str, Any]]]
+from tests.plugin.conftest import RunPytest, Scored
 
 SUITE = """
     from pytest_ragmetrics import assert_faithful

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib.resources import files
 
 import pytest
 
 from tests.fake_openai import FakeOpenAI
-
-RunPytest = Callable[..., pytest.RunResult]
+from tests.plugin.conftest import RunPytest
 
 #: Two requests a test.
 SUITE = """

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-RunPytest = Callable[..., pytest.RunResult]
-Scored = Callable[[], dict[str, dict[str, Any]]]
+from tests.plugin.conftest import RunPytest, Scored
 
 SUITE = """
     import pytest
@@ -93,13 +92,12 @@ def test_of_a_test_that_is_repeated_the_last_attempt_is_seen(
     assert [row["record"]["outcome"] for row in seen()] == ["passed"]
 
 
-@pytest.mark.parametrize("args", [[], ["-Werror"], ["-p", "xdist", "-n1"]])
 @pytest.mark.parametrize(
-    ("raises", "said"),
+    ("args", "raises", "said"),
     [
-        ("RuntimeError('the board is down')", "RuntimeError: the board is down"),
-        ("pytest.fail.Exception('no')", "Failed: no"),
-        ("pytest.skip.Exception('later')", "Skipped: later"),
+        *((args, "RuntimeError('the board is down')", "RuntimeError: the board is down") for args in ([], ["-Werror"])),
+        ([], "pytest.fail.Exception('no')", "Failed: no"),
+        (["-p", "xdist", "-n1"], "pytest.skip.Exception('later')", "Skipped: later"),
     ],
 )
 def test_an_observer_that_raises_is_named_once(

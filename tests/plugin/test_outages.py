@@ -25,8 +25,7 @@ from tests.fake_openai import (
     silent,
     truncated,
 )
-
-RunPytest = Callable[..., pytest.RunResult]
+from tests.plugin.conftest import RunPytest, wait_until
 
 TABLE = """
     import pytest
@@ -47,26 +46,39 @@ def answering_all_but(row: int, reply: Reply) -> Callable[[Body], str | Reply]:
     return lambda body: reply if f"Pump {row} is" in str(body["messages"]) else answer_sensibly(body)
 
 
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        (failing(500), "*the server failed with status 500, after 1 retry*"),
-        (Reply(text="I would rather talk about the weather."), "*no usable answer, also after a repair: *weather*"),
-        (Reply(raw=b"<html>gateway</html>"), "*sent what is no answer to the request*"),
-        (truncated('{"reason": "It do'), "*was cut off by its length limit*"),
-        (Reply(text='{"reason": "It do'), "*no usable answer, also after a repair: *"),
-        (refused("Not this one."), "*refused to answer: Not this one."),
-        (dropped(), "*cannot be reached, after 1 retry*"),
-        (silent(), "*no answer within 1 s, after 1 retry*"),
-    ],
-    ids=["500", "garbage", "no-api", "cut", "half-json", "refused", "dropped", "silent"],
-)
-def test_one_bad_answer_costs_one_score(run: RunPytest, server: FakeOpenAI, reply: Reply, reason: str) -> None:
-    """Of ten rows the nine that were answered have a score, and the tenth says why it has none."""
-    server.answer = answering_all_but(7, reply)
-    result = run("-s", "--rag-retries=1", "--rag-timeout=1", test_table=TABLE + NINE)
+#: What may become of a request, and what is said of it.
+BAD = [
+    (failing(500), "*the server failed with status 500, after 1 retry*"),
+    (Reply(text="I would rather talk about the weather."), "*no usable answer, also after a repair: *weather*"),
+    (Reply(raw=b"<html>gateway</html>"), "*sent what is no answer to the request*"),
+    (truncated('{"reason": "It do'), "*was cut off by its length limit*"),
+    (Reply(text='{"reason": "It do'), "*no usable answer, also after a repair: *"),
+    (refused("Not this one."), "*refused to answer: Not this one."),
+    (dropped(), "*cannot be reached, after 1 retry*"),
+    (silent(), "*no answer within 2 s, after 1 retry*"),
+]
+
+
+def test_one_bad_answer_costs_one_score(run: RunPytest, server: FakeOpenAI) -> None:
+    """The rows that were answered have a score, and each of the others says why it has none."""
+
+    def answer(body: Body) -> str | Reply:
+        bad = (reply for row, (reply, _) in enumerate(BAD) if f"Pump {row} is" in str(body["messages"]))
+        return next(bad, answer_sensibly(body))
+
+    server.answer = answer
+    test = """
+    def test_it():
+        table = evaluate(ROWS, ["relevance"])
+        assert [n for n, row in enumerate(table.rows) if "relevance" in row.results] == [8, 9]
+        for row in table.rows[:8]:
+            print("REASON", row.unscored["relevance"])
+        assert table.stats()["relevance"].unscored == 8
+    """
+    # More in flight than rows, lest the circuit breaker opens.
+    result = run("-s", "--rag-retries=1", "--rag-timeout=2", "--rag-concurrency=20", test_table=TABLE + test)
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([f"*REASON {reason}", "relevance  10 * 1"])
+    result.stdout.fnmatch_lines([*(f"*REASON {reason}" for _, reason in BAD), "relevance  10 * 8"])
 
 
 def test_a_bad_answer_is_not_kept(run: RunPytest, server: FakeOpenAI) -> None:
@@ -120,13 +132,6 @@ def started(pytester: pytest.Pytester, *args: str) -> Iterator[subprocess.Popen[
             yield process
         finally:
             process.kill()
-
-
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    """Wait for what a process does."""
-    while not condition():
-        assert process.poll() is None, process.communicate()[0]
-        time.sleep(0.01)
 
 
 def test_a_killed_process_loses_what_was_not_answered(

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-RunPytest = Callable[..., pytest.RunResult]
-Scored = Callable[[], dict[str, dict[str, Any]]]
+from tests.plugin.conftest import RunPytest, Scored
 
 SUITE = """
     import pytest

@@ -7,16 +7,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from contextlib import closing
-from threading import Thread
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
 
 from tests.fake_answers import answer_sensibly
-from tests.fake_openai import FakeOpenAI, Reply, failing, out_of_quota
-from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored
+from tests.fake_openai import FakeOpenAI, Reply, failing, out_of_quota, silent
+from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored, wait_until
 
 JUDGED = ("--rag-judge=openai:gpt-mine",)
 ROWS = 'ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "answer": f"Pool {n}."} for n in range(COUNT)]'
@@ -289,43 +287,35 @@ def test_stopping_early_calls_off_the_rest(run: RunPytest, server: FakeOpenAI) -
     assert server.calls == 60
 
 
-def test_an_interrupt_ends_the_wait(server: FakeOpenAI, pytester: pytest.Pytester) -> None:
+def test_an_interrupt_ends_the_wait(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
     """Ctrl-C while a test waits for its row ends the run, with what was answered kept for the next."""
+    pytester.makeconftest(
+        "import pathlib\ndef pytest_keyboard_interrupt():\n    pathlib.Path('interrupted').touch()",
+    )
     pytester.makepyfile(test_it=GOLDEN)
-    started: list[int] = []
+    cache = pytester.path / ".ragmetrics" / "cache.db"
 
-    def interrupt() -> None:
-        cache = pytester.path / ".ragmetrics" / "cache.db"
-        for _ in range(3000):
-            if cache.exists():
-                with closing(sqlite3.connect(cache)) as rows:
-                    if rows.execute("SELECT count(*) FROM Cache").fetchone()[0] == 7:
-                        break
-            time.sleep(0.01)
-        os.kill(started[0], signal.SIGINT)
+    def seven_are_kept() -> bool:
+        if not cache.exists():
+            return False
+        with closing(sqlite3.connect(cache)) as rows, suppress(sqlite3.OperationalError):
+            # Before its table is made, or while it is locked, nobody knows.
+            return bool(rows.execute("SELECT count(*) FROM Cache").fetchone()[0] == 7)
+        return False
 
-    interrupting = Thread(target=interrupt)
-
-    def answer(body: dict[str, Any]) -> str | Reply:
-        if "pool 0" in str(body["messages"]) and interrupting.ident is None:
-            interrupting.start()
-            return Reply(text=str(answer_sensibly(body)), latency=600)
-        return answer_sensibly(body)
-
-    server.answer = answer
-    command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", "-p", "no:cacheprovider", *JUDGED, "--rag-retries=0"]
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    with subprocess.Popen(
-        [*command, "--rag-timeout=50"], cwd=pytester.path, env=environment, stdout=subprocess.PIPE, text=True
-    ) as process:
-        started.append(process.pid)
-        out, _ = process.communicate(timeout=90)
-    interrupting.join()
+    options = ("--rag-retries=0", "--rag-timeout=600")
+    command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", *JUDGED, *options]
+    with FakeOpenAI(answer=lambda body: silent() if "pool 0" in str(body) else answer_sensibly(body)) as first:
+        environment = {**os.environ, "OPENAI_BASE_URL": first.base_url}
+        process = subprocess.Popen(command, cwd=pytester.path, env=environment, stdout=subprocess.PIPE, text=True)
+        wait_until(seven_are_kept, process)
+        process.send_signal(signal.SIGINT)
+        wait_until((pytester.path / "interrupted").exists, process)
+    # The run waits for what it pays for; the provider that went away answers no more.
+    out, _ = process.communicate(timeout=90)
     assert process.returncode == pytest.ExitCode.INTERRUPTED, out
-    before = server.calls
-    again = subprocess.run(command, cwd=pytester.path, env=environment, capture_output=True, text=True, check=False)
-    assert "8 passed" in again.stdout
-    assert server.calls - before == 1
+    run(*JUDGED).assert_outcomes(passed=8)
+    assert server.calls == 1
 
 
 def test_scores_belong_to_the_test_of_the_row(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:

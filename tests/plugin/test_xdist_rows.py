@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.fake_openai import FakeOpenAI, truncated
-from tests.plugin.conftest import RunPytest, Scored
+from tests.fake_answers import answer_sensibly
+from tests.fake_openai import Body, FakeOpenAI, Reply, truncated
+from tests.plugin.conftest import RunOnce, RunPytest
 
-JUDGED = ("-p", "xdist", "--rag-judge=openai:gpt-mine", "--rag-json=out.json")
+JUDGED = ("-p", "xdist", "--rag-judge=openai:gpt-mine", "--rag-json=out.json", "-rfE")
 SUITE = """
     import os
     import pathlib
     import pytest
-    ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "contexts": [f"Pool {n} is blue."]} for n in range(10)]
+    ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "contexts": [f"Pool {n} is blue."]} for n in range(7)]
     @pytest.fixture(scope="module")
     def rag_respond():
         is_open = [True]
@@ -37,66 +37,47 @@ SUITE = """
         assert rag_scores["faithfulness"] >= 0.5
         assert rag_scores["relevance"].usage.calls + rag_scores["relevance"].usage.cached_calls == 1
 """
+#: Workers that find no folder to share rows in.
+NOWHERE = """
+    import pytest
+    @pytest.hookimpl(optionalhook=True, trylast=True)
+    def pytest_configure_node(node):
+        node.workerinput["ragmetrics"]["folder"] = "/dev/null/nowhere"
+"""
+WAYS = {
+    "one process": ["-n0"],
+    "load": ["--tx=2*popen", "--dist=load", "--maxschedchunk=1"],
+    "worksteal": ["-n3", "--dist=worksteal", "--rag-cache=off"],
+    "nowhere": ["-n2"],
+}
 
 
-def asked(pytester: pytest.Pytester) -> Counter[str]:
-    """Return how often the application was asked for each row."""
-    return Counter((pytester.path / "asked.txt").read_text("utf-8").split())
+def cuts_pool_4(body: Body) -> str | Reply:
+    """Answer all but what is asked about one row."""
+    return truncated() if "ool 4" in str(body["messages"]) else answer_sensibly(body)
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        ["-n4"],
-        ["-n2", "--dist=worksteal", "--rag-cache=off"],
-        ["--tx=2*popen", "--dist=load", "--maxschedchunk=1"],
-    ],
-    ids=" ".join,
-)
-def test_every_row_is_done_once(  # noqa: PLR0917 - fixtures
-    run: RunPytest,
-    server: FakeOpenAI,
-    pytester: pytest.Pytester,
-    scored: Scored,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    how: list[str],
-) -> None:
-    """The application is asked once a row and the judge as often as by one process, and each test has its records.
+def test_every_row_is_done_once(run_once: RunOnce, tmp_path: Path) -> None:
+    """The application is asked once a row, the judge as often as by one process, and the tests have the same records.
 
-    The folder where workers share rows is gone after the run.
+    What another worker scored comes back whole: verdicts, evidence, reasons, usage. What the application raised, and
+    what the judge could not answer, reaches the test of the row. The folder of the rows is gone after the run.
     """
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    run(*JUDGED, *how, test_golden=SUITE).assert_outcomes(passed=10)
-    assert asked(pytester) == {f"r{n}": 1 for n in range(10)}
-    assert server.calls == 10 * 3
-    tests = scored()
-    assert [len(test["records"]) for test in tests.values()] == [2] * 10
-    assert sum(record["usage"]["calls"] for test in tests.values() for record in test["records"]) == server.calls
-    assert not list(tmp_path.glob("pytest-ragmetrics-run-*"))
-
-
-def test_the_records_are_those_of_one_process(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, scored: Scored
-) -> None:
-    """What another worker scored comes back whole: verdicts, evidence, reasons, usage."""
+    env = {"FAILING": "r2", "TMPDIR": str(tmp_path)}
     found = []
-    for how in (["-n0"], ["-n2"]):
-        run(*JUDGED, *how, f"--rag-cache-dir={how[0]}", test_golden=SUITE).assert_outcomes(passed=10)
-        found.append({name: test["records"] for name, test in scored().items()})
-    assert found[0] == found[1]
-
-
-def test_a_row_that_another_worker_could_not_do(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the application raised, and what the judge could not answer, reaches the test of the row."""
-    monkeypatch.setenv("FAILING", "r7")
-    server.script(truncated())
-    result = run(*JUDGED, "-n2", "-rfE", test_golden=SUITE)
-    result.assert_outcomes(passed=8, failed=1, errors=1)
-    result.stdout.fnmatch_lines(["*UnscoredError: row 'r7': rag_respond raised *KeyError: 'r7'*"])
-    assert asked(pytester)["r7"] == 1
+    for way, args in WAYS.items():
+        files = {"test_golden": SUITE, **({"conftest": NOWHERE} if way == "nowhere" else {})}
+        with FakeOpenAI(answer=cuts_pool_4) as server:
+            run = run_once(*JUDGED, *args, provider=server, env=env, **files)
+        run.result.assert_outcomes(passed=5, failed=1, errors=1)
+        run.result.stdout.fnmatch_lines(["*UnscoredError: row 'r2': rag_respond raised *KeyError: 'r2'*"])
+        assert Counter(run.text("asked.txt").split()) == {f"r{n}": 1 for n in range(7)}, way
+        # Two for the row whose answers are cut, none for the row without a response.
+        assert server.calls == 5 * 3 + 2, way
+        found.append({name: test["records"] for name, test in run.tests.items()})
+        assert sum(record["usage"]["calls"] for records in found[-1].values() for record in records) == 5 * 3
+        assert found[-1] == found[0], way
+    assert not list(tmp_path.glob("pytest-ragmetrics-run-*"))
 
 
 def test_the_rows_of_a_crashed_worker_are_taken_over(
@@ -104,23 +85,8 @@ def test_the_rows_of_a_crashed_worker_are_taken_over(
 ) -> None:
     """A worker that dies takes its own test with it; what it had in hand is done by the others."""
     monkeypatch.setenv("CRASHING", "r2")
-    run(*JUDGED, "-n2", test_golden=SUITE).assert_outcomes(passed=9, failed=1)
-    assert server.calls >= 10 * 3
-
-
-def test_without_a_place_to_share_each_does_its_own(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
-) -> None:
-    """Workers that cannot share rows still do each of them once."""
-    conftest = """
-        import pytest
-        @pytest.hookimpl(optionalhook=True, trylast=True)
-        def pytest_configure_node(node):
-            node.workerinput["ragmetrics"]["folder"] = "/dev/null/nowhere"
-    """
-    run(*JUDGED, "-n2", conftest=conftest, test_golden=SUITE).assert_outcomes(passed=10)
-    assert asked(pytester) == {f"r{n}": 1 for n in range(10)}
-    assert server.calls == 10 * 3
+    run(*JUDGED, "-n2", test_golden=SUITE).assert_outcomes(passed=6, failed=1)
+    assert server.calls >= 7 * 3
 
 
 def test_a_cassette_reaches_workers_that_cannot_read_it(
@@ -128,7 +94,7 @@ def test_a_cassette_reaches_workers_that_cannot_read_it(
 ) -> None:
     """A worker elsewhere replays what the controller sent, and what it had to ask comes back into the cassette."""
     suite = pytester.mkdir("suite")
-    pytester.makepyfile(**{"suite/test_golden": SUITE.replace("range(10)", "range(4)")})
+    pytester.makepyfile(**{"suite/test_golden": SUITE.replace("range(7)", "range(3)")})
     cassette = pytester.path / "answers.jsonl"
     common = (
         *JUDGED,
@@ -145,11 +111,11 @@ def test_a_cassette_reaches_workers_that_cannot_read_it(
         return f"--tx=popen//chdir={folder}"
 
     warned = ("-W", "ignore::DeprecationWarning", str(suite))
-    run(*common, elsewhere("a"), *warned).assert_outcomes(passed=4)
-    assert len(list(map(json.loads, cassette.read_text("utf-8").splitlines()))) == server.calls == 12
+    run(*common, elsewhere("a"), *warned).assert_outcomes(passed=3)
+    assert len(list(map(json.loads, cassette.read_text("utf-8").splitlines()))) == server.calls == 9
     before = cassette.read_bytes()
     result = run(*common, elsewhere("b"), "--rag-cache=replay", *warned)
-    result.assert_outcomes(passed=4)
-    assert server.calls == 12
+    result.assert_outcomes(passed=3)
+    assert server.calls == 9
     assert cassette.read_bytes() == before
-    result.stdout.fnmatch_lines(["judge calls: 0 made *, 12 saved *"])
+    result.stdout.fnmatch_lines(["judge calls: 0 made *, 9 saved *"])
