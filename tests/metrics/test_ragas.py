@@ -57,18 +57,14 @@ def test_fewer_than_two_metrics_are_an_error(results: Any) -> None:
         ragas_score(results)
 
 
-def test_a_metric_without_a_score_is_an_error() -> None:
-    """Nothing is left out of the mean in silence."""
-    results: Any = {"faithfulness": 1.0, "context_recall": [], "answer_relevancy": 1.0}
-    with pytest.raises(ValueError, match="ragas_score: context_recall has no score"):
-        ragas_score(results)
-
-
 @pytest.mark.parametrize("score", [None, float("nan"), float("inf"), "1.0"])
 def test_a_sample_without_a_score_is_an_error(score: Any) -> None:
-    """A table has ``None`` where a row has no score; it is neither left out nor a zero."""
+    """A table has ``None`` where a row has no score; neither it nor a metric without any is left out in silence."""
     given: Any = {"faithfulness": 1.0, "context_recall": [0.5, score]}
     with pytest.raises(ValueError, match=r"ragas_score: score 1 of context_recall is .*, not a finite number"):
+        ragas_score(given)
+    given = {"faithfulness": 1.0, "context_recall": [], "answer_relevancy": 1.0}
+    with pytest.raises(ValueError, match="ragas_score: context_recall has no score"):
         ragas_score(given)
 
 
@@ -100,30 +96,18 @@ EMBEDDER = ScriptedEmbedder({text: [1.0] for text in ("Do moths fly?", "Do they?
 
 def test_the_helper_scores_its_metrics_together() -> None:
     """All metrics of a sample at the same time: as deep as the deepest one, and each is told to the session."""
-    asked, session = judge(), FakeSession()
+    asked, session, names = judge(), FakeSession(), ("faithfulness", "ResponseRelevancy")
     with session.running():
-        result = assert_ragas_score(
-            FIELDS, metrics=("faithfulness", "ResponseRelevancy"), min=0.6, judge=asked, embedder=EMBEDDER
-        )
+        result = assert_ragas_score(FIELDS, metrics=names, min=0.6, judge=asked, embedder=EMBEDDER)
     assert result.value == pytest.approx(2 / 3)
-    assert (len(asked.tasks), asked.depth, result.usage.calls, result.judge) == (
-        3,
-        2,
-        3,
-        "scripted, custom:scripted-vectors",
-    )
+    assert (len(asked.tasks), asked.depth, result.usage.calls) == (3, 2, 3)
+    assert result.judge == "scripted, custom:scripted-vectors"
     assert [scoring.metric for scoring in session.scorings][-1] == "ragas_score"
     spent = {scoring.metric: scoring.usage.calls for scoring in session.scorings}
     assert spent == {"faithfulness": 2, "answer_relevancy": 1, "ragas_score": 0}
-
-
-def test_the_helper_fails_with_the_parts() -> None:
-    """The first line says which metric pulls it down."""
     with pytest.raises(AssertionError) as caught:
-        assert_ragas_score(
-            FIELDS, metrics=("faithfulness", "answer_relevancy"), min=0.9, judge=judge(), embedder=EMBEDDER
-        )
-    assert str(caught.value) == ("ragas_score 0.67 < 0.90: harmonic mean of faithfulness 0.50, answer_relevancy 1.00")
+        assert_ragas_score(FIELDS, metrics=names, min=0.9, judge=judge(), embedder=EMBEDDER)
+    assert str(caught.value) == "ragas_score 0.67 < 0.90: harmonic mean of faithfulness 0.50, answer_relevancy 1.00"
 
 
 def test_metrics_may_be_given_ready_made() -> None:

@@ -158,8 +158,6 @@ def test_the_share_of_contexts_that_help(words: list[bool], value: float) -> Non
     result = ContextPrecisionProportion(judge=judge).score(user_input="Why?", retrieved_contexts=contexts)
     assert result == value
     assert [(v.text, v.ok) for v in result.verdicts] == list(zip(contexts, words, strict=True))
-    assert [piece.text for v in result.verdicts for piece in v.evidence] == [
-        text for text, word in zip(contexts, words, strict=True) if word
-    ]
+    assert [[piece.text for piece in v.evidence] for v in result.verdicts] == [[v.text] * v.ok for v in result.verdicts]
     assert result.reason == f"{sum(words)} of {len(words)} contexts relevant"
     assert (judge.tasks, judge.depth) == (["judge_contexts"], 1)
