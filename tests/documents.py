@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 from pytest_ragmetrics import records as shapes
@@ -71,29 +72,20 @@ def document(
     return shapes.Document(run=run, tests=tests)
 
 
-def row(
-    name: str,
-    *records: shapes.Record,
-    outcome: shapes.TestOutcome = "passed",
-    message: str | None = None,
-    duration: float = 0.21,
-    attempts: int = 1,
-    file: str = FILE,
-    line: int | None = 12,
-    gate: shapes.GateRecord | None = None,
-) -> shapes.TestRecord:
-    """Return a test with its records."""
-    return shapes.TestRecord(
+def row(name: str, *records: shapes.Record, file: str = FILE, **fields: Any) -> shapes.TestRecord:
+    """Return a test with its records; ``fields`` are those of the test record, by default of one that passed."""
+    test = shapes.TestRecord(
         id=f"{file}::{name}",
         file=file,
-        line=line,
-        outcome=outcome,
-        duration=duration,
-        attempts=attempts,
-        message=message,
+        line=12,
+        outcome="passed",
+        duration=0.21,
+        attempts=1,
+        message=None,
         records=records,
-        gate=gate,
+        gate=None,
     )
+    return replace(test, **fields)
 
 
 def gate(
@@ -138,39 +130,35 @@ def record(
     metric: str = "quoted_spans_alignment",
     score: float | None = 1.0,
     *,
-    outcome: shapes.RecordOutcome = "passed",
     at_least: float | None = 0.9,
     at_most: float | None = None,
-    reason: str | None = None,
-    vacuous: bool = False,
-    judge: str | None = None,
-    usage: Usage | None = None,
     votes: Sequence[float] = (),
     sample: dict[str, Any] | None = None,
-    verdicts: Sequence[Verdict] = (),
-    exchanges: Sequence[Exchange] = (),
+    **fields: Any,
 ) -> shapes.Record:
-    """Return a record; ``at_least`` or ``at_most`` is its threshold."""
+    """Return a record; ``at_least`` or ``at_most`` is its threshold, ``fields`` are other fields of the record."""
     threshold: shapes.Threshold | None = None
     if at_most is not None:
         threshold = shapes.Threshold(operator="<=", bound=at_most)
-    elif at_least is not None and outcome != "measured":
+    elif at_least is not None and fields.get("outcome") != "measured":
         threshold = shapes.Threshold(operator=">=", bound=at_least)
-    return shapes.Record(
+    made = shapes.Record(
         metric=metric,
         score=score,
-        outcome=outcome,
+        outcome="passed",
         threshold=threshold if score is not None else None,
-        reason=reason,
-        vacuous=vacuous,
+        reason=None,
+        vacuous=False,
         better="lower" if at_most is not None else "higher",
-        judge=judge,
-        usage=usage or Usage(),
+        judge=None,
+        usage=Usage(),
         samples=tuple(votes),
         sample=Sample(**sample or {}),
-        verdicts=tuple(verdicts),
-        exchanges=tuple(exchanges),
+        verdicts=(),
+        exchanges=(),
     )
+    changes: dict[str, Any] = {name: tuple(at) if isinstance(at, list) else at for name, at in fields.items()}
+    return replace(made, **changes)
 
 
 def usage(
@@ -183,27 +171,12 @@ def usage(
 
 
 def verdict(
-    text: str,
-    *,
-    ok: bool,
-    response: str | None = None,
-    reason: str | None = None,
-    suspicious: bool = False,
-    evidence: Sequence[Evidence] = (),
-    nearest: Nearest | None = None,
+    text: str, *, ok: bool, response: str | None = None, evidence: Sequence[Evidence] = (), **fields: Any
 ) -> Verdict:
-    """Return a verdict; its offsets are where its text stands in ``response``."""
+    """Return a verdict; its offsets are where its text stands in ``response``, ``fields`` those of the verdict."""
     start = response.index(text) if response is not None else None
-    return Verdict(
-        text=text,
-        ok=ok,
-        start=start,
-        end=None if start is None else start + len(text),
-        reason=reason,
-        suspicious=suspicious,
-        evidence=tuple(evidence),
-        nearest=nearest,
-    )
+    end = None if start is None else start + len(text)
+    return Verdict(text=text, ok=ok, start=start, end=end, evidence=tuple(evidence), **fields)
 
 
 def evidence(text: str, contexts: Sequence[str], index: int) -> Evidence:

@@ -276,19 +276,12 @@ def test_an_id_is_a_text_or_a_whole_number(value: object) -> None:
     assert str(row.error) == f"field 'id': row {row.id}: must be a text or a whole number, not {kind}"
 
 
-def test_an_id_that_stands_twice_is_an_error_of_the_second_row() -> None:
-    """The first row keeps it, and the second one names it; a number and its text are one id."""
+def test_an_id_that_stands_twice_is_an_error_of_the_second_row(tmp_path: Path) -> None:
+    """The first row keeps it, and the second one names its place or line; a number and its text are one id."""
     rows = read([{"id": "7", "answer": "a"}, {"id": 7, "answer": "b"}, {"id": "7-2", "answer": "c"}])
-    assert [row.id for row in rows] == ["7", "7-3", "7-2"]
-    assert [row.error is None for row in rows] == [True, False, True]
-    assert (
-        str(rows[1].error)
-        == "field 'id': row 7-3: the id '7' stands already in rows[0]: give each row its own, or none"
-    )
-
-
-def test_an_id_that_stands_twice_names_both_lines(tmp_path: Path) -> None:
-    """In a file the place of each is its line."""
+    assert [(row.id, row.error is None) for row in rows] == [("7", True), ("7-3", False), ("7-2", True)]
+    told = "field 'id': row 7-3: the id '7' stands already in rows[0]: give each row its own, or none"
+    assert str(rows[1].error) == told
     (tmp_path / "rows.jsonl").write_text('{"id": "a", "answer": "1"}\n\n{"id": "a", "answer": "2"}\n', encoding="utf-8")
     error = read_dataset("rows.jsonl", base=tmp_path)[1].error
     assert "rows.jsonl:3: field 'id': row a-2: the id 'a' stands already in line 1: " in str(error)
@@ -334,37 +327,15 @@ def test_made_ids_are_the_same_in_every_process() -> None:
         " {'answer': 'c', 'thing': Thing(), 'set': {'a', 'b', 'c'}}]\n"
         "print([row.id for row in read_dataset(rows, base=Path())])"
     )
-    runs = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            check=True,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        ).stdout
-        for seed in ("1", "2")
-    }
+    command, seeds = [sys.executable, "-c", program], [{**os.environ, "PYTHONHASHSEED": seed} for seed in "12"]
+    runs = {subprocess.run(command, check=True, capture_output=True, env=seed).stdout for seed in seeds}
     assert len(runs) == 1
 
 
-HOSTILE = [
-    "a::b",
-    "[x]",
-    "a/b\\c",
-    "tab\t",
-    "\x1b[31mred",
-    "\u202egnp",
-    "größe",
-    "日本",
-    "-x",
-    " ",
-    "x" * 65,
-    "\ud800",
-    "..",
-]
+SIGNS = ["a::b", "[x]", "-x", " ", "..", "a/b\\c", "tab\t", "\x1b[31mred", "\u202egnp", "größe", "日本", "\ud800"]
 
 
-@pytest.mark.parametrize("written", HOSTILE, ids=ascii)
+@pytest.mark.parametrize("written", [*SIGNS, "x" * 65], ids=ascii)
 def test_an_id_is_safe_in_the_name_of_a_test(written: str) -> None:
     """Whatever was written, the id is short and plain; the sample has it as it was."""
     (row,) = read([{"id": written, "question": "Why?"}])

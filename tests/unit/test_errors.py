@@ -32,9 +32,4 @@ def test_a_dataset_error_says_where(place: dict[str, object], text: str) -> None
     """The message starts with file, line and field, as far as they are known, and they can be read off."""
     error = DatasetError("bad", **place)  # type: ignore[arg-type]
     assert str(error) == text
-    assert {"file": error.file, "line": error.line, "field": error.field} == {
-        "file": None,
-        "line": None,
-        "field": None,
-        **place,
-    }
+    assert (error.file, error.line, error.field) == tuple(place.get(name) for name in ("file", "line", "field"))

@@ -28,16 +28,13 @@ def missing(text: str, similarity: float, *changes: WordChange) -> Verdict:
 
 
 def test_the_first_line_has_metric_score_threshold_and_counts() -> None:
-    """The first line alone tells what fell short, by how much and how many pieces are wrong."""
+    """The first line alone tells what fell short and by how much, with the digits it takes to see a near miss."""
     result = quotes(Verdict(text="a", ok=True), missing("b", 0.8))
     assert headline(result, held(0.9)) == "quoted_spans_alignment 0.50 < 0.90: 1 of 2 quoted spans not found"
-
-
-def test_scores_that_round_alike_are_told_apart() -> None:
-    """A near miss shows as many digits as it takes to see that it is one."""
     assert headline(quotes(value=0.8996), held(0.9)) == "quoted_spans_alignment 0.8996 < 0.9000"
-    tiny = headline(MetricResult(0.3, metric="m"), held(0.1 + 0.2))
-    assert tiny == "m 0.3 < 0.30000000000000004"
+    assert headline(MetricResult(0.3, metric="m"), held(0.1 + 0.2)) == "m 0.3 < 0.30000000000000004"
+    # A metric that gives no verdicts is summed up by its reason, made printable.
+    assert headline(MetricResult(0.1, metric="m", reason="too\nlong\x1b"), held(0.5)) == "m 0.10 < 0.50: too long"
 
 
 @pytest.mark.parametrize(
@@ -48,12 +45,6 @@ def test_scores_that_round_alike_are_told_apart() -> None:
 def test_the_operator_shown_is_the_one_that_is_true(operator: str, outcome: bool, shown: str) -> None:  # noqa: FBT001
     """What failed is shown as its contrary, what held as it was written."""
     assert headline(MetricResult(0.5, metric="m"), held(0.5, operator=operator, outcome=outcome)).split()[2] == shown
-
-
-def test_without_verdicts_the_reason_stands_in() -> None:
-    """A metric that gives no verdicts is summed up by its reason, made printable."""
-    result = MetricResult(0.1, metric="m", reason="too\nlong\x1b")
-    assert headline(result, held(0.5)) == "m 0.10 < 0.50: too long"
 
 
 def test_a_missing_quotation_shows_text_place_nearest_and_difference() -> None:
@@ -73,15 +64,7 @@ def test_a_missing_quotation_shows_text_place_nearest_and_difference() -> None:
     ]
 
 
-def test_reason_and_suspicion_are_told() -> None:
-    """A verdict's own reason and a warning about its evidence are shown."""
-    lines = explain(
-        MetricResult(0, metric="m", verdicts=[Verdict(text="t", ok=False, reason="r", suspicious=True)]), held(1)
-    )
-    assert lines[1:] == ['  not ok: "t"', "    suspicious: the evidence does not bear it out", "    reason: r"]
-
-
-def test_a_reason_that_says_nothing_new_is_left_out() -> None:
+def test_reason_and_suspicion_are_told_unless_they_say_nothing_new() -> None:
     """What the line above says already would only hide what matters."""
     verdicts = [
         Verdict(text="1931", ok=False, reason="stands in no context"),
@@ -93,6 +76,10 @@ def test_a_reason_that_says_nothing_new_is_left_out() -> None:
         '  in no context: "1932"',
         "    reason: stands in no context, but 1933 does",
     ]
+    short = explain(
+        MetricResult(0, metric="m", verdicts=[Verdict(text="t", ok=False, reason="r", suspicious=True)]), held(1)
+    )
+    assert short[1:] == ['  not ok: "t"', "    suspicious: the evidence does not bear it out", "    reason: r"]
 
 
 def test_a_row_of_a_set_says_what_is_wrong_with_it() -> None:

@@ -219,7 +219,7 @@ def test_marks_and_texts_need_no_colour_or_direction() -> None:
 def test_drawings_stay_inside_their_boxes() -> None:
     """Bars stack from the axis up, however many scores are in a bin, and a lone score is a low bar."""
     scores = [(0.5, "failed")] * 40 + [(0.52, "passed"), (1.0, "passed")]
-    run = document(*(row(f"t{n}", record(score=s, outcome=o)) for n, (s, o) in enumerate(scores)))  # type: ignore[arg-type]
+    run = document(*(row(f"t{n}", record(score=s, outcome=o)) for n, (s, o) in enumerate(scores)))
     for made, height in ((run, 31.22), (document(row("t", record(score=0.5, outcome="failed"))), 6.0)):
         bars = [
             {name: float(bar.attributes[name] or "") for name in ("x", "y", "width", "height")}

@@ -44,7 +44,7 @@ def gated(gate: GateRecord, name: str = "test_gate") -> Row:
 def failing(name: str, score: float | None, reason: str | None = None) -> Row:
     """Return a test that fell short, or could not be scored."""
     outcome = "unscored" if score is None else "failed"
-    scored = record("faithfulness", score, outcome=outcome, reason=reason, judge="openai:one", usage=usage())  # type: ignore[arg-type]
+    scored = record("faithfulness", score, outcome=outcome, reason=reason, judge="openai:one", usage=usage())
     return row(name, scored, outcome="failed")
 
 

@@ -113,16 +113,7 @@ def test_every_convention_is_read(convention: str) -> None:
 RULES = {
     # Nothing is found in a text without marks, nor between marks that enclose nothing.
     "a text without quotations has none": [
-        "",
-        " ",
-        "\n\n",
-        "No mark at all.",
-        "a > b & c",
-        "`",
-        "''",
-        '""',
-        "«»",
-        "&quot;&quot;",
+        *("", " ", "\n\n", "No mark at all.", "a > b & c", "`", "''", '""', "«»", "&quot;&quot;"),
     ],
     # Contractions, possessives, elisions and decades have no quotation between them.
     "apostrophes are not quotations": [

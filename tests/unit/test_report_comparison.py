@@ -19,7 +19,7 @@ from tests.documents import document, record, row
 def scored(score: float | None, metric: str = "faithfulness", *, sample: str | None = None, **more: Any) -> Record:
     """Return a record; one without a score is unscored."""
     outcome = "unscored" if score is None else "passed"
-    return record(metric, score, outcome=outcome, sample={"id": sample} if sample else {}, **more)  # type: ignore[arg-type]
+    return record(metric, score, outcome=outcome, sample={"id": sample} if sample else {}, **more)
 
 
 def run(**tests: Record | list[Record]) -> Document:
