@@ -201,7 +201,7 @@ nothing more is asked, and the answers paid for are kept
 
 
 class Budgeted:
-    """Reserves a call of the budget for each request that somebody is paid for, and charges what it took."""
+    """Reserves a call of the budget for each paid request, and charges its tokens."""
 
     def __init__(self, following: Transport, budget: Budget) -> None:
         self._following = following

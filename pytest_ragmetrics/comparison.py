@@ -45,7 +45,7 @@ class ColumnEntry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Column:
-    """The entries of one metric by the key of their sample; ``ambiguous`` keys stand for several different ones."""
+    """The entries of one metric by the key of their sample; ``ambiguous`` keys belong to several different samples."""
 
     metric: str
     better: Direction

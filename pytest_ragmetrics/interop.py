@@ -131,7 +131,7 @@ def _response(value: Any) -> str:
 
 
 def _message_text(value: Any) -> str | None:
-    """Return what a message says, ``None`` for what is none."""
+    """Return the text of a message, ``None`` for anything else."""
     for name in ("text", "content"):
         text = value if isinstance(value, str) else getattr(value, name, None)
         if isinstance(text, str):

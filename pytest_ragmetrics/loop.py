@@ -74,7 +74,7 @@ class _Background:
 
 
 class _Call(Generic[T]):
-    """A coroutine that can be cancelled from another thread at any time, even while it is handed over."""
+    """A coroutine that can be cancelled from another thread at any time, even before its task exists."""
 
     def __init__(self, coro: Coroutine[Any, Any, T]) -> None:
         self._coro = coro
@@ -164,7 +164,7 @@ def on_stop(close: Close) -> None:
 
 def _submit(coro: Coroutine[Any, Any, T], *awaited: Coroutine[Any, Any, Any]) -> Future[T]:
     """Hand over a coroutine; where no loop can be started, close it and those that it would have ``awaited``."""
-    # The lock is held until the coroutine is handed over, so that a loop being stopped gets no more of them.
+    # The lock is held until the coroutine is scheduled, so that a loop that is stopping gets no more of them.
     with _lock:
         try:
             background = _started()

@@ -170,7 +170,7 @@ def redact_report(report: pytest.TestReport, redact: Callable[[str], str]) -> No
 
 
 def _redacted(part: Any, redact: Callable[[str], str], seen: set[int]) -> Any:
-    """Return a text or some parts redacted; a part with fields is changed where it stands, and once."""
+    """Return a text or some parts redacted; a part with fields is changed in place, once."""
     if isinstance(part, str):
         return redact(part)
     if isinstance(part, (list, tuple)):
@@ -336,7 +336,7 @@ class RunReport:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Write the cassette and the files, once xdist has shut down its workers.
 
-        A run whose files could not be written has not passed: whoever reads them would read old ones.
+        A run whose files could not be written has not passed: their readers would read old ones.
         """
         self._notes = self._finish_session(exitstatus)
         files = self._settings.files()

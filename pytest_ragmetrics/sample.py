@@ -39,7 +39,7 @@ def read_messages(value: object, *, name: str = "messages") -> tuple[Message, ..
 
     ``value`` is a list of messages in the form of OpenAI's chat completions or responses, of Anthropic's messages, or
     of objects with the same attributes (LangChain and ragas messages, SDK objects), mixed if need be. Raises
-    ``TypeError`` naming the message that is none, ``ValueError`` for arguments of a tool that are not a JSON object.
+    ``TypeError`` naming what is not a message, ``ValueError`` for arguments of a tool that are not a JSON object.
 
     >>> call = {"function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
     >>> read_messages([{"role": "user", "content": "Rain?"}, {"role": "assistant", "tool_calls": [call]}])[1].tool_calls

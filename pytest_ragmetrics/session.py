@@ -121,7 +121,7 @@ class SessionBudget:
         return Forecast()
 
     def skip_scored(self, report: pytest.TestReport) -> None:
-        """Skip a test that scored anything in a dry run, whatever its outcome: its scores are stand-ins."""
+        """Skip a test that scored anything in a dry run, passed or failed: its scores are placeholders."""
         requests = None if self.forecast is None else self.forecast.requests_of(report.nodeid)
         if requests is None or (report.when != "call" and not report.failed):
             return

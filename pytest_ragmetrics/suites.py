@@ -290,7 +290,7 @@ class _ScoredSet:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _GivenScore:
-    """One of the results: ``reason`` says why there is none."""
+    """One of the results; ``reason`` is why it has no score."""
 
     name: str
     result: float | None

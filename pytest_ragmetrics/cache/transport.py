@@ -52,7 +52,7 @@ def vector_text(vector: npt.NDArray[np.float32]) -> str:
 
 
 def read_vector(text: str) -> npt.NDArray[np.float32]:
-    """Return the vector of a text; raise :class:`CacheError` if it is none.
+    """Return the vector of a text; raise :class:`CacheError` otherwise.
 
     >>> read_vector("AACAPwAAAL8=").tolist()
     [1.0, -0.5]

@@ -163,7 +163,7 @@ def rows_of_mapping(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 
-# Long enough for a digest or a UUID that somebody uses as an id.
+# Long enough for a digest or a UUID.
 _SAFE = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.]+")
 _STEM = 40

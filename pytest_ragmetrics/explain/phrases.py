@@ -51,7 +51,7 @@ def quoted(text: str) -> str:
 
 
 def named(name: str) -> str:
-    """Return a name that somebody else chose, of a row, a test or a judge, on one line and not too long."""
+    """Return a name chosen elsewhere, of a row, a test or a judge, on one line and shortened."""
     return shortened(printable(name), _NAME_LIMIT)
 
 

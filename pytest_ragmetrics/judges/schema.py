@@ -134,7 +134,7 @@ _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*</think(?:ing)?>", re.DOTALL)
 
 
 def parse_json(text: str) -> object:
-    """Return the value of a JSON text; raise :class:`InvalidAnswer` if it is none, or has a field twice."""
+    """Return the value of a JSON text; raise :class:`InvalidAnswer` if it is not valid or has a field twice."""
     try:
         return _DECODER.decode(text)
     except (ValueError, RecursionError) as error:

@@ -31,7 +31,7 @@ def check_choice(name: str, value: T, choices: Sequence[str]) -> T:
 
 
 def check_count(name: str, value: object) -> int:
-    """Return a whole number from 1 on; raise ``ValueError`` if it is none.
+    """Return a whole number from 1 on; raise ``ValueError`` otherwise.
 
     >>> check_count("strictness", 3)
     3
@@ -43,7 +43,7 @@ def check_count(name: str, value: object) -> int:
 
 
 def check_number(name: str, value: object, least: float = 0, most: float = inf) -> float:
-    """Return a finite number from ``least`` to ``most``; raise ``ValueError`` if it is none.
+    """Return a finite number from ``least`` to ``most``; raise ``ValueError`` otherwise.
 
     >>> check_number("beta", 0.5), check_number("coeff", 1, most=1)
     (0.5, 1)
@@ -66,7 +66,7 @@ def check_if_empty(value: object, scale: tuple[float, float]) -> float | None:
 
 
 def check_flag(name: str, value: object) -> bool:
-    """Return a truth value; raise ``ValueError`` if it is none.
+    """Return a truth value; raise ``ValueError`` otherwise.
 
     >>> check_flag("strict_order", False)
     False
@@ -214,7 +214,7 @@ class Metric(ABC):
                 raise ValueError(msg)
 
     def _recorded(self, sample: Sample, result: MetricResult, log: ScoringLog) -> MetricResult:
-        """Record a result and return it; raise ``TypeError`` for what is none."""
+        """Record a result and return it; raise ``TypeError`` for anything else."""
         if not isinstance(result, MetricResult):
             msg = f"{self.name}.measure() returned {type(result).__name__}, not a MetricResult"
             raise TypeError(msg)

@@ -105,7 +105,7 @@ class Lazy(Generic[P]):
 
 
 def lazy_judge(judge: JudgeLike | None) -> Lazy[Judge]:
-    """Return the source of the judge that a metric was given; raise ``ValueError`` or ``TypeError`` if it is none."""
+    """Return the source of the judge that a metric was given; raise ``ValueError`` or ``TypeError`` otherwise."""
     given = _checked(judge, check_spec, as_judge)
     return Lazy(given, make=make_judge, of_session=lambda session, it: session.judge(it or context.current().judge))
 

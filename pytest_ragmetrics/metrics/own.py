@@ -53,7 +53,7 @@ def metric(
     ``scale`` the lowest and the highest score there can be, and ``better`` says which of them is the good one.
 
     Raises ``TypeError`` for what is no such function, naming the parameter that is no field, and ``ValueError`` for a
-    ``better`` or a ``scale`` that is none.
+    ``better`` or a ``scale`` that is not one.
 
     >>> @metric
     ... def brevity(response):
@@ -146,7 +146,7 @@ class _OwnCall:
         return self.function(**given)
 
     def result(self, outcome: object) -> MetricResult:
-        """Return what the function returned as a result under the metric's own name; raise if it is none."""
+        """Return what the function returned as a result under the metric's own name; raise otherwise."""
         if isinstance(outcome, MetricResult):
             return outcome.replaced(metric=self.name)
         if isinstance(outcome, (list, tuple)) and all(isinstance(item, Verdict) for item in outcome):

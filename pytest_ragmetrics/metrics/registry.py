@@ -100,7 +100,7 @@ def _metrics_of(implementation: Implementation) -> list[Metric | type[Metric]]:
     listed = [] if returned is None else returned
     if not isinstance(listed, (list, tuple)):
         msg = f"{implementation.plugin_name}: {HOOK} returned {returned!r:.80}; return a list of metrics"
-        raise ValueError(msg)  # noqa: TRY004 - whoever looks up a name expects this one
+        raise ValueError(msg)  # noqa: TRY004 - callers of a look-up expect this one
     for item in listed:
         complaint = _complaint(item)
         if complaint:

@@ -101,7 +101,7 @@ def compared_verdicts(
 ) -> tuple[Verdict, ...]:
     """Return one verdict a text that was compared with another ``(name, text)``, which its reason quotes.
 
-    Evidence is a place in the contexts, and that other text is none of them.
+    Evidence is a place in the contexts, and that other text is not a context.
 
     >>> from pytest_ragmetrics.judges.tasks import Judgement
     >>> yes = Judgement(ok=True, reason="It says so.", sentences=(0,))

@@ -91,7 +91,7 @@ def voting(
     """Have metrics take so many votes inside the block; the bounds are those of one metric and concern no other.
 
     Without ``votes`` it is as many as the block around, or the session, says. Raises ``ValueError`` for a number of
-    votes that is none.
+    votes that is not one.
     """
     chosen = context.current().wanted_votes() if votes is None else check_count("votes", votes)
     with context.changed(votes=chosen, bounded=metric, least=least, most=most):

@@ -56,7 +56,7 @@ class SharedResults:
         self._rows.execute("UPDATE rows SET outcome = ? WHERE test = ?", (outcome, test))
 
     def outcome(self, test: str) -> str | None:
-        """Return what came of a row, once somebody published it."""
+        """Return the outcome of a row, ``None`` until it is published."""
         found = self._rows.execute("SELECT outcome FROM rows WHERE test = ?", (test,)).fetchone()
         return None if found is None else found[0]
 

@@ -39,12 +39,12 @@ _LENGTH = 300
 # What Markdown, HTML, GitHub or its workflow commands may take for more than itself. A line of ours never starts with
 # foreign text; an underscore inside a word and a colon at its end are read as they are.
 _ACTIVE = re.compile(r"[&<>\[\]\\`*|~$#@]|:(?=\S)|(?<=www)\.|(?<![^\W_])_|_(?![^\W_])", re.IGNORECASE)
-#: A test id that may stand in a code span of a table or a list as it is.
+#: A test id that needs no escaping in a code span of a table or a list.
 _ORDINARY = re.compile(r"(?:[\w ./:,=()-]|\[(?!\[)|\])+")
 
 
 def render_markdown(document: Document, *, comparison: RunComparison | None = None) -> str:
-    """Return the summary of a run, at most about 60 lines whatever its size, and what changed since a baseline."""
+    """Return the summary of a run, at most about 60 lines for any size, with the changes since a baseline."""
     tests = sorted(document.tests, key=_badness)
     outcome = headline(Counter(map(status_of, tests)), cut_short=is_cut_short(document.run))
     blocks = [

@@ -72,7 +72,7 @@ def find_citations(text: str) -> tuple[Citation, ...]:
     """Return the marks of a text that cite sources by number, in order.
 
     Read as such: [1], [1, 2], [1-3], ［1］, 【1】, [^1], [source 1], links [1](...), superscripts. Numbers have
-    at most three digits, so years are none. Not citations: code, powers (m², 10³), indexes (a[0], to_do[1]), intervals
+    at most three digits, so not years. Not citations: code, powers (m², 10³), indexes (a[0], to_do[1]), intervals
     (lists with a zero, ranges over more than 99), definitions of links and notes, and a list of sources that ends the
     text: lines that begin with ascending marks, one of which was cited before.
 

@@ -52,7 +52,7 @@ _MAYBE_HYPHEN = "\ufdd0"
 _BROKEN_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t>]*(?=[^\W\d_])")
 _QUOTED_LINE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _REOPENED = re.compile(rf"(\n[ \t\r]*\n[ \t>\u3000]*)[{_QUOTES}]+")
-# Stars that multiply or stand alone stay, and so do underscores inside a name.
+# Stars that multiply or are alone remain, and so do underscores inside a name.
 _STARS = re.compile(r"(?<=[^\s\d*])\*+(?!\*)|(?<=\d)\*+(?![\d*])|(?<!\S)\*+(?=[^\s*])")
 _UNDERSCORES = re.compile(r"__+|(?<![^\W_])_|_(?![^\W_])|~~+")
 _SPACE_IN_UNSPACED = re.compile(rf" (?:(?=[{UNSPACED}\u3001-\u301f])|(?<=[{UNSPACED}\u3001-\u301f] ))")

@@ -157,7 +157,7 @@ class Number:
 
 
 def find_numbers(text: str) -> tuple[Number | Date, ...]:
-    """Return the numbers and dates of a text in order; list numbers and citation marks are none.
+    """Return the numbers and dates of a text in order; list numbers and citation marks are not included.
 
     >>> [sorted(number.readings) for number in find_numbers("1,000.5 or 12 % of 3 million")]
     [['1000.5'], ['12'], ['3000000']]
