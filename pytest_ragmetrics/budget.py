@@ -153,7 +153,7 @@ nothing more is asked, and the answers paid for are kept
 
     def used(self) -> BudgetUse:
         """Return what all processes used so far."""
-        calls, tokens, cost, unpriced, refused = self._do(_READ).fetchone()
+        _, (calls, tokens, cost, unpriced, refused) = self._do(_READ)
         return BudgetUse(calls=calls, tokens=tokens, cost=cost, unpriced=unpriced, refused=refused)
 
     def close(self) -> None:
@@ -167,7 +167,8 @@ nothing more is asked, and the answers paid for are kept
                 self._folder = None
 
     def _reserve(self) -> None:
-        if self._do(_RESERVE, asdict(self.limits)).rowcount == 1:
+        changed, _ = self._do(_RESERVE, asdict(self.limits))
+        if changed == 1:
             return
         self._do(_REFUSE)
         used, limits = self.used(), self.limits
@@ -189,12 +190,15 @@ nothing more is asked, and the answers paid for are kept
             cost = price(kind, model, receipt.prompt_tokens, receipt.completion_tokens)
             self._do(_CHARGE, (tokens, cost or 0.0, cost is None))
 
-    def _do(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
+    def _do(self, statement: str, values: Any = ()) -> tuple[int, Any]:
+        """Return how many rows a statement changed, and the row that it read."""
         with self._turn:
             try:
                 if self._connection is None:
                     self._connection = _connect(self.file)
-                return self._connection.execute(statement, values)
+                done = self._connection.execute(statement, values)
+                # Read inside the lock: another thread's execution of the same statement resets a cursor.
+                return done.rowcount, done.fetchone()
             except sqlite3.Error as error:
                 msg = f"the budget of this run cannot be counted ({error}), so nothing more is asked"
                 raise BudgetExceededError(msg) from error
