@@ -108,15 +108,15 @@ def vote_plan(metric: Metric) -> VotePlan:
     return VotePlan(votes=votes, least=here.least, most=here.most)
 
 
-async def collect_votes(vote: Callable[[int], Awaitable[Vote]], ballot: VotePlan, scale: Scale) -> MetricResult:
+async def collect_votes(vote: Callable[[int], Awaitable[Vote]], plan: VotePlan, scale: Scale) -> MetricResult:
     """Return the mean of the votes, asking no more of them than the outcome takes.
 
     ``vote`` is called with the number of each. Those that must be asked anyway are asked at the same time. One that
     has no score could have had any: raises its ``UnscoredError`` unless the others decide the outcome without it. One
     vote is enough where nothing varies.
     """
-    count = _Count(ballot=ballot, scale=scale)
-    number = ballot.least_wave((), scale, ballot.votes) or ballot.votes
+    count = _Count(plan=plan, scale=scale)
+    number = plan.least_wave((), scale, plan.votes) or plan.votes
     while number:
         cast = await _all_of([vote(index) for index in range(count.asked, count.asked + number)])
         count.votes += cast
@@ -124,7 +124,7 @@ async def collect_votes(vote: Callable[[int], Awaitable[Vote]], ballot: VotePlan
             return count.single()
         if count.is_over():
             break
-        number = ballot.least_wave(count.samples, scale, ballot.votes - count.asked)
+        number = plan.least_wave(count.samples, scale, plan.votes - count.asked)
     return count.result()
 
 
@@ -132,7 +132,7 @@ async def collect_votes(vote: Callable[[int], Awaitable[Vote]], ballot: VotePlan
 class _Count:
     """The votes so far."""
 
-    ballot: VotePlan
+    plan: VotePlan
     scale: Scale
     votes: list[Vote] = field(default_factory=list)
 
@@ -150,7 +150,7 @@ class _Count:
 
     def is_over(self) -> bool:
         """Tell whether the outcome is certain; without any score there is none, however low the bound."""
-        return bool(self.samples) and self.ballot.is_decided(self.samples, self.scale)
+        return bool(self.samples) and self.plan.is_decided(self.samples, self.scale)
 
     def single(self) -> MetricResult:
         """Return the first vote, of which all others are copies."""
@@ -165,7 +165,7 @@ class _Count:
     def result(self) -> MetricResult:
         """Return the mean, explained by the vote that is nearest to it."""
         usage = sum((vote.outcome.usage or Usage() for vote in self.votes), start=Usage())
-        samples, total = self.samples, self.ballot.votes
+        samples, total = self.samples, self.plan.votes
         if not self.is_over():
             raise self._unscored(usage)
         mean = mean_of(samples)

@@ -51,7 +51,7 @@ def ratings(*steps: int) -> ScriptedJudge:
 
 
 def polled(
-    votes: Sequence[float | None], ballot: VotePlan, scale: tuple[float, float] = (0.0, 1.0)
+    votes: Sequence[float | None], plan: VotePlan, scale: tuple[float, float] = (0.0, 1.0)
 ) -> tuple[MetricResult | UnscoredError, list[int]]:
     """Return what votes come to, ``None`` standing for one without a score, and the sizes of the waves."""
     waves: list[int] = []
@@ -68,14 +68,14 @@ def polled(
         return Vote(outcome=outcome, is_varied=True)
 
     try:
-        return asyncio.run(collect_votes(vote, ballot, scale)), waves
+        return asyncio.run(collect_votes(vote, plan, scale)), waves
     except UnscoredError as error:
         return error, waves
 
 
-def is_met(mean: float, ballot: VotePlan) -> bool:
-    """Tell whether a mean meets the bounds of a ballot."""
-    return (ballot.least is None or mean >= ballot.least) and (ballot.most is None or mean <= ballot.most)
+def is_met(mean: float, plan: VotePlan) -> bool:
+    """Tell whether a mean meets the bounds of a plan."""
+    return (plan.least is None or mean >= plan.least) and (plan.most is None or mean <= plan.most)
 
 
 scales = st.sampled_from([(0.0, 1.0), (-1.0, 1.0), (0.1, 0.7), (1.0, 5.0), (-3.0, 1e-9)])
@@ -97,26 +97,26 @@ def cases(draw: st.DrawFn) -> tuple[list[float], VotePlan, tuple[float, float]]:
 @given(cases())
 def test_early_stopping_never_changes_an_outcome(case: tuple[list[float], VotePlan, tuple[float, float]]) -> None:
     """What the votes that were asked say is what all of them say, on any scale and with either bound."""
-    votes, ballot, scale = case
-    result, waves = polled(votes, ballot, scale)
+    votes, plan, scale = case
+    result, waves = polled(votes, plan, scale)
     assert isinstance(result, MetricResult)
-    assert is_met(result.value, ballot) == is_met(mean_of(votes), ballot)
+    assert is_met(result.value, plan) == is_met(mean_of(votes), plan)
     assert result.samples == tuple(votes[: len(result.samples)]) or not result.samples
     assert sum(waves) == max(1, len(result.samples))
-    if not ballot.has_bounds:
+    if not plan.has_bounds:
         assert sum(waves) == len(votes)
 
 
 @given(cases())
 def test_no_vote_is_asked_that_could_not_matter(case: tuple[list[float], VotePlan, tuple[float, float]]) -> None:
     """Before the last wave the outcome was open: some further votes would have changed it."""
-    votes, ballot, scale = case
-    _, waves = polled(votes, ballot, scale)
+    votes, plan, scale = case
+    _, waves = polled(votes, plan, scale)
     before = votes[: sum(waves[:-1])]
-    if before and ballot.has_bounds:
-        rest = ballot.votes - len(before)
-        ends = {is_met(mean_of([*before, *[end] * rest]), ballot) for end in scale}
-        assert len(ends) == 2 or (ballot.least is not None and ballot.most is not None)
+    if before and plan.has_bounds:
+        rest = plan.votes - len(before)
+        ends = {is_met(mean_of([*before, *[end] * rest]), plan) for end in scale}
+        assert len(ends) == 2 or (plan.least is not None and plan.most is not None)
 
 
 @given(cases(), st.data())
@@ -124,20 +124,20 @@ def test_a_vote_without_a_score_could_have_any(
     case: tuple[list[float], VotePlan, tuple[float, float]], data: st.DataObject
 ) -> None:
     """Where there is an outcome although a vote has no score, every value of that vote leads to it."""
-    votes, ballot, scale = case
+    votes, plan, scale = case
     missing = data.draw(st.integers(0, len(votes) - 1))
     value = data.draw(st.floats(*scale))
-    result, _ = polled([None if index == missing else vote for index, vote in enumerate(votes)], ballot, scale)
+    result, _ = polled([None if index == missing else vote for index, vote in enumerate(votes)], plan, scale)
     if isinstance(result, MetricResult):
         filled = [value if index == missing else vote for index, vote in enumerate(votes)]
-        assert is_met(result.value, ballot) == is_met(mean_of(filled), ballot)
-        assert ballot.has_bounds
+        assert is_met(result.value, plan) == is_met(mean_of(filled), plan)
+        assert plan.has_bounds
     elif len(votes) == 1:
         assert "1 of 1" in str(result)
 
 
 @pytest.mark.parametrize(
-    ("votes", "ballot", "waves"),
+    ("votes", "plan", "waves"),
     [
         ([1.0, 1.0, 0.0], VotePlan(votes=3, least=0.5), [2]),
         ([0.0, 0.0, 1.0], VotePlan(votes=3, least=0.5), [2]),
@@ -152,9 +152,9 @@ def test_a_vote_without_a_score_could_have_any(
         ([7.0, 1.0, 1.0], VotePlan(votes=3, least=0.5), [2, 1]),
     ],
 )
-def test_votes_come_in_waves(votes: list[float], ballot: VotePlan, waves: list[int]) -> None:
+def test_votes_come_in_waves(votes: list[float], plan: VotePlan, waves: list[int]) -> None:
     """The least number that could decide is asked at once; a metric off its scale is asked for all."""
-    assert polled(votes, ballot)[1] == waves
+    assert polled(votes, plan)[1] == waves
 
 
 def test_many_votes_are_counted_in_no_time() -> None:
