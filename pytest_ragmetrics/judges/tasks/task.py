@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 
+from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges.schema import InvalidAnswer, Schema, listed, validate
 from pytest_ragmetrics.text.sentences import sentence_table
 
@@ -124,8 +125,9 @@ class Task(ABC, Generic[A]):
         return self._parse(validate(data, self.schema()))
 
     def by_rule(self) -> A:
-        """Return the answer of the local judge, which compares words; raise ``NotImplementedError`` if it has none."""
-        raise NotImplementedError
+        """Return the answer of the local judge, which compares words; raise ``JudgeError`` if it has no rule."""
+        msg = f"local (heuristic) has no rule for {self.prompt}; this metric needs a model"
+        raise JudgeError(msg)
 
     @abstractmethod
     def _parse(self, answer: Mapping[str, Any]) -> A:
