@@ -387,7 +387,9 @@ def test_further_samples_are_varied(server: FakeOpenAI) -> None:
     """The first sample is as steady as can be, the next are free to differ; parameters of one's own hold for all."""
     ask(judge(server), CLAIMS, votes=2)
     ask(judge(server, parameters={"temperature": 0.3}), CLAIMS, votes=2)
-    assert [request.body["temperature"] for request in server.requests] == [0, 1, 0.3, 0.3]
+    temperatures = [request.body["temperature"] for request in server.requests]
+    # The two samples of a question are in flight together: either may arrive first.
+    assert (sorted(temperatures[:2]), temperatures[2:]) == ([0, 1], [0.3, 0.3])
 
 
 def test_importing_the_judge_does_not_import_the_sdk() -> None:
