@@ -27,6 +27,8 @@ _NAME: ContextVar[str] = ContextVar("name", default="nobody")
 
 @pytest.fixture(autouse=True)
 def _stopped() -> Iterator[None]:
+    """Stop the loop that an earlier test of another file may have left, and that of this one."""
+    loop.stop()
     yield
     loop.stop()
 
