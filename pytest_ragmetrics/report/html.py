@@ -122,7 +122,8 @@ def environment() -> Environment:
     from markupsafe import Markup
 
     def shown(value: object) -> object:
-        return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        # Markup is a subclass of str, and is shown already.
+        return visible(value) if type(value) is str else value
 
     made = Environment(
         loader=PackageLoader(_PACKAGE, _TEMPLATES),
