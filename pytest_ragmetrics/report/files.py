@@ -1,4 +1,4 @@
-"""Writing the reports of a run: each file whole or not at all, and one that fails harms no other."""
+"""Writing the reports of a run: each file is replaced atomically, and a failure of one does not affect the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEP_SUMMARY_LIMIT = 1024 * 1024
 
 Render = Callable[[Document, RunComparison | None], str]
 
-#: How each file is made of a document and what changed since the baseline, by the name of the setting that asks for it.
+#: The function that renders each file from a document and its comparison with the baseline, by name of the setting.
 RENDERERS: Mapping[str, Render] = {
     "report": lambda document, comparison: render_html(document, comparison=comparison),
     "json": lambda document, _: render_json(document),
@@ -29,14 +29,14 @@ RENDERERS: Mapping[str, Render] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Written:
-    """A line on each file, and whether one that was asked for could not be written."""
+    """A line on each file, and whether one could not be written."""
 
     lines: tuple[str, ...] = ()
     failed: bool = False
 
 
 def write_files(document: Document, files: Mapping[str, Path], *, comparison: RunComparison | None = None) -> Written:
-    """Write the asked-for files; one that cannot be written harms no other.
+    """Write the files; one that cannot be written does not affect the others.
 
     ``files`` maps the names of :data:`RENDERERS` to paths. Without any score and any decided gate nothing is
     written, so that a run that selected no such test does not replace a report by an empty one.
@@ -49,7 +49,7 @@ def write_files(document: Document, files: Mapping[str, Path], *, comparison: Ru
 
 
 def is_decided(gate: GateRecord | None) -> bool:
-    """Tell whether there is a gate, and it was not skipped for want of a whole set."""
+    """Tell whether there is a gate that was not skipped as incomplete."""
     return gate is not None and gate.outcome != "skipped"
 
 
@@ -63,13 +63,13 @@ def _write(path: Path, name: str, document: Document, comparison: RunComparison 
             write_atomically(path, text)
     except OSError as error:
         return error.strerror or str(error)
-    except Exception as error:  # noqa: BLE001 - the tests have run, and what they found is not to be lost for a page
+    except Exception as error:  # noqa: BLE001 - an error in one report must not lose the results of the run
         return f"{type(error).__name__}: {error}"
     return None
 
 
 def is_step_summary(path: Path) -> bool:
-    """Tell whether a file is the one that GitHub Actions shows beside the job."""
+    """Tell whether a file is the step summary of GitHub Actions."""
     named = os.environ.get(STEP_SUMMARY, "").strip()
     return bool(named) and os.path.abspath(named) == str(path)  # noqa: PTH100 - as the path of the setting was read
 

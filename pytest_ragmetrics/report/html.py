@@ -1,8 +1,8 @@
 """The report of a run as one HTML file: a pure function of its document and of what changed since the baseline.
 
-:mod:`pytest_ragmetrics.report.view` builds what is shown, the templates have the markup. For the script the tests are
-rendered into an index of rows and compressed chunks of bodies, which are unpacked when a test is opened; for readers
-without scripts the worst tests are there in full as far as they fit, and the others in a line each.
+:mod:`pytest_ragmetrics.report.view` builds the view model, the templates have the markup. For the script the tests are
+rendered into an index of rows and compressed chunks of bodies, which are unpacked when a test is opened. For readers
+without JavaScript the page contains the worst tests in full, up to ``_READABLE`` characters, and a line for each other.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 _PACKAGE = "pytest_ragmetrics.report"
 _TEMPLATES = "templates"
-#: How many characters are unpacked at once: enough to compress well, few enough not to be noticed.
+#: The characters of a chunk: enough to compress well, few enough to unpack without a delay.
 _CHUNK = 250_000
-#: How many characters of tests are there in full for readers without scripts.
+#: The characters of tests in full for readers without JavaScript.
 _READABLE = 2_000_000
 _RAW_DEFLATE = -15
 
@@ -166,12 +166,12 @@ def _folded(text: str, head: int) -> tuple[Segment, ...]:
 
 
 def _query(values: Mapping[str, str]) -> str:
-    """Return what the script reads a filter from; its values are compared with texts as they are shown."""
+    """Return the query string of a filter; the script compares its values with texts as shown."""
     return urlencode({name: visible(value) for name, value in values.items()})
 
 
 def _fragment(anchor: str) -> str:
-    """Return a test's deep link: its id as it is shown, percent-encoded where an address needs it."""
+    """Return a test's deep link: its id as shown, percent-encoded."""
     return "#" + quote(visible(anchor), safe="/:")
 
 
@@ -204,7 +204,7 @@ def pack_tests(tests: Sequence[TestView]) -> Listing:
         room -= len(body)
         chunks[-1].append(body)
         index.append(_indexed(test, row, (len(chunks) - 1, len(chunks[-1]) - 1)))
-        # All tests after the first that does not fit are brief, so that both parts together have the order of the list.
+        # All tests after the first that does not fit are brief, so that both parts together keep the order.
         if brief or len(body) > rest:
             brief.append(test)
         else:
@@ -220,7 +220,7 @@ def _indexed(test: TestView, row: str, place: tuple[int, int]) -> dict[str, obje
         "name": visible(test.name),
         "file": visible(test.file),
         "status": test.status,
-        # A score that was lost is no plain "unscored".
+        # The script uses "unscored" for the status of a test, "lost" for a score that the baseline had.
         "marks": [
             *test.flags,
             *sorted("lost" if kind == "unscored" else kind for kind in {change.kind for change in test.changes}),
@@ -236,7 +236,7 @@ def _indexed(test: TestView, row: str, place: tuple[int, int]) -> dict[str, obje
 
 
 def _pack(value: object) -> str:
-    """Return a value as compressed JSON, in characters that may be inside any element; same value, same characters."""
+    """Return a value as compressed JSON in base64, which needs no escaping in HTML."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     compressor = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
     return base64.b64encode(compressor.compress(text.encode()) + compressor.flush()).decode("ascii")

@@ -1,4 +1,4 @@
-"""The summary of a run in Markdown: short enough for a pull request, the worst first, every foreign text harmless."""
+"""The summary of a run in Markdown: short enough for a pull request, the worst first, texts of tests escaped."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _STRANGERS = 3
 _NOTES = 3
 _LENGTH = 300
 
-# What Markdown, HTML, GitHub or its workflow commands may take for more than itself. A line of ours never starts with
-# foreign text; an underscore inside a word and a colon at its end are read as they are.
+# Characters with a meaning in Markdown, HTML, GitHub or its workflow commands. No line starts with foreign text, so
+# those that matter only there are left out, as are an underscore inside a word and a colon at its end.
 _ACTIVE = re.compile(r"[&<>\[\]\\`*|~$#@]|:(?=\S)|(?<=www)\.|(?<![^\W_])_|_(?![^\W_])", re.IGNORECASE)
 #: A test id that needs no escaping in a code span of a table or a list.
 _ORDINARY = re.compile(r"(?:[\w ./:,=()-]|\[(?!\[)|\])+")
@@ -102,7 +102,7 @@ def _gates(tests: Sequence[TestRecord]) -> Iterator[str]:
 
 
 def _wrong(tests: Sequence[TestRecord]) -> Iterator[str]:
-    """Yield the tests that went wrong, with what is worst about each; gates are listed above."""
+    """Yield the tests that failed or are unscored, each with its worst record; gates are listed above."""
     for test in tests:
         if status_of(test) in WRONG and test.gate is None:
             place = test.file if test.line is None else f"{test.file}:{test.line}"

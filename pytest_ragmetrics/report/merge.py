@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pytest_ragmetrics.explain.phrases import counted, named
 from pytest_ragmetrics.records import Document, RunRecord, Setting, TestRecord, position
 
-#: Exit statuses of pytest from the best to the worst; a shard without tests is no flaw of the others.
+#: Exit statuses of pytest from the best to the worst; a shard without tests (5) does not count.
 _STATUSES = (5, 0, 1, 2, 4, 3)
 
 
 def merge_documents(documents: Sequence[Document]) -> Document:
     """Return all tests of several runs as one document; raises ``ValueError`` without any.
 
-    Shards of one run give what the run would have given, apart from ``run``: that starts with the earliest, takes as
-    long as all together, and ends as the worst. Of a test in several documents, as after a second run of what had
-    failed, the record of the run that started last counts. A gate that no run decided, because each had only a part of
-    its set, is decided over all of them if they have it whole. The notes say so, and in what the runs differ.
+    Shards of one run give the tests of the whole run. ``run`` has the earliest start, the sum of the durations and the
+    worst exit status. Of a test in several documents, as after a rerun of failed tests, the record of the run that
+    started last counts. A gate that no run decided, because each had only a part of its set, is decided if the
+    documents together have the whole set. The notes name this, and the differences between the runs.
     """
     if not documents:
         msg = "there is nothing to merge"

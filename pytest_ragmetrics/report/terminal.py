@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.records import Document, Record
     from pytest_ragmetrics.settings import Settings
 
-#: The judge that is a heuristic is never called anything else.
+#: The local judge is a heuristic, and every mention of it says so.
 _LABELS = {"local": "local (heuristic)"}
 
 
@@ -30,7 +30,7 @@ def write_summary(
     *,
     comparison: RunComparison | None = None,
 ) -> None:
-    """Write the table of metrics, the gates, what changed and the notes; nothing at all when there is none of it."""
+    """Write the table of metrics, the gates, the changes and the notes; nothing, not even a heading, without any."""
     lines = [*_found(document, comparison), *notes]
     if lines:
         reporter.section("RAG metrics", sep="=")
@@ -39,7 +39,7 @@ def write_summary(
 
 
 def _found(document: Document, comparison: RunComparison | None) -> Iterator[str]:
-    """Yield what the tests found; what takes importing is imported only where a test found something."""
+    """Yield the lines on scores and gates; ``explain`` is imported only if there are some, to keep start-up short."""
     records = [record for row in document.tests for record in row.records]
     if records:
         yield from _table(records)
@@ -76,7 +76,7 @@ def _flaky(document: Document) -> list[str]:
 
 
 def _costs(records: Sequence[Record]) -> list[str]:
-    """Return what judging took and what the cache saved; nothing where nothing was asked."""
+    """Return the line on calls, tokens and cost; nothing without calls."""
     rows = [record.usage for record in records]
     calls, cached = sum(usage.calls for usage in rows), sum(usage.cached_calls for usage in rows)
     if not calls + cached:
