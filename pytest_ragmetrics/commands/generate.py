@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from pytest_ragmetrics.commands.command import (
     Command,
@@ -19,6 +19,9 @@ from pytest_ragmetrics.commands.command import (
     take_run,
 )
 from pytest_ragmetrics.errors import RagMetricsError
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.generate.golden_set import GoldenFile
 
 _LANGUAGE = re.compile(r"[^\W\d_][\w() -]{0,39}")
 
@@ -40,7 +43,7 @@ def _made(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics.cache.maintenance import default_folder
     from pytest_ragmetrics.engine import Engine
     from pytest_ragmetrics.generate.documents import find_documents, read_passages
-    from pytest_ragmetrics.generate.golden_set import GoldenFile, GoldenSet, spread, summary, writer
+    from pytest_ragmetrics.generate.golden_set import GoldenFile, GoldenSet, spread, writer
 
     found, others = find_documents(arguments.docs, output=arguments.output)
     documents = [read_passages(path, name) for name, path in found.items()]
@@ -57,17 +60,20 @@ def _made(arguments: argparse.Namespace) -> CommandResult:
         try:
             loop.run(golden.fill(spread(documents, seed=arguments.seed)))
         except KeyboardInterrupt:
-            golden.tally.stopped = RagMetricsError("interrupted")
+            golden.stopped = RagMetricsError("interrupted")
         finally:
-            file.close()
+            # On the thread of the loop, where a request in flight may still append after Ctrl-C.
+            loop.run(_closed(file))
     finally:
         engine.close()
         budget.close()
-    tally, rows = golden.tally, len(file.rows)
-    if tally.stopped is not None and not tally.usage.calls + tally.usage.cached_calls:
-        raise tally.stopped
-    lines = summary(tally, file=arguments.output, rows=rows, wanted=wanted, passed_over=others)
-    return CommandResult(lines=lines, status=int(rows < wanted))
+    if golden.stopped is not None and not golden.usage.calls + golden.usage.cached_calls:
+        raise golden.stopped
+    return CommandResult(lines=golden.summary(arguments.output, others), status=int(len(file.rows) < wanted))
+
+
+async def _closed(file: GoldenFile) -> None:
+    file.close()
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:

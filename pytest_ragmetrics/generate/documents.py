@@ -31,6 +31,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}$")
 _MARKDOWN_LEVELS = {"=": 1, "-": 2}
 _BOM = "\ufeff"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class ArgumentError(RagMetricsError):
@@ -49,14 +50,9 @@ class SourcePassage:
     line: int | None = None
     heading: str = ""
 
-    @property
-    def row_id(self) -> str:
-        """The id of its row, which depends on the text alone."""
-        return row_id(self.text)
-
 
 def row_id(text: str) -> str:
-    """Return the id of the row that is made of a passage."""
+    """Return the id of the row that is made of a passage, which depends on its text alone."""
     return f"golden-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:12]}"
 
 
@@ -92,13 +88,9 @@ def _files(argument: Path) -> Iterator[tuple[Path, str]]:
     here = Path.cwd()
     base = whole.relative_to(here) if whole.is_relative_to(here) else Path(whole.name)
     if argument.is_dir():
-        visible = []
-        for folder, folders, files in os.walk(argument):
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            paths = (Path(folder, name) for name in files if not name.startswith("."))
-            visible += [path for path in paths if path.is_file()]
-        for path in sorted(visible, key=lambda path: path.relative_to(argument).parts):
-            yield path, _encodable(base / path.relative_to(argument))
+        for parts in sorted(path.relative_to(argument).parts for path in argument.rglob("*") if path.is_file()):
+            if not any(part.startswith(".") for part in parts):
+                yield argument.joinpath(*parts), _encodable(base.joinpath(*parts))
         return
     if not argument.is_file():
         msg = f"{argument}: there is no such file or folder"
@@ -159,32 +151,25 @@ def _given(text: str, file: str) -> Iterator[SourcePassage]:
     for number, line in enumerate(text.removeprefix(_BOM).split("\n"), start=1):
         if not line.strip():
             continue
-        passage = _given_one(line, file, number)
-        first = lines.setdefault(passage.id, number)
+        place: dict[str, Any] = {"file": printable(file), "line": number}
+        try:
+            row: Any = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            msg = f"no JSON: {getattr(error, 'msg', error)}"
+            raise DatasetError(msg, **place) from error
+        values: Sequence[Any] = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
+        if not all(isinstance(value, str) and value.strip() for value in values):
+            msg = 'a passage is {"id": "...", "text": "..."}, with a text in both'
+            raise DatasetError(msg, **place)
+        identity, passage = values
+        if any(map(_SURROGATE.search, values)):
+            msg = "holds half of a surrogate pair, which is no character: write the whole character"
+            raise DatasetError(msg, **place)
+        first = lines.setdefault(identity, number)
         if first != number:
-            msg = f"the id {printable(passage.id)!r} stands already in line {first}: give each passage its own"
-            raise DatasetError(msg, file=printable(file), line=number, field="id")
-        yield passage
-
-
-def _given_one(line: str, file: str, number: int) -> SourcePassage:
-    place: dict[str, Any] = {"file": printable(file), "line": number}
-    try:
-        row: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        msg = f"no JSON: {getattr(error, 'msg', error)}"
-        raise DatasetError(msg, **place) from error
-    values: Sequence[Any] = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
-    if not all(isinstance(value, str) and value.strip() for value in values):
-        msg = 'a passage is {"id": "...", "text": "..."}, with a text in both'
-        raise DatasetError(msg, **place)
-    identity, text = values
-    try:
-        f"{identity}{text}".encode()
-    except UnicodeEncodeError as error:
-        msg = "holds half of a surrogate pair, which is no character: write the whole character"
-        raise DatasetError(msg, **place) from error
-    return SourcePassage(id=identity, text=text, file=file, line=number)
+            msg = f"the id {printable(identity)!r} stands already in line {first}: give each passage its own"
+            raise DatasetError(msg, **place, field="id")
+        yield SourcePassage(id=identity, text=passage, file=file, line=number)
 
 
 class Span(NamedTuple):
@@ -277,8 +262,7 @@ def _underline(text: str, lines: Sequence[_Line], level: int) -> None:
         above.level = level
 
 
-@dataclass(frozen=True, slots=True)
-class _TextBlock:
+class _TextBlock(NamedTuple):
     """A paragraph with the headings directly above it; ``above`` are the outer headings, ``within`` all of them."""
 
     start: int

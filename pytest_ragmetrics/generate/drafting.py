@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Iterable
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.generate.documents import SourcePassage
+from pytest_ragmetrics.generate.documents import SourcePassage, row_id
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import GoldenQuestion, Task, VerifyClaims, WriteGoldenQuestion
 from pytest_ragmetrics.metrics.verdicts import missing_from
-from pytest_ragmetrics.text.characters import printable, shortened
+from pytest_ragmetrics.text.characters import printable
 from pytest_ragmetrics.text.sentences import sentence_table
 from pytest_ragmetrics.text.words import telling_words, word_tokens
 
-A = TypeVar("A")
+#: A row of a data set.
+Row = Mapping[str, Any]
 
 # Percent of similarity from which two questions are the same, and two words spellings of one.
 _ALIKE = 80
@@ -24,9 +24,6 @@ _ALIKE = 80
 _SHORTEST = 20
 # The longest passage that is asked about (characters); only given passages can be longer.
 _LONGEST_GIVEN = 8000
-# How much of a reason is shown (characters).
-_SHOWN = 300
-
 
 _Question = tuple[str, tuple[str, ...], frozenset[str]]  # text, words, keys of its telling words
 
@@ -47,7 +44,7 @@ class AskedQuestions:
             self.add(question)
 
     def add(self, question: str) -> None:
-        """Add a question."""
+        """Add a question to the set."""
         read, bucket = self._read(question)
         bucket.append(read)
 
@@ -76,15 +73,7 @@ def _is_same(one: _Question, other: _Question) -> bool:
     return alike and fuzz.ratio(" ".join(words), " ".join(other_words)) >= _ALIKE
 
 
-class AskWriter(Protocol):
-    """Asks a judge a task."""
-
-    def __call__(self, task: Task[A]) -> Awaitable[A]:
-        """Return the answer."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Skipped:
+class Skipped(NamedTuple):
     """A passage without a row: the ``reason`` is a short text shared by many, ``detail`` is about this passage."""
 
     passage: str
@@ -92,87 +81,71 @@ class Skipped:
     detail: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GoldenDraft:
-    """A question about a passage that passed all checks of a single question."""
+async def drafted(
+    passage: SourcePassage, ask: Callable[[Task[Any]], Awaitable[Any]], *, judge: str, language: str | None = None
+) -> Row | Skipped:
+    """Return a row with a question about a passage, or why there is none.
 
-    passage: SourcePassage
-    question: str
-    answer: str
-    support: tuple[str, ...]
-
-    def row(self, judge: str) -> dict[str, Any]:
-        """Return the row of a data set."""
-        passage = self.passage
-        places = {"file": passage.file, "start": passage.start, "end": passage.end, "line": passage.line}
-        return {
-            "id": passage.row_id,
-            "user_input": self.question,
-            "reference": self.answer,
-            "reference_contexts": [passage.text],
-            "reference_context_ids": [passage.id],
-            "metadata": {
-                **{name: value for name, value in places.items() if value is not None},
-                **({"heading": passage.heading} if passage.heading else {}),
-                "judge": judge,
-                "support": list(self.support),
-            },
-        }
-
-
-async def drafted(passage: SourcePassage, ask: AskWriter, *, language: str | None = None) -> GoldenDraft | Skipped:
-    """Return a question about a passage, or why there is none; raises what ``ask`` raises, except ``UnscoredError``.
-
+    ``ask`` returns the answer of the judge of that name to a task; what it raises is raised, except ``UnscoredError``.
     The answer must follow from the sentences that the judge named: a second request shows it only these. Numbers and
     names of the answer must be in the passage; in another ``language`` names may be spelled otherwise, so that only
     numbers count.
     """
-    unfit = _unfit(passage)
-    if unfit is not None:
-        return unfit
+    fault = _unfit(passage)
+    if fault is not None:
+        return Skipped(passage.id, *fault)
     try:
-        written = await ask(
-            WriteGoldenQuestion(passage=passage.text, heading=printable(passage.heading), language=language)
-        )
+        task = WriteGoldenQuestion(passage=passage.text, heading=printable(passage.heading), language=language)
+        written = await ask(task)
         if written is None:
-            return Skipped(passage=passage.id, reason="nothing worth asking about")
+            return Skipped(passage.id, "nothing worth asking about")
+        question, answer = printable(written.question), printable(written.answer)
         table = sentence_table((passage.text,))
-        draft = GoldenDraft(
-            passage=passage,
-            question=printable(written.question),
-            answer=printable(written.answer),
-            support=tuple(table[index].text for index in written.sentences),
-        )
-        fault = _fault(draft, written, language)
+        support = [table[index].text for index in written.sentences]
+        fault = _fault(passage, written, language)
         if fault is None:
-            (judgement,) = await ask(VerifyClaims(claims=(draft.answer,), contexts=draft.support))
-            if judgement.ok:
-                return draft
-            fault = "the answer does not follow from the sentences named for it", judgement.reason
+            (judgement,) = await ask(VerifyClaims(claims=(answer,), contexts=tuple(support)))
+            if not judgement.ok:
+                fault = "the answer does not follow from the sentences named for it", judgement.reason
     except UnscoredError as error:
         fault = "no usable answer of the judge", str(error)
-    reason, detail = fault
-    return Skipped(passage=passage.id, reason=reason, detail=shortened(printable(detail), _SHOWN))
+    if fault is not None:
+        return Skipped(passage.id, *fault)
+    places = {"file": passage.file, "start": passage.start, "end": passage.end, "line": passage.line}
+    heading = {"heading": passage.heading} if passage.heading else {}
+    return {
+        "id": row_id(passage.text),
+        "user_input": question,
+        "reference": answer,
+        "reference_contexts": [passage.text],
+        "reference_context_ids": [passage.id],
+        "metadata": {
+            **{name: value for name, value in places.items() if value is not None},
+            **heading,
+            "judge": judge,
+            "support": support,
+        },
+    }
 
 
-def _unfit(passage: SourcePassage) -> Skipped | None:
+def _unfit(passage: SourcePassage) -> tuple[str, str] | None:
+    """Return why a passage is not asked about: reason and detail."""
     if len(passage.text) > _LONGEST_GIVEN:
-        return Skipped(passage=passage.id, reason=f"longer than {_LONGEST_GIVEN:,} characters")
+        return f"longer than {_LONGEST_GIVEN:,} characters", ""
     if sum(map(str.isalnum, passage.text)) < _SHORTEST:
-        return Skipped(passage=passage.id, reason="too short")
+        return "too short", ""
     signs = dict.fromkeys((*suspicious_signs(passage.text), *suspicious_signs(passage.heading)))
-    return Skipped(passage=passage.id, reason="suspicious", detail=", ".join(signs)) if signs else None
+    return ("suspicious", ", ".join(signs)) if signs else None
 
 
-def _fault(draft: GoldenDraft, written: GoldenQuestion, language: str | None) -> tuple[str, str] | None:
+def _fault(passage: SourcePassage, written: GoldenQuestion, language: str | None) -> tuple[str, str] | None:
     """Return reason and detail of a fault that is found without a judge."""
     signs = [sign for text in (written.question, written.answer) for sign in suspicious_signs(text)]
     if signs:
         return "suspicious question", signs[0]
-    if set(word_tokens(draft.answer)) <= set(word_tokens(draft.question)):
-        return "the question holds its answer", draft.question
-    facts = missing_from(draft.answer, [draft.passage.text])
+    answer = printable(written.answer)
+    if set(word_tokens(answer)) <= set(word_tokens(printable(written.question))):
+        return "the question holds its answer", written.question
+    facts = missing_from(answer, [passage.text])
     missing = [fact for fact in facts if language is None or any(map(str.isdigit, fact))]
-    if missing:
-        return "the answer has a number or name that the passage lacks", ", ".join(missing)
-    return None
+    return ("the answer has a number or name that the passage lacks", ", ".join(missing)) if missing else None

@@ -7,12 +7,10 @@ import contextlib
 import hashlib
 import json
 import os
-import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.engine import Engine
@@ -26,7 +24,7 @@ from pytest_ragmetrics.errors import (
 from pytest_ragmetrics.explain.phrases import counted, usage_text
 from pytest_ragmetrics.files import write_atomically
 from pytest_ragmetrics.generate.documents import ArgumentError, SourcePassage, row_id
-from pytest_ragmetrics.generate.drafting import AskedQuestions, GoldenDraft, Skipped, drafted
+from pytest_ragmetrics.generate.drafting import AskedQuestions, Row, Skipped, drafted
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.tasks import Task
@@ -34,9 +32,6 @@ from pytest_ragmetrics.judges.transport import JudgeUnavailableError, Transport
 from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.characters import printable, shortened
-
-A = TypeVar("A")
-Row = Mapping[str, Any]
 
 # Rows without a place are sorted behind all others.
 _LAST = "\U0010ffff"
@@ -59,8 +54,6 @@ class GoldenFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path.resolve()  # a link is followed, not replaced
-        # After Ctrl-C a request in flight may still append, in the thread of the loop, while the rows are sorted.
-        self._lock = threading.Lock()
         if self._path.exists() and not (self._path.is_file() and os.access(self._path, os.W_OK)):
             msg = f"{self._path} is no file that may be written: name another"
             raise ArgumentError(msg)
@@ -84,22 +77,21 @@ class GoldenFile:
     def append(self, row: Row) -> None:
         """Write a row at the end of the file; raises ``OSError``, and the file is as before then."""
         line = json.dumps(row, ensure_ascii=False, allow_nan=False)
-        with self._lock:
-            size = self._path.stat().st_size
-            try:
-                with self._path.open("ab") as stream:
-                    stream.write(f"{line}\n".encode())
-            except OSError:
-                with contextlib.suppress(OSError):
-                    os.truncate(self._path, size)
-                raise
-            self.rows.append(row)
+        size = self._path.stat().st_size
+        try:
+            with self._path.open("ab") as stream:
+                stream.write(f"{line}\n".encode())
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.truncate(self._path, size)
+            raise
+        self.rows.append(row)
 
     def close(self) -> None:
         """Sort the rows by file and place; remove the file if there are none."""
-        # On a full disk the rows stay in the order in which they came; the next run sorts them. A file that somebody
+        # On a full disk the rows stay in the order in which they came; the next run sorts them. A file that was
         # replaced meanwhile is left as it is.
-        with self._lock, contextlib.suppress(OSError, ArgumentError):
+        with contextlib.suppress(OSError, ArgumentError):
             if self.rows:
                 # Another process may have added rows: they are read again.
                 lines = {line: json.loads(line) for line in self._read()}
@@ -180,28 +172,19 @@ def spread(documents: Iterable[Sequence[SourcePassage]], *, seed: int) -> Iterat
     queues.sort(key=lambda queue: rank(queue[0]))
     for turn in range(max(map(len, queues), default=0)):
         for passage in (queue[turn] for queue in queues if turn < len(queue)):
-            known = first.setdefault(passage.row_id, passage.id)
+            known = first.setdefault(passage.text, passage.id)
             if known == passage.id:
                 yield passage
             else:
-                yield Skipped(passage=passage.id, reason="the same text as another", detail=known)
-
-
-@dataclass(kw_only=True, slots=True)
-class GoldenTally:
-    """The counts of a run; ``stopped`` is the reason if it ended before it was done."""
-
-    new: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
-    stopped: RagMetricsError | None = None
+                yield Skipped(passage.id, "the same text as another", known)
 
 
 class GoldenSet:
     """Makes the missing rows of a golden set, ``width`` at a time, with a line of progress in a terminal.
 
     At most as many passages are asked about at a time as rows are missing, so that nothing unneeded is paid for. A
-    failure that concerns one passage skips it; after one that concerns all of them nothing more is asked.
+    failure that concerns one passage skips it; after one that concerns all of them nothing more is asked: it is the
+    reason why the run ``stopped``.
     """
 
     def __init__(
@@ -214,7 +197,8 @@ class GoldenSet:
         width: int,
         language: str | None = None,
     ) -> None:
-        self.tally = GoldenTally()
+        self.usage = Usage()
+        self.stopped: RagMetricsError | None = None
         self._file = file
         self._judge = judge
         self._transport = transport
@@ -222,13 +206,15 @@ class GoldenSet:
         self._width = width
         self._language = language
         self._asked = AskedQuestions(row["user_input"] for row in file.rows if isinstance(row.get("user_input"), str))
+        self._old = len(file.rows)
+        self._skipped: list[Skipped] = []
         self._failures = 0
-        self._progress = Progress("rows", questions, done=len(file.rows))
+        self._progress = Progress("rows", questions, done=self._old)
 
     async def fill(self, passages: Iterable[SourcePassage | Skipped]) -> None:
         """Ask about passages until there are enough rows, no passages, or a reason to stop."""
         known = self._file.passages
-        waiting = (each for each in passages if isinstance(each, Skipped) or each.row_id not in known)
+        waiting = (each for each in passages if isinstance(each, Skipped) or row_id(each.text) not in known)
         under_way: set[asyncio.Task[None]] = set()
         try:
             while self._start(waiting, under_way):
@@ -242,7 +228,7 @@ class GoldenSet:
 
     def _start(self, waiting: Iterator[SourcePassage | Skipped], under_way: set[asyncio.Task[None]]) -> bool:
         """Start tasks for as many passages as may be asked about now; return whether any task is under way."""
-        while self.tally.stopped is None and len(under_way) < min(self._width, self._wanted - len(self._file.rows)):
+        while self.stopped is None and len(under_way) < min(self._width, self._wanted - len(self._file.rows)):
             passage = next(waiting, None)
             if passage is None:
                 break
@@ -254,84 +240,78 @@ class GoldenSet:
 
     async def _make(self, passage: SourcePassage) -> None:
         try:
-            made = await drafted(passage, self._ask, language=self._language)
+            made = await drafted(passage, self._ask, judge=self._judge.name, language=self._language)
         except _FINAL as error:
             self._stop(error)
-            return
         except JudgeError as error:
-            self._skip(passage, "the judge failed", str(error))
+            self._skip(Skipped(passage.id, "the judge failed", str(error)))
             self._failures += 1
             if self._failures >= max(self._width, _MOST_FAILURES):
                 self._stop(error)
-            return
-        if isinstance(made, GoldenDraft):
-            self._write(made)
         else:
-            self._skip(made)
+            if isinstance(made, Skipped):
+                self._skip(made)
+            elif (same := self._asked.same(made["user_input"])) is not None:
+                self._skip(Skipped(passage.id, "the same question as another", same))
+            else:
+                self._write(made)
 
-    def _write(self, draft: GoldenDraft) -> None:
-        same = self._asked.same(draft.question)
-        if same is not None:
-            self._skip(draft.passage, "the same question as another", same)
-            return
+    def _write(self, row: Row) -> None:
         try:
-            self._file.append(draft.row(self._judge.name))
+            self._file.append(row)
         except OSError as error:
             self._stop(RagMetricsError(f"no row can be written: {error}"))
             return
-        self._asked.add(draft.question)
-        self.tally.new += 1
+        self._asked.add(row["user_input"])
         self._advance(1)
 
     def _stop(self, error: RagMetricsError) -> None:
-        self.tally.stopped = self.tally.stopped or error
+        self.stopped = self.stopped or error
 
-    def _skip(self, passage: SourcePassage | Skipped, reason: str = "", detail: str = "") -> None:
-        if not isinstance(passage, Skipped):
-            passage = Skipped(passage=passage.id, reason=reason, detail=shortened(printable(detail), _SHOWN))
-        self.tally.skipped.append(passage)
+    def _skip(self, passage: Skipped) -> None:
+        self._skipped.append(passage)
         self._advance(0)
 
     def _advance(self, rows: int) -> None:
-        skipped = len(self.tally.skipped)
+        skipped = len(self._skipped)
         self._progress.advance(rows, note=f", {counted(skipped, 'passage')} skipped" if skipped else "")
 
-    async def _ask(self, task: Task[A]) -> A:
+    async def _ask(self, task: Task[Any]) -> Any:
         try:
             answered = await self._judge.ask(task, transport=self._transport)
         except UnscoredError as error:
-            self.tally.usage += error.usage or Usage()
+            self.usage += error.usage or Usage()
             raise
         self._failures = 0
-        self.tally.usage += answered.usage
+        self.usage += answered.usage
         return answered.answer
 
-
-def summary(tally: GoldenTally, *, file: Path, rows: int, wanted: int, passed_over: Sequence[str]) -> list[str]:
-    """Return the lines that end the command: rows, skipped passages with the reasons, and the usage of the judge."""
-    lines = [f"{file}: {counted(rows, 'row')}, {tally.new} of them new"]
-    if tally.stopped is not None:
-        # The budget names the option of pytest, which is another one here.
-        reason = printable(str(tally.stopped)).replace("--rag-max-calls", "--max-calls")
-        reason = reason.partition(": nothing more is asked")[0]
-        lines.append(f"stopped: {reason}; the rows so far are kept, and the same command goes on")
-    elif rows < wanted:
-        lines.append(f"{wanted} were asked for, and every passage was tried: give more documents")
-    if tally.new:
-        lines.append("written by a model: read every row before you rely on it")
-    if tally.skipped:
-        reasons = Counter(skip.reason for skip in tally.skipped)
-        counts = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-        lines.append(f"skipped {counted(len(tally.skipped), 'passage')}: {counts}")
-        for skip in tally.skipped[:_NAMED]:
-            detail = f": {skip.detail}" if skip.detail else ""
-            lines.append(f"  {printable(skip.passage)}: {skip.reason}{printable(detail)}")
-        if len(tally.skipped) > _NAMED:
-            lines.append(f"  and {len(tally.skipped) - _NAMED} more")
-    if passed_over:
-        names = ", ".join(printable(name) for name in passed_over[:_NAMED])
-        more = f" and {len(passed_over) - _NAMED} more" if len(passed_over) > _NAMED else ""
-        lines.append(f"no text, passed over: {names}{more}")
-    if tally.usage.calls + tally.usage.cached_calls:
-        lines.append(f"judge: {usage_text(tally.usage)}")
-    return lines
+    def summary(self, file: Path, passed_over: Sequence[str]) -> list[str]:
+        """Return the lines that end the command: rows, skipped passages with the reasons, usage of the judge."""
+        rows, skipped = len(self._file.rows), self._skipped
+        lines = [f"{file}: {counted(rows, 'row')}, {rows - self._old} of them new"]
+        if self.stopped is not None:
+            # The budget names the option of pytest, which is another one here.
+            reason = printable(str(self.stopped)).replace("--rag-max-calls", "--max-calls")
+            reason = reason.partition(": nothing more is asked")[0]
+            lines.append(f"stopped: {reason}; the rows so far are kept, and the same command goes on")
+        elif rows < self._wanted:
+            lines.append(f"{self._wanted} were asked for, and every passage was tried: give more documents")
+        if rows > self._old:
+            lines.append("written by a model: read every row before you rely on it")
+        if skipped:
+            reasons = Counter(skip.reason for skip in skipped)
+            counts = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+            lines.append(f"skipped {counted(len(skipped), 'passage')}: {counts}")
+            for skip in skipped[:_NAMED]:
+                detail = f": {shortened(printable(skip.detail), _SHOWN)}" if skip.detail else ""
+                lines.append(f"  {printable(skip.passage)}: {skip.reason}{detail}")
+            if len(skipped) > _NAMED:
+                lines.append(f"  and {len(skipped) - _NAMED} more")
+        if passed_over:
+            names = ", ".join(printable(name) for name in passed_over[:_NAMED])
+            more = f" and {len(passed_over) - _NAMED} more" if len(passed_over) > _NAMED else ""
+            lines.append(f"no text, passed over: {names}{more}")
+        if self.usage.calls + self.usage.cached_calls:
+            lines.append(f"judge: {usage_text(self.usage)}")
+        return lines

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_ragmetrics.errors import DatasetError
 from pytest_ragmetrics.generate.documents import ArgumentError, SourcePassage, find_documents, read_passages, row_id
-from pytest_ragmetrics.generate.drafting import AskedQuestions, GoldenDraft, Skipped, drafted
+from pytest_ragmetrics.generate.drafting import AskedQuestions, Row, Skipped, drafted
 from pytest_ragmetrics.generate.golden_set import GoldenFile, spread
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task, WriteGoldenQuestion
 from tests.scripted_judge import ScriptedJudge, verdicts
@@ -40,12 +40,12 @@ def written(
 
 def draft(
     golden: dict[str, Any] | str | None = None,
-    verify: dict[str, Any] | str | None = None,
+    verify: dict[str, Any] | None = None,
     *,
     text: str = TEXT,
     heading: str = "",
     language: str | None = None,
-) -> tuple[GoldenDraft | Skipped, ScriptedJudge]:
+) -> tuple[Row | Skipped, ScriptedJudge]:
     """Return what comes of a passage, and the judge that was asked."""
     judge = ScriptedJudge(write_golden_question=golden or written(), verify_claims=verify or verdicts([1]))
 
@@ -53,7 +53,7 @@ def draft(
         return (await judge.ask(task)).answer
 
     passage = SourcePassage(id="a.md#1", text=text, file="a.md", start=5, end=5 + len(text), heading=heading)
-    return asyncio.run(drafted(passage, ask, language=language)), judge
+    return asyncio.run(drafted(passage, ask, judge="scripted", language=language)), judge
 
 
 def place(name: str, content: str | bytes = "Some text.") -> Path:
@@ -74,13 +74,15 @@ class TestDocuments:
 
     def test_a_folder_is_its_text_files_in_order(self) -> None:
         """Hidden ones are left out, files of other kinds passed over by name, the output is no document."""
-        names = ("b.txt", "a/z.md", ".hidden.md", ".git/x.md", "p.pdf", "rows.jsonl", "C.RST", "out.jsonl")
-        for name in names:
+        for name in ("b.txt", "a/z.md", ".hidden.md", ".git/x.md", "p.pdf", "rows.jsonl", "C.RST", "out.jsonl"):
             place(f"d/{name}")
         documents, others = find_documents([Path("d")], output=Path("d/../d/out.jsonl"))
         assert list(documents) == ["d/C.RST", "d/a/z.md", "d/b.txt"]
         assert sorted(others) == ["d/p.pdf", "d/rows.jsonl"]
         assert found("d/b.txt", "d", "d/../d/b.txt") == ["d/b.txt", "d/C.RST", "d/a/z.md"]
+        if sys.platform != "win32":  # file names are bytes elsewhere, and not all of them are UTF-8
+            place(f"e/{os.fsdecode(bytes([0xFF]))}.md")
+            assert found("e") == ["e/?.md"]
 
     def test_documents_elsewhere_have_no_absolute_names(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Their names begin with the last name of the argument; two of one name could not be told apart."""
@@ -128,7 +130,7 @@ class TestDocuments:
     def test_a_broken_document_is_named_with_its_line(
         self, name: str, content: str | bytes | None, problem: str
     ) -> None:
-        """Whatever is wrong in a file is said with the place."""
+        """The error names file and line."""
         if content is not None:
             place(name, content)
         with pytest.raises(DatasetError, match=problem):
@@ -136,50 +138,30 @@ class TestDocuments:
 
     def test_passages_have_places_or_the_ids_they_were_given(self) -> None:
         """Those cut here are numbered, those of a file of passages keep their ids and are not cut."""
-        (cut,) = read_passages(place("a.md", "\n# Top\n\nText.\n"), "a.md")
-        assert (cut.id, cut.text, cut.start, cut.end, cut.line) == ("a.md#1", "# Top\n\nText.", 1, 13, None)
+        (cut,) = read_passages(place("a.md", "\ufeff\r\n# Top\r\n\r\nText.\r\n"), "a.md")
+        assert (cut.id, cut.text, cut.start, cut.end, cut.line) == ("a.md#1", "# Top\r\n\r\nText.", 3, 17, None)
         text = "Long. \u2028" * 500
         line = json.dumps({"id": "k-7", "text": text, "more": 1})
         (given,) = read_passages(place("p.jsonl", f"\ufeff\r\n{line}\r\n"), "p.jsonl")
         assert (given.id, given.text, given.start, given.end, given.line) == ("k-7", text, None, None, 2)
 
-    @pytest.mark.skipif(sys.platform == "win32", reason="file names are text there")
-    def test_a_name_that_is_no_text_can_be_written(self) -> None:
-        """A file system may hold any bytes."""
-        Path("d").mkdir()
-        Path(os.fsdecode(b"d/\xff.md")).write_text("x")
-        assert found("d") == ["d/?.md"]
 
-
-class TestSpread:
-    """In which order passages are asked about."""
-
-    @staticmethod
-    def passages(file: str, count: int) -> list[SourcePassage]:
-        """Return passages of a file."""
-        return [
-            SourcePassage(id=f"{file}#{n}", text=f"Text {n} of {file}.", file=file, start=n, end=n + 1)
-            for n in range(count)
-        ]
-
-    def test_every_document_has_its_turn(self) -> None:
-        """Of three documents, the first three passages are one of each, whatever the seed; all come in the end."""
-        documents = [self.passages("a", 9), self.passages("b", 2), [], self.passages("c", 5)]
-        orders = [list(spread(documents, seed=seed)) for seed in range(3)]
-        for order in orders:
-            assert {passage.file for passage in order[:3] if isinstance(passage, SourcePassage)} == {"a", "b", "c"}
-            assert len(order) == 16
-        assert orders[0] != orders[1]
-        assert orders[0] == list(spread(documents, seed=0))
-        assert list(spread([[]], seed=0)) == []
-
-    def test_a_text_that_occurs_again_is_asked_about_once(self) -> None:
-        """The other is skipped by name."""
-        twins = [[SourcePassage(id=name, text="The same.", file=name)] for name in ("a", "b")]
-        first, second = spread(twins, seed=0)
-        assert isinstance(first, SourcePassage)
-        assert isinstance(second, Skipped)
-        assert (second.reason, second.detail) == ("the same text as another", first.id)
+def test_passages_are_asked_about_in_turn() -> None:
+    """Of three documents, the first three passages are one of each with any seed; all come, a repeated text once."""
+    documents = [
+        [SourcePassage(id=f"{file}#{n}", text=f"Text {n} of {file}.", file=file) for n in range(count)]
+        for file, count in (("a", 9), ("b", 2), ("", 0), ("c", 5))
+    ]
+    orders = [list(spread(documents, seed=seed)) for seed in range(3)]
+    for order in orders:
+        assert {passage.file for passage in order[:3] if isinstance(passage, SourcePassage)} == {"a", "b", "c"}
+        assert len(order) == 16
+    assert orders[0] != orders[1]
+    assert orders[0] == list(spread(documents, seed=0))
+    assert list(spread([[]], seed=0)) == []
+    first, second = spread([[SourcePassage(id=name, text="The same.", file=name)] for name in ("a", "b")], seed=0)
+    assert isinstance(first, SourcePassage)
+    assert second == Skipped({"a": "b", "b": "a"}[first.id], "the same text as another", first.id)
 
 
 class TestTask:
@@ -188,11 +170,13 @@ class TestTask:
     TASK = WriteGoldenQuestion(passage=TEXT, heading="Harbour", language="German")
 
     def test_a_question_has_an_answer_and_sentences(self) -> None:
-        """Numbers come back as indexes in the order of the passage; nothing is an answer too."""
+        """The heading is among the data, the language in the instruction; numbers come back as sorted indexes."""
         golden = self.TASK.read(written(sentences=(3, 1, 3)))
         assert golden is not None
         assert golden.sentences == (0, 2)
         assert self.TASK.read(written("", "", (), askable=False)) is None
+        assert [block.label for block in self.TASK.blocks()] == ["contexts", "heading"]
+        assert self.TASK.fill() == {"language": "German"}
 
     @pytest.mark.parametrize(
         ("answer", "problem"),
@@ -205,25 +189,18 @@ class TestTask:
         ],
     )
     def test_half_an_answer_is_refused(self, answer: dict[str, Any], problem: str) -> None:
-        """A judge is told what is missing and may repair it."""
+        """The error says what is missing, so that the judge may repair it."""
         with pytest.raises(InvalidAnswer, match=problem):
             self.TASK.read(answer)
-
-    def test_the_headings_and_the_language_are_told(self) -> None:
-        """The heading stands among the data, the language in the instruction."""
-        assert [block.label for block in self.TASK.blocks()] == ["contexts", "heading"]
-        assert self.TASK.fill() == {"language": "German"}
-        assert WriteGoldenQuestion(passage=TEXT).fill() == {"language": "their language"}
 
 
 class TestDrafting:
     """A question is kept if everything about it holds."""
 
     def test_a_sound_question_becomes_a_row(self) -> None:
-        """With the passage word for word, where it stands, and the sentences that support the answer."""
+        """With the passage word for word, its place, and the sentences that support the answer."""
         made, judge = draft(written(sentences=(1, 3)), heading="Harbour")
-        assert isinstance(made, GoldenDraft)
-        assert made.row("scripted") == {
+        assert made == {
             "id": row_id(TEXT),
             "user_input": "When was the crane of Aru built?",
             "reference": "The crane of Aru was built in 1887.",
@@ -257,14 +234,17 @@ class TestDrafting:
     def test_a_faulty_question_is_dropped_with_the_reason(
         self, golden: dict[str, Any] | str, reason: str, detail: str
     ) -> None:
-        """What can be told without a judge is told without one; the second look sees the named sentences alone."""
+        """What can be seen without a judge is not asked about."""
         made, judge = draft(golden)
         assert isinstance(made, Skipped)
         assert reason in made.reason
         assert detail in made.detail
         assert "verify_claims" not in judge.tasks
+
+    def test_an_answer_must_follow_from_the_sentences_named_for_it(self) -> None:
+        """A second request shows only these."""
         reason = "the answer does not follow from the sentences named for it"
-        assert draft(verify=verdicts(None))[0] == Skipped(passage="a.md#1", reason=reason, detail="Reason 1.")
+        assert draft(verify=verdicts(None))[0] == Skipped("a.md#1", reason, "Reason 1.")
 
     @pytest.mark.parametrize(
         ("text", "heading", "reason"),
@@ -281,17 +261,17 @@ class TestDrafting:
         assert isinstance(made, Skipped)
         assert (made.reason, judge.tasks) == (reason, [])
 
-    def test_in_another_language_names_may_be_written_otherwise(self) -> None:
+    @pytest.mark.parametrize(("ending", "kept"), [("", True), (" 1878.", False)])
+    def test_in_another_language_names_may_be_written_otherwise(self, ending: str, *, kept: bool) -> None:
         """Numbers may not."""
-        answer = "Der Kran hob Holz für Maria Hall."
-        assert isinstance(draft(written("Für wen hob der Kran Holz?", answer), language="German")[0], GoldenDraft)
-        assert isinstance(draft(written("Für wen?", f"{answer} 1878."), language="German")[0], Skipped)
+        made, _ = draft(written("Für wen war das Holz?", f"Holz für Maria Hall.{ending}"), language="German")
+        assert isinstance(made, dict) is kept
 
     def test_what_a_judge_writes_is_one_printable_line(self) -> None:
         """Controls of a terminal, line breaks and half characters do not get into a golden set."""
         made, _ = draft(json.dumps(written("When\n was \x1b[31mit\ud800\u202e?")))
-        assert isinstance(made, GoldenDraft)
-        assert made.question == "When was [31mit?"
+        assert isinstance(made, dict)
+        assert made["user_input"] == "When was [31mit?"
 
 
 @pytest.mark.parametrize(
@@ -316,9 +296,8 @@ def test_near_duplicates_are_told_from_questions_of_one_form(one: str, other: st
 
 def row(number: int, file: str = "a.md") -> dict[str, Any]:
     """Return a row as `ragmetrics generate` writes it."""
-    text = f"Text {number} of {file}."
-    passage = SourcePassage(id=f"{file}#{number}", text=text, file=file, start=number, end=number + 9)
-    return GoldenDraft(passage=passage, question=f"Why {number}?", answer="So.", support=()).row("scripted")
+    metadata = {"file": file, "start": number, "end": number + 9, "judge": "scripted", "support": []}
+    return {"id": f"{file}#{number}", "user_input": f"Why {number}?", "reference": "So.", "metadata": metadata}
 
 
 def lines(*numbers: int) -> str:
@@ -334,23 +313,21 @@ def rows() -> list[Any]:
 class TestGoldenFile:
     """The file that is made."""
 
-    @pytest.mark.parametrize("link", [False, True])
-    def test_rows_are_there_at_once_and_sorted_in_the_end(self, *, link: bool) -> None:
+    def test_rows_are_there_at_once_and_sorted_in_the_end(self) -> None:
         """A reader sees each row as soon as it was appended; places order them when it is closed. A link stays one."""
-        path = Path("link.jsonl") if link else OUT
-        if link:
-            path.symlink_to(OUT)
-        file = GoldenFile(path)
+        link = Path("link.jsonl")
+        link.symlink_to(OUT)
+        file = GoldenFile(link)
         for count, (number, name) in enumerate([(9, "b.md"), (10, "a.md"), (2, "a.md")], start=1):
             file.append(row(number, name))
             assert len(rows()) == count
         file.close()
-        assert [made["reference_context_ids"][0] for made in rows()] == ["a.md#2", "a.md#10", "b.md#9"]
-        assert {path.name for path in Path().iterdir()} == {OUT.name, path.name}
-        assert path.is_symlink() is link
+        assert [made["id"] for made in rows()] == ["a.md#2", "a.md#10", "b.md#9"]
+        assert {path.name for path in Path().iterdir()} == {OUT.name, link.name}
+        assert link.is_symlink()
 
-    def test_what_stands_there_is_kept_as_it_is(self) -> None:
-        """Edited rows, rows of somebody else and their spelling stay; only their order is ours."""
+    def test_rows_that_are_there_are_kept_as_they_are(self) -> None:
+        """Edited rows, other rows and their spelling stay; only their order is ours."""
         edited = json.dumps({**row(7), "user_input": "Edited?"}, indent=None, separators=(" ,", ": "))
         OUT.write_text(f'\ufeff{{"user_input":"Mine?"}}\r\n\n{edited}\r\n', encoding="utf-8")
         file = GoldenFile(OUT)
