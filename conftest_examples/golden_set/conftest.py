@@ -82,7 +82,7 @@ def words(text: str) -> list[str]:
 
 @pytest.fixture(scope="session")
 def assistant() -> Assistant:
-    """Return the assistant; in your own suite, your application stands here."""
+    """Return the assistant; in your own suite, return your application."""
     lines = (HERE / "passages.jsonl").read_text(encoding="utf-8").splitlines()
     return Assistant([Passage(**json.loads(line)) for line in lines])
 
