@@ -41,8 +41,11 @@ class _FlockFile:
     def take(self) -> bool:
         import fcntl
 
-        self._path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, PRIVATE_FILE)
+        try:
+            file = self._opened()
+        except FileNotFoundError:
+            self._path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+            file = self._opened()
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -62,6 +65,9 @@ class _FlockFile:
             # A child forked meanwhile has the file open too: closing it would not release the lock.
             fcntl.flock(file, fcntl.LOCK_UN)
             os.close(file)
+
+    def _opened(self) -> int:
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, PRIVATE_FILE)
 
 
 class _PortableLock:

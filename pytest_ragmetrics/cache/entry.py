@@ -53,9 +53,9 @@ class CacheEntry:
         """When the reply was made."""
         return datetime.fromisoformat(self.created)
 
-    def answer(self) -> Reply:
+    def answer(self, *, cached: bool = False) -> Reply:
         """Return the reply of a judge."""
-        return Reply(**self.reply)
+        return Reply(**self.reply, cached=cached)
 
     def to_row(self) -> dict[str, Any]:
         """Return the entry as JSON builtins; what says nothing is left out."""

@@ -27,16 +27,15 @@ _AS_IT_IS = frozenset({str, int, bool, type(None)})
 
 def request_row(request: Request) -> dict[str, Any]:
     """Return all that determines the reply to a request as JSON builtins; raises as :func:`canonical`."""
-    row = {
+    return {
         "task": request.task,
         "kind": request.kind,
         "model": request.model,
         "vote": request.vote,
-        "parameters": request.parameters,
+        "parameters": _plain(request.parameters, "parameters"),
         "messages": [{"role": message["role"], "content": message["content"]} for message in request.messages],
-        "schema": request.schema,
+        "schema": _plain(request.schema, "schema"),
     }
-    return {name: _plain(value, name) for name, value in row.items()}
 
 
 def embedding_row(*, kind: str, model: str, text: str, dimensions: int | None = None) -> dict[str, Any]:
@@ -83,9 +82,12 @@ def _plain(value: object, place: str) -> Any:
     if isinstance(value, float):
         return _number(value, place)
     if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str):
+                msg = f"{place}: the name of a field must be a str, not {type(name).__name__}"
+                raise TypeError(msg)
         return {
-            _name(name, place): item if type(item) in _AS_IT_IS else _plain(item, f"{place}.{name}")
-            for name, item in value.items()
+            name: item if type(item) in _AS_IT_IS else _plain(item, f"{place}.{name}") for name, item in value.items()
         }
     if isinstance(value, (list, tuple)):
         return [item if type(item) in _AS_IT_IS else _plain(item, place) for item in value]
@@ -98,10 +100,3 @@ def _number(value: float, place: str) -> float:
         msg = f"{place}: {value} is not JSON"
         raise ValueError(msg)
     return int(value) if value.is_integer() and abs(value) <= _LARGEST_EXACT else float(value)
-
-
-def _name(name: object, place: str) -> str:
-    if not isinstance(name, str):
-        msg = f"{place}: the name of a field must be a str, not {type(name).__name__}"
-        raise TypeError(msg)
-    return name

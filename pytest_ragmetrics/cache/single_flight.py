@@ -48,10 +48,13 @@ class _InFlight(Generic[V]):
     """A running fetch and the number of its callers."""
 
     keys: tuple[str, ...]
-    task: asyncio.Task[dict[str, Fetched[V]]]
-    #: Set by the fetch when it begins to cost something.
-    started: threading.Event
+    task: asyncio.Task[dict[str, Fetched[V]]] = field(init=False)
+    #: Whether the fetch costs something already.
+    started: bool = False
     waiting: int = 0
+
+    def start(self) -> None:
+        self.started = True
 
     async def result(self, *, own: bool) -> dict[str, Fetched[V]]:
         """Wait for the task; a cancelled caller does not cancel it."""
@@ -117,7 +120,7 @@ class SingleFlight(Generic[V]):
         finally:
             for flight in in_flight:
                 flight.waiting -= 1
-                if flight.waiting == 0 and not flight.started.is_set() and not flight.task.done():
+                if flight.waiting == 0 and not flight.started and not flight.task.done():
                     # Later callers must start a fetch of their own.
                     state.forget(flight)
                     flight.task.cancel()
@@ -127,7 +130,7 @@ class SingleFlight(Generic[V]):
         """Cancel the fetches of this loop that have not started, and wait for the others: they are paid for."""
         in_flight = set(self._state().in_flight.values())
         for flight in in_flight:
-            if not flight.started.is_set():
+            if not flight.started:
                 flight.task.cancel()
         if in_flight:
             await asyncio.wait([flight.task for flight in in_flight], timeout=timeout)
@@ -137,11 +140,10 @@ class SingleFlight(Generic[V]):
             return self._states.setdefault(asyncio.get_running_loop(), _LoopState(self._width))
 
     def _start(self, state: _LoopState[V], keys: tuple[str, ...], look: Look[V], fetch: Fetch[V]) -> _InFlight[V]:
-        started = threading.Event()
-        task = asyncio.ensure_future(self._run(state, keys, look, lambda missing: fetch(missing, started.set)))
-        flight = _InFlight(keys=keys, task=task, started=started)
+        flight: _InFlight[V] = _InFlight(keys=keys)
+        flight.task = asyncio.ensure_future(self._run(state, keys, look, lambda missing: fetch(missing, flight.start)))
         state.in_flight.update(dict.fromkeys(keys, flight))
-        task.add_done_callback(lambda _: _finish(state, flight))
+        flight.task.add_done_callback(lambda _: _finish(state, flight))
         return flight
 
     async def _run(

@@ -271,7 +271,7 @@ class CachedTransport:
         row = request_row(request)
         key = key_of(row, salt=self._salt, plain=True)
         entry = (await self._found({key: row})).get(key)
-        return key, None if entry is None else replace(entry.answer(), cached=True)
+        return key, None if entry is None else entry.answer(cached=True)
 
     async def find_vectors(
         self, request: EmbeddingRequest
@@ -321,7 +321,7 @@ class CachedTransport:
 
         fetched = (await self._entries({key: row}, fetch, self._judging))[key]
         self.judged.cached += not fetched.fetched
-        return replace(fetched.value.answer(), cached=not fetched.fetched)
+        return fetched.value.answer(cached=not fetched.fetched)
 
     async def _embed(self, request: EmbeddingRequest) -> Reply:
         keyed = self._keyed(request)

@@ -99,7 +99,7 @@ def _instruction(task: Task[Any], prompts: PromptBook) -> str:
 
 def _encodable(text: str) -> str:
     # A lone surrogate has no UTF-8 form and would break the request.
-    return _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 @cache

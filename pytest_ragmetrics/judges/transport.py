@@ -204,7 +204,8 @@ class Repair:
         if isinstance(request, EmbeddingRequest) or request.asked is None or first.answered is not None:
             return first
         try:
-            return replace(first, text=_readable(request.asked, first.text))
+            text = _readable(request.asked, first.text)
+            return first if text == first.text else replace(first, text=text)
         except InvalidAnswer as error:
             wanted = (
                 f"Your answer cannot be used: {error}. Answer the task again, completely, as one JSON object alone."
