@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -18,7 +17,7 @@ from pytest_ragmetrics.sample import Sample, as_contexts
 
 Id: TypeAlias = "str | int"
 
-# Grades are steps of a scale; far beyond one, the exponential gain overflows a float.
+# The exponential gain of a grade from 1,024 on overflows a float.
 _MOST = 100
 
 
@@ -30,7 +29,8 @@ class RankingMetric(Metric):
     """
 
     helper = "assert_retrieved"
-
+    noun = "reference id"
+    complaint = "missed"
     requires: ClassVar[tuple[str, ...]] = ("retrieved_context_ids", "reference_context_ids")
     may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_context_ids",)
 
@@ -38,25 +38,34 @@ class RankingMetric(Metric):
         self.k = None if k is None else check_count("k", k)
 
     def measure(self, sample: Sample) -> MetricResult:
-        """Return the score of the ranking."""
-        ranking = dict.fromkeys(sample.retrieved_context_ids or ())
-        return self.ranked(list(ranking)[: self.k], dict.fromkeys(sample.reference_context_ids or ()), sample)
+        """Return the score of the ranking, with a verdict on each reference id."""
+        relevant = dict.fromkeys(sample.reference_context_ids or ())
+        top = self._top(sample.retrieved_context_ids or ())
+        hits = [found in relevant for found in top]
+        reason = f"{sum(hits)} of {len(relevant)} reference ids among {len(top)} retrieved"
+        verdicts = self._verdicts(top, relevant, sample)
+        return MetricResult(self._value(hits, len(relevant)), metric=self.name, reason=reason, verdicts=verdicts)
 
-    @abstractmethod
-    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
-        """Return the score of the ids at the top, each there once."""
+    def _top(self, ids: Sequence[Id]) -> list[Id]:
+        return list(dict.fromkeys(ids))[: self.k]
 
-    def _result(
-        self,
-        value: float,
-        top: Sequence[Id],
-        relevant: Mapping[Id, None],
-        verdicts: Sequence[Verdict],
-        reason: str = "",
-    ) -> MetricResult:
-        hits = sum(found in relevant for found in top)
-        reason = reason or f"{hits} of {len(relevant)} reference ids among {len(top)} retrieved"
-        return MetricResult(value, metric=self.name, reason=reason, verdicts=verdicts)
+    def _value(self, hits: Sequence[bool], relevant: int, /) -> float:
+        """Return the score by which of the ids at the top are relevant, and the number of relevant ids."""
+        raise NotImplementedError
+
+    def _verdicts(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> list[Verdict]:
+        ranks = {found: rank for rank, found in enumerate(top, start=1)}
+        below = dict.fromkeys(sample.retrieved_context_ids or (), f"below the top {len(top)}")
+        slip, passages = _slip(top, relevant), _passages(sample)
+        return [
+            Verdict(
+                text=str(wanted),
+                ok=wanted in ranks,
+                reason=f"rank {ranks[wanted]}" if wanted in ranks else below.get(wanted, f"not retrieved{slip}"),
+                evidence=passages.get(wanted, ()) if wanted in ranks else (),
+            )
+            for wanted in relevant
+        ]
 
 
 class PrecisionAtK(RankingMetric):
@@ -73,10 +82,20 @@ class PrecisionAtK(RankingMetric):
     complaint = "not relevant"
     aliases = ("precision@k",)
 
-    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
-        """Return hits / retrieved."""
-        hits = sum(found in relevant for found in top)
-        return self._result(hits / len(top) if top else 0.0, top, relevant, _of_retrieved(top, relevant, sample))
+    def _value(self, hits: Sequence[bool], _relevant: int, /) -> float:
+        return sum(hits) / len(hits) if hits else 0.0
+
+    def _verdicts(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> list[Verdict]:
+        slip, passages = _slip(top, relevant), _passages(sample)
+        return [
+            Verdict(
+                text=str(found),
+                ok=found in relevant,
+                reason=f"rank {rank}" if found in relevant else f"rank {rank}, not among the reference ids{slip}",
+                evidence=passages.get(found, ()) if found in relevant else (),
+            )
+            for rank, found in enumerate(top, start=1)
+        ]
 
 
 class RecallAtK(RankingMetric):
@@ -87,14 +106,10 @@ class RecallAtK(RankingMetric):
     """
 
     name = "recall_at_k"
-    noun = "reference id"
-    complaint = "missed"
     aliases = ("recall@k",)
 
-    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
-        """Return hits / relevant."""
-        hits = sum(found in relevant for found in top)
-        return self._result(hits / len(relevant), top, relevant, _of_references(top, relevant, sample))
+    def _value(self, hits: Sequence[bool], relevant: int, /) -> float:
+        return sum(hits) / relevant
 
 
 class HitRate(RankingMetric):
@@ -105,17 +120,14 @@ class HitRate(RankingMetric):
     """
 
     name = "hit_rate"
-    noun = "reference id"
-    complaint = "missed"
     aliases = ("hit_rate@k", "hit_at_k", "hit@k")
 
-    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
-        """Return whether there is a hit."""
-        hit = not relevant.keys().isdisjoint(top)
-        return self._result(float(hit), top, relevant, _of_references(top, relevant, sample))
+    def _value(self, hits: Sequence[bool], _relevant: int, /) -> float:
+        return float(any(hits))
 
 
-class MRR(RankingMetric):
+# Its verdicts are on the ids retrieved, as those of precision.
+class MRR(PrecisionAtK):
     """1 / rank of the first relevant id, 0.0 without one; the mean over a table is the mean reciprocal rank.
 
     >>> MRR().score(retrieved_context_ids=["a", "b", "c"], reference_context_ids=["b", "c"]).value
@@ -123,16 +135,17 @@ class MRR(RankingMetric):
     """
 
     name = "mrr"
-    noun = "retrieved id"
-    complaint = "not relevant"
     aliases = ("mrr@k", "reciprocal_rank", "mean_reciprocal_rank")
 
-    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
+    def _value(self, hits: Sequence[bool], _relevant: int, /) -> float:
+        return 1 / (hits.index(True) + 1) if any(hits) else 0.0
+
+    def measure(self, sample: Sample) -> MetricResult:
         """Return the reciprocal rank; the verdicts go down to the first hit."""
-        rank = next((rank for rank, found in enumerate(top, start=1) if found in relevant), None)
-        reason = f"first hit at rank {rank}" if rank else f"no hit among {len(top)} retrieved"
-        verdicts = _of_retrieved(top[:rank], relevant, sample)
-        return self._result(1 / rank if rank else 0.0, top, relevant, verdicts, reason)
+        result = super().measure(sample)
+        rank = next((rank for rank, verdict in enumerate(result.verdicts, start=1) if verdict.ok), None)
+        reason = f"first hit at rank {rank}" if rank else f"no hit among {len(result.verdicts)} retrieved"
+        return result.replaced(reason=reason, verdicts=result.verdicts[:rank])
 
 
 class MAP(RankingMetric):
@@ -145,14 +158,10 @@ class MAP(RankingMetric):
     """
 
     name = "map"
-    noun = "reference id"
-    complaint = "missed"
     aliases = ("map@k", "average_precision", "mean_average_precision")
 
-    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
-        """Return the average precision."""
-        value = average_precision([found in relevant for found in top], len(relevant))
-        return self._result(value, top, relevant, _of_references(top, relevant, sample))
+    def _value(self, hits: Sequence[bool], relevant: int, /) -> float:
+        return average_precision(hits, relevant)
 
 
 class NDCG(RankingMetric):
@@ -171,8 +180,6 @@ class NDCG(RankingMetric):
     """
 
     name = "ndcg"
-    noun = "reference id"
-    complaint = "missed"
     aliases = ("ndcg@k", "ndcg_at_k")
     extra_inputs = ("relevance",)
 
@@ -188,33 +195,34 @@ class NDCG(RankingMetric):
             sample = replace(sample, reference_context_ids=list(grades))
         super().require(sample)
 
-    def ranked(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> MetricResult:
+    def measure(self, sample: Sample) -> MetricResult:
         """Return the normalised gain."""
-        graded: Mapping[Id, float] | None = sample.metadata.get("relevance")
-        grades = graded or dict.fromkeys(relevant, 1)
-        if graded:
+        grades: Mapping[Id, float] = sample.metadata.get("relevance") or {}
+        if grades:
             ids = [found if found in grades else str(found) for found in sample.retrieved_context_ids or ()]
-            sample, top = replace(sample, retrieved_context_ids=ids), list(dict.fromkeys(ids))[: self.k]
+            sample = replace(sample, retrieved_context_ids=ids)
+        grades = grades or dict.fromkeys(sample.reference_context_ids or (), 1)
+        top = self._top(sample.retrieved_context_ids or ())
         gains = [self._gain(grades.get(found, 0)) for found in top]
         ideal = sorted(map(self._gain, grades.values()), reverse=True)[: self.k]
         wanted = dict.fromkeys(key for key, grade in grades.items() if grade > 0)
-        verdicts = _of_references(top, wanted, sample)
-        reason = f"{sum(gain > 0 for gain in gains)} of {len(wanted)} relevant ids among {len(top)} retrieved"
-        # Grades that are not whole numbers may round to slightly above the ideal.
-        return self._result(min(_discounted(gains) / _discounted(ideal), 1.0), top, wanted, verdicts, reason)
+        return MetricResult(
+            # Grades that are not whole numbers may round to slightly above the ideal.
+            min(_discounted(gains) / _discounted(ideal), 1.0),
+            metric=self.name,
+            reason=f"{sum(gain > 0 for gain in gains)} of {len(wanted)} relevant ids among {len(top)} retrieved",
+            verdicts=self._verdicts(top, wanted, sample),
+        )
 
     def _gain(self, grade: float) -> float:
-        # Of a tiny grade the power leaves nothing, but it is not nothing.
+        # 2**grade - 1 rounds to 0.0 for a grade below 1e-16; its limit there is grade * ln 2.
         return float(grade) if self.gain == "linear" else 2.0**grade - 1 or grade * math.log(2)
 
 
 _RANKINGS: Mapping[str, type[RankingMetric]] = {
     "recall": RecallAtK,
     "precision": PrecisionAtK,
-    "hit_rate": HitRate,
-    "mrr": MRR,
-    "map": MAP,
-    "ndcg": NDCG,
+    **{kind.name: kind for kind in (HitRate, MRR, MAP, NDCG)},
 }
 
 
@@ -239,13 +247,13 @@ def assert_retrieved(
     if isinstance(retrieved_ids, (AbstractSet, Mapping)):
         msg = f"retrieved_ids must be a list, best first, not {type(retrieved_ids).__name__}"
         raise TypeError(msg)
-    if isinstance(reference_ids, Mapping):
-        if kind is not NDCG:
-            msg = f"reference_ids with grades are for metric='ndcg', not {metric!r}: give a list of ids"
-            raise TypeError(msg)
+    if not isinstance(reference_ids, Mapping):
+        sample = Sample(retrieved_context_ids=retrieved_ids, reference_context_ids=reference_ids)
+    elif kind is NDCG:
         sample = Sample(retrieved_context_ids=retrieved_ids, metadata={"relevance": reference_ids})
     else:
-        sample = Sample(retrieved_context_ids=retrieved_ids, reference_context_ids=reference_ids)
+        msg = f"reference_ids with grades are for metric='ndcg', not {metric!r}: give a list of ids"
+        raise TypeError(msg)
     return assert_metric(kind(k=k), sample, min=min)
 
 
@@ -264,36 +272,8 @@ def _check_grades(grades: object) -> None:
         raise ValueError(msg)
 
 
-def _of_retrieved(top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> list[Verdict]:
-    slip, passages = _slip(top, relevant), _passages(sample)
-    return [
-        Verdict(
-            text=str(found),
-            ok=found in relevant,
-            reason=f"rank {rank}" if found in relevant else f"rank {rank}, not among the reference ids{slip}",
-            evidence=passages.get(found, ()) if found in relevant else (),
-        )
-        for rank, found in enumerate(top, start=1)
-    ]
-
-
-def _of_references(top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> list[Verdict]:
-    ranks = {found: rank for rank, found in enumerate(top, start=1)}
-    below = dict.fromkeys(sample.retrieved_context_ids or (), f"below the top {len(top)}")
-    slip, passages = _slip(top, relevant), _passages(sample)
-    return [
-        Verdict(
-            text=str(wanted),
-            ok=wanted in ranks,
-            reason=f"rank {ranks[wanted]}" if wanted in ranks else below.get(wanted, f"not retrieved{slip}"),
-            evidence=passages.get(wanted, ()) if wanted in ranks else (),
-        )
-        for wanted in relevant
-    ]
-
-
 def _slip(top: Sequence[Id], relevant: Mapping[Id, None]) -> str:
-    """Return a hint where no id is found because one side has numbers and the other has texts."""
+    """Return a hint where no id is found because the ids of one side are numbers and those of the other are texts."""
     alike = set(map(str, top)).intersection(map(str, relevant))
     if not alike or not relevant.keys().isdisjoint(top):
         return ""
@@ -305,10 +285,8 @@ def _passages(sample: Sample) -> dict[Id, tuple[Evidence, ...]]:
     ids, contexts = sample.retrieved_context_ids or (), sample.retrieved_contexts or ()
     if len(ids) != len(contexts):
         return {}
-    found: dict[Id, tuple[Evidence, ...]] = {}
-    for index, (key, text) in enumerate(zip(ids, contexts, strict=True)):
-        found.setdefault(key, (whole_context(index, text),))
-    return found
+    # From the last: of an id that comes twice the first passage counts.
+    return {ids[index]: (whole_context(index, contexts[index]),) for index in reversed(range(len(ids)))}
 
 
 def average_precision(useful: Sequence[bool], relevant: int | None = None) -> float:
@@ -369,11 +347,9 @@ class LikeContexts(Metric):
         self.alike_by: Measure = check_choice("measure", measure, MEASURES)
 
     def _nearest(self, text: str, others: Sequence[str]) -> tuple[int, float]:
-        """Return which of the others is most alike to a text, and how much."""
+        """Return the index of the one most alike to a text, the first of equal ones, and how much."""
         compare = likeness(self.alike_by)
-        scores = [compare(text, other) for other in others]
-        best = max(range(len(others)), key=lambda index: scores[index])
-        return best, scores[best]
+        return max(((index, compare(text, other)) for index, other in enumerate(others)), key=lambda pair: pair[1])
 
 
 class NonLLMContextPrecision(LikeContexts):
@@ -390,25 +366,19 @@ class NonLLMContextPrecision(LikeContexts):
     name = "non_llm_context_precision"
     noun = "context"
     complaint = "unlike the reference"
-    aliases = (
-        "NonLLMContextPrecisionWithReference",
-        "non_llm_context_precision_with_reference",
-    )
+    aliases = ("NonLLMContextPrecisionWithReference", "non_llm_context_precision_with_reference")
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the average precision."""
-        contexts, references = sample.retrieved_contexts or (), sample.reference_contexts or ()
-        verdicts = [self._verdict(index, context, references) for index, context in enumerate(contexts)]
+        verdicts = []
+        for index, context in enumerate(sample.retrieved_contexts or ()):
+            best, score = self._nearest(context, sample.reference_contexts or ())
+            evidence = (whole_context(index, context),) if score >= self.threshold else ()
+            reason = f"{score:.0%} alike to reference_contexts[{best}], the nearest"
+            verdicts.append(Verdict(text=context, ok=bool(evidence), reason=reason, evidence=evidence))
         alike = [verdict.ok for verdict in verdicts]
         reason = f"{sum(alike)} of {len(alike)} contexts alike to one of the reference"
         return MetricResult(average_precision(alike), metric=self.name, reason=reason, verdicts=verdicts)
-
-    def _verdict(self, index: int, context: str, references: Sequence[str]) -> Verdict:
-        best, score = self._nearest(context, references)
-        ok = score >= self.threshold
-        evidence = (whole_context(index, context),) if ok else ()
-        reason = f"{score:.0%} alike to reference_contexts[{best}], the nearest"
-        return Verdict(text=context, ok=ok, reason=reason, evidence=evidence)
 
 
 class NonLLMContextRecall(LikeContexts):
@@ -436,14 +406,11 @@ class NonLLMContextRecall(LikeContexts):
         best, score = self._nearest(reference, contexts)
         text = contexts[best]
         if score >= self.threshold:
-            reason = f"{score:.0%} alike"
-            return Verdict(text=reference, ok=True, reason=reason, evidence=(whole_context(best, text),))
-        return Verdict(
-            text=reference,
-            ok=False,
-            reason=f"no context is {self.threshold:.0%} alike",
-            nearest=Nearest(context=best, start=0, end=len(text), text=text, similarity=score),
-        )
+            evidence = (whole_context(best, text),)
+            return Verdict(text=reference, ok=True, reason=f"{score:.0%} alike", evidence=evidence)
+        nearest = Nearest(context=best, start=0, end=len(text), text=text, similarity=score)
+        reason = f"no context is {self.threshold:.0%} alike"
+        return Verdict(text=reference, ok=False, reason=reason, nearest=nearest)
 
 
 def assert_contexts_alike(

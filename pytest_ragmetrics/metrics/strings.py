@@ -5,6 +5,7 @@ BLEU, chrF and ROUGE are those of the libraries that define them: ``pip install 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
@@ -37,7 +38,20 @@ def likeness(measure: Measure) -> Callable[[str, str], float]:
     return function
 
 
-class ExactMatch(Metric):
+class ReferenceMetric(Metric):
+    """A metric that compares the texts of ``response`` and ``reference``."""
+
+    requires = ("response", "reference")
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the result of comparing them."""
+        return self._compare(sample.response or "", sample.reference or "")
+
+    @abstractmethod
+    def _compare(self, response: str, reference: str) -> MetricResult: ...
+
+
+class ExactMatch(ReferenceMetric):
     """1.0 if ``response`` is ``reference``, character for character, else 0.0.
 
     >>> ExactMatch().score(response="Oslo.", reference="Oslo").value
@@ -49,17 +63,14 @@ class ExactMatch(Metric):
     complaint = "not the reference"
     helper = "assert_exact_match"
     aliases = ("ExactMatchMetric",)
-    requires = ("response", "reference")
 
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return whether they are the same."""
-        response, reference = sample.response or "", sample.reference or ""
+    def _compare(self, response: str, reference: str) -> MetricResult:
         if response != reference and response.split() == reference.split():
-            return self._of(sample, ok=False, reason="it differs from the reference in white space")
-        return self._of(sample, ok=response == reference, reason=f'the reference is "{reference}"')
+            return self._result(response, ok=False, reason="it differs from the reference in white space")
+        return self._result(response, ok=response == reference, reason=f'the reference is "{reference}"')
 
-    def _of(self, sample: Sample, *, ok: bool, reason: str) -> MetricResult:
-        verdict = on_response(sample.response, ok=ok, reason=reason)
+    def _result(self, response: str, *, ok: bool, reason: str) -> MetricResult:
+        verdict = on_response(response, ok=ok, reason=reason)
         return MetricResult(float(ok), metric=self.name, reason=reason, verdicts=[verdict])
 
 
@@ -85,13 +96,11 @@ class StringPresence(ExactMatch):
     helper = "assert_string_present"
     aliases = ("string_present",)
 
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return whether the reference is there."""
-        response, reference = sample.response or "", sample.reference or ""
+    def _compare(self, response: str, reference: str) -> MetricResult:
         found = reference in response
         if not found and reference.casefold() in response.casefold():
-            return self._of(sample, ok=False, reason=f'"{reference}" stands in it in another case')
-        return self._of(sample, ok=found, reason=f'"{reference}" stands {"" if found else "not "}in it')
+            return self._result(response, ok=False, reason=f'"{reference}" stands in it in another case')
+        return self._result(response, ok=found, reason=f'"{reference}" stands {"" if found else "not "}in it')
 
 
 def assert_string_present(response: str, reference: str, *, min: float = 1.0) -> MetricResult:
@@ -104,7 +113,7 @@ def assert_string_present(response: str, reference: str, *, min: float = 1.0) ->
     return assert_metric(StringPresence(), Sample(response=response, reference=reference), min=min)
 
 
-class NonLLMStringSimilarity(Metric):
+class NonLLMStringSimilarity(ReferenceMetric):
     """How alike ``response`` and ``reference`` are, from 0.0 to 1.0.
 
     ``measure`` is levenshtein, indel, hamming (1 - edits / the most that there could be), jaro or jaro_winkler.
@@ -115,18 +124,16 @@ class NonLLMStringSimilarity(Metric):
 
     name = "non_llm_string_similarity"
     helper = "assert_text_alike"
-    requires = ("response", "reference")
 
     def __init__(self, *, measure: Measure = "levenshtein") -> None:
         self.alike_by: Measure = check_choice("measure", measure, MEASURES)
 
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return the similarity."""
-        alike = likeness(self.alike_by)(sample.response or "", sample.reference or "")
+    def _compare(self, response: str, reference: str) -> MetricResult:
+        alike = likeness(self.alike_by)(response, reference)
         return MetricResult(alike, metric=self.name, reason=f"{alike:.0%} alike by {self.alike_by}")
 
 
-class TokenF1(Metric):
+class TokenF1(ReferenceMetric):
     """The F1 of the words that ``response`` and ``reference`` share, with their counts, as in SQuAD.
 
     Words are compared without case, punctuation and English articles (Rajpurkar et al., 2016); in scripts without
@@ -139,12 +146,10 @@ class TokenF1(Metric):
     name = "token_f1"
     helper = "assert_text_alike"
     aliases = ("f1",)
-    requires = ("response", "reference")
     may_be_empty = ("response", "reference")
 
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return the F1."""
-        return token_f1(sample.response or "", sample.reference or "", metric=self.name)
+    def _compare(self, response: str, reference: str) -> MetricResult:
+        return token_f1(response, reference, metric=self.name)
 
 
 def assert_text_alike(
@@ -180,7 +185,7 @@ RougeType: TypeAlias = Literal["rouge1", "rouge2", "rouge3", "rouge4", "rougeL",
 RougeMode: TypeAlias = Literal["fmeasure", "precision", "recall"]
 
 
-class BleuScore(Metric):
+class BleuScore(ReferenceMetric):
     """BLEU of ``response`` against ``reference``, each taken whole as one segment, brought to [0, 1].
 
     The geometric mean of the precisions of runs of 1 to 4 words, as far as there are any so long, with exponential
@@ -194,14 +199,11 @@ class BleuScore(Metric):
     name = "bleu_score"
     helper = "assert_bleu"
     aliases = ("bleu",)
-    requires = ("response", "reference")
 
     def __init__(self, *, tokenize: Tokenizer = "auto") -> None:
         self.tokenize = check_choice("tokenize", tokenize, get_args(Tokenizer))
 
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return the score."""
-        response, reference = sample.response or "", sample.reference or ""
+    def _compare(self, response: str, reference: str) -> MetricResult:
         letters = [char for char in reference if char.isalpha()]
         usual = "char" if 2 * sum(map(is_unspaced, letters)) > len(letters) else "13a"
         chosen = usual if self.tokenize == "auto" else self.tokenize
@@ -222,7 +224,7 @@ def assert_bleu(response: str, reference: str, *, min: float = 0.3, tokenize: To
     return assert_metric(BleuScore(tokenize=tokenize), Sample(response=response, reference=reference), min=min)
 
 
-class CHRFScore(Metric):
+class CHRFScore(ReferenceMetric):
     """chrF of ``response`` against ``reference``: the F-score of runs of 1 to 6 characters, brought to [0, 1].
 
     ``beta`` says how much more recall counts, ``word_order=2`` makes it chrF++ (Popović, 2015; sacrebleu). White space
@@ -235,19 +237,15 @@ class CHRFScore(Metric):
     name = "chrf_score"
     helper = "assert_chrf"
     aliases = ("chrf", "ChrfScore")
-    requires = ("response", "reference")
 
     def __init__(self, *, char_order: int = 6, word_order: int = 0, beta: int = 2) -> None:
         self.char_order = check_count("char_order", char_order)
         self.word_order = check_count("word_order", word_order) if word_order else 0
         self.beta = check_count("beta", beta)
 
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return the score."""
-        chrf = _library("sacrebleu.metrics", self.name).CHRF(
-            char_order=self.char_order, word_order=self.word_order, beta=self.beta
-        )
-        score = chrf.sentence_score(sample.response or "", [sample.reference or ""])
+    def _compare(self, response: str, reference: str) -> MetricResult:
+        orders = {"char_order": self.char_order, "word_order": self.word_order, "beta": self.beta}
+        score = _library("sacrebleu.metrics", self.name).CHRF(**orders).sentence_score(response, [reference])
         return MetricResult(_share(score.score), metric=self.name)
 
 
@@ -260,7 +258,7 @@ def assert_chrf(
     return assert_metric(metric, Sample(response=response, reference=reference), min=min)
 
 
-class RougeScore(Metric):
+class RougeScore(ReferenceMetric):
     """ROUGE of ``response`` against ``reference``: the runs of words they share.
 
     ``rouge_type`` is rouge1 to rouge4, the length of the runs, or rougeL (rougeLsum, line by line), the longest
@@ -276,7 +274,6 @@ class RougeScore(Metric):
     name = "rouge_score"
     helper = "assert_rouge"
     aliases = ("rouge",)
-    requires = ("response", "reference")
 
     def __init__(
         self, *, rouge_type: RougeType = "rougeL", mode: RougeMode = "fmeasure", use_stemmer: bool = False
@@ -285,10 +282,8 @@ class RougeScore(Metric):
         self.mode = check_choice("mode", mode, get_args(RougeMode))
         self.use_stemmer = check_flag("use_stemmer", use_stemmer)
 
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return the score."""
+    def _compare(self, response: str, reference: str) -> MetricResult:
         library = _library("rouge_score.rouge_scorer", self.name)
-        response, reference = sample.response or "", sample.reference or ""
         run = int(self.rouge_type[-1]) if self.rouge_type[-1].isdigit() else 1
         if max(len(word_tokens(response)), len(word_tokens(reference))) < run:
             what = "a word" if run == 1 else f"a run of {run} words"
@@ -316,7 +311,7 @@ def assert_rouge(
 
 
 class _WordTokenizer:
-    """What rouge-score asks for words; its own keeps a-z and 0-9 alone."""
+    """Splits texts into words for rouge-score, whose own tokenizer keeps a-z and 0-9 alone."""
 
     def __init__(self, *, stem: bool) -> None:
         self._stem = import_module("nltk.stem.porter").PorterStemmer().stem if stem else None
