@@ -80,7 +80,7 @@ class PrecisionAtK(RankingMetric):
     name = "precision_at_k"
     noun = "retrieved id"
     complaint = "not relevant"
-    aliases = ("precision@k",)
+    aliases: ClassVar[tuple[str, ...]] = ("precision@k",)
 
     def _value(self, hits: Sequence[bool], _relevant: int, /) -> float:
         return sum(hits) / len(hits) if hits else 0.0
