@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pytest_ragmetrics.explain.phrases import SHOWN, and_more, format_apart, format_interval, named
 from pytest_ragmetrics.records import Document, Record
@@ -30,7 +30,7 @@ _SURE = 0.001
 
 Kind = Literal["unscored", "worse", "same", "better", "scored again", "new", "gone"]
 #: Every kind, in the order in which changes are listed.
-KINDS: tuple[Kind, ...] = ("unscored", "worse", "same", "better", "scored again", "new", "gone")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 _RANKS = {"unscored": 0, "worse": 1, "same": 1, "better": 1, "scored again": 2, "new": 3, "gone": 4}
 
 
@@ -199,7 +199,10 @@ def compare_columns(here: Column, there: Column, *, confidence: float = 0.95) ->
         msg = f"{here.metric}: {here.better} scores are better here, {there.better} ones there; they are not comparable"
         raise ValueError(msg)
     both = sorted(here.entries.keys() & there.entries.keys())
-    _check_unambiguous(here.metric, sorted((here.ambiguous | there.ambiguous) & set(both)))
+    if ambiguous := sorted((here.ambiguous | there.ambiguous).intersection(both)):
+        keys = ", ".join(map(repr, ambiguous[:3]))
+        msg = f"{here.metric}: {keys} has several different scores in one run; give each its own id"
+        raise ValueError(msg)
     unscored_here = tuple(key for key in both if here.entries[key].score is None)
     unscored_there = tuple(key for key in both if there.entries[key].score is None)
     scored = [key for key in both if key not in {*unscored_here, *unscored_there}]
@@ -229,12 +232,19 @@ def _difference(rows: Sequence[RowChange], confidence: float) -> Difference:
     return paired_difference(before, after, confidence=confidence, clusters=clusters, bounds=bounds)
 
 
-def _check_unambiguous(metric: str, keys: Sequence[str]) -> None:
-    if keys:
-        msg = (
-            f"{metric}: {', '.join(map(repr, keys[:3]))} has several different scores in one run; give each its own id"
-        )
-        raise ValueError(msg)
+def compare_tables(
+    here: Mapping[str, Column], there: Mapping[str, Column], *, confidence: float = 0.95
+) -> TableComparison:
+    """Return what changed from ``there`` to ``here`` in every metric that both have; raises as `compare_columns`."""
+    return TableComparison(
+        metrics={
+            metric: compare_columns(column, there[metric], confidence=confidence)
+            for metric, column in here.items()
+            if metric in there
+        },
+        only_here=tuple(metric for metric in here if metric not in there),
+        only_there=tuple(metric for metric in there if metric not in here),
+    )
 
 
 def _one_judge_each(metric: str, pairs: Iterable[tuple[ColumnEntry, ColumnEntry]]) -> tuple[str, ...]:
@@ -277,10 +287,9 @@ class TestChange:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetricChange:
-    """One metric in both documents: its means over the ``pairs`` that have both scores, and how many are of a kind.
+    """One metric in both documents: its means over the ``pairs`` that have both scores.
 
-    The means and their ``change`` (positive where better) are ``None`` without any pair. ``judges`` and
-    ``baseline_judges`` are those of the compared scores.
+    The means and their ``change`` (positive where better) are ``None`` without any pair.
     """
 
     metric: str
@@ -288,10 +297,6 @@ class MetricChange:
     before: float | None
     after: float | None
     change: float | None
-    better: Direction
-    judges: tuple[str, ...]
-    baseline_judges: tuple[str, ...]
-    counts: Mapping[Kind, int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -347,7 +352,7 @@ class _ScoredRecord:
         return self.test.partition("::")[2]
 
 
-_Pair = tuple["_ScoredRecord | None", "_ScoredRecord | None"]
+_Pair = tuple[_ScoredRecord, _ScoredRecord]
 
 
 def compare_documents(document: Document, baseline: Document) -> RunComparison:
@@ -356,16 +361,19 @@ def compare_documents(document: Document, baseline: Document) -> RunComparison:
     Scores are paired by test, metric and sample id (by their order where one test scores the same more than once);
     where tests moved or were renamed, by sample id alone. Scores by different judges are not compared.
     """
-    compared: list[tuple[_Pair, TestChange]] = []
+    pairs, gone, new = _pairs(_scored_in(baseline), _scored_in(document))
+    changes = [*(_change(record, record, gone=True) for record in gone), *(_change(None, record) for record in new)]
     foreign: Counter[tuple[str, str | None, str | None]] = Counter()
-    for before, after in _pairs(_scored_in(baseline), _scored_in(document)):
-        if before is not None and after is not None and _are_of_different_judges(before.record, after.record):
-            foreign[after.record.metric, after.record.judge, before.record.judge] += 1
+    for before, after in pairs:
+        old, this = before.record, after.record
+        # An unscored record has no judge to compare.
+        if old.score is not None and this.score is not None and old.judge != this.judge:
+            foreign[this.metric, this.judge, old.judge] += 1
         else:
-            compared.append(((before, after), _change(before, after)))
+            changes.append(_change(before, after))
     return RunComparison(
-        changes=tuple(sorted((change for _, change in compared), key=_order)),
-        metrics=_metrics(compared),
+        changes=tuple(sorted(changes, key=_order)),
+        metrics=tuple(_metric_change(name, changes) for name in sorted({change.metric for change in changes})),
         incomparable=tuple(
             Incomparable(metric=metric, judge=judge, baseline_judge=baseline_judge, pairs=count)
             for (metric, judge, baseline_judge), count in sorted(foreign.items(), key=lambda item: str(item[0]))
@@ -381,8 +389,10 @@ def _scored_in(document: Document) -> list[_ScoredRecord]:
     ]
 
 
-def _pairs(before: Sequence[_ScoredRecord], after: Sequence[_ScoredRecord]) -> list[_Pair]:
-    """Pair by the strictest key first; what none of them pairs has no counterpart."""
+def _pairs(
+    olds: list[_ScoredRecord], news: list[_ScoredRecord]
+) -> tuple[list[_Pair], list[_ScoredRecord], list[_ScoredRecord]]:
+    """Pair by the strictest key first; return the pairs, and what is left over of both sides."""
     keys: tuple[Callable[[_ScoredRecord], Hashable | None], ...] = (
         lambda s: (*_place(s), s.sample),
         # The file moved, then also the test.
@@ -390,7 +400,6 @@ def _pairs(before: Sequence[_ScoredRecord], after: Sequence[_ScoredRecord]) -> l
         lambda s: s.sample and (s.record.metric, s.sample),
     )
     pairs: list[_Pair] = []
-    olds, news = list(before), list(after)
     for key in keys:
         found, olds, news = _matched(olds, news, key)
         pairs += found
@@ -398,7 +407,7 @@ def _pairs(before: Sequence[_ScoredRecord], after: Sequence[_ScoredRecord]) -> l
     named = [{_place(s) for s in side if s.sample is not None} for side in (olds, news)]
     differing = named[0] & named[1]
     found, olds, news = _matched(olds, news, lambda s: None if _place(s) in differing else _place(s))
-    return [*pairs, *found, *((old, None) for old in olds), *((None, new) for new in news)]
+    return [*pairs, *found], olds, news
 
 
 def _place(scored: _ScoredRecord) -> tuple[str, str]:
@@ -406,11 +415,11 @@ def _place(scored: _ScoredRecord) -> tuple[str, str]:
 
 
 def _matched(
-    olds: Iterable[_ScoredRecord], news: Iterable[_ScoredRecord], key: Callable[[_ScoredRecord], Hashable | None]
+    olds: Sequence[_ScoredRecord], news: Iterable[_ScoredRecord], key: Callable[[_ScoredRecord], Hashable | None]
 ) -> tuple[list[_Pair], list[_ScoredRecord], list[_ScoredRecord]]:
     """Return the pairs of the same key in their order, and what is left over of both sides."""
     waiting: defaultdict[Hashable, list[_ScoredRecord]] = defaultdict(list)
-    for old in reversed(list(olds)):
+    for old in reversed(olds):
         waiting[key(old)].append(old)
     nameless = waiting.pop(None, [])
     pairs: list[_Pair] = []
@@ -425,26 +434,18 @@ def _matched(
     return pairs, rest, left
 
 
-def _are_of_different_judges(before: Record, after: Record) -> bool:
-    # An unscored record has no judge to compare.
-    return before.score is not None and after.score is not None and before.judge != after.judge
-
-
-def _change(before: _ScoredRecord | None, after: _ScoredRecord | None) -> TestChange:
-    this = after or before
-    if this is None:
-        msg = "a pair of nothing"
-        raise ValueError(msg)
-    old, new = (None if side is None else side.record.score for side in (before, after))
+def _change(before: _ScoredRecord | None, this: _ScoredRecord, *, gone: bool = False) -> TestChange:
+    old, new = None if before is None else before.record.score, None if gone else this.record.score
+    better = this.record.better
     return TestChange(
         id=this.test,
         number=this.number,
         metric=this.record.metric,
-        kind="new" if before is None else "gone" if after is None else _kind(old, new, this.record.better),
+        kind="gone" if gone else "new" if before is None else _kind(old, new, better),
         before=old,
         after=new,
-        change=_gain(old, new, this.record.better),
-        better=this.record.better,
+        change=_gain(old, new, better),
+        better=better,
         sample=this.sample,
         baseline_id=None if before is None else before.test,
     )
@@ -468,31 +469,11 @@ def _order(change: TestChange) -> tuple[int, float, str, int, str]:
     return _RANKS[change.kind], change.change or 0.0, change.id, change.number, change.metric
 
 
-def _metrics(compared: Iterable[tuple[_Pair, TestChange]]) -> tuple[MetricChange, ...]:
-    by_name: defaultdict[str, list[tuple[_Pair, TestChange]]] = defaultdict(list)
-    for pair, change in compared:
-        by_name[change.metric].append((pair, change))
-    return tuple(_metric(name, by_name[name]) for name in sorted(by_name))
-
-
-def _metric(name: str, compared: Sequence[tuple[_Pair, TestChange]]) -> MetricChange:
-    both = [(pair, change) for pair, change in compared if change.change is not None]
-    olds = [change.before for _, change in both if change.before is not None]
-    news = [change.after for _, change in both if change.after is not None]
-    before, after = (fsum(scores) / len(scores) if scores else None for scores in (olds, news))
-    kinds = Counter(change.kind for _, change in compared)
-    return MetricChange(
-        metric=name,
-        pairs=len(both),
-        before=before,
-        after=after,
-        change=fsum(change.change or 0.0 for _, change in both) / len(both) if both else None,
-        better=compared[0][1].better,
-        judges=_judges(pair[1] for pair, _ in both),
-        baseline_judges=_judges(pair[0] for pair, _ in both),
-        counts={kind: kinds[kind] for kind in KINDS},
-    )
-
-
-def _judges(scored: Iterable[_ScoredRecord | None]) -> tuple[str, ...]:
-    return tuple(sorted({s.record.judge for s in scored if s is not None and s.record.judge is not None}))
+def _metric_change(metric: str, changes: Iterable[TestChange]) -> MetricChange:
+    both = [
+        (change.before, change.after, change.change)
+        for change in changes
+        if change.metric == metric and None not in (change.before, change.after)
+    ]
+    before, after, gain = [fsum(column) / len(both) for column in zip(*both, strict=True)] if both else [None] * 3
+    return MetricChange(metric=metric, pairs=len(both), before=before, after=after, change=gain)

@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from pytest_ragmetrics.explain.results import shortcoming
+from pytest_ragmetrics.explain.results import explain_threshold, explain_unscored, shortcoming
 from pytest_ragmetrics.explain.runs import gist
-from pytest_ragmetrics.explain.sets import explain_threshold, explain_unscored
 from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.records import GateOutcome, GateRecord, Record, TestRecord
 from pytest_ragmetrics.result import Direction

@@ -118,7 +118,7 @@ class MetricResult(float):
     """
 
     __slots__ = (
-        "_comparison",
+        "comparison",
         "complaint",
         "decides",
         "judge",
@@ -146,7 +146,8 @@ class MetricResult(float):
     complaint: str
     #: False for the placeholder of a score in a dry run: every comparison of it with a number is true.
     decides: bool
-    _comparison: ThresholdCheck | None
+    #: The last comparison with a plain number, which reports show as the threshold.
+    comparison: ThresholdCheck | None
 
     def __new__(
         cls,
@@ -186,18 +187,13 @@ class MetricResult(float):
         self.noun = noun
         self.complaint = complaint
         self.decides = True
-        self._comparison = None
+        self.comparison = None
         return self
 
     @property
     def value(self) -> float:
         """The score as a plain float."""
         return float(self)
-
-    @property
-    def comparison(self) -> ThresholdCheck | None:
-        """The last comparison with a plain number, which reports show as the threshold."""
-        return self._comparison
 
     def __lt__(self, other: float) -> bool:
         return self._compare("<", other, super().__lt__(other))
@@ -220,7 +216,7 @@ class MetricResult(float):
         # Two results are compared with each other by sorting, which sets no threshold.
         if isinstance(other, (int, float)) and not isinstance(other, MetricResult):
             outcome = outcome or not self.decides
-            self._comparison = ThresholdCheck(operator=operator, bound=float(other), held=outcome)
+            self.comparison = ThresholdCheck(operator=operator, bound=float(other), held=outcome)
         return outcome
 
     def replaced(self, **changes: Any) -> MetricResult:
@@ -233,7 +229,7 @@ class MetricResult(float):
         return MetricResult(value, **{**given, **changes})
 
     def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
-        names = (name for name in MetricResult.__slots__ if name not in ("_comparison", "decides"))
+        names = (name for name in MetricResult.__slots__ if name not in ("comparison", "decides"))
         return (float(self),), {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:

@@ -45,10 +45,8 @@ def read_messages(value: object, *, name: str = "messages") -> tuple[Message, ..
     >>> read_messages([{"role": "user", "content": "Rain?"}, {"role": "assistant", "tool_calls": [call]}])[1].tool_calls
     (ToolCall(name='weather', arguments={'city': 'Oslo'}),)
     """
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        msg = f"{name} must be a list of messages, not {type(value).__name__}"
-        raise TypeError(msg)
-    return tuple(message for index, item in enumerate(value) for message in _message(item, f"{name}[{index}]"))
+    items = _listed(value, name, "messages")
+    return tuple(message for index, item in enumerate(items) for message in _message(item, f"{name}[{index}]"))
 
 
 def read_tool_calls(value: object, *, name: str = "tool_calls") -> tuple[ToolCall, ...]:
@@ -57,10 +55,14 @@ def read_tool_calls(value: object, *, name: str = "tool_calls") -> tuple[ToolCal
     >>> read_tool_calls([{"name": "weather", "args": {"city": "Oslo"}}, {"name": "stop"}])
     (ToolCall(name='weather', arguments={'city': 'Oslo'}), ToolCall(name='stop', arguments={}))
     """
+    return tuple(_tool_call(item, f"{name}[{n}]") for n, item in enumerate(_listed(value, name, "tool calls")))
+
+
+def _listed(value: object, name: str, what: str) -> tuple[Any, ...]:
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        msg = f"{name} must be a list of tool calls, not {type(value).__name__}"
+        msg = f"{name} must be a list of {what}, not {type(value).__name__}"
         raise TypeError(msg)
-    return tuple(_tool_call(item, f"{name}[{index}]") for index, item in enumerate(value))
+    return tuple(value)
 
 
 def _message(item: object, place: str) -> Iterator[Message]:
@@ -86,19 +88,18 @@ def _message(item: object, place: str) -> Iterator[Message]:
 
 def _turn(role: str, item: object, place: str) -> Iterator[Message]:
     content = _get(item, "content", "parts")
-    blocks = [content] if not isinstance(content, (list, tuple)) else list(content)
-    yield from (
-        Message(role="tool", text=_text(_get(block, "content", "output")))
-        for block in blocks
-        if _kind(block) in _RESULT_TYPES
-    )
-    in_blocks = [block for block in blocks if _kind(block) in _CALL_TYPES]
-    listed = _get(item, "tool_calls") or ()
+    blocks = list(content) if isinstance(content, (list, tuple)) else [content]
+    results = [block for block in blocks if _kind(block) in _RESULT_TYPES]
+    yield from (Message(role="tool", text=_text(_get(block, "content", "output"))) for block in results)
     single = _get(item, "function_call")
     # LangChain repeats the blocks of an Anthropic message beside the list that it parsed.
-    calls = [*listed] or in_blocks or ([single] if single else [])
-    text = "\n".join(filter(None, map(_text, blocks)))
-    if text or calls or not any(_kind(block) in _RESULT_TYPES for block in blocks):
+    calls = (
+        [*(_get(item, "tool_calls") or ())]
+        or [block for block in blocks if _kind(block) in _CALL_TYPES]
+        or ([single] if single else [])
+    )
+    text = _text(blocks)
+    if text or calls or not results:
         yield Message(role=role, text=text, tool_calls=read_tool_calls(calls, name=f"{place}.tool_calls"))
 
 
@@ -128,22 +129,19 @@ def _tool_call(item: object, place: str) -> ToolCall:
 
 
 def _arguments(written: object, place: str) -> dict[str, Any]:
-    value = _parsed(written, place) if isinstance(written, str) and written else written
+    value = written
+    if isinstance(written, str) and written:
+        try:
+            value = json.loads(written)
+        except (ValueError, RecursionError) as error:
+            msg = f"{place}: the arguments are not JSON: {written[:80]!r}"
+            raise ValueError(msg) from error
     if value is None or value == "":
         return {}
     if not isinstance(value, Mapping):
         msg = f"{place}: the arguments must be a JSON object, not {type(value).__name__}"
         raise ValueError(msg)  # noqa: TRY004 - a value inside of the conversation, often JSON text
     return dict(value)
-
-
-def _parsed(written: str, place: str) -> object:
-    try:
-        value: object = json.loads(written)
-    except (ValueError, RecursionError) as error:
-        msg = f"{place}: the arguments are not JSON: {written[:80]!r}"
-        raise ValueError(msg) from error
-    return value
 
 
 def _kind(item: object) -> str:
@@ -233,7 +231,8 @@ class Sample:
                     values[name] = rest.pop(alias)
         if isinstance(values.get("user_input"), (list, tuple)):
             rest["messages"] = values["user_input"]
-            values["user_input"] = _last_question(read_messages(rest["messages"], name="user_input"))
+            asked = [each.text for each in read_messages(rest["messages"], name="user_input") if each.role == "user"]
+            values["user_input"] = asked[-1] if asked else None
         values["metadata"] = {**rest, **(values.get("metadata") or {})}
         return cls(**values)
 
@@ -249,10 +248,6 @@ class Sample:
             for name, value in values
             if value is not None and value != {}
         }
-
-
-def _last_question(messages: Sequence[Message]) -> str | None:
-    return next((message.text for message in reversed(messages) if message.role == "user"), None)
 
 
 def as_contexts(value: object, *, name: str = "contexts") -> tuple[str, ...]:

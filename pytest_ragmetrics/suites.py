@@ -20,15 +20,15 @@ from pytest_ragmetrics.comparison import (
     ColumnEntry,
     MetricComparison,
     TableComparison,
-    compare_columns,
+    compare_tables,
     key_of,
     sample_key,
 )
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row, cluster_of
-from pytest_ragmetrics.explain.results import shortcoming
-from pytest_ragmetrics.explain.sets import explain_not_worse, explain_threshold, explain_unscored
+from pytest_ragmetrics.explain.results import explain_not_worse, explain_threshold, explain_unscored, shortcoming
 from pytest_ragmetrics.files import read_json
+from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.records import DocumentError, read_document
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.stats.decisions import (
@@ -78,19 +78,10 @@ def assert_mean(
     __tracebackhide__ = True
     bound, better = _bound(min, max)
     found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored)
-    result = mean_threshold(
-        found.scores,
-        bound,
-        metric=found.metric,
-        better=better,
-        confidence=confidence,
-        clusters=found.clusters,
-        bounds=found.bounds,
-        unscored=len(found.unscored),
-    )
-    if result.outcome != "passed" and found.decides:
-        raise AssertionError("\n".join(explain_threshold(result, found.rows)))
-    return result
+    fitting = (scale for scale in found.scales if all(scale[0] <= score <= scale[1] for score in found.scores))
+    bounds = next(fitting, None)
+    result = mean_threshold(found.scores, bound, better=better, confidence=confidence, bounds=bounds, **found.about)
+    return _passed(result, found)
 
 
 def assert_pass_rate(
@@ -114,20 +105,18 @@ def assert_pass_rate(
     """
     __tracebackhide__ = True
     score_bound, score_better = _bound(min_score, max_score, names=("min_score", "max_score"))
-    if min_rate is None or not 0.0 <= _number(min_rate, "min_rate") <= 1.0:
+    if min_rate is None or not 0.0 <= check_bound("min_rate", min_rate) <= 1.0:
         msg = f"min_rate must be a share between 0 and 1, such as 0.95, not {min_rate!r}"
         raise ValueError(msg)
     found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored)
     result = rate_threshold(
-        found.scores,
-        score_bound,
-        min_rate,
-        metric=found.metric,
-        score_better=score_better,
-        confidence=confidence,
-        clusters=found.clusters,
-        unscored=len(found.unscored),
+        found.scores, score_bound, min_rate, score_better=score_better, confidence=confidence, **found.about
     )
+    return _passed(result, found)
+
+
+def _passed(result: ThresholdResult, found: _ScoredSet) -> ThresholdResult:
+    __tracebackhide__ = True
     if result.outcome != "passed" and found.decides:
         raise AssertionError("\n".join(explain_threshold(result, found.rows)))
     return result
@@ -135,7 +124,7 @@ def assert_pass_rate(
 
 def assert_not_worse(
     results: Evaluation | Iterable[Row],
-    baseline: str | Path | Evaluation | Baseline | None = None,
+    baseline: str | Path | Evaluation | None = None,
     *,
     margin: float = 0.0,
     confidence: float = 0.95,
@@ -157,21 +146,19 @@ def assert_not_worse(
     """
     __tracebackhide__ = True
     check_confidence(confidence)
-    if _number(margin, "margin") < 0.0:
+    if check_bound("margin", margin) < 0.0:
         msg = f"margin must not be negative, it is the loss that is accepted: write {-margin!r}, not {margin!r}"
         raise ValueError(msg)
     table = results if isinstance(results, Evaluation) else _table(results)
     before = _before(baseline)
-    comparison = TableComparison(
-        metrics={
-            name: compare_columns(table.column(name), before[name], confidence=confidence)
-            for name in _common(table, before, metric)
-        },
-        only_here=() if metric else tuple(name for name in table.metrics if name not in before),
-        only_there=() if metric else tuple(name for name in before if name not in table.metrics),
-    )
-    for compared in comparison.metrics.values():
-        if not skip_unscored:
+    wanted = table.metrics if metric is None else (metric,)
+    here = {name: table.column(name) for name in wanted}
+    if not before.keys() & here.keys():
+        msg = f"the baseline has no scores of {', '.join(wanted)}; it has {', '.join(before) or 'none at all'}"
+        raise ValueError(msg)
+    comparison = compare_tables(here, before if metric is None else {metric: before[metric]}, confidence=confidence)
+    if not skip_unscored:
+        for compared in comparison.metrics.values():
             _check_still_scored(table, compared)
     lines = [line for compared in comparison.metrics.values() for line in _loss(compared, margin)]
     if lines and all(result.decides for row in table.rows for result in row.results.values()):
@@ -184,21 +171,11 @@ def _bound(
 ) -> tuple[float, Direction]:
     """Return the one bound that is given, and its good side."""
     if least is not None and most is None:
-        return _number(least, names[0]), "higher"
+        return check_bound(names[0], least), "higher"
     if most is not None and least is None:
-        return _number(most, names[1]), "lower"
+        return check_bound(names[1], most), "lower"
     msg = f"give {names[0]}= or {names[1]}=, the one bound to hold the scores against"
     raise ValueError(msg)
-
-
-def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        msg = f"{name} must be a number, not {value!r}"
-        raise TypeError(msg)
-    if not math.isfinite(value):
-        msg = f"{name} must be a finite number, not {value!r}"
-        raise ValueError(msg)
-    return float(value)
 
 
 def _check_still_scored(table: Evaluation, compared: MetricComparison) -> None:
@@ -220,39 +197,23 @@ def _table(rows: object) -> Evaluation:
     return Evaluation(metrics=_metrics_of(given), rows=tuple(given))
 
 
-def _before(baseline: str | Path | Evaluation | Baseline | None) -> Mapping[str, Column]:
-    """Return the columns of the run before."""
+def _before(baseline: str | Path | Evaluation | None) -> Mapping[str, Column]:
     if isinstance(baseline, Evaluation):
         return {metric: baseline.column(metric) for metric in baseline.metrics}
-    if isinstance(baseline, Baseline):
-        return baseline.columns
     if baseline is None:
         session = context.current().session
         baseline = None if session is None else session.baseline
     if baseline is None:
         msg = "there is no baseline: give baseline=, or run pytest with --rag-baseline=FILE"
         raise ValueError(msg)
-    return read_baseline(baseline).columns
-
-
-def _common(table: Evaluation, before: Mapping[str, Column], metric: str | None) -> list[str]:
-    """Return the metrics to compare; raise ``ValueError`` if there is none."""
-    wanted = table.metrics if metric is None else (metric,)
-    if metric is not None:
-        table.better_of(metric)
-    common = [name for name in wanted if name in before]
-    if not common:
-        msg = f"the baseline has no scores of {', '.join(wanted)}; it has {', '.join(before) or 'none at all'}"
-        raise ValueError(msg)
-    return common
+    return read_baseline(baseline)
 
 
 def _loss(compared: MetricComparison, margin: float) -> list[str]:
     """Return the lines about a loss, or a possible one; none if the metric is not worse."""
     found = compared.difference
     if found is None:
-        lines = str(compared)
-        msg = f"{lines}\nnothing can be compared: give the samples ids that stay the same from run to run"
+        msg = f"{compared}\nnothing can be compared: give the samples ids that stay the same from run to run"
         raise ValueError(msg)
     bound = margin if compared.better == "lower" else -margin
     outcome = verdict(found.interval, bound, compared.better)
@@ -270,17 +231,15 @@ def _loss(compared: MetricComparison, margin: float) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _ScoredSet:
-    """The scores of one metric in order, with the name and reason of each row without a score.
+    """The scores of one metric in order, and the ``scales`` that they may be of.
 
-    ``clusters`` has one for each score, ``bounds`` is the scale if it is known. ``decides`` is false in a dry run,
-    whose scores are placeholders.
+    ``about`` are the arguments of ``mean_threshold`` and ``rate_threshold`` that describe the set. ``decides`` is false
+    in a dry run, whose scores are placeholders.
     """
 
-    metric: str
     rows: tuple[ScoredRow, ...]
-    unscored: tuple[tuple[str, str], ...]
-    clusters: Sequence[Hashable] | None
-    bounds: tuple[float, float] | None
+    scales: tuple[tuple[float, float], ...]
+    about: Mapping[str, Any]
     decides: bool
 
     @property
@@ -322,14 +281,11 @@ def _scored_set(
         raise UnscoredError(msg)
     if unscored and not skip_unscored:
         raise UnscoredError("\n".join(explain_unscored(name, len(given), unscored)))
-    lowest, highest = min(row.score for row in scored), max(row.score for row in scored)
-    scales = _SCALES if scale is None else (scale, *_SCALES)
+    kept = None if whole is None else [each for each, row in zip(whole, rows, strict=True) if row is not None]
     return _ScoredSet(
-        metric=name,
         rows=scored,
-        unscored=unscored,
-        clusters=None if whole is None else [each for each, row in zip(whole, rows, strict=True) if row is not None],
-        bounds=next((bounds for bounds in scales if bounds[0] <= lowest and highest <= bounds[1]), None),
+        scales=_SCALES if scale is None else (scale, *_SCALES),
+        about={"metric": name, "clusters": kept, "unscored": len(unscored)},
         decides=all(each.result.decides for each in given if isinstance(each.result, MetricResult)),
     )
 
@@ -398,16 +354,8 @@ def _scored_row(given: _GivenScore) -> ScoredRow | None:
     return ScoredRow(name=given.name, score=score, reason=reason)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Baseline:
-    """The scores of an earlier run: ``columns`` by name of the metric, ``source`` is the file."""
-
-    source: Path
-    columns: Mapping[str, Column]
-
-
-def read_baseline(file: str | Path) -> Baseline:
-    """Return the scores in a JSON file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote.
+def read_baseline(file: str | Path) -> Mapping[str, Column]:
+    """Return the columns of a JSON file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote, by metric.
 
     Samples are identified by :func:`~pytest_ragmetrics.comparison.sample_key`; one that several tests scored with
     different results is ambiguous. The file is read again only if it has changed. Raises :class:`DocumentError`, a
@@ -416,28 +364,26 @@ def read_baseline(file: str | Path) -> Baseline:
     path = Path(file)
     try:
         state = path.stat()
+        return _read(path, state.st_mtime_ns, state.st_size)
     except OSError as error:
         raise DocumentError(error.strerror or str(error), file=path) from error
-    return _read(path, state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=_FILES)
-def _read(path: Path, changed: int, size: int) -> Baseline:
+def _read(path: Path, changed: int, size: int) -> Mapping[str, Column]:
     del changed, size  # part of the key of lru_cache
     try:
         data = read_json(path)
-    except OSError as error:
-        raise DocumentError(error.strerror or str(error), file=path) from error
     except ValueError as error:
         msg = f"not JSON: {error}; give a file that --rag-json or Evaluation.to_json wrote"
         raise DocumentError(msg, file=path) from error
     if isinstance(data, dict) and "rows" in data:
         try:
-            return Baseline(source=path, columns=_columns_of_table(data))
+            return _columns_of_table(data)
         except CodecError as error:
             raise DocumentError(str(error), file=path) from None  # it names the place; pydantic's frames add nothing
     if isinstance(data, dict) and "tests" in data:
-        return Baseline(source=path, columns=_columns_of_run(path))
+        return _columns_of_run(path)
     msg = "neither the result of a run nor a table; give a file that --rag-json or Evaluation.to_json wrote"
     raise DocumentError(msg, file=path)
 

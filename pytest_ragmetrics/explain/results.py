@@ -1,8 +1,10 @@
-"""The text of a failed comparison: metric, score, bound and counts in the first line, the verdicts below it."""
+"""The texts of failures: metric, score, bound and counts in the first line, the worst verdicts or rows below it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.explain.phrases import (
     CONTRARY,
@@ -11,12 +13,19 @@ from pytest_ragmetrics.explain.phrases import (
     counted,
     describe_votes,
     format_apart,
+    format_interval,
+    named,
     quoted,
     readable,
 )
 from pytest_ragmetrics.records import Record
-from pytest_ragmetrics.result import MetricResult, Nearest, ThresholdCheck, Verdict, WordChange
+from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Verdict, WordChange
 from pytest_ragmetrics.text.characters import printable
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.comparison import MetricComparison
+    from pytest_ragmetrics.stats.decisions import ScoredRow, ThresholdResult
+    from pytest_ragmetrics.stats.intervals import Decision
 
 _CHANGES_SHOWN = 6
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -56,18 +65,12 @@ def explain_sample(outcomes: Mapping[str, MetricResult | Exception]) -> list[str
 
 def explain_comparison(operator: str, left: object, right: object) -> list[str] | None:
     """Return the explanation of a failed ``left <operator> right``; ``None`` when neither side is a result."""
-    if isinstance(left, MetricResult) and not isinstance(right, MetricResult):
-        return _explain_against(left, operator, right)
-    if isinstance(right, MetricResult) and not isinstance(left, MetricResult):
-        return _explain_against(right, _MIRRORED.get(operator, operator), left)
-    return None
-
-
-def _explain_against(result: MetricResult, operator: str, bound: object) -> list[str] | None:
-    held = result.comparison
-    if held is None or held.operator != operator or held.bound != bound:
+    if not isinstance(left, MetricResult):
+        left, operator, right = right, _MIRRORED.get(operator, operator), left
+    if not isinstance(left, MetricResult) or isinstance(right, MetricResult):
         return None
-    return explain(result, held)
+    held = left.comparison
+    return None if held is None or (held.operator, held.bound) != (operator, right) else explain(left, held)
 
 
 def headline(result: MetricResult, comparison: ThresholdCheck) -> str:
@@ -124,22 +127,91 @@ def _verdict_lines(verdict: Verdict, complaint: str) -> Iterator[str]:
     if verdict.reason and not verdict.reason.endswith(complaint):
         yield f"    reason: {readable(verdict.reason)}"
     if verdict.nearest:
-        yield f"    nearest: {quoted(verdict.nearest.text)} ({_place(verdict.nearest)})"
-        differences = _differences(verdict.nearest.changes)
-        if differences:
-            yield f"    differs: {differences}"
+        near = verdict.nearest
+        place = f"contexts[{near.context}][{near.start}:{near.end}], {near.similarity:.0%} alike"
+        yield f"    nearest: {quoted(near.text)} ({place})"
+        texts = [_change_text(change) for change in near.changes if change.kind != "same"]
+        if texts:
+            rest = f"; and {len(texts) - _CHANGES_SHOWN} more" if len(texts) > _CHANGES_SHOWN else ""
+            yield f"    differs: {'; '.join(texts[:_CHANGES_SHOWN])}{rest}"
 
 
-def _place(nearest: Nearest) -> str:
-    return f"contexts[{nearest.context}][{nearest.start}:{nearest.end}], {nearest.similarity:.0%} alike"
+def _change_text(change: WordChange) -> str:
+    if change.kind == "replaced":
+        return f"{quoted(change.said)} where the source has {quoted(change.source)}"
+    return f"adds {quoted(change.said)}" if change.kind == "added" else f"leaves out {quoted(change.source)}"
 
 
-def _differences(changes: Sequence[WordChange]) -> str:
-    wording = {
-        "replaced": lambda c: f"{quoted(c.said)} where the source has {quoted(c.source)}",
-        "added": lambda c: f"adds {quoted(c.said)}",
-        "missing": lambda c: f"leaves out {quoted(c.source)}",
-    }
-    texts = [wording[change.kind](change) for change in changes if change.kind in wording]
-    rest = len(texts) - _CHANGES_SHOWN
-    return "; ".join(texts[:_CHANGES_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
+def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = ()) -> list[str]:
+    """Return the lines that say whether a set of scores meets a bound: the figures, then the worst rows.
+
+    ``rows`` are those of the set that have a score; of those on the wrong side of the bound the worst are shown, at
+    most :data:`SHOWN`.
+    """
+    lines = [_threshold_line(result)]
+    if result.outcome == "inconclusive":
+        figure = "mean" if result.statistic == "mean" else "rate"
+        lines.append(
+            f"  not even a million samples would settle it while the {figure} stays so close to the bound"
+            if result.more is None
+            else f"  about {counted(result.more, 'more sample')} would settle it if the {figure} stays where it is"
+        )
+    if result.unscored:
+        lines.append(f"  left out: {counted(result.unscored, 'unscored row')}")
+    sign = -1.0 if (result.score_better if result.score_bound is not None else result.better) == "lower" else 1.0
+    bound = result.bound if result.score_bound is None else result.score_bound
+    worst = sorted((row for row in rows if sign * row.score < sign * bound), key=lambda row: sign * row.score)
+    for row in worst[:SHOWN]:
+        reason = f": {readable(row.reason)}" if row.reason else ""
+        lines.append(f"  {format_apart(row.score, bound)[0]}  {named(row.name)}{reason}")
+    return lines + and_more(len(worst))
+
+
+def _threshold_line(result: ThresholdResult) -> str:
+    value, bound = format_apart(result.value, result.bound)
+    name = printable(result.metric)
+    held = result.value <= result.bound if result.better == "lower" else result.value >= result.bound
+    kept = "<=" if result.better == "lower" else ">="
+    operator = kept if held else CONTRARY[kept]
+    counts = [f"n={result.n}"]
+    if result.statistic == "rate":
+        sign = "<=" if result.score_better == "lower" else ">="
+        counts = [f"{result.reached} of {result.n} scores {sign} {result.score_bound:g}"]
+    if result.interval is not None:
+        counts.insert(0, format_interval(result.interval, apart_from=result.bound))
+    figure = "mean" if result.statistic == "mean" else "pass rate"
+    return f"{name} {figure} {value} {operator} {bound} ({', '.join(counts)}): {result.outcome}"
+
+
+def explain_unscored(
+    metric: str,
+    total: int,
+    unscored: Sequence[tuple[str, str]],
+    *,
+    hint: str = "; skip_unscored=True leaves them out",
+) -> list[str]:
+    """Return the lines that say which rows of a set have no score, by name and reason, so that no figure is given."""
+    of_all = f"{len(unscored)} of {total} rows {'is' if len(unscored) == 1 else 'are'} unscored"
+    lines = [f"{printable(metric)}: {of_all}{hint}"]
+    lines += [f"  {named(name)}: {readable(reason)}" for name, reason in unscored[:SHOWN]]
+    return lines + and_more(len(unscored))
+
+
+def explain_not_worse(
+    comparison: MetricComparison, *, margin: float, outcome: Decision, more: int | None = None
+) -> list[str]:
+    """Return the lines that say whether a metric became worse by more than a margin, and in which rows.
+
+    ``more`` is how many further samples would settle an inconclusive outcome.
+    """
+    lines = comparison.lines()
+    lines[0] += f", margin {margin:g}: {outcome}"
+    if outcome == "inconclusive" and comparison.difference is not None:
+        settling = f"about {counted(more or 0, 'more sample')} would settle it if the difference stays where it is; "
+        interval = comparison.difference.interval
+        most = interval.high if comparison.better == "lower" else -interval.low
+        # Rounded up, so that a margin of as much holds.
+        most = math.ceil(most * 1000) / 1000 if math.isfinite(most) else most
+        confidence = f"with {interval.confidence * 100:g} % confidence it is at most {most:g} worse"
+        lines.insert(1, f"  {settling if more else ''}{confidence}")
+    return lines

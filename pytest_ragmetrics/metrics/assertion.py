@@ -50,10 +50,11 @@ def assert_metric(
     return result
 
 
-def check_bound(name: str, bound: object) -> None:
-    """Raise ``TypeError`` for a bound that is no number, ``ValueError`` for one that is not finite.
+def check_bound(name: str, bound: object) -> float:
+    """Return a bound as a float; raise ``TypeError`` unless it is a number, ``ValueError`` unless it is finite.
 
-    >>> check_bound("min", 0.8)
+    >>> check_bound("min", 1)
+    1.0
     """
     if isinstance(bound, bool) or not isinstance(bound, (int, float)):
         msg = f"{name} must be a number, not {bound!r}"
@@ -61,3 +62,4 @@ def check_bound(name: str, bound: object) -> None:
     if not math.isfinite(bound):
         msg = f"{name} must be a finite number, not {bound!r}"
         raise ValueError(msg)
+    return float(bound)

@@ -9,26 +9,17 @@ from importlib import import_module
 from inspect import Parameter, isabstract, signature
 from pkgutil import iter_modules
 from types import GenericAlias
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from pytest_ragmetrics import context
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgedMetric, JudgeLike
 
+if TYPE_CHECKING:
+    from pluggy import HookImpl
+
 HOOK = "pytest_ragmetrics_register_metrics"
-
-
-class Implementation(Protocol):
-    """An implementation of the hook, as pluggy describes it: who it belongs to, and what to call."""
-
-    @property
-    def plugin_name(self) -> str:
-        """The name of the plugin, or the path of the conftest.py."""
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        """The hook."""
 
 
 @lru_cache(maxsize=1)
@@ -75,7 +66,7 @@ def helper_named(name: str) -> Callable[..., object] | None:
     return next((helper_of(kind) for kind in built_in_metrics() if kind.helper == name), None)
 
 
-def registered_metrics(implementations: Iterable[Implementation]) -> list[Metric | type[Metric]]:
+def registered_metrics(implementations: Iterable[HookImpl]) -> list[Metric | type[Metric]]:
     """Return the metrics of all implementations; raise ``ValueError`` naming the one that returned anything else.
 
     Two of one name are refused: which of them is meant would depend on what is loaded already.
@@ -91,7 +82,7 @@ def registered_metrics(implementations: Iterable[Implementation]) -> list[Metric
     return [metric for _, metric in found.values()]
 
 
-def _metrics_of(implementation: Implementation) -> list[Metric | type[Metric]]:
+def _metrics_of(implementation: HookImpl) -> list[Metric | type[Metric]]:
     try:
         returned = implementation.function()
     except Exception as error:

@@ -39,17 +39,16 @@ def test_the_file_of_a_run_is_read(tmp_path: Path) -> None:
     """Scores of all its tests by metric and sample, with the judge and the direction."""
     tests = [record("q1", 0.5), record("q2", None)], [record("q1", 1.0, metric="coherence")]
     found = read_baseline(run_file(tmp_path, *tests))
-    harm = found.columns["harmfulness"]
+    harm = found["harmfulness"]
     assert harm.entries == {"q1": ColumnEntry(score=0.5, judge="openai:small"), "q2": ColumnEntry(score=None)}
     assert (harm.metric, harm.better, harm.ambiguous) == ("harmfulness", "lower", frozenset())
-    assert found.columns["coherence"].entries == {"q1": ColumnEntry(score=1.0, judge="openai:small")}
-    assert found.source == tmp_path / "run.json"
+    assert found["coherence"].entries == {"q1": ColumnEntry(score=1.0, judge="openai:small")}
 
 
 def test_a_sample_of_several_tests_stands_once(tmp_path: Path) -> None:
     """With different scores it is ambiguous."""
     same, different = [record("q1", 0.5), record("q2", 0.5)], [record("q1", 0.5), record("q2", 0.75)]
-    found = read_baseline(run_file(tmp_path, same, different)).columns["harmfulness"]
+    found = read_baseline(run_file(tmp_path, same, different))["harmfulness"]
     assert found.entries["q1"].score == 0.5
     assert found.ambiguous == {"q2"}
 
@@ -63,7 +62,7 @@ def test_the_file_of_a_table_is_read(tmp_path: Path) -> None:
     )
     table = Evaluation(metrics=("harmfulness",), rows=rows, better={"harmfulness": "lower"})
     table.to_json(tmp_path / "table.json")
-    found = read_baseline(str(tmp_path / "table.json")).columns
+    found = read_baseline(str(tmp_path / "table.json"))
     assert found == {"harmfulness": table.column("harmfulness")}
 
 
@@ -71,8 +70,8 @@ def test_tables_of_earlier_releases_are_read(tmp_path: Path) -> None:
     """They name neither judges nor directions."""
     file = tmp_path / "table.json"
     file.write_text('\ufeff{"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "scores": {"a": 1}}]}', encoding="utf-8")
-    assert read_baseline(file).columns["a"].entries == {"q": ColumnEntry(score=1.0)}
-    assert read_baseline(file).columns["a"].better == "higher"
+    assert read_baseline(file)["a"].entries == {"q": ColumnEntry(score=1.0)}
+    assert read_baseline(file)["a"].better == "higher"
 
 
 def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:
@@ -82,7 +81,7 @@ def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:
     assert read_baseline(file) is first
     run_file(tmp_path, [record("q1", 0.75)])
     os.utime(file, ns=(1, 1))
-    assert read_baseline(file).columns["harmfulness"].entries["q1"].score == 0.75
+    assert read_baseline(file)["harmfulness"].entries["q1"].score == 0.75
 
 
 TABLE: dict[str, Any] = {"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "scores": {"a": 1.0}}]}

@@ -61,7 +61,7 @@ def test_copies_keep_everything() -> None:
     """Copying and pickling keep the score and all that explains it."""
     for twin in (copy.copy(result()), copy.deepcopy(result()), pickle.loads(pickle.dumps(result()))):  # noqa: S301
         assert twin == 0.5
-        names = (name for name in MetricResult.__slots__ if name != "_comparison")
+        names = (name for name in MetricResult.__slots__ if name != "comparison")
         assert all(getattr(twin, name) == getattr(result(), name) for name in names)
 
 
