@@ -51,26 +51,25 @@ def assert_sample(
     __tracebackhide__ = True
     held = _held(bounds, judge, embedder)
     given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
-    _require(held, given)
+    missing = [complaint for each in held for complaint in each.missing(given)]
+    if missing:
+        raise ValueError("\n".join(missing))
     with scoring_session(None, _CONCURRENCY) as session:
-        outcomes = loop.run(_scored(held, given, session, votes))
-    _report(dict(zip(bounds, outcomes, strict=True)), held)
-    return {name: outcome for name, outcome in zip(bounds, outcomes, strict=True) if isinstance(outcome, MetricResult)}
+        outcomes = dict(zip(bounds, loop.run(_scored(held, given, session, votes)), strict=True))
+    _report(outcomes, held)
+    return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, MetricResult)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _BoundedMetric:
-    """A metric and the bound for its score."""
+    """A metric and the ``least`` or the ``most`` that it may score."""
 
     metric: Metric
-    bound: float
-
-    @property
-    def is_least(self) -> bool:
-        return self.metric.better == "higher"
+    least: float | None
+    most: float | None
 
     def missing(self, sample: Sample) -> list[str]:
-        """Return what the metric says of a field that it needs and the sample has not."""
+        """Return the error on a required field that the sample lacks, if there is one."""
         try:
             self.metric.require(sample)
         except ValueError as error:
@@ -78,13 +77,11 @@ class _BoundedMetric:
         return []
 
     def meets(self, result: MetricResult) -> bool:
-        """Tell whether a result meets the bound."""
-        return result >= self.bound if self.is_least else result <= self.bound
+        return result >= self.least if self.least is not None else self.most is None or result <= self.most
 
     async def score(self, sample: Sample, votes: int | None, thread: ThreadPoolExecutor) -> MetricResult:
         """Score a sample, asking for no more votes than decide the outcome."""
-        least, most = (self.bound, None) if self.is_least else (None, self.bound)
-        with voting(self.metric, votes=votes, least=least, most=most):
+        with voting(self.metric, votes=votes, least=self.least, most=self.most):
             return await measured(self.metric, sample, thread)
 
 
@@ -93,7 +90,7 @@ def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: Embedd
     if not bounds:
         msg = f"give at least one metric with its bound; write {_EXAMPLE}"
         raise ValueError(msg)
-    # What is wrong with these is not the fault of a metric.
+    # A wrong spec is an error of its own, and not one of making a metric.
     lazy_judge(judge)
     lazy_embedder(embedder)
     held = [_held_metric(name, bound, judge, embedder) for name, bound in bounds.items()]
@@ -115,18 +112,11 @@ def _held_metric(name: str, bound: float, judge: JudgeLike | None, embedder: Emb
         msg = f"{name} cannot be made by its name alone: {error}; make one yourself and use assert_metric()"
         raise ValueError(msg) from error
     low, high = metric.scale
-    if bound < low if metric.better == "higher" else bound > high:
+    is_least = metric.better == "higher"
+    if bound < low if is_least else bound > high:
         msg = f"{name}={bound:g} always holds: its scores lie between {low:g} and {high:g}, {metric.better} is better"
         raise ValueError(msg)
-    return _BoundedMetric(metric=metric, bound=bound)
-
-
-def _require(held: Sequence[_BoundedMetric], sample: Sample) -> None:
-    """Raise ``ValueError`` naming every field that is missing, and the metrics that need it."""
-    __tracebackhide__ = True
-    complaints = [complaint for each in held for complaint in each.missing(sample)]
-    if complaints:
-        raise ValueError("\n".join(complaints))
+    return _BoundedMetric(metric=metric, least=bound if is_least else None, most=None if is_least else bound)
 
 
 async def _scored(
@@ -152,19 +142,17 @@ async def _scored(
 def _report(outcomes: Mapping[str, MetricResult | RagMetricsError], held: Sequence[_BoundedMetric]) -> None:
     """Raise ``AssertionError`` or ``UnscoredError`` unless all results meet their bounds."""
     __tracebackhide__ = True
-    # All are held against their bounds, so that each of them is recorded with it.
-    fine = [
-        isinstance(outcome, MetricResult) and each.meets(outcome)
-        for each, outcome in zip(held, outcomes.values(), strict=True)
-    ]
-    if all(fine):
-        return
+    both = zip(held, outcomes.values(), strict=True)
+    # A list and no all(): every result is recorded with the bound that it was compared with.
+    fell_short = [each for each, outcome in both if isinstance(outcome, MetricResult) and not each.meets(outcome)]
     errors = [outcome for outcome in outcomes.values() if isinstance(outcome, RagMetricsError)]
+    if not fell_short and not errors:
+        return
     text = "\n".join(explain_sample(outcomes))
-    if fine.count(False) > len(errors):
+    if fell_short:
         raise AssertionError(text)
     for error in errors:
         if not isinstance(error, UnscoredError):
-            # It concerns all of them, and says what to do; where it was noticed says nothing more.
+            # No judge, no budget, no cache: it concerns every metric and its message says what to do.
             raise error.with_traceback(None) from error.__cause__
     raise UnscoredError(text) from errors[0].__cause__

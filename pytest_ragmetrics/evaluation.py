@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.circuit_breaker import CircuitBreaker
-from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, compare_columns, key_of
+from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, compare_tables, key_of
 from pytest_ragmetrics.errors import (
     BudgetExceededError,
     JudgeError,
@@ -38,14 +38,13 @@ from pytest_ragmetrics.stats.intervals import whole_clusters
 
 if TYPE_CHECKING:
     import pandas as pd
-    from typing_extensions import Self
 
     from pytest_ragmetrics.calibration.correction import HasRates, JudgeRates
     from pytest_ragmetrics.stats.intervals import Interval
 
 # In bits: by default Python writes no integer of more than 4,300 digits (14,284 bits).
 _LONGEST = 10_000
-# What contains itself has no end.
+# How deep metadata is written: a value that contains itself has no end.
 _DEEPEST = 100
 # Spreadsheets run what begins like this, some also in full width.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -159,7 +158,17 @@ class Evaluation:
 
     def stats(self) -> dict[str, Stats]:
         """Return the figures of every metric, by name."""
-        return {metric: self._stats_of(metric) for metric in self.metrics}
+        found = {}
+        for metric in self.metrics:
+            known = [score for score in self.scores(metric) if score is not None]
+            found[metric] = Stats(
+                n=len(self.rows),
+                unscored=len(self.rows) - len(known),
+                mean=fmean(known) if known else None,
+                min=min(known, default=None),
+                max=max(known, default=None),
+            )
+        return found
 
     def better_of(self, metric: str) -> Direction:
         """Return which scores of a metric are the good ones."""
@@ -225,15 +234,8 @@ class Evaluation:
             +0.50  0.50 -> 1.00  c
           unchanged: 2
         """
-        common = [metric for metric in self.metrics if metric in other.metrics]
-        return TableComparison(
-            metrics={
-                metric: compare_columns(self.column(metric), other.column(metric), confidence=confidence)
-                for metric in common
-            },
-            only_here=tuple(metric for metric in self.metrics if metric not in common),
-            only_there=tuple(metric for metric in other.metrics if metric not in common),
-        )
+        here, there = ({metric: table.column(metric) for metric in table.metrics} for table in (self, other))
+        return compare_tables(here, there, confidence=confidence)
 
     def column(self, metric: str) -> Column:
         """Return the scores of a metric by the key of their sample; raise ``ValueError`` for two rows of one key."""
@@ -270,8 +272,7 @@ class Evaluation:
         ]
         better = {metric: self.better_of(metric) for metric in self.metrics}
         table = {"metrics": self.metrics, "better": better, "rows": rows}
-        text = json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False)
-        return _written(f"{text}\n", file)
+        return _written(json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n", file)
 
     def to_csv(self, file: str | Path | None = None) -> str:
         """Return the table as CSV text with a column per metric, and write it to a file if one is named.
@@ -296,16 +297,6 @@ class Evaluation:
             raise RagMetricsError(msg) from error
         columns = {name: self.scores(name) for name in self.metrics}
         return pd.DataFrame([row.sample.to_mapping() for row in self.rows]).assign(**columns)
-
-    def _stats_of(self, metric: str) -> Stats:
-        known = [score for score in self.scores(metric) if score is not None]
-        return Stats(
-            n=len(self.rows),
-            unscored=len(self.rows) - len(known),
-            mean=fmean(known) if known else None,
-            min=min(known, default=None),
-            max=max(known, default=None),
-        )
 
     def _bounds(self, bound: float | Mapping[str, float] | None, direction: Direction) -> Mapping[str, float]:
         if bound is None:
@@ -338,7 +329,6 @@ def cluster_of(sample: Sample) -> str | None:
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """Return a value of a sample as what JSON knows."""
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, int) and value.bit_length() > _LONGEST:
@@ -358,7 +348,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
 def _text(value: object) -> str:
     try:
         return str(value)
-    except Exception:  # noqa: BLE001 - one value that cannot be shown must not cost the table
+    except Exception:  # noqa: BLE001 - a value without a text must not prevent writing the table
         return object.__repr__(value)
 
 
@@ -372,8 +362,6 @@ def _written(text: str, file: str | Path | None) -> str:
         Path(file).write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
     return text
 
-
-Job = tuple[int, Metric]
 
 # How many of the last scores are started the longest first, for each of those under way.
 _LAST = 2
@@ -458,60 +446,41 @@ def _chosen(
 
 
 async def _evaluated(
-    samples: Sequence[Sample],
-    metrics: Sequence[Metric],
-    session: context.Session,
-    *,
-    votes: int | None,
-    progress: bool,
+    samples: Sequence[Sample], metrics: Sequence[Metric], session: context.Session, *, votes: int | None, progress: bool
 ) -> Evaluation:
     shown = Progress("scored", len(samples) * len(metrics), wanted=progress)
     width, breaker = UNDER_WAY * session.concurrency, CircuitBreaker(session.concurrency)
-    with (
-        context.changed(private=session, breaker=breaker),
-        voting(None, votes=votes),
-        _Scorer(samples, metrics, breaker=breaker) as scorer,
-    ):
-        await _in_turn(_ordered(len(samples), metrics, last=_LAST * width), scorer.score, width=width, shown=shown)
-        return scorer.table()
-
-
-def _ordered(count: int, metrics: Sequence[Metric], *, last: int) -> list[Job]:
-    """Return the jobs row by row, so that judges meet a text again soon; the last ones so that they end together."""
-
-    def shortness(job: Job) -> int:
-        return -job[1].rounds
-
-    jobs = [job for row in range(count) for job in sorted(((row, metric) for metric in metrics), key=shortness)]
-    return jobs[:-last] + sorted(jobs[-last:], key=shortness)
-
-
-async def _in_turn(
-    jobs: Sequence[Job], score: Callable[[int, Metric], Awaitable[None]], *, width: int, shown: Progress
-) -> None:
-    """Do jobs in their order, ``width`` at a time; when one raises, the rest is called off."""
-    waiting = iter(jobs)
+    scorer = _Scorer(samples, metrics, breaker=breaker)
+    waiting = iter(_ordered(len(samples), metrics, last=_LAST * width))
 
     async def work() -> None:
         for row, metric in waiting:
-            await score(row, metric)
+            await scorer.score(row, metric)
             shown.advance()
 
-    workers = [asyncio.ensure_future(work()) for _ in range(min(width, len(jobs)))]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-        shown.finish()
+    with context.changed(private=session, breaker=breaker), voting(None, votes=votes):
+        workers = [asyncio.ensure_future(work()) for _ in range(min(width, len(samples) * len(metrics)))]
+        try:
+            await asyncio.gather(*workers)
+            return scorer.table()
+        finally:
+            # When one raises, the rest is called off.
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            shown.finish()
+            scorer.thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _ordered(count: int, metrics: Sequence[Metric], *, last: int) -> list[tuple[int, Metric]]:
+    """Return the jobs row by row, so that judges meet a text again soon; the last ones so that they end together."""
+    longest_first = sorted(metrics, key=lambda metric: -metric.rounds)
+    jobs = [(row, metric) for row in range(count) for metric in longest_first]
+    return jobs[:-last] + sorted(jobs[-last:], key=lambda job: -job[1].rounds)
 
 
 class _Scorer:
-    """Scores one sample by one metric at a time, keeps what comes of it, and gives up where nothing can come of it.
-
-    ``breaker`` knows when a provider answers nothing.
-    """
+    """Scores one sample by one metric at a time and collects the table; gives up when the judge answers nothing."""
 
     def __init__(self, samples: Sequence[Sample], metrics: Sequence[Metric], *, breaker: CircuitBreaker) -> None:
         self._samples = samples
@@ -523,22 +492,18 @@ class _Scorer:
         self._failures = 0
         self._done = 0
         self._judged = False
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
 
     async def score(self, row: int, metric: Metric) -> None:
         """Score one sample by one metric; raise what concerns all of them."""
         try:
-            result = await measured(metric, self._samples[row], self._thread)
+            result = await measured(metric, self._samples[row], self.thread)
         except (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError):
             raise
-        except Exception as error:  # noqa: BLE001 - one row harms no other
-            self._unscored[row][metric.name] = _reason(metric, error)
+        except Exception as error:  # noqa: BLE001 - other rows are scored nevertheless
+            is_ours = isinstance(error, RagMetricsError)
+            reason = str(error) if is_ours else f"{metric.name}: {type(error).__name__}: {error}"
+            self._unscored[row][metric.name] = reason
             self._take(error if isinstance(error, JudgeError) else error.__cause__)
         else:
             self._results[row][metric.name] = result
@@ -575,7 +540,3 @@ class _Scorer:
         if first is not None:
             msg = f"the judge answered none of {self._failures} scorings; the first failed with: {first}"
             raise JudgeError(msg) from first
-
-
-def _reason(metric: Metric, error: Exception) -> str:
-    return str(error) if isinstance(error, RagMetricsError) else f"{metric.name}: {type(error).__name__}: {error}"
