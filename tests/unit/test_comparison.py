@@ -24,7 +24,7 @@ def some_pairs(n: int, *, shift: float = 0.05, seed: int = 3) -> tuple[list[floa
     return before.tolist(), np.clip(before + random.normal(shift, 0.1, n), 0, 1).tolist()
 
 
-@pytest.mark.parametrize("n", [2, 5, 40])
+@pytest.mark.parametrize("n", [2, 40])
 def test_the_paired_t_test_is_that_of_scipy(n: int) -> None:
     """With its interval, which excludes zero just when the p-value is below what the confidence leaves."""
     before, after = some_pairs(n)
@@ -55,7 +55,7 @@ def test_flips_of_many_signs_are_drawn() -> None:
     """Close to the exact probability, the same for a seed, and never zero."""
     differences = [0.04, -0.03, 0.1, 0.02, -0.06, 0.05, 0.08, -0.01, 0.07, 0.03] * 2
     whole = stats.permutation_test(
-        (np.array(differences),), np.sum, permutation_type="samples", n_resamples=200_000, rng=np.random.default_rng(1)
+        (np.array(differences),), np.sum, permutation_type="samples", n_resamples=20_000, rng=np.random.default_rng(1)
     )
     assert flip_p(differences) == pytest.approx(whole.pvalue, abs=0.01)
     assert flip_p(differences) == flip_p(differences)
@@ -78,12 +78,6 @@ def test_mcnemar_s_test_is_that_of_statsmodels(gained: int, lost: int) -> None:
     assert mcnemar_p(gained, lost) == pytest.approx(expected, abs=1e-9)
 
 
-def test_counts_are_not_negative() -> None:
-    """Whoever subtracts the wrong way round hears of it."""
-    with pytest.raises(ValueError, match="gained and lost are counts, not -1 and 2"):
-        mcnemar_p(-1, 2)
-
-
 def test_passes_and_failures_are_compared_by_mcnemar_s_test() -> None:
     """And scores in between are not, nor rows that depend on one another, which it does not know of."""
     before, after = [1.0, 1.0, 0.0, 1.0, 1.0, 1.0], [0.0, 1.0, 1.0, 0.0, 0.0, 1.0]
@@ -92,35 +86,44 @@ def test_passes_and_failures_are_compared_by_mcnemar_s_test() -> None:
     assert paired_difference(before, after, clusters="aabbcc").mcnemar_p is None
 
 
-@pytest.mark.parametrize("change", [0.0, 0.25])
-def test_the_same_change_everywhere_is_that_change(change: float) -> None:
-    """Nothing of these rows is in doubt, least of all if nothing was changed."""
-    found = paired_difference([0.5, 0.25, 0.75], [0.5 + change, 0.25 + change, 0.75 + change])
-    assert (found.interval.low, found.interval.estimate, found.interval.high) == (change,) * 3
-    assert found.t_p is None
-    assert found.flip_p == (1.0 if change == 0 else 0.25)
+@pytest.mark.parametrize(
+    ("before", "after", "ends", "flips"),
+    [
+        # The same change in every row leaves no doubt.
+        ([0.5, 0.25, 0.75], [0.5, 0.25, 0.75], (0.0, 0.0), 1.0),
+        ([0.5, 0.25, 0.75], [0.75, 0.5, 1.0], (0.25, 0.25), 0.25),
+        # One pair says something only if it is the same.
+        ([0.5], [0.5], (0.0, 0.0), 1.0),
+        ([5.0], [7.5], (-math.inf, math.inf), 1.0),
+    ],
+)
+def test_differences_without_spread(
+    before: list[float], after: list[float], ends: tuple[float, float], flips: float
+) -> None:
+    """There is no t test of them."""
+    found = paired_difference(before, after, bounds=None if max(after) > 1 else (0.0, 1.0))
+    assert (found.interval.low, found.interval.high) == ends
+    assert (found.t_p, found.flip_p) == (None, flips)
 
 
-def test_one_pair_says_something_only_if_it_is_the_same() -> None:
-    """One that changed may be anything."""
-    same, other = paired_difference([0.5], [0.5]), paired_difference([0.5], [0.75])
-    assert (same.interval.low, same.interval.high) == (0.0, 0.0)
-    assert other.interval.low < -0.9
-    assert other.interval.high > 0.9
-    without_scale = paired_difference([5.0], [7.5], bounds=None).interval
-    assert (without_scale.low, without_scale.high) == (-math.inf, math.inf)
-    assert other.flip_p == 1.0
+def test_one_changed_pair_is_only_bounded_by_the_scale() -> None:
+    """On a scale of 0 to 1 the difference is between -1 and 1."""
+    interval = paired_difference([0.5], [0.75]).interval
+    assert interval.low < -0.9
+    assert interval.high > 0.9
 
 
-def test_pairs_are_whole() -> None:
-    """And there are some."""
+def test_pairs_and_counts_that_are_none_are_refused() -> None:
+    """Each error says what is needed."""
+    with pytest.raises(ValueError, match="gained and lost are counts, not -1 and 2"):
+        mcnemar_p(-1, 2)
     with pytest.raises(ValueError, match="1 scores before and 2 after; pairs need as many of both"):
         paired_difference([0.5], [0.5, 0.6])
     with pytest.raises(ValueError, match="no pairs, and a comparison needs at least one"):
         paired_difference([], [])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(PAIRS, st.randoms(use_true_random=False))
 def test_order_and_direction_change_no_figure(pairs: list[tuple[float, float]], random: object) -> None:
     """Shuffled pairs have the same to the last digit; looking back the p-values are the same, the difference not."""
@@ -136,7 +139,6 @@ def test_order_and_direction_change_no_figure(pairs: list[tuple[float, float]], 
 
 def test_p_values_of_nothing_are_uniform() -> None:
     """Where nothing changed but by chance, one in twenty is below 0.05, by either test."""
-    random = np.random.default_rng(2)
-    differences = random.normal(0, 0.1, (400, 10)).tolist()
+    differences = np.random.default_rng(2).normal(0, 0.1, (400, 10)).tolist()
     for test in (paired_t_p, flip_p):
         assert np.mean([(test(some) or 0) < 0.05 for some in differences]) == pytest.approx(0.05, abs=0.025)

@@ -1,4 +1,4 @@
-"""A result is a float that explains itself."""
+"""A result is a float that explains itself; errors share one base and say where."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics import MetricResult, Usage, Verdict
+import pytest_ragmetrics
+from pytest_ragmetrics import DatasetError, MetricResult, RagMetricsError, Usage, Verdict
 from pytest_ragmetrics.result import ThresholdCheck
 
 
@@ -36,18 +37,10 @@ def result(value: float = 0.5) -> MetricResult:
 def test_it_compares_and_computes_as_its_float(value: float, other: float) -> None:
     """Every comparison and the hash are those of the float, from either side."""
     score = MetricResult(value, metric="m")
-    assert (score < other, score <= other, score > other, score >= other) == (
-        value < other,
-        value <= other,
-        value > other,
-        value >= other,
-    )
-    assert (other < score, other <= score, other == score) == (other < value, other <= value, other == value)
-    assert hash(score) == hash(value)
-    assert score.value == value
-    assert type(score.value) is float
-    assert type(score + 1) is float
-    assert f"{score:.3f}" == f"{value:.3f}"
+    found = (score < other, score <= other, score > other, score >= other, other < score, other == score)
+    assert found == (value < other, value <= other, value > other, value >= other, other < value, other == value)
+    assert (hash(score), score.value, f"{score:.3f}") == (hash(value), value, f"{value:.3f}")
+    assert type(score.value) is type(score + 1) is float
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -58,46 +51,28 @@ def test_not_a_number_is_refused(value: float) -> None:
 
 
 def test_copies_keep_everything() -> None:
-    """Copying and pickling keep the score and all that explains it."""
+    """Copying and pickling keep the score and all that explains it; to JSON and statistics it is a number."""
     for twin in (copy.copy(result()), copy.deepcopy(result()), pickle.loads(pickle.dumps(result()))):  # noqa: S301
-        assert twin == 0.5
-        names = (name for name in MetricResult.__slots__ if name != "comparison")
-        assert all(getattr(twin, name) == getattr(result(), name) for name in names)
-
-
-def test_it_serialises_and_averages_as_a_number() -> None:
-    """JSON and statistics see a number."""
+        assert repr(twin) == "<m 0.5, vacuous: because>"
+        assert all(getattr(twin, name) == getattr(result(), name) for name in MetricResult.__slots__)
+    assert repr(MetricResult(1, metric="m")) == "<m 1>"
     assert json.dumps(result()) == "0.5"
     assert fmean([result(0.0), result(1.0)]) == 0.5
-    assert sorted([result(0.7), result(0.2)]) == [0.2, 0.7]
 
 
 def test_the_last_comparison_with_a_number_is_kept() -> None:
-    """What a result was held against is remembered as said from the result's side; sorting leaves no trace."""
+    """It is kept as seen from the result's side; sorting and foreign operands leave no trace."""
     score = result(0.5)
-    assert score.comparison is None
     sorted([score, result(0.4)])
     assert score < result(0.6)
+    assert score != "0.5"
+    with pytest.raises(TypeError):
+        score < "0.5"  # type: ignore[operator]  # noqa: B015
     assert score.comparison is None
     assert not score >= 0.9
     assert score.comparison == ThresholdCheck(operator=">=", bound=0.9, held=False)
     assert 0.1 <= score
     assert score.comparison == ThresholdCheck(operator=">=", bound=0.1, held=True)
-
-
-def test_foreign_operands_are_foreign() -> None:
-    """Comparing with what is no number behaves as it does for any float and is not remembered."""
-    score = result()
-    assert score != "0.5"
-    with pytest.raises(TypeError):
-        score < "0.5"  # type: ignore[operator]  # noqa: B015
-    assert score.comparison is None
-
-
-def test_its_repr_reads_as_a_sentence() -> None:
-    """The repr names metric, score, reason and whether there was anything to check."""
-    assert repr(result()) == "<m 0.5, vacuous: because>"
-    assert repr(MetricResult(1, metric="m")) == "<m 1>"
 
 
 def test_usages_add_up_and_unknown_prices_stay_unknown() -> None:
@@ -107,3 +82,28 @@ def test_usages_add_up_and_unknown_prices_stay_unknown() -> None:
         calls=1, cached_calls=1, prompt_tokens=10, completion_tokens=2, cost=0.5, saved=0.25
     )
     assert (known + Usage(calls=1, cost=None)).cost is None
+    assert (known + Usage(calls=1, saved=None)).saved is None
+
+
+@pytest.mark.parametrize("name", [name for name in dir(pytest_ragmetrics) if name.endswith("Error")])
+def test_every_error_is_ours(name: str) -> None:
+    """One except clause catches all that this package raises on purpose."""
+    assert issubclass(getattr(pytest_ragmetrics, name), RagMetricsError)
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ({}, "bad"),
+        ({"file": "a.jsonl"}, "a.jsonl: bad"),
+        ({"file": "a.jsonl", "line": 3}, "a.jsonl:3: bad"),
+        ({"file": "a.jsonl", "line": 3, "field": "response"}, "a.jsonl:3: field 'response': bad"),
+        ({"line": 3}, "line 3: bad"),
+        ({"field": "id"}, "field 'id': bad"),
+    ],
+)
+def test_a_dataset_error_says_where(place: dict[str, object], text: str) -> None:
+    """The message starts with file, line and field, as far as they are known; they are attributes as well."""
+    error = DatasetError("bad", **place)  # type: ignore[arg-type]
+    assert str(error) == text
+    assert (error.file, error.line, error.field) == tuple(place.get(name) for name in ("file", "line", "field"))
