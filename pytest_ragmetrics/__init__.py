@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.metrics.answers import assert_answer_relevant as assert_answer_relevant
     from pytest_ragmetrics.metrics.answers import assert_refusal_correct as assert_refusal_correct
     from pytest_ragmetrics.metrics.answers import assert_semantically_similar as assert_semantically_similar
+    from pytest_ragmetrics.metrics.answers import assert_summarizes as assert_summarizes
     from pytest_ragmetrics.metrics.assertion import assert_metric as assert_metric
     from pytest_ragmetrics.metrics.attribution import assert_citations_precise as assert_citations_precise
     from pytest_ragmetrics.metrics.attribution import assert_citations_recalled as assert_citations_recalled
@@ -82,7 +83,6 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.metrics.strings import assert_rouge as assert_rouge
     from pytest_ragmetrics.metrics.strings import assert_string_present as assert_string_present
     from pytest_ragmetrics.metrics.strings import assert_text_alike as assert_text_alike
-    from pytest_ragmetrics.metrics.summary import assert_summarizes as assert_summarizes
     from pytest_ragmetrics.metrics.tool_calls import assert_tools_called as assert_tools_called
     from pytest_ragmetrics.result import Evidence as Evidence
     from pytest_ragmetrics.result import MetricResult as MetricResult
@@ -106,9 +106,9 @@ _MODULES = {
         "assert_entities_recalled"
     ),
     "metrics.answers": (
-        "assert_answer_relevant assert_answer_correct assert_semantically_similar assert_refusal_correct"
+        "assert_answer_relevant assert_answer_correct assert_semantically_similar assert_refusal_correct "
+        "assert_summarizes"
     ),
-    "metrics.summary": "assert_summarizes",
     "metrics.ratings": (
         "assert_context_relevance assert_grounded assert_answer_accurate assert_relevant assert_correct "
         "assert_contexts_precise"

@@ -95,7 +95,7 @@ async def drafted(
     if fault is not None:
         return Skipped(passage.id, *fault)
     try:
-        task = WriteGoldenQuestion(passage=passage.text, heading=printable(passage.heading), language=language)
+        task = WriteGoldenQuestion(passage=passage.text, heading=printable(passage.heading) or None, language=language)
         written = await ask(task)
         if written is None:
             return Skipped(passage.id, "nothing worth asking about")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.metrics.answers import RefusalCorrectness as RefusalCorrectness
     from pytest_ragmetrics.metrics.answers import ResponseRelevancy as ResponseRelevancy
     from pytest_ragmetrics.metrics.answers import SemanticSimilarity as SemanticSimilarity
+    from pytest_ragmetrics.metrics.answers import SummarizationScore as SummarizationScore
+    from pytest_ragmetrics.metrics.answers import SummaryScore as SummaryScore
     from pytest_ragmetrics.metrics.attribution import CitationPrecision as CitationPrecision
     from pytest_ragmetrics.metrics.attribution import CitationRecall as CitationRecall
     from pytest_ragmetrics.metrics.base import Metric as Metric
@@ -78,8 +80,6 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.metrics.strings import RougeScore as RougeScore
     from pytest_ragmetrics.metrics.strings import StringPresence as StringPresence
     from pytest_ragmetrics.metrics.strings import TokenF1 as TokenF1
-    from pytest_ragmetrics.metrics.summary import SummarizationScore as SummarizationScore
-    from pytest_ragmetrics.metrics.summary import SummaryScore as SummaryScore
     from pytest_ragmetrics.metrics.tool_calls import ToolCallAccuracy as ToolCallAccuracy
     from pytest_ragmetrics.metrics.tool_calls import ToolCallF1 as ToolCallF1
 
@@ -88,8 +88,10 @@ MODULES = {
     "quotes": "QuotedSpansAlignment quoted_spans_alignment",
     "claims": "Faithfulness Hallucination FactualCorrectness NoiseSensitivity",
     "contexts": "ContextPrecision ContextUtilization ContextRecall ContextRelevancy ContextEntityRecall",
-    "answers": "AnswerRelevancy AnswerCorrectness SemanticSimilarity RefusalCorrectness ResponseRelevancy",
-    "summary": "SummaryScore SummarizationScore",
+    "answers": (
+        "AnswerRelevancy AnswerCorrectness SemanticSimilarity RefusalCorrectness ResponseRelevancy SummaryScore "
+        "SummarizationScore"
+    ),
     "ratings": (
         "ContextRelevance ResponseGroundedness AnswerAccuracy Relevance Correctness ContextPrecisionProportion"
     ),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, get_args
 
 from pytest_ragmetrics.judges.tasks import JudgeGoal, ListTopics, MatchTopics
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, f1_of_counts, is_blank
+from pytest_ragmetrics.metrics.claims import Mode
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Message, Sample, read_messages
@@ -118,15 +119,9 @@ class TopicAdherence(ConversationMetric):
     aliases = ("TopicAdherenceScore",)
     rounds = 2
 
-    def __init__(
-        self,
-        *,
-        mode: Literal["precision", "recall", "f1"] = "f1",
-        if_empty: float | None = None,
-        judge: JudgeLike | None = None,
-    ) -> None:
+    def __init__(self, *, mode: Mode = "f1", if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
         super().__init__(judge=judge)
-        self.mode = check_choice("mode", mode, ("precision", "recall", "f1"))
+        self.mode = check_choice("mode", mode, get_args(Mode))
         self.if_empty = check_if_empty(if_empty, self.scale)
 
     def require(self, sample: Sample) -> None:
@@ -169,7 +164,7 @@ def assert_topics_kept(
     messages: object,
     topics: Sequence[str],
     *,
-    mode: Literal["precision", "recall", "f1"] = "f1",
+    mode: Mode = "f1",
     min: float = 0.8,
     if_empty: float | None = None,
     votes: int | None = None,

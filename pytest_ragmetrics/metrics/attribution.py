@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from pytest_ragmetrics.judges.schema import listed
@@ -11,7 +11,7 @@ from pytest_ragmetrics.judges.tasks import VerifyClaims
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_if_empty
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
-from pytest_ragmetrics.metrics.verdicts import on_claim
+from pytest_ragmetrics.metrics.verdicts import cited_in, on_claim
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.citations import CitedSentence, cited_sentences
@@ -57,8 +57,7 @@ class CitationRecall(CitationMetric):
         sentences = _sentences(sample)
         if not sentences:
             return ask.nothing("the response has no sentences", if_empty=self.if_empty)
-        checks = await together(_checked(sentence, sentence.numbers, contexts, ask) for sentence in sentences)
-        verdicts = [_verdict(sentence, check) for sentence, check in zip(sentences, checks, strict=True)]
+        verdicts = await together(_checked(sentence, sentence.numbers, contexts, ask) for sentence in sentences)
         return ask.share(verdicts, "sentences supported by what they cite")
 
 
@@ -133,54 +132,42 @@ def assert_citations_precise(
     return assert_metric(CitationPrecision(if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _CitationCheck:
-    """Whether some contexts support a sentence, and by what."""
-
-    ok: bool
-    reason: str
-    evidence: tuple[Evidence, ...] = ()
-
-
 async def _precise(sentence: CitedSentence, contexts: Sequence[str], ask: Ask) -> list[Verdict]:
     """Return a verdict for each citation of a sentence."""
     cited = sentence.numbers
     joint = await _checked(sentence, cited, contexts, ask)
     if not joint.ok or len(cited) == 1:
-        return [_verdict(sentence, joint, number) for number in cited]
+        return [replace(joint, text=f"[{number}] {sentence.text}") for number in cited]
     # What is left without one of two is the other one alone: each part is asked about once.
     parts = dict.fromkeys([*((number,) for number in cited), *(_without(number, cited) for number in cited)])
     checks = dict(zip(parts, await together(_checked(sentence, part, contexts, ask) for part in parts), strict=True))
     verdicts = []
     for number in cited:
-        alone, rest = checks[(number,)], checks[_without(number, cited)]
-        reason = "the others support the sentence without it, and it does not alone"
-        if alone.ok:
-            check = alone
-        elif rest.ok:
-            check = _CitationCheck(ok=False, reason=reason)
-        else:
-            check = replace(joint, evidence=tuple(piece for piece in joint.evidence if piece.context == number - 1))
-        verdicts.append(_verdict(sentence, check, number))
+        check = checks[(number,)]
+        if not check.ok and checks[_without(number, cited)].ok:
+            reason = "the others support the sentence without it, and it does not alone"
+            check = _verdict(sentence, ok=False, reason=reason)
+        elif not check.ok:
+            own = tuple(piece for piece in joint.evidence if piece.context == number - 1)
+            check = _verdict(sentence, ok=True, reason=joint.reason or "", evidence=own)
+        verdicts.append(replace(check, text=f"[{number}] {sentence.text}"))
     return verdicts
 
 
-async def _checked(sentence: CitedSentence, numbers: Cited, contexts: Sequence[str], ask: Ask) -> _CitationCheck:
+async def _checked(sentence: CitedSentence, numbers: Cited, contexts: Sequence[str], ask: Ask) -> Verdict:
     """Return whether the contexts of these numbers, together, support a sentence."""
     if not numbers:
-        return _CitationCheck(ok=False, reason="it cites nothing")
+        return _verdict(sentence, ok=False, reason="it cites nothing")
     unknown = [number for number in numbers if not 1 <= number <= len(contexts)]
     if unknown:
-        return _CitationCheck(ok=False, reason=f"there is no context {listed(unknown)}")
-    places = sorted(numbers)
-    cited = tuple(contexts[number - 1] for number in places)
-    table = sentence_table(cited)
-    if not table:
-        return _CitationCheck(ok=False, reason="what it cites is blank")
+        return _verdict(sentence, ok=False, reason=f"there is no context {listed(unknown)}")
+    indexes = [number - 1 for number in sorted(numbers)]
+    cited = tuple(contexts[index] for index in indexes)
+    if not sentence_table(cited):
+        return _verdict(sentence, ok=False, reason="what it cites is blank")
     (judgement,) = await ask(VerifyClaims(claims=(sentence.text,), contexts=cited))
-    pieces = [table[index] for index in judgement.sentences] if judgement.ok else []
-    evidence = tuple(replace(piece, context=places[piece.context] - 1) for piece in pieces)
-    return _CitationCheck(ok=judgement.ok, reason=judgement.reason, evidence=evidence)
+    evidence = cited_in(contexts, indexes, judgement) if judgement.ok else ()
+    return _verdict(sentence, ok=judgement.ok, reason=judgement.reason, evidence=evidence)
 
 
 def _sentences(sample: Sample) -> list[CitedSentence]:
@@ -192,7 +179,5 @@ def _without(number: int, cited: Cited) -> Cited:
     return tuple(other for other in cited if other != number)
 
 
-def _verdict(sentence: CitedSentence, check: _CitationCheck, number: int | None = None) -> Verdict:
-    place = (sentence.start, sentence.end)
-    verdict = on_claim(sentence.text, ok=check.ok, reason=check.reason, evidence=check.evidence, place=place)
-    return verdict if number is None else replace(verdict, text=f"[{number}] {sentence.text}")
+def _verdict(sentence: CitedSentence, *, ok: bool, reason: str, evidence: Sequence[Evidence] = ()) -> Verdict:
+    return on_claim(sentence.text, ok=ok, reason=reason, evidence=evidence, place=(sentence.start, sentence.end))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from typing import Literal, TypeAlias, get_args
 
 from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListClaims, VerifyClaims
@@ -13,15 +13,17 @@ from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, check_n
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, both, together
 from pytest_ragmetrics.metrics.verdicts import (
     Place,
-    compared_verdicts,
+    cited_in,
     on_claim,
     place_in,
     supported_verdicts,
-    unsupported_verdicts,
 )
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
+
+#: What is counted: claims that the judge lists, or sentences, which need no request.
+Unit: TypeAlias = Literal["claims", "sentences"]
 
 
 class Faithfulness(JudgedMetric):
@@ -49,15 +51,9 @@ class Faithfulness(JudgedMetric):
     requires = ("response", "retrieved_contexts")
     rounds = 2
 
-    def __init__(
-        self,
-        *,
-        unit: Literal["claims", "sentences"] = "claims",
-        if_empty: float | None = None,
-        judge: JudgeLike | None = None,
-    ) -> None:
+    def __init__(self, *, unit: Unit = "claims", if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
         super().__init__(judge=judge)
-        self.unit = check_choice("unit", unit, ("claims", "sentences"))
+        self.unit = check_choice("unit", unit, get_args(Unit))
         self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
@@ -72,10 +68,7 @@ class Faithfulness(JudgedMetric):
             places = [place_in(response, claim) for claim in claims]
         if not claims:
             return ask.nothing(f"the response has no {self.unit}", if_empty=self.if_empty)
-        if not sentence_table(contexts):
-            return ask.share(unsupported_verdicts(claims, places), f"{self.unit} supported: there is no context")
-        judgements = await ask(VerifyClaims(claims=claims, contexts=contexts))
-        return ask.share(supported_verdicts(claims, judgements, contexts, places), f"{self.unit} supported")
+        return await share_supported(claims, contexts, ask, f"{self.unit} supported", places)
 
 
 def assert_faithful(
@@ -84,7 +77,7 @@ def assert_faithful(
     *,
     question: str | None = None,
     min: float = 0.8,
-    unit: Literal["claims", "sentences"] = "claims",
+    unit: Unit = "claims",
     if_empty: float | None = None,
     votes: int | None = None,
     judge: JudgeLike | None = None,
@@ -99,6 +92,28 @@ def assert_faithful(
     __tracebackhide__ = True
     sample = Sample(user_input=question, response=response, retrieved_contexts=as_contexts(contexts))
     return assert_metric(Faithfulness(unit=unit, if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
+
+
+_NO_CONTEXT = "there is no context"
+
+
+async def verify(claims: Sequence[str], contexts: Sequence[str], ask: Ask) -> Sequence[Judgement]:
+    """Return for each claim whether the contexts support it; if they have no sentence, none is, without a request."""
+    if not sentence_table(contexts):
+        return [Judgement(ok=False, reason=_NO_CONTEXT)] * len(claims)
+    return await ask(VerifyClaims(claims=tuple(claims), contexts=tuple(contexts)))
+
+
+async def share_supported(
+    claims: Sequence[str],
+    contexts: Sequence[str],
+    ask: Ask,
+    counted: str,
+    places: Sequence[Place | None] | None = None,
+) -> MetricResult:
+    """Return the share of the claims that the contexts support; ``places`` are those of the claims in the response."""
+    verdicts = supported_verdicts(claims, await verify(claims, contexts, ask), contexts, places)
+    return ask.share(verdicts, counted if sentence_table(contexts) else f"{counted}: {_NO_CONTEXT}")
 
 
 class Hallucination(JudgedMetric):
@@ -155,7 +170,7 @@ def assert_not_hallucinated(
     return assert_metric(Hallucination(judge=judge), sample, min=min, votes=votes)
 
 
-Mode = Literal["precision", "recall", "f1"]
+Mode: TypeAlias = Literal["precision", "recall", "f1"]
 #: Which text a mode takes claims from; each is compared with the other.
 _SIDES = {"precision": ("response",), "recall": ("reference",), "f1": ("response", "reference")}
 
@@ -184,15 +199,10 @@ class FactualCorrectness(JudgedMetric):
     rounds = 2
 
     def __init__(
-        self,
-        *,
-        mode: Mode = "f1",
-        beta: float = 1.0,
-        if_empty: float | None = None,
-        judge: JudgeLike | None = None,
+        self, *, mode: Mode = "f1", beta: float = 1.0, if_empty: float | None = None, judge: JudgeLike | None = None
     ) -> None:
         super().__init__(judge=judge)
-        self.mode = check_choice("mode", mode, ("precision", "recall", "f1"))
+        self.mode = check_choice("mode", mode, get_args(Mode))
         self.beta = check_number("beta", beta)
         self.if_empty = check_if_empty(if_empty, self.scale)
 
@@ -221,7 +231,7 @@ def assert_factually_correct(
     *,
     question: str | None = None,
     min: float = 0.7,
-    mode: Literal["precision", "recall", "f1"] = "f1",
+    mode: Mode = "f1",
     beta: float = 1.0,
     if_empty: float | None = None,
     votes: int | None = None,
@@ -240,15 +250,24 @@ def assert_factually_correct(
     return assert_metric(metric, sample, min=min, votes=votes)
 
 
-async def verify_against(claims: Sequence[str], side: str, texts: dict[str, str], ask: Ask) -> tuple[Verdict, ...]:
-    """Return for each claim of one side, ``response`` or ``reference``, whether the text of the other supports it."""
+async def verify_against(claims: Sequence[str], side: str, texts: dict[str, str], ask: Ask) -> list[Verdict]:
+    """Return for each claim of one side, ``response`` or ``reference``, whether the text of the other supports it.
+
+    That text is no context, where evidence has its place: the reason quotes it.
+    """
     other = "reference" if side == "response" else "response"
-    judgements = await ask(VerifyClaims(claims=tuple(claims), contexts=(texts[other],)))
+    source = (texts[other],)
+    judgements = await ask(VerifyClaims(claims=tuple(claims), contexts=source))
     places = [place_in(texts[side], claim) if side == "response" else None for claim in claims]
-    return compared_verdicts(claims, judgements, (other, texts[other]), places)
+    verdicts = []
+    for verdict in supported_verdicts(claims, judgements, source, places):
+        quoted = " ".join(piece.text for piece in verdict.evidence)
+        reason = f'{verdict.reason or ""} ({other}: "{quoted}")'.strip() if quoted else verdict.reason
+        verdicts.append(replace(verdict, evidence=(), reason=reason))
+    return verdicts
 
 
-NoiseSensitivityMode = Literal["relevant", "irrelevant"]
+Noise: TypeAlias = Literal["relevant", "irrelevant"]
 
 
 class NoiseSensitivity(JudgedMetric):
@@ -278,10 +297,10 @@ class NoiseSensitivity(JudgedMetric):
     rounds = 2
 
     def __init__(
-        self, *, mode: NoiseSensitivityMode = "relevant", if_empty: float | None = None, judge: JudgeLike | None = None
+        self, *, mode: Noise = "relevant", if_empty: float | None = None, judge: JudgeLike | None = None
     ) -> None:
         super().__init__(judge=judge)
-        self.mode = check_choice("mode", mode, ("relevant", "irrelevant"))
+        self.mode = check_choice("mode", mode, get_args(Noise))
         self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
@@ -293,33 +312,28 @@ class NoiseSensitivity(JudgedMetric):
         if not (said and wanted):
             blank = "response" if wanted else "reference"
             return ask.nothing(f"the {blank} has no claims", if_empty=self.if_empty)
+        contexts = sample.retrieved_contexts or ()
         correct, sources = await both(
             ask(VerifyClaims(claims=said, contexts=(reference,))),
-            together(_source(context, said, wanted, ask) for context in sample.retrieved_contexts or ()),
+            together(_supported_by(context, (said, wanted), ask) for context in contexts),
         )
-        verdicts = [
-            self._verdict(number, claim, correct[number], sources, place_in(response, claim))
-            for number, claim in enumerate(said)
-        ]
-        noisy = sum(not verdict.ok for verdict in verdicts)
-        reason = f"{noisy} of {len(said)} claims wrong as {self.mode} contexts have them"
-        return ask.result(noisy / len(said), reason=reason, verdicts=verdicts)
-
-    def _verdict(
-        self, number: int, claim: str, correct: Judgement, sources: Sequence[_NoiseSource], place: Place | None
-    ) -> Verdict:
-        having = {index: source for index, source in enumerate(sources, start=1) if source.said[number].ok}
-        noisy = is_noise(self.mode, correct=correct.ok, relevant=[source.is_relevant for source in having.values()])
-        evidence = [
-            replace(sentence_table((source.text,))[sentence], context=index - 1)
-            for index, source in having.items()
-            for sentence in source.said[number].sentences
-        ]
-        blamed = ""
-        if noisy:
-            have = f"contexts {listed(list(having))} have" if len(having) > 1 else f"context {min(having)} has"
-            blamed = f"{have} it, the reference does not. "
-        return on_claim(claim, ok=not noisy, reason=f"{blamed}{correct.reason}", evidence=evidence, place=place)
+        relevant = [any(judgement.ok for judgement in of_wanted) for _, of_wanted in sources]
+        verdicts = []
+        for number, (claim, judgement) in enumerate(zip(said, correct, strict=True)):
+            of_claim = [of_said[number] for of_said, _ in sources]
+            having = [index for index, found in enumerate(of_claim) if found.ok]
+            noisy = is_noise(self.mode, correct=judgement.ok, relevant=[relevant[index] for index in having])
+            evidence = [piece for index in having for piece in cited_in(contexts, (index,), of_claim[index])]
+            blamed = ""
+            if noisy:
+                numbers = [index + 1 for index in having]
+                have = f"contexts {listed(numbers)} have" if len(having) > 1 else f"context {numbers[0]} has"
+                blamed = f"{have} it, the reference does not. "
+            reason, place = f"{blamed}{judgement.reason}", place_in(response, claim)
+            verdicts.append(on_claim(claim, ok=not noisy, reason=reason, evidence=evidence, place=place))
+        wrong = sum(not verdict.ok for verdict in verdicts)
+        reason = f"{wrong} of {len(said)} claims wrong as {self.mode} contexts have them"
+        return ask.result(wrong / len(said), reason=reason, verdicts=verdicts)
 
 
 def assert_noise_resisted(
@@ -329,7 +343,7 @@ def assert_noise_resisted(
     *,
     question: str | None = None,
     max: float = 0.2,
-    mode: Literal["relevant", "irrelevant"] = "relevant",
+    mode: Noise = "relevant",
     if_empty: float | None = None,
     votes: int | None = None,
     judge: JudgeLike | None = None,
@@ -345,16 +359,7 @@ def assert_noise_resisted(
     return assert_metric(metric, sample, max=max, votes=votes)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _NoiseSource:
-    """What one context supports: which claims of the response, and whether any of the reference."""
-
-    text: str
-    said: Sequence[Judgement]
-    is_relevant: bool
-
-
-def is_noise(mode: NoiseSensitivityMode, *, correct: bool, relevant: Sequence[bool]) -> bool:
+def is_noise(mode: Noise, *, correct: bool, relevant: Sequence[bool]) -> bool:
     """Tell whether a claim counts: ``correct`` by the reference, ``relevant`` or not are the contexts that have it.
 
     >>> is_noise("irrelevant", correct=False, relevant=[False]), is_noise("irrelevant", correct=False, relevant=[])
@@ -363,11 +368,5 @@ def is_noise(mode: NoiseSensitivityMode, *, correct: bool, relevant: Sequence[bo
     return not correct and bool(relevant) and any(relevant) == (mode == "relevant")
 
 
-async def _source(context: str, said: tuple[str, ...], wanted: tuple[str, ...], ask: Ask) -> _NoiseSource:
-    if not sentence_table((context,)):
-        nothing = Judgement(ok=False, reason="")
-        return _NoiseSource(text=context, said=[nothing] * len(said), is_relevant=False)
-    of_said, of_wanted = await together(
-        ask(VerifyClaims(claims=claims, contexts=(context,))) for claims in (said, wanted)
-    )
-    return _NoiseSource(text=context, said=of_said, is_relevant=any(judgement.ok for judgement in of_wanted))
+async def _supported_by(context: str, groups: Sequence[Sequence[str]], ask: Ask) -> list[Sequence[Judgement]]:
+    return await together(verify(claims, (context,), ask) for claims in groups)

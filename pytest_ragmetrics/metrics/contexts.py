@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from pytest_ragmetrics.embedders.embedder import cosines
 from pytest_ragmetrics.judges.tasks import (
@@ -14,13 +13,13 @@ from pytest_ragmetrics.judges.tasks import (
     ListClaims,
     ListEntities,
     SelectSentences,
-    VerifyClaims,
 )
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty, joined
+from pytest_ragmetrics.metrics.claims import Unit, share_supported
 from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.metrics.retrieval import average_precision
-from pytest_ragmetrics.metrics.verdicts import judged_verdict, place_in, supported_verdicts, unsupported_verdicts
+from pytest_ragmetrics.metrics.verdicts import cited_in, evidence_at, judged_verdict, place_in
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.folding import fold
@@ -62,11 +61,10 @@ class ContextPrecision(JudgedMetric):
         if not contexts:
             return ask.result(0.0, reason="there is no context")
         judgements = await together(self._useful(context, sample, ask) for context in contexts)
-        verdicts = []
-        for index, (context, judgement) in enumerate(zip(contexts, judgements, strict=True)):
-            table = sentence_table((context,))
-            cited = [replace(table[number], context=index) for number in judgement.sentences]
-            verdicts.append(judged_verdict(context, judgement, evidence=cited))
+        verdicts = [
+            judged_verdict(context, judgement, evidence=cited_in(contexts, (index,), judgement))
+            for index, (context, judgement) in enumerate(zip(contexts, judgements, strict=True))
+        ]
         useful = [judgement.ok for judgement in judgements]
         reason = f"{sum(useful)} of {len(useful)} contexts of use"
         return ask.result(average_precision(useful), reason=reason, verdicts=verdicts)
@@ -164,14 +162,10 @@ class ContextRecall(JudgedMetric):
     requires = ("reference", "retrieved_contexts")
 
     def __init__(
-        self,
-        *,
-        unit: Literal["sentences", "claims"] = "sentences",
-        if_empty: float | None = None,
-        judge: JudgeLike | None = None,
+        self, *, unit: Unit = "sentences", if_empty: float | None = None, judge: JudgeLike | None = None
     ) -> None:
         super().__init__(judge=judge)
-        self.unit = check_choice("unit", unit, ("sentences", "claims"))
+        self.unit = check_choice("unit", unit, get_args(Unit))
         self.if_empty = check_if_empty(if_empty, self.scale)
 
     def sample_of(self, inputs: dict[str, Any]) -> Sample:
@@ -184,15 +178,13 @@ class ContextRecall(JudgedMetric):
         """Return attributed sentences / sentences."""
         reference, contexts = sample.reference or "", tuple(sample.retrieved_contexts or ())
         texts = tuple(reference[start:end] for start, end in split_sentences(reference))
-        counted = f"{self.unit} of the reference found in the contexts"
         if not sentence_table(contexts):
-            return ask.share(unsupported_verdicts(texts or (reference,)), f"{counted}: there is no context")
-        if self.unit == "claims":
+            texts = texts or (reference,)
+        elif self.unit == "claims":
             texts = await ask(ListClaims(text=reference, question=sample.user_input))
         if not texts:
             return ask.nothing(f"the reference has no {self.unit}", if_empty=self.if_empty)
-        judgements = await ask(VerifyClaims(claims=texts, contexts=contexts))
-        return ask.share(supported_verdicts(texts, judgements, contexts), counted)
+        return await share_supported(texts, contexts, ask, f"{self.unit} of the reference found in the contexts")
 
 
 def assert_context_recalled(
@@ -201,7 +193,7 @@ def assert_context_recalled(
     *,
     question: str | None = None,
     min: float = 0.8,
-    unit: Literal["sentences", "claims"] = "sentences",
+    unit: Unit = "sentences",
     if_empty: float | None = None,
     votes: int | None = None,
     judge: JudgeLike | None = None,
@@ -215,7 +207,7 @@ def assert_context_recalled(
     return assert_metric(ContextRecall(unit=unit, if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
 
 
-Agreement = Literal["bert_score", "jaccard", "jaccard_score"]
+Agreement: TypeAlias = Literal["bert_score", "jaccard", "jaccard_score"]
 #: The indexes of the sentences that one sample chose.
 Choice = frozenset[int]
 
@@ -252,7 +244,7 @@ class ContextRelevancy(JudgedMetric):
     ) -> None:
         super().__init__(judge=judge, embedder=embedder)
         self.strictness = self.draws = check_count("strictness", strictness)
-        self.agreement = check_choice("agreement", agreement, ("bert_score", "jaccard", "jaccard_score"))
+        self.agreement = check_choice("agreement", agreement, get_args(Agreement))
         self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
@@ -277,12 +269,13 @@ class ContextRelevancy(JudgedMetric):
 
     async def _agreement(self, choices: Sequence[Choice], table: Sequence[Evidence], ask: Ask) -> float:
         pairs = list(combinations(choices, 2))
-        differing = [pair for pair in pairs if pair[0] != pair[1]]
-        if not differing:
-            return 1.0
-        by_text = self.agreement == "bert_score"
-        alike = await _best_matches(differing, table, ask) if by_text else [jaccard(*pair) for pair in differing]
-        return (len(pairs) - len(differing) + sum(alike)) / len(pairs)
+        differing = [(one, other) for one, other in pairs if one and other and one != other]
+        if self.agreement != "bert_score":
+            alike = [jaccard(one, other) for one, other in differing]
+        else:
+            alike = await _best_matches(differing, table, ask)
+        # Of two equal choices both agree; one without sentences agrees with no other.
+        return (sum(one == other for one, other in pairs) + sum(alike)) / len(pairs) if pairs else 1.0
 
 
 def assert_context_relevant(
@@ -291,7 +284,7 @@ def assert_context_relevant(
     *,
     min: float,
     strictness: int = 1,
-    agreement: Literal["bert_score", "jaccard", "jaccard_score"] = "bert_score",
+    agreement: Agreement = "bert_score",
     if_empty: float | None = None,
     votes: int | None = None,
     judge: JudgeLike | None = None,
@@ -320,18 +313,16 @@ def jaccard(one: Choice, other: Choice) -> float:
 
 async def _best_matches(pairs: Sequence[tuple[Choice, Choice]], table: Sequence[Evidence], ask: Ask) -> list[float]:
     """Return for each pair how alike each sentence is to the best of the other side, averaged both ways."""
-    chosen = sorted({index for pair in pairs if all(pair) for choice in pair for index in choice})
-    if not chosen:
-        return [0.0] * len(pairs)
+    if not pairs:
+        return []
+    chosen = sorted(frozenset().union(*(one | other for one, other in pairs)))
     vectors = await ask.embed([table[index].text for index in chosen])
     likeness = cosines(vectors, vectors).clip(min=0.0)
     row = {index: number for number, index in enumerate(chosen)}
     means = []
-    for one, other in pairs:
-        if not (one and other):
-            means.append(0.0)
-            continue
-        block = likeness[[row[index] for index in sorted(one)]][:, [row[index] for index in sorted(other)]]
+    for pair in pairs:
+        rows, columns = ([row[index] for index in sorted(choice)] for choice in pair)
+        block = likeness[rows][:, columns]
         means.append(float(block.max(axis=1).mean() + block.max(axis=0).mean()) / 2)
     return means
 
@@ -398,8 +389,5 @@ def assert_entities_recalled(
 
 def _evidence(entity: str, contexts: Sequence[str]) -> tuple[Evidence, ...]:
     """Return the first place of an entity as the judge wrote it, if there is one."""
-    for index, context in enumerate(contexts):
-        place = place_in(context, entity)
-        if place:
-            return (Evidence(context=index, start=place[0], end=place[1], text=context[slice(*place)]),)
-    return ()
+    places = ((index, place_in(context, entity)) for index, context in enumerate(contexts))
+    return next(((evidence_at(index, contexts[index], *place),) for index, place in places if place), ())

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar, TypeAlias, TypeVar
 
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, joined
-from pytest_ragmetrics.metrics.verdicts import share_of
+from pytest_ragmetrics.metrics.verdicts import evidence_at, share_of
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.names import Name, NamesIn, find_names
 from pytest_ragmetrics.text.numbers import Date, Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.words import ContentWord, content_words
 
-Piece = TypeVar("Piece")
+Piece = TypeVar("Piece", Number | Date, Name)
 Places: TypeAlias = "tuple[tuple[int, int], ...] | None"
 
-_MISSING = "stands in no context"
+
+class GroundingMetric(Metric):
+    """A metric of what a text has in common with the contexts, by rules."""
+
+    complaint = "in no context"
+    requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
 
 
-class LexicalGrounding(Metric):
+class LexicalGrounding(GroundingMetric):
     """Share of the content words of ``response`` found in ``retrieved_contexts``; 0.40 is a sound pass mark.
 
     A smoke test for answers to a wrong document: on human-labelled answers, 0.4-0.6 % of the faithful ones fall below
@@ -35,9 +40,7 @@ class LexicalGrounding(Metric):
 
     name = "lexical_grounding"
     noun = "word"
-    complaint = "in no context"
     helper = "assert_lexically_grounded"
-    requires = ("response", "retrieved_contexts")
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of content words found."""
@@ -55,7 +58,7 @@ def assert_lexically_grounded(response: str, contexts: object, *, min: float = 0
     return assert_metric(LexicalGrounding(), sample, min=min)
 
 
-class LexicalContextRecall(Metric):
+class LexicalContextRecall(GroundingMetric):
     """Share of the content words of ``reference`` found in ``retrieved_contexts``.
 
     Says without a judge whether retrieval brought what the reference answer is made of; see :class:`LexicalGrounding`.
@@ -66,7 +69,6 @@ class LexicalContextRecall(Metric):
 
     name = "lexical_context_recall"
     noun = "word"
-    complaint = "in no context"
     helper = "assert_lexically_recalled"
     requires = ("reference", "retrieved_contexts")
 
@@ -82,7 +84,7 @@ def assert_lexically_recalled(contexts: object, reference: str | Sequence[str], 
     return assert_metric(LexicalContextRecall(), sample, min=min)
 
 
-class NumbersAligned(Metric):
+class NumbersAligned(GroundingMetric):
     """Share of the numbers and dates of ``response`` found in one of ``retrieved_contexts``.
 
     1,000.5 and 1.000,5, 3 million and 3,000,000, 5 % and five percent, 2021-03-05 and March 5th, 2021 are the same;
@@ -98,17 +100,12 @@ class NumbersAligned(Metric):
 
     name = "numbers_aligned"
     noun = "number"
-    complaint = "in no context"
     helper = "assert_numbers_aligned"
-    requires = ("response", "retrieved_contexts")
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of numbers found."""
-        contexts = sample.retrieved_contexts or ()
-        locators = [NumbersIn(context).locate for context in contexts]
         numbers = [found for found in find_numbers(sample.response or "") if isinstance(found, Date) or not found.plain]
-        verdicts = [_verdict(number, _locate(number, locators, contexts)) for number in numbers]
-        return _share(self.name, "numbers", verdicts)
+        return _share_of_pieces(self, numbers, lambda text: NumbersIn(text).locate, sample)
 
 
 def assert_numbers_aligned(response: str, contexts: object, *, min: float = 1.0) -> MetricResult:
@@ -117,7 +114,7 @@ def assert_numbers_aligned(response: str, contexts: object, *, min: float = 1.0)
     return assert_metric(NumbersAligned(), Sample(response=response, retrieved_contexts=as_contexts(contexts)), min=min)
 
 
-class NamesAligned(Metric):
+class NamesAligned(GroundingMetric):
     """Share of the proper names of ``response`` all of whose words are found in one of ``retrieved_contexts``.
 
     Names are recognised by capitals inside a sentence (Marie Curie) or inside a word and by acronyms; a name may be
@@ -133,16 +130,11 @@ class NamesAligned(Metric):
 
     name = "names_aligned"
     noun = "name"
-    complaint = "in no context"
     helper = "assert_names_aligned"
-    requires = ("response", "retrieved_contexts")
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the share of names found."""
-        contexts = sample.retrieved_contexts or ()
-        locators = [NamesIn(context).locate for context in contexts]
-        names = find_names(sample.response or "")
-        return _share(self.name, "names", [_verdict(name, _locate(name, locators, contexts)) for name in names])
+        return _share_of_pieces(self, find_names(sample.response or ""), lambda text: NamesIn(text).locate, sample)
 
 
 def assert_names_aligned(response: str, contexts: object, *, min: float = 1.0) -> MetricResult:
@@ -159,7 +151,7 @@ def _share_of_words(metric: str, text: str, contexts: Sequence[str], *, placed: 
     for index, context in enumerate(contexts):
         for word in content_words(context):
             if word.key in wanted and word.key not in found:
-                found[word.key] = _evidence(index, word.start, word.end, context)
+                found[word.key] = evidence_at(index, context, word.start, word.end)
     firsts = {word.key: word for word in reversed(words)}
     verdicts = [
         _verdict(word, (found[key],) if key in found else (), placed=placed)
@@ -172,19 +164,19 @@ def _share_of_words(metric: str, text: str, contexts: Sequence[str], *, placed: 
     return MetricResult(hits / len(words), metric=metric, reason=reason, verdicts=verdicts)
 
 
-def _locate(
-    piece: Piece, locators: Iterable[Callable[[Piece], Places]], contexts: Sequence[str]
-) -> tuple[Evidence, ...]:
-    """Return the evidence from the first context that has the piece."""
-    for index, (locate, context) in enumerate(zip(locators, contexts, strict=True)):
-        places = locate(piece)
-        if places:
-            return tuple(_evidence(index, start, end, context) for start, end in places)
-    return ()
-
-
-def _evidence(index: int, start: int, end: int, context: str) -> Evidence:
-    return Evidence(context=index, start=start, end=end, text=context[start:end])
+def _share_of_pieces(
+    metric: Metric, pieces: Sequence[Piece], look_up: Callable[[str], Callable[[Piece], Places]], sample: Sample
+) -> MetricResult:
+    """Return the share of pieces found, each with the evidence from the first context that has it."""
+    contexts = sample.retrieved_contexts or ()
+    lookups = [look_up(context) for context in contexts]
+    verdicts = []
+    for piece in pieces:
+        found = ((index, locate(piece)) for index, locate in enumerate(lookups))
+        index, places = next(((index, places) for index, places in found if places), (0, ()))
+        verdicts.append(_verdict(piece, tuple(evidence_at(index, contexts[index], *place) for place in places)))
+    counted = f"{metric.noun}s"
+    return share_of(metric.name, verdicts, counted, before="Found ") if verdicts else _nothing(metric.name, counted)
 
 
 def _verdict(
@@ -195,14 +187,10 @@ def _verdict(
         ok=bool(evidence),
         start=piece.start if placed else None,
         end=piece.end if placed else None,
-        reason=None if evidence else _MISSING,
+        reason=None if evidence else "stands in no context",
         evidence=evidence,
     )
 
 
-def _share(metric: str, what: str, verdicts: Sequence[Verdict]) -> MetricResult:
-    return share_of(metric, verdicts, what, before="Found ") if verdicts else _nothing(metric, what)
-
-
-def _nothing(metric: str, what: str) -> MetricResult:
-    return MetricResult(1.0, metric=metric, reason=f"No {what} to look for", vacuous=True)
+def _nothing(metric: str, counted: str) -> MetricResult:
+    return MetricResult(1.0, metric=metric, reason=f"No {counted} to look for", vacuous=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from statistics import fmean
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pytest_ragmetrics.judges.tasks import (
     JudgeContexts,
@@ -30,6 +30,8 @@ from pytest_ragmetrics.sample import Sample, as_contexts
 class DualRating(JudgedMetric):
     """The mean of two ratings, each brought to [0, 1]; without one of them there is no score."""
 
+    noun = "rating"
+    complaint = "not the highest"
     may_be_empty: ClassVar[tuple[str, ...]] = ()
     #: The field that is rated.
     rated = "response"
@@ -63,8 +65,6 @@ class ContextRelevance(DualRating):
     """
 
     name = "context_relevance"
-    noun = "rating"
-    complaint = "not the highest"
     helper = "assert_context_relevance"
     aliases = ("nv_context_relevance",)
     requires = ("user_input", "retrieved_contexts")
@@ -101,8 +101,6 @@ class ResponseGroundedness(DualRating):
     """
 
     name = "response_groundedness"
-    noun = "rating"
-    complaint = "not the highest"
     helper = "assert_grounded"
     aliases = ("nv_response_groundedness",)
     requires = ("response", "retrieved_contexts")
@@ -137,8 +135,6 @@ class AnswerAccuracy(DualRating):
     """
 
     name = "answer_accuracy"
-    noun = "rating"
-    complaint = "not the highest"
     helper = "assert_answer_accurate"
     aliases = ("nv_accuracy",)
     requires = ("user_input", "response", "reference")
@@ -172,6 +168,7 @@ def assert_answer_accurate(
 
 # On a scale of five steps, what is better than the middle or the middle.
 _PASSABLE = 0.5
+Method: TypeAlias = Literal["judge", "token_f1"]
 
 
 class Relevance(JudgedMetric):
@@ -222,9 +219,9 @@ class Correctness(JudgedMetric):
     helper = "assert_correct"
     requires = ("response", "reference")
 
-    def __init__(self, *, method: Literal["judge", "token_f1"] = "judge", judge: JudgeLike | None = None) -> None:
+    def __init__(self, *, method: Method = "judge", judge: JudgeLike | None = None) -> None:
         super().__init__(judge=judge)
-        self.method = check_choice("method", method, ("judge", "token_f1"))
+        self.method = check_choice("method", method, get_args(Method))
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` naming a text that is missing, or blank where a judge would be asked."""
@@ -253,7 +250,7 @@ def assert_correct(
     reference: str,
     *,
     min: float,
-    method: Literal["judge", "token_f1"] = "judge",
+    method: Method = "judge",
     votes: int | None = None,
     judge: JudgeLike | None = None,
 ) -> MetricResult:

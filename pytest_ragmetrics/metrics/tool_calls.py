@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections import Counter, deque
-from collections.abc import Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
 from pytest_ragmetrics.errors import UnscoredError
@@ -176,41 +176,37 @@ def _calls_of(sample: Sample, *, metric: str) -> tuple[tuple[ToolCall, ...], tup
 
 def _partners(made: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> list[ToolCall]:
     """Return the calls made in the order of those wanted: equal ones first, then the next of the same name."""
-    equal: dict[str, deque[int]] = {}
-    for index, call in enumerate(made):
-        equal.setdefault(_key(call), deque()).append(index)
-    paired = [equal[key].popleft() if equal.get(key := _key(call)) else None for call in wanted]
-    taken = set(paired)
-    rest: dict[str, deque[int]] = {}
-    for index, call in enumerate(made):
-        if index not in taken:
-            rest.setdefault(call.name, deque()).append(index)
-    found = [
-        index if index is not None else rest[call.name].popleft() if rest.get(call.name) else None
-        for index, call in zip(paired, wanted, strict=True)
-    ]
-    return [made[index] for index in found if index is not None]
+    found: dict[int, int] = {}
+    keys: tuple[Callable[[ToolCall], str], ...] = (_key, lambda call: call.name)
+    for key in keys:
+        left: defaultdict[str, deque[int]] = defaultdict(deque)
+        for index in sorted({*range(len(made))} - {*found.values()}):
+            left[key(made[index])].append(index)
+        for number, call in enumerate(wanted):
+            if number not in found and left[key(call)]:
+                found[number] = left[key(call)].popleft()
+    return [made[found[number]] for number in sorted(found)]
 
 
 def _arguments_right(wanted: ToolCall, made: ToolCall) -> float:
     if not wanted.arguments:
         return float(not made.arguments)
-    right = sum(
-        name in made.arguments and _canonical(made.arguments[name]) == _canonical(value)
-        for name, value in wanted.arguments.items()
-    )
-    return right / len(wanted.arguments)
+    return (len(wanted.arguments) - len(_wrong(wanted, made))) / len(wanted.arguments)
 
 
-def _complaint(wanted: ToolCall, made: ToolCall) -> str | None:
-    """Return what is wrong with the arguments of a call, and which it has too many."""
-    said = [
+def _wrong(wanted: ToolCall, made: ToolCall) -> list[str]:
+    """Return what is wrong with the arguments of the reference."""
+    return [
         f"{name} is {_canonical(made.arguments[name])}" if name in made.arguments else f"{name} is missing"
         for name, value in wanted.arguments.items()
         if name not in made.arguments or _canonical(made.arguments[name]) != _canonical(value)
     ]
-    said += [f"{name} is not in the reference" for name in made.arguments if name not in wanted.arguments]
-    return "; ".join(said) or None
+
+
+def _complaint(wanted: ToolCall, made: ToolCall) -> str | None:
+    """Return what is wrong with the arguments of a call, and which it has too many."""
+    surplus = (f"{name} is not in the reference" for name in made.arguments if name not in wanted.arguments)
+    return "; ".join([*_wrong(wanted, made), *surplus]) or None
 
 
 def _key(call: ToolCall) -> str:

@@ -47,9 +47,21 @@ def judged_verdict(text: str, judgement: Judgement, *, evidence: Sequence[Eviden
     return Verdict(text=text, ok=judgement.ok, reason=judgement.reason or None, evidence=shown)
 
 
+def evidence_at(index: int, context: str, start: int, end: int) -> Evidence:
+    """Return a part of a context as evidence."""
+    return Evidence(context=index, start=start, end=end, text=context[start:end])
+
+
 def whole_context(index: int, text: str) -> Evidence:
     """Return a context as evidence, all of it."""
-    return Evidence(context=index, start=0, end=len(text), text=text)
+    return evidence_at(index, text, 0, len(text))
+
+
+def cited_in(contexts: Sequence[str], shown: Sequence[int], judgement: Judgement) -> tuple[Evidence, ...]:
+    """Return the sentences that a judgement cites, where the judge was shown some of the contexts, by their indexes."""
+    table = sentence_table([contexts[index] for index in shown])
+    pieces = [table[number] for number in judgement.sentences]
+    return tuple(replace(piece, context=shown[piece.context]) for piece in pieces)
 
 
 def on_claim(text: str, *, ok: bool, reason: str, evidence: Sequence[Evidence], place: Place | None = None) -> Verdict:
@@ -84,37 +96,6 @@ def supported_verdicts(
         )
         for text, judgement, place in zip(texts, judgements, places or [None] * len(texts), strict=True)
     )
-
-
-def unsupported_verdicts(texts: Sequence[str], places: Sequence[Place | None] | None = None) -> tuple[Verdict, ...]:
-    """Return one verdict a text where there is no context that could support it."""
-    reason = "there is no context"
-    both = zip(texts, places or [None] * len(texts), strict=True)
-    return tuple(on_claim(text, ok=False, reason=reason, evidence=(), place=place) for text, place in both)
-
-
-def compared_verdicts(
-    texts: Sequence[str],
-    judgements: Sequence[Judgement],
-    source: tuple[str, str],
-    places: Sequence[Place | None] | None = None,
-) -> tuple[Verdict, ...]:
-    """Return one verdict a text that was compared with another ``(name, text)``, which its reason quotes.
-
-    Evidence is a place in the contexts, and that other text is not a context.
-
-    >>> from pytest_ragmetrics.judges.tasks import Judgement
-    >>> yes = Judgement(ok=True, reason="It says so.", sentences=(0,))
-    >>> compared_verdicts(["Moths fly."], [yes], ("reference", "Moths fly at night."))[0].reason
-    'It says so. (reference: "Moths fly at night.")'
-    """
-    name, text = source
-    verdicts = []
-    for verdict in supported_verdicts(texts, judgements, (text,), places):
-        quoted = " ".join(piece.text for piece in verdict.evidence)
-        reason = f'{verdict.reason or ""} ({name}: "{quoted}")'.strip() if verdict.evidence else verdict.reason
-        verdicts.append(replace(verdict, evidence=(), reason=reason))
-    return tuple(verdicts)
 
 
 def place_in(response: str, text: str) -> Place | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from statistics import mean
 
 from pytest_ragmetrics import context
 from pytest_ragmetrics.errors import UnscoredError
@@ -42,23 +43,26 @@ class VotePlan:
         A mean with all of them at one end of the scale is compared as the mean of all votes would be. Rounding never
         turns an order around, so what is true at both ends is true in between.
         """
-        if not self.has_bounds or any(not scale[0] <= sample <= scale[1] for sample in samples):
-            # Of a metric that leaves its own scale nothing is certain.
+        if self._must_ask_all(samples, scale):
             return len(samples) == self.votes
         return self._decides(sum(map(Fraction, samples), Fraction()), self.votes - len(samples), scale)
 
     def least_wave(self, samples: Sequence[float], scale: Scale, unasked: int) -> int:
         """Return the least number of further votes, of those not asked yet, that could decide; 0 if none can."""
-        if not self.has_bounds or any(not scale[0] <= sample <= scale[1] for sample in samples):
+        if self._must_ask_all(samples, scale):
             return unasked if len(samples) + unasked == self.votes else 0
         total, rest = sum(map(Fraction, samples), Fraction()), self.votes - len(samples)
         # What decides soonest are votes at an end of the scale, or between two bounds.
-        middle = mean_of([bound for bound in (self.least, self.most) if bound is not None])
+        middle = mean([bound for bound in (self.least, self.most) if bound is not None])
         likely = [Fraction(vote) for vote in (*scale, min(scale[1], max(scale[0], middle)))]
         for number in range(1, unasked + 1):
             if any(self._decides(total + number * vote, rest - number, scale) for vote in likely):
                 return number
         return 0
+
+    def _must_ask_all(self, samples: Sequence[float], scale: Scale) -> bool:
+        # A metric that leaves its own scale may do so again.
+        return not self.has_bounds or any(not scale[0] <= sample <= scale[1] for sample in samples)
 
     def _decides(self, total: Fraction, rest: int, scale: Scale) -> bool:
         lowest, highest = (float((total + rest * Fraction(end)) / self.votes) for end in scale)
@@ -73,15 +77,6 @@ class Vote:
 
     outcome: MetricResult | UnscoredError
     is_varied: bool
-
-
-def mean_of(samples: Sequence[float]) -> float:
-    """Return the exact mean, rounded once.
-
-    >>> mean_of([0.1, 0.2, 0.3])
-    0.2
-    """
-    return float(sum(map(Fraction, samples), Fraction()) / len(samples))
 
 
 @contextmanager
@@ -115,83 +110,66 @@ async def collect_votes(vote: Callable[[int], Awaitable[Vote]], plan: VotePlan, 
     has no score could have had any: raises its ``UnscoredError`` unless the others decide the outcome without it. One
     vote is enough where nothing varies.
     """
-    count = _Count(plan=plan, scale=scale)
+    votes: list[Vote] = []
     number = plan.least_wave((), scale, plan.votes) or plan.votes
     while number:
-        cast = await _all_of([vote(index) for index in range(count.asked, count.asked + number)])
-        count.votes += cast
-        if not any(each.is_varied for each in cast):
-            return count.single()
-        if count.is_over():
-            break
-        number = plan.least_wave(count.samples, scale, plan.votes - count.asked)
-    return count.result()
+        wave = await _all_of([vote(index) for index in range(len(votes), len(votes) + number)])
+        votes += wave
+        if not any(each.is_varied for each in wave):
+            return _single(votes[0].outcome)
+        samples = [each.outcome.value for each in votes if isinstance(each.outcome, MetricResult)]
+        # Without any score there is no outcome, however low the bound.
+        if samples and plan.is_decided(samples, scale):
+            return _mean([each.outcome for each in votes], plan.votes)
+        number = plan.least_wave(samples, scale, plan.votes - len(votes))
+    raise _unscored([each.outcome for each in votes])
 
 
-@dataclass(kw_only=True, slots=True)
-class _Count:
-    """The votes so far."""
+Outcome = MetricResult | UnscoredError
 
-    plan: VotePlan
-    scale: Scale
-    votes: list[Vote] = field(default_factory=list)
 
-    @property
-    def asked(self) -> int:
-        return len(self.votes)
+def _single(first: Outcome) -> MetricResult:
+    """Return the first vote, of which all others are copies."""
+    if isinstance(first, UnscoredError):
+        raise first
+    if first.judge is None:
+        return first
+    said = f"{first.reason or ''} (1 vote: {first.judge} answers alike every time)".strip()
+    return first.replaced(reason=said)
 
-    @property
-    def scored(self) -> list[MetricResult]:
-        return [vote.outcome for vote in self.votes if isinstance(vote.outcome, MetricResult)]
 
-    @property
-    def samples(self) -> list[float]:
-        return [result.value for result in self.scored]
+def _mean(outcomes: Sequence[Outcome], total: int) -> MetricResult:
+    """Return the mean, explained by the vote that is nearest to it."""
+    scored = [outcome for outcome in outcomes if isinstance(outcome, MetricResult)]
+    samples, unscored = [result.value for result in scored], len(outcomes) - len(scored)
+    value = mean(samples)
+    nearest = min(scored, key=lambda result: abs(result.value - value))
+    reason = ": ".join(part for part in (describe_votes(samples, total, unscored=unscored), nearest.reason) if part)
+    return MetricResult(
+        value,
+        metric=nearest.metric,
+        reason=reason,
+        verdicts=nearest.verdicts,
+        vacuous=all(result.vacuous for result in scored),
+        judge=nearest.judge,
+        usage=_usage(outcomes),
+        samples=samples,
+        votes=total,
+        unscored_votes=unscored,
+    )
 
-    def is_over(self) -> bool:
-        """Tell whether the outcome is certain; without any score there is none, however low the bound."""
-        return bool(self.samples) and self.plan.is_decided(self.samples, self.scale)
 
-    def single(self) -> MetricResult:
-        """Return the first vote, of which all others are copies."""
-        first = self.votes[0].outcome
-        if isinstance(first, UnscoredError):
-            raise first
-        if first.judge is None:
-            return first
-        said = f"{first.reason or ''} (1 vote: {first.judge} answers alike every time)".strip()
-        return first.replaced(reason=said)
+def _unscored(outcomes: Sequence[Outcome]) -> UnscoredError:
+    errors = [outcome for outcome in outcomes if isinstance(outcome, UnscoredError)]
+    # The class is that of the first error: callers read the attributes of its kind.
+    error = errors[0]
+    error.usage = _usage(outcomes)
+    error.args = (f"{error} ({len(errors)} of {len(outcomes)} votes asked have no score, and it depends on them)",)
+    return error
 
-    def result(self) -> MetricResult:
-        """Return the mean, explained by the vote that is nearest to it."""
-        usage = sum((vote.outcome.usage or Usage() for vote in self.votes), start=Usage())
-        samples, total = self.samples, self.plan.votes
-        if not self.is_over():
-            raise self._unscored(usage)
-        mean = mean_of(samples)
-        nearest = min(self.scored, key=lambda result: abs(result.value - mean))
-        unscored = self.asked - len(samples)
-        reason = ": ".join(part for part in (describe_votes(samples, total, unscored=unscored), nearest.reason) if part)
-        return MetricResult(
-            mean,
-            metric=nearest.metric,
-            reason=reason,
-            verdicts=nearest.verdicts,
-            vacuous=all(result.vacuous for result in self.scored),
-            judge=nearest.judge,
-            usage=usage,
-            samples=samples,
-            votes=total,
-            unscored_votes=unscored,
-        )
 
-    def _unscored(self, usage: Usage) -> UnscoredError:
-        errors = [vote.outcome for vote in self.votes if isinstance(vote.outcome, UnscoredError)]
-        error = errors[0]
-        error.usage = usage
-        # The class is that of the first, so that who looks into it still finds what its kind carries.
-        error.args = (f"{error} ({len(errors)} of {self.asked} votes asked have no score, and it depends on them)",)
-        return error
+def _usage(outcomes: Sequence[Outcome]) -> Usage:
+    return sum((outcome.usage or Usage() for outcome in outcomes), start=Usage())
 
 
 async def _all_of(votes: Sequence[Awaitable[Vote]]) -> list[Vote]:

@@ -6,6 +6,7 @@ import asyncio
 import pickle
 from collections.abc import Sequence
 from fractions import Fraction
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ from pytest_ragmetrics.metrics import (
     SemanticSimilarity,
 )
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
-from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, mean_of, vote_plan, voting
+from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, vote_plan, voting
 from pytest_ragmetrics.records import Threshold, flips
 from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Usage
 from pytest_ragmetrics.sample import Sample
@@ -89,7 +90,7 @@ def cases(draw: st.DrawFn) -> tuple[list[float], VotePlan, tuple[float, float]]:
     votes = draw(
         st.lists(st.floats(*scale) | steps.map(lambda v: min(max(v, scale[0]), scale[1])), min_size=1, max_size=9)
     )
-    bounds = st.floats(scale[0] - 0.5, scale[1] + 0.5) | st.just(mean_of(votes)) | st.sampled_from(votes)
+    bounds = st.floats(scale[0] - 0.5, scale[1] + 0.5) | st.just(mean(votes)) | st.sampled_from(votes)
     least, most = draw(st.none() | bounds), draw(st.none() | bounds)
     return votes, VotePlan(votes=len(votes), least=least, most=most), scale
 
@@ -100,7 +101,7 @@ def test_early_stopping_never_changes_an_outcome(case: tuple[list[float], VotePl
     votes, plan, scale = case
     result, waves = polled(votes, plan, scale)
     assert isinstance(result, MetricResult)
-    assert is_met(result.value, plan) == is_met(mean_of(votes), plan)
+    assert is_met(result.value, plan) == is_met(mean(votes), plan)
     assert result.samples == tuple(votes[: len(result.samples)]) or not result.samples
     assert sum(waves) == max(1, len(result.samples))
     if not plan.has_bounds:
@@ -115,7 +116,7 @@ def test_no_vote_is_asked_that_could_not_matter(case: tuple[list[float], VotePla
     before = votes[: sum(waves[:-1])]
     if before and plan.has_bounds:
         rest = plan.votes - len(before)
-        ends = {is_met(mean_of([*before, *[end] * rest]), plan) for end in scale}
+        ends = {is_met(mean([*before, *[end] * rest]), plan) for end in scale}
         assert len(ends) == 2 or (plan.least is not None and plan.most is not None)
 
 
@@ -130,7 +131,7 @@ def test_a_vote_without_a_score_could_have_any(
     result, _ = polled([None if index == missing else vote for index, vote in enumerate(votes)], plan, scale)
     if isinstance(result, MetricResult):
         filled = [value if index == missing else vote for index, vote in enumerate(votes)]
-        assert is_met(result.value, plan) == is_met(mean_of(filled), plan)
+        assert is_met(result.value, plan) == is_met(mean(filled), plan)
         assert plan.has_bounds
     elif len(votes) == 1:
         assert "1 of 1" in str(result)
@@ -162,8 +163,8 @@ def test_many_votes_are_counted_in_no_time() -> None:
     result, waves = polled([1.0] * 1000, VotePlan(votes=1000, least=0.5))
     assert isinstance(result, MetricResult)
     assert (result.value, waves) == (1.0, [500])
-    assert (mean_of([0.1] * 10), mean_of([1, 2])) == (0.1, 1.5)
-    assert mean_of([2 / 3, 1.0, 1.0]) == float((Fraction(2 / 3) + 2) / 3)
+    assert (mean([0.1] * 10), mean([1, 2])) == (0.1, 1.5)
+    assert mean([2 / 3, 1.0, 1.0]) == float((Fraction(2 / 3) + 2) / 3)
 
 
 def test_the_score_is_the_mean_and_the_nearest_vote_explains_it() -> None:
@@ -172,7 +173,7 @@ def test_the_score_is_the_mean_and_the_nearest_vote_explains_it() -> None:
     with FakeSession(votes=3).running():
         result = Relevance(judge=judge).score(user_input=QUESTION, response=RESPONSE)
     assert result.samples == (0.0, 0.75, 1.0)
-    assert result.value == mean_of(result.samples)
+    assert result.value == mean(result.samples)
     assert result.reason == "mean of 3 votes (0.00, 0.75, 1.00): Step 3."
     assert [verdict.reason for verdict in result.verdicts] == ["Step 3."]
     assert result.usage == Usage(calls=3, prompt_tokens=30, completion_tokens=15, cost=None)
@@ -200,7 +201,7 @@ def test_an_assertion_stops_when_the_outcome_is_certain() -> None:
     )
 
 
-def test_a_result_that_holds_says_what_it_is_the_mean_of() -> None:
+def test_a_result_that_holds_says_what_it_is_the_mean() -> None:
     """Also the good case explains itself."""
     result = assert_relevant(QUESTION, RESPONSE, min=0.5, votes=3, judge=ratings(4, 4))
     assert result.reason == "mean of 2 votes (1.00, 1.00); 2 of 3 votes asked, the rest cannot change it: Step 4."

@@ -1,37 +1,44 @@
-"""Tasks about the claims and entities of a text."""
+"""Tasks about claims, entities and contexts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from pytest_ragmetrics.judges.schema import NUMBER, TEXT, Schema, distinct, in_order, list_of, one_of, record
-from pytest_ragmetrics.judges.tasks.task import Judgement, Task, cited
+from pytest_ragmetrics.judges.schema import (
+    NUMBER,
+    TEXT,
+    InvalidAnswer,
+    in_order,
+    list_of,
+    listed,
+    one_of,
+    record,
+)
+from pytest_ragmetrics.judges.tasks.task import Judgement, ListTexts, Task, cited, decided, indexes
 from pytest_ragmetrics.text.sentences import sentence_table
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ListClaims(Task[tuple[str, ...]]):
+class ListClaims(ListTexts):
     """List the claims of a text, each understandable alone; the question helps to resolve its pronouns."""
 
-    prompt: ClassVar[str] = "list_claims"
-    shown: ClassVar[tuple[str, ...]] = ("question", "text")
-    form: ClassVar[Schema] = record(claims=list_of(TEXT))
+    prompt = "list_claims"
+    shown = ("question", "text")
+    noun = "claim"
+    form = record(claims=list_of(TEXT))
     text: str
     question: str | None = None
-
-    def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
-        return distinct(answer["claims"], "claim")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VerifyClaims(Task[tuple[Judgement, ...]]):
     """Decide which claims the contexts support, and by which of their sentences; one judgement a claim, in order."""
 
-    prompt: ClassVar[str] = "verify_claims"
-    shown: ClassVar[tuple[str, ...]] = ("contexts", "claims")
-    form: ClassVar[Schema] = record(
+    prompt = "verify_claims"
+    shown = ("contexts", "claims")
+    form = record(
         verdicts=list_of(
             record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("supported", "unsupported"))
         )
@@ -48,13 +55,83 @@ class VerifyClaims(Task[tuple[Judgement, ...]]):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ListEntities(Task[tuple[str, ...]]):
+class ListEntities(ListTexts):
     """List the entities that some contexts name, each once."""
 
-    prompt: ClassVar[str] = "list_entities"
-    shown: ClassVar[tuple[str, ...]] = ("contexts",)
-    form: ClassVar[Schema] = record(entities=list_of(TEXT))
+    prompt = "list_entities"
+    shown = ("contexts",)
+    noun = "entity"
+    form = record(entities=list_of(TEXT))
     contexts: tuple[str, ...]
 
-    def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
-        return distinct(answer["entities"], "entity")
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SelectSentences(Task[tuple[int, ...]]):
+    """Choose the context sentences needed to answer a question: 0-based indexes, none if the contexts cannot."""
+
+    prompt = "select_sentences"
+    shown = ("contexts", "question")
+    form = record(sentences=list_of(NUMBER))
+    question: str
+    contexts: tuple[str, ...]
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[int, ...]:
+        return indexes(answer["sentences"], len(sentence_table(self.contexts)), "the selection")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeContexts(Task[tuple[Judgement, ...]]):
+    """Decide which contexts help to answer a question; one judgement a context, in order."""
+
+    prompt = "judge_contexts"
+    shown = ("contexts", "question")
+    form = record(verdicts=list_of(record(number=NUMBER, reason=TEXT, verdict=one_of("relevant", "irrelevant"))))
+    question: str
+    contexts: tuple[str, ...]
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
+        verdicts = in_order(answer["verdicts"], len(self.contexts), "context")
+        return tuple(decided(verdict, "relevant") for verdict in verdicts)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeUsefulness(Task[Judgement]):
+    """Decide whether one context was of use to arrive at an answer, and by which of its sentences."""
+
+    prompt = "judge_usefulness"
+    shown = ("context", "question", "answer")
+    form = record(reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("useful", "useless"))
+    question: str
+    answer: str
+    context: str
+
+    def _parse(self, answer: Mapping[str, Any]) -> Judgement:
+        return cited(answer, "useful", last=len(sentence_table((self.context,))), subject="the context")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FindContradictions(Task[tuple[Judgement, ...]]):
+    """Decide for each context whether a response contradicts it, and which of its sentences; ok when it does."""
+
+    prompt = "find_contradictions"
+    shown = ("contexts", "response")
+    form = record(
+        verdicts=list_of(
+            record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("contradicted", "compatible"))
+        )
+    )
+    response: str
+    contexts: tuple[str, ...]
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
+        table = sentence_table(self.contexts)
+        judgements = []
+        for index, verdict in enumerate(in_order(answer["verdicts"], len(self.contexts), "context")):
+            subject = f"context {index + 1}"
+            judgement = cited(verdict, "contradicted", last=len(table), subject=subject)
+            elsewhere = [number + 1 for number in judgement.sentences if table[number].context != index]
+            if elsewhere:
+                msg = f"{subject} names the sentence {listed(elsewhere)}, which stands in another context"
+                raise InvalidAnswer(msg)
+            judgements.append(judgement)
+        return tuple(judgements)

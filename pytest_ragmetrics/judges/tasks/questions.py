@@ -1,40 +1,37 @@
-"""Questions: writing them, and answering them from a text."""
+"""Tasks about questions, and about the goals and topics of conversations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from pytest_ragmetrics.judges.schema import (
     FLAG,
     NUMBER,
     TEXT,
     InvalidAnswer,
-    Schema,
     distinct,
     in_order,
     list_of,
     one_of,
     record,
 )
-from pytest_ragmetrics.judges.tasks.task import Judgement, Task
+from pytest_ragmetrics.judges.tasks.task import Judgement, ListTexts, Task, decided, indexes
+from pytest_ragmetrics.text.sentences import sentence_table
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WriteQuestions(Task[tuple[tuple[str, bool], ...]]):
     """Write ``count`` different questions that a response answers, each with whether it is noncommittal there."""
 
-    prompt: ClassVar[str] = "write_questions"
+    prompt = "write_questions"
     # Not the question that was asked: it must not be seen.
-    shown: ClassVar[tuple[str, ...]] = ("response",)
-    form: ClassVar[Schema] = record(questions=list_of(record(question=TEXT, noncommittal=FLAG)))
+    shown = ("response",)
+    filled = ("count",)
+    form = record(questions=list_of(record(question=TEXT, noncommittal=FLAG)))
     response: str
     count: int
-
-    def fill(self) -> Mapping[str, str]:
-        """Say how many questions are wanted."""
-        return {"count": str(self.count)}
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
         written = answer["questions"]
@@ -46,42 +43,138 @@ class WriteQuestions(Task[tuple[tuple[str, bool], ...]]):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ListKeyPhrases(Task[tuple[str, ...]]):
+class ListKeyPhrases(ListTexts):
     """List the phrases that a summary of the contexts should cover."""
 
-    prompt: ClassVar[str] = "list_key_phrases"
-    shown: ClassVar[tuple[str, ...]] = ("contexts",)
-    form: ClassVar[Schema] = record(phrases=list_of(TEXT))
+    prompt = "list_key_phrases"
+    shown = ("contexts",)
+    noun = "phrase"
+    form = record(phrases=list_of(TEXT))
     contexts: tuple[str, ...]
-
-    def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
-        return distinct(answer["phrases"], "phrase")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class WriteClosedQuestions(Task[tuple[str, ...]]):
+class WriteClosedQuestions(ListTexts):
     """Write yes-or-no questions about the key phrases whose answer, from the contexts, is yes."""
 
-    prompt: ClassVar[str] = "write_closed_questions"
-    shown: ClassVar[tuple[str, ...]] = ("contexts", "phrases")
-    form: ClassVar[Schema] = record(questions=list_of(TEXT))
+    prompt = "write_closed_questions"
+    shown = ("contexts", "phrases")
+    noun = "question"
+    form = record(questions=list_of(TEXT))
     contexts: tuple[str, ...]
     phrases: tuple[str, ...]
-
-    def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
-        return distinct(answer["questions"], "question")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerQuestions(Task[tuple[Judgement, ...]]):
     """Answer yes-or-no questions from a text alone; a judgement is ok when the text answers yes."""
 
-    prompt: ClassVar[str] = "answer_questions"
-    shown: ClassVar[tuple[str, ...]] = ("text", "questions")
-    form: ClassVar[Schema] = record(answers=list_of(record(number=NUMBER, reason=TEXT, answer=one_of("yes", "no"))))
+    prompt = "answer_questions"
+    shown = ("text", "questions")
+    form = record(answers=list_of(record(number=NUMBER, reason=TEXT, answer=one_of("yes", "no"))))
     text: str
     questions: tuple[str, ...]
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
         answers = in_order(answer["answers"], len(self.questions), "question")
-        return tuple(Judgement(ok=item["answer"] == "yes", reason=item["reason"].strip()) for item in answers)
+        return tuple(decided(item, "yes", field="answer") for item in answers)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoldenQuestion:
+    """A question with its answer; ``sentences`` are 0-based indexes into the sentence table of the passage."""
+
+    question: str
+    answer: str
+    sentences: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WriteGoldenQuestion(Task[GoldenQuestion | None]):
+    """Write a question that a passage answers, with its answer and the supporting sentences; ``None`` without one.
+
+    ``heading`` are the headings above the passage; ``language`` is by default that of the passage.
+    """
+
+    prompt = "write_golden_question"
+    shown = ("passage", "heading")
+    form = record(askable=FLAG, question=TEXT, sentences=list_of(NUMBER), answer=TEXT)
+    passage: str
+    heading: str | None = None
+    language: str | None = None
+
+    def fill(self) -> Mapping[str, str]:
+        """Say in which language to write."""
+        return {"language": self.language or "their language"}
+
+    def _parse(self, answer: Mapping[str, Any]) -> GoldenQuestion | None:
+        if not answer["askable"]:
+            return None
+        # A sentence may be cited twice.
+        last = len(sentence_table((self.passage,)))
+        sentences = indexes(dict.fromkeys(answer["sentences"]), last, "the answer")
+        question, reply = answer["question"].strip(), answer["answer"].strip()
+        for name, text in (("question", question), ("answer", reply)):
+            if not any(map(str.isalnum, text)):
+                msg = f"{name} is blank, but askable is true"
+                raise InvalidAnswer(msg)
+        if not sentences:
+            msg = "no sentence that states the answer is named"
+            raise InvalidAnswer(msg)
+        return GoldenQuestion(question=question, answer=reply, sentences=tuple(sorted(sentences)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeGoal(Task[tuple[str, Judgement]]):
+    """Decide whether a conversation, a turn an item, reached a goal, the user's own unless given; return it too."""
+
+    prompt = "judge_goal"
+    shown = ("turns", "goal")
+    form = record(goal=TEXT, reason=TEXT, verdict=one_of("reached", "missed"))
+    turns: tuple[str, ...]
+    goal: str | None = None
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[str, Judgement]:
+        goal = answer["goal"].strip()
+        if not goal:
+            msg = "goal is blank"
+            raise InvalidAnswer(msg)
+        return self.goal or goal, decided(answer, "reached")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListTopics(Task[tuple[tuple[str, bool], ...]]):
+    """List the topics that the user of a conversation brought up, each with whether the assistant dealt with it."""
+
+    prompt = "list_topics"
+    shown = ("turns",)
+    form = record(topics=list_of(record(topic=TEXT, answered=FLAG)))
+    turns: tuple[str, ...]
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
+        listed = answer["topics"]
+        texts = distinct([item["topic"] for item in listed], "topic")
+        if len(texts) < len(listed):
+            msg = "a topic is listed more than once"
+            raise InvalidAnswer(msg)
+        return tuple((text, item["answered"]) for text, item in zip(texts, listed, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MatchTopics(Task[tuple[int | None, ...]]):
+    """Decide for each topic to which of the allowed ones it belongs: its 0-based index, or ``None``."""
+
+    prompt = "match_topics"
+    shown = ("allowed", "topics")
+    form = record(matches=list_of(record(number=NUMBER, reason=TEXT, allowed=NUMBER)))
+    topics: tuple[str, ...]
+    allowed: tuple[str, ...]
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[int | None, ...]:
+        matches = in_order(answer["matches"], len(self.topics), "topic")
+        for match in matches:
+            if not 0 <= match["allowed"] <= len(self.allowed):
+                known = f"there are 1 to {len(self.allowed)}, and 0 for none"
+                msg = f"topic {match['number']} names the allowed topic {match['allowed']}: {known}"
+                raise InvalidAnswer(msg)
+        return tuple(match["allowed"] - 1 if match["allowed"] else None for match in matches)

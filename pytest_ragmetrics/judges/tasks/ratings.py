@@ -2,53 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from pytest_ragmetrics.judges.schema import TEXT, Schema, one_of, record
-from pytest_ragmetrics.judges.tasks.task import Block, Judgement, Rating, Task
+from pytest_ragmetrics.judges.tasks.task import Judgement, Rating, Task, decided
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Critique(Task[Judgement]):
     """Decide whether a definition applies to a submission, given as ``(name, text)`` fields; ok when it does."""
 
-    prompt: ClassVar[str] = "critique"
-    form: ClassVar[Schema] = record(reason=TEXT, verdict=one_of("yes", "no"))
+    prompt = "critique"
+    shown = ("fields",)
+    filled = ("definition",)
+    form = record(reason=TEXT, verdict=one_of("yes", "no"))
     definition: str
     fields: tuple[tuple[str, str], ...]
 
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the fields, contexts among them first."""
-        return show_fields(self.fields)
-
-    def fill(self) -> Mapping[str, str]:
-        """Give the definition, which the author of the test wrote."""
-        return {"definition": self.definition}
-
     def _parse(self, answer: Mapping[str, Any]) -> Judgement:
-        return Judgement(ok=answer["verdict"] == "yes", reason=answer["reason"].strip())
+        return decided(answer, "yes")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeRefusal(Task[Judgement]):
     """Decide whether a response declines to answer the question; ok when it does."""
 
-    prompt: ClassVar[str] = "judge_refusal"
-    shown: ClassVar[tuple[str, ...]] = ("question", "response")
-    form: ClassVar[Schema] = record(reason=TEXT, verdict=one_of("refuses", "answers"))
+    prompt = "judge_refusal"
+    shown = ("question", "response")
+    form = record(reason=TEXT, verdict=one_of("refuses", "answers"))
     question: str
     response: str
 
     def _parse(self, answer: Mapping[str, Any]) -> Judgement:
-        return Judgement(ok=answer["verdict"] == "refuses", reason=answer["reason"].strip())
-
-
-def show_fields(fields: Iterable[tuple[str, str]]) -> tuple[Block, ...]:
-    """Return a block for each ``(name, text)``, contexts first."""
-    ordered = sorted(fields, key=lambda field: "context" not in field[0])
-    return tuple(Block(label=name, text=text) for name, text in ordered)
+        return decided(answer, "refuses")
 
 
 #: The best rating a judge may give; its steps are enumerated, and divided by this one here.
@@ -78,9 +66,9 @@ class Rate(Task[Rating]):
 class RateRelevance(Rate):
     """Rate how well a response addresses the question."""
 
-    prompt: ClassVar[str] = "rate_relevance"
-    shown: ClassVar[tuple[str, ...]] = ("question", "response")
-    form: ClassVar[Schema] = _RATED
+    prompt = "rate_relevance"
+    shown = ("question", "response")
+    form = _RATED
     question: str
     response: str
 
@@ -89,9 +77,9 @@ class RateRelevance(Rate):
 class RateCorrectness(Rate):
     """Rate how far a response says what the reference says."""
 
-    prompt: ClassVar[str] = "rate_correctness"
-    shown: ClassVar[tuple[str, ...]] = ("reference", "response")
-    form: ClassVar[Schema] = _RATED
+    prompt = "rate_correctness"
+    shown = ("reference", "response")
+    form = _RATED
     response: str
     reference: str
 
@@ -100,9 +88,9 @@ class RateCorrectness(Rate):
 class RateContexts(Rate):
     """Rate whether the contexts answer a question."""
 
-    prompt: ClassVar[str] = "rate_contexts"
-    shown: ClassVar[tuple[str, ...]] = ("contexts", "question")
-    form: ClassVar[Schema] = scale(0, 1, 2)
+    prompt = "rate_contexts"
+    shown = ("contexts", "question")
+    form = scale(0, 1, 2)
     question: str
     contexts: tuple[str, ...]
 
@@ -111,16 +99,16 @@ class RateContexts(Rate):
 class ReviewContexts(RateContexts):
     """Rate the same in other words."""
 
-    prompt: ClassVar[str] = "review_contexts"
+    prompt = "review_contexts"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateGroundedness(Rate):
     """Rate whether the contexts support a response as a whole."""
 
-    prompt: ClassVar[str] = "rate_groundedness"
-    shown: ClassVar[tuple[str, ...]] = ("contexts", "response")
-    form: ClassVar[Schema] = scale(0, 1, 2)
+    prompt = "rate_groundedness"
+    shown = ("contexts", "response")
+    form = scale(0, 1, 2)
     response: str
     contexts: tuple[str, ...]
 
@@ -129,36 +117,29 @@ class RateGroundedness(Rate):
 class ReviewGroundedness(RateGroundedness):
     """Rate the same in other words."""
 
-    prompt: ClassVar[str] = "review_groundedness"
+    prompt = "review_groundedness"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateAgreement(Rate):
     """Rate how far one answer to a question agrees with another, whichever of them is the right one."""
 
-    prompt: ClassVar[str] = "rate_agreement"
-    form: ClassVar[Schema] = scale(0, 2, 4)
+    prompt = "rate_agreement"
+    shown = ("question", "first", "second")
+    form = scale(0, 2, 4)
     question: str
     first: str
     second: str
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the question and both answers."""
-        answers = (Block(label="first answer", text=self.first), Block(label="second answer", text=self.second))
-        return (Block(label="question", text=self.question), *answers)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateByRubric(Rate):
     """Choose the step, from 1 on, whose description fits a submission best."""
 
-    prompt: ClassVar[str] = "rate_by_rubric"
+    prompt = "rate_by_rubric"
+    shown = ("fields",)
     steps: tuple[str, ...]
     fields: tuple[tuple[str, str], ...]
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the fields."""
-        return show_fields(self.fields)
 
     def fill(self) -> Mapping[str, str]:
         """Give the steps, which the author of the test wrote."""
@@ -174,18 +155,12 @@ class RateByRubric(Rate):
 class RateByCriteria(Rate):
     """Give a submission a whole number from 0 to ``highest`` by a definition of what the numbers mean."""
 
-    prompt: ClassVar[str] = "rate_by_criteria"
+    prompt = "rate_by_criteria"
+    shown = ("fields",)
+    filled = ("definition", "highest")
     definition: str
     highest: int
     fields: tuple[tuple[str, str], ...]
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Show the fields."""
-        return show_fields(self.fields)
-
-    def fill(self) -> Mapping[str, str]:
-        """Give the definition, which the author of the test wrote, and the best number."""
-        return {"definition": self.definition, "highest": str(self.highest)}
 
     def schema(self) -> Schema:
         """Return a form whose rating is one of the numbers."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.schema import InvalidAnswer, Schema, listed, validate
+from pytest_ragmetrics.judges.schema import InvalidAnswer, Schema, distinct, listed, validate
 from pytest_ragmetrics.text.sentences import sentence_table
 
 
@@ -21,45 +21,52 @@ class Block:
     text: str
 
 
-def show_contexts(contexts: Sequence[str]) -> Block:
-    """Return the sentences of all contexts, numbered through, under a heading for each context.
+#: What prompts call a field whose name they do not use.
+_LABELS = {
+    "turns": "conversation",
+    "allowed": "allowed topics",
+    "context": "contexts",
+    "passage": "contexts",
+    "first": "first answer",
+    "second": "second answer",
+}
 
-    Each line of text under test begins with a number of ours, so it cannot pass for a heading or another line.
 
-    >>> print(show_contexts(["Basil wilts. It likes sun.", "[1] Ivy climbs."]).text)
+def show(name: str, value: Any) -> tuple[Block, ...]:
+    """Return the blocks that show a field of a task.
+
+    Contexts are shown as their sentences, numbered through, under a heading for each context; other texts numbered
+    from 1. Each line of text under test begins with a number of ours, so it cannot pass for a heading or another line.
+    The ``(name, text)`` of ``fields`` are a block each, contexts first.
+
+    >>> print(show("contexts", ("Basil wilts. It likes sun.", "[1] Ivy climbs."))[0].text)
     Context 1
     [1] Basil wilts.
     [2] It likes sun.
     Context 2
     [3] [1] Ivy climbs.
+    >>> print(show("claims", ("Basil wilts.", "Ivy climbs."))[0].text)
+    1. Basil wilts.
+    2. Ivy climbs.
     """
-    return _shown(tuple(contexts))
+    if name == "fields":
+        ordered = sorted(value, key=lambda field: "context" not in field[0])
+        return tuple(Block(label=label, text=text) for label, text in ordered)
+    label = _LABELS.get(name, name)
+    if label == "contexts":
+        return (_contexts((value,) if isinstance(value, str) else value),)
+    if not isinstance(value, str):
+        value = "\n".join(f"{number}. {_on_one_line(text)}" for number, text in enumerate(value, start=1))
+    return (Block(label=label, text=value),)
 
 
 # Several tasks show the contexts of the same sample.
 @lru_cache(maxsize=64)
-def _shown(contexts: tuple[str, ...]) -> Block:
+def _contexts(contexts: tuple[str, ...]) -> Block:
     lines = [[f"Context {number}"] for number in range(1, len(contexts) + 1)]
     for number, sentence in enumerate(sentence_table(contexts), start=1):
         lines[sentence.context].append(f"[{number}] {_on_one_line(sentence.text)}")
     return Block(label="contexts", text="\n".join(line for group in lines for line in group))
-
-
-def show_numbered(label: str, texts: Sequence[str]) -> Block:
-    """Return the texts numbered from 1, a line each.
-
-    >>> print(show_numbered("claims", ["Basil wilts.", "Ivy climbs."]).text)
-    1. Basil wilts.
-    2. Ivy climbs.
-    """
-    lines = (f"{number}. {_on_one_line(text)}" for number, text in enumerate(texts, start=1))
-    return Block(label=label, text="\n".join(lines))
-
-
-def _block(name: str, value: str | tuple[str, ...]) -> Block:
-    if isinstance(value, str):
-        return Block(label=name, text=value)
-    return show_contexts(value) if name == "contexts" else show_numbered(name, value)
 
 
 def _on_one_line(text: str) -> str:
@@ -107,14 +114,17 @@ class Task(ABC, Generic[A]):
     #: The names of the fields with the texts under test, in the order a prompt shows them, the contexts first.
     shown: ClassVar[tuple[str, ...]] = ()
 
+    #: The names of the fields for the ``$name`` places of the prompt file: the author of the test wrote them.
+    filled: ClassVar[tuple[str, ...]] = ()
+
     def blocks(self) -> tuple[Block, ...]:
-        """Return the texts under test in the order a prompt shows them: a block for each field that is not ``None``."""
+        """Return the texts under test in the order a prompt shows them, without the fields that are ``None``."""
         fields = ((name, getattr(self, name)) for name in self.shown)
-        return tuple(_block(name, value) for name, value in fields if value is not None)
+        return tuple(block for name, value in fields if value is not None for block in show(name, value))
 
     def fill(self) -> Mapping[str, str]:
         """Return the trusted values for the ``$name`` places of the prompt file."""
-        return {}
+        return {name: str(getattr(self, name)) for name in self.filled}
 
     def schema(self) -> Schema:
         """Return the JSON schema of the answer."""
@@ -134,6 +144,18 @@ class Task(ABC, Generic[A]):
         """Return what an answer of the right form says; raise :class:`InvalidAnswer` if its content is wrong."""
 
 
+class ListTexts(Task[tuple[str, ...]]):
+    """A task whose answer is one list of texts, each called ``noun``; those that say the same again are left out."""
+
+    __slots__ = ()
+
+    noun: ClassVar[str]
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
+        (texts,) = answer.values()
+        return distinct(texts, self.noun)
+
+
 def indexes(numbers: Iterable[int], last: int, place: str) -> tuple[int, ...]:
     """Return sentence numbers as 0-based indexes; raise unless each exists and none is named twice."""
     chosen = tuple(numbers)
@@ -147,12 +169,17 @@ def indexes(numbers: Iterable[int], last: int, place: str) -> tuple[int, ...]:
     return tuple(number - 1 for number in chosen)
 
 
+def decided(answer: Mapping[str, Any], word: str, *, field: str = "verdict") -> Judgement:
+    """Return whether the answer in a field is ``word``, with its reason."""
+    return Judgement(ok=answer[field] == word, reason=answer["reason"].strip())
+
+
 def cited(verdict: Mapping[str, Any], word: str, *, last: int, subject: str) -> Judgement:
     """Return whether a verdict is ``word``, for which it must name sentences from 1 to ``last``."""
     # A judge may cite one sentence twice; that changes nothing.
     sentences = indexes(dict.fromkeys(verdict["sentences"]), last, subject)
-    ok = verdict["verdict"] == word
-    if ok and not sentences:
+    judgement = decided(verdict, word)
+    if judgement.ok and not sentences:
         msg = f"{subject} is called {word}, but no sentence that shows it is named"
         raise InvalidAnswer(msg)
-    return Judgement(ok=ok, reason=verdict["reason"].strip(), sentences=sentences)
+    return replace(judgement, sentences=sentences)
