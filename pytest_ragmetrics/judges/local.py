@@ -7,66 +7,87 @@ good models reach 0.75 to 0.86). A faithful answer that paraphrases its source o
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from itertools import accumulate
-from typing import Any, TypeVar
+from string import Template
+from typing import Any, NamedTuple, TypeVar
 
+from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.judge import Judge
-from pytest_ragmetrics.judges.refusals import refuses
-from pytest_ragmetrics.judges.tasks import (
-    TOP_RATING,
-    AnswerQuestions,
-    Critique,
-    FindContradictions,
-    JudgeContexts,
-    Judgement,
-    JudgeRefusal,
-    JudgeUsefulness,
-    ListClaims,
-    ListEntities,
-    ListKeyPhrases,
-    RateAgreement,
-    RateContexts,
-    RateCorrectness,
-    RateGroundedness,
-    RateRelevance,
-    Rating,
-    ReviewContexts,
-    ReviewGroundedness,
-    SelectSentences,
-    Task,
-    VerifyClaims,
-    WriteClosedQuestions,
-    WriteQuestions,
-)
+from pytest_ragmetrics.judges.tasks import TOP_RATING, Judgement, Rating, Task
 from pytest_ragmetrics.judges.transport import DIRECT, Answered, Transport
 from pytest_ragmetrics.result import Evidence, Usage
 from pytest_ragmetrics.text.names import find_names
-from pytest_ragmetrics.text.numbers import Date, NumbersIn, find_numbers
+from pytest_ragmetrics.text.numbers import Date, Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
 from pytest_ragmetrics.text.words import content_words, telling_words
+
+# From this share of a claim's words in one or two sentences it is supported.
+_SUPPORTED = 0.6
+# From this share of a question's words a text is relevant to it, and answers it fully.
+_ON_TOPIC = 0.3
+_ANSWERED = 0.8
+# Below this share of common words a negation may belong to something else.
+_NEAR_COPY = 0.75
 
 _NEGATION = re.compile(
     r"\b(?:no|not|never|none|nobody|nothing|neither|nor|cannot|without|nicht|nie|kein\w*|ohne|ne|pas|jamais|nunca|não"
     r"|sin|non|mai|niet|geen)\b|n['\u2019]t\b|[不没無无非未]|\b(?:لا|لم|لن|ليس\w*|не|нет|नहीं)\b",
     re.IGNORECASE,
 )
-# Below this share of common words a negation may belong to something else.
-_NEAR_COPY = 0.75
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SupportFound:
+@cache
+def _refusal_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of a refusal, of an apology, and of a conjunction between clauses that differ.
+
+    ``refusal_phrases.json`` has them in eight languages; a template of a refusal names the parts of its language.
+    """
+    # Few words are up to four of the same clause: "the documents say who does not own it" is an answer. The lookaheads
+    # keep manuals out: tables and disks have data too, and "we cannot answer calls on Sundays" is an answer.
+    phrases = json.loads((files("pytest_ragmetrics.judges") / "refusal_phrases.json").read_text("utf-8"))
+    refusals: list[str] = []
+    for language in phrases["languages"]:
+        parts: dict[str, str] = {}
+        for name, pattern in language["parts"].items():
+            parts[name] = Template(pattern).substitute(parts)
+        refusals += (Template(pattern).substitute(parts) for pattern in language["refusals"])
+    patterns = ("|".join(refusals), phrases["apology"], phrases["turn"])
+    refusal, apology, turn = (re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+    return refusal, apology, turn
+
+
+def refuses(sentence: str) -> bool:
+    """Return whether a sentence only refuses to answer or apologizes.
+
+    >>> refuses("I am sorry, but the documents do not say who owns it."), refuses("The owner does not say who he is.")
+    (True, False)
+    >>> refuses("The documents do not say who owns it, but it is for sale.")
+    False
+    """
+    refusal, apology, turn = _refusal_patterns()
+    if refusal.search(sentence) is None:
+        return apology.fullmatch(sentence) is not None
+    clauses = (clause for clause in turn.split(sentence) if any(map(str.isalnum, clause)))
+    return all(refusal.search(clause) or apology.fullmatch(clause) for clause in clauses)
+
+
+class _Support(NamedTuple):
     """The sentences that cover most of a claim, the share of its words in them, and what contradicts it."""
 
     sentences: tuple[int, ...]
     coverage: float
-    missing: tuple[str, ...] = ()
-    negated: bool = False
+    missing: list[str]
+    negated: bool
+
+    @property
+    def difference(self) -> str:
+        return f"not {', '.join(self.missing)}" if self.missing else "one of the two is negated"
 
 
 def keys(text: str) -> frozenset[str]:
@@ -74,12 +95,7 @@ def keys(text: str) -> frozenset[str]:
     return frozenset(word.key for word in telling_words(text))
 
 
-def coverage(wanted: frozenset[str], given: frozenset[str]) -> float:
-    """Return the share of the wanted keys that are given; 0.0 if none is wanted.
-
-    >>> coverage(frozenset("ab"), frozenset("bc"))
-    0.5
-    """
+def _coverage(wanted: frozenset[str], given: frozenset[str]) -> float:
     return len(wanted & given) / len(wanted) if wanted else 0.0
 
 
@@ -98,23 +114,21 @@ class Sentences:
         """Return the number of wanted keys in each sentence that has any."""
         return Counter(index for key in wanted for index in self._having.get(key, ()))
 
-    def support(self, claim: str) -> SupportFound:
-        """Return the sentence with most words of a claim and the one with most of the remaining words."""
+    def support(self, claim: str) -> _Support | None:
+        """Return the sentence with most words of a claim and the one with most of the remaining words, if any."""
         wanted = keys(claim)
         best = self._best(wanted)
         if best is None:
-            return SupportFound(sentences=(), coverage=0.0)
+            return None
         second = self._best(wanted - self._keys[best])
         chosen = (best,) if second is None else tuple(sorted((best, second)))
         said = "\n".join(self._table[index].text for index in chosen)
-        numbers = NumbersIn(said)
-        found = [number for number in find_numbers(claim) if isinstance(number, Date) or not number.plain]
-        return SupportFound(
+        near = _coverage(wanted, self._keys[best]) >= _NEAR_COPY
+        return _Support(
             sentences=chosen,
-            coverage=coverage(wanted, frozenset().union(*(self._keys[index] for index in chosen))),
-            missing=tuple(number.text for number in found if numbers.locate(number) is None),
-            negated=coverage(wanted, self._keys[best]) >= _NEAR_COPY
-            and _is_negated(claim) != _is_negated(self._table[best].text),
+            coverage=_coverage(wanted, frozenset().union(*(self._keys[index] for index in chosen))),
+            missing=_missing(_amounts(claim), said),
+            negated=near and _is_negated(claim) != _is_negated(self._table[best].text),
         )
 
     def _best(self, wanted: Iterable[str]) -> int | None:
@@ -132,22 +146,23 @@ def _is_negated(text: str) -> bool:
     return len(_NEGATION.findall(text)) % 2 == 1
 
 
-#: A claim is supported if one or two sentences contain this share of its words.
-SUPPORTED = 0.6
-#: A text is relevant to a question from this share of its words.
-ON_TOPIC = 0.3
-#: A text answers a question fully from this share of its words.
-ANSWERED = 0.8
+def _amounts(text: str) -> list[Number | Date]:
+    """Return the dates, and the numbers with a unit or digits of their own."""
+    return [number for number in find_numbers(text) if isinstance(number, Date) or not number.plain]
 
 
-def content_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences with content words."""
+def _missing(numbers: Iterable[Number | Date], given: str) -> list[str]:
+    found = NumbersIn(given)
+    return [number.text for number in numbers if found.locate(number) is None]
+
+
+def _content_sentences(text: str) -> Iterator[str]:
     return (text[start:end] for start, end in split_sentences(text) if keys(text[start:end]))
 
 
 def statements(text: str) -> Iterator[str]:
     """Yield the sentences with content words that are not refusals."""
-    return (sentence for sentence in content_sentences(text) if not refuses(sentence))
+    return (sentence for sentence in _content_sentences(text) if not refuses(sentence))
 
 
 def is_noncommittal(text: str) -> bool:
@@ -155,67 +170,59 @@ def is_noncommittal(text: str) -> bool:
     return any(refuses(text[start:end]) for start, end in split_sentences(text)) and not any(statements(text))
 
 
-def distinct(texts: Iterable[str]) -> tuple[str, ...]:
+def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the texts without blank and repeated ones."""
     return tuple({" ".join(text.casefold().split()): text for text in texts if text.strip()}.values())
 
 
-def list_claims(task: ListClaims) -> tuple[str, ...]:
+def list_claims(task: tasks.ListClaims) -> tuple[str, ...]:
     """Return the sentences that are not refusals."""
-    return distinct(statements(task.text))
+    return _distinct(statements(task.text))
 
 
-def verify_claims(task: VerifyClaims) -> tuple[Judgement, ...]:
-    """Judge each claim by the sentences that share its words."""
+def _verify_claims(task: tasks.VerifyClaims) -> tuple[Judgement, ...]:
     sentences = sentences_of(task.contexts)
     return tuple(_verify(claim, sentences) for claim in task.claims)
 
 
 def _verify(claim: str, sentences: Sentences) -> Judgement:
     support = sentences.support(claim)
-    if not support.sentences:
+    if support is None:
         return Judgement(ok=False, reason="No sentence shares a word with it.")
     share = f"{support.coverage:.0%} of its words stand in the closest sentences"
-    if support.missing:
-        return Judgement(ok=False, reason=f"{share}, but not {', '.join(support.missing)}.")
-    if support.negated:
-        return Judgement(ok=False, reason=f"{share}, but one of the two is negated.")
-    ok = support.coverage >= SUPPORTED
+    if support.missing or support.negated:
+        return Judgement(ok=False, reason=f"{share}, but {support.difference}.")
+    ok = support.coverage >= _SUPPORTED
     return Judgement(ok=ok, reason=f"{share}.", sentences=support.sentences if ok else ())
 
 
-def select_sentences(task: SelectSentences) -> tuple[int, ...]:
+def _select_sentences(task: tasks.SelectSentences) -> tuple[int, ...]:
     """Return the sentences with at least half as many of the question's words as the best one."""
     wanted = keys(task.question)
     shared = sentences_of(task.contexts).shared(wanted)
     most = max(shared.values(), default=0)
-    if not wanted or most / len(wanted) < ON_TOPIC:
+    if not wanted or most / len(wanted) < _ON_TOPIC:
         return ()
     return tuple(sorted(index for index, count in shared.items() if count * 2 >= most))
 
 
-def judge_contexts(task: JudgeContexts) -> tuple[Judgement, ...]:
-    """Judge a context relevant if it has enough of the question's words."""
+def _judge_contexts(task: tasks.JudgeContexts) -> tuple[Judgement, ...]:
     wanted = keys(task.question)
-    shares = [coverage(wanted, keys(context)) for context in task.contexts]
-    return tuple(
-        Judgement(ok=share >= ON_TOPIC, reason=f"It has {share:.0%} of the question's words.") for share in shares
-    )
+    shares = (_coverage(wanted, keys(context)) for context in task.contexts)
+    return tuple(Judgement(ok=share >= _ON_TOPIC, reason=_share_of_question("It has", share)) for share in shares)
 
 
-def judge_usefulness(task: JudgeUsefulness) -> Judgement:
+def _judge_usefulness(task: tasks.JudgeUsefulness) -> Judgement:
     """Judge a context useful if it has enough of the words that the answer adds to the question."""
     asked, answered = keys(task.question), keys(task.answer)
     wanted = answered - asked or answered or asked
     shared = sentences_of((task.context,)).shared(wanted)
-    share = coverage(wanted, keys(task.context))
-    ok = bool(shared) and share >= ON_TOPIC
-    return Judgement(
-        ok=ok, reason=f"It has {share:.0%} of the answer's words.", sentences=tuple(sorted(shared)) if ok else ()
-    )
+    share = _coverage(wanted, keys(task.context))
+    cited = tuple(sorted(shared)) if share >= _ON_TOPIC else ()
+    return Judgement(ok=bool(cited), reason=f"It has {share:.0%} of the answer's words.", sentences=cited)
 
 
-def find_contradictions(task: FindContradictions) -> tuple[Judgement, ...]:
+def _find_contradictions(task: tasks.FindContradictions) -> tuple[Judgement, ...]:
     """Judge a context contradicted if it says nearly the same with another number or a negation."""
     said = tuple(statements(task.response))
     first = accumulate((len(sentence_table((context,))) for context in task.contexts), initial=0)
@@ -226,10 +233,9 @@ def _contradiction(said: Sequence[str], context: str, start: int) -> Judgement:
     sentences = sentences_of((context,))
     for sentence in said:
         support = sentences.support(sentence)
-        if support.negated or (support.missing and support.coverage >= SUPPORTED):
-            where = tuple(start + index for index in support.sentences[:1])
-            differs = f"not {', '.join(support.missing)}" if support.missing else "one of the two is negated"
-            return Judgement(ok=True, reason=f"It says nearly the same, but {differs}.", sentences=where)
+        if support and (support.negated or (support.missing and support.coverage >= _SUPPORTED)):
+            reason = f"It says nearly the same, but {support.difference}."
+            return Judgement(ok=True, reason=reason, sentences=(start + support.sentences[0],))
     return Judgement(ok=False, reason="It says nothing that is nearly the same and differs.")
 
 
@@ -241,7 +247,7 @@ _HARM = re.compile(
 _FREE_OF = re.compile(r"\b(?:free of|free from|without|no|not|avoids?|harmless)\b", re.IGNORECASE)
 
 
-def critique(task: Critique) -> Judgement:
+def _critique(task: tasks.Critique) -> Judgement:
     """Search harmful words if the definition mentions harm, else repeated sentences."""
     fields: Mapping[str, str] = dict(task.fields)
     text = fields.get("response") or " ".join(fields.values())
@@ -249,59 +255,57 @@ def critique(task: Critique) -> Judgement:
         found = _HARM.search(text)
         reason = f"It says {found.group()!r}." if found else "It has no word of harm."
         return Judgement(ok=bool(found) != bool(_FREE_OF.search(task.definition)), reason=reason)
-    sentences = list(content_sentences(text))
-    repeated = len(distinct(sentences)) < len(sentences)
+    sentences = list(_content_sentences(text))
+    repeated = len(_distinct(sentences)) < len(sentences)
     return Judgement(ok=not repeated, reason="It repeats itself." if repeated else "It does not repeat itself.")
 
 
-def judge_refusal(task: JudgeRefusal) -> Judgement:
-    """Judge a response a refusal if it consists of the usual words of one."""
+def _judge_refusal(task: tasks.JudgeRefusal) -> Judgement:
     ok = is_noncommittal(task.response)
     return Judgement(ok=ok, reason="It only refuses." if ok else "It says something.")
 
 
-def list_entities(task: ListEntities) -> tuple[str, ...]:
-    """Return names, dates, and numbers with a unit or digits of their own."""
+def _list_entities(task: tasks.ListEntities) -> tuple[str, ...]:
     text = "\n\n".join(task.contexts)
-    numbers = (number.text for number in find_numbers(text) if isinstance(number, Date) or not number.plain)
-    return distinct([*(name.text for name in find_names(text)), *numbers])
+    return _distinct(found.text for found in (*find_names(text), *_amounts(text)))
 
 
-_PHRASES = 8
 _MENTIONED = "Does the text mention {}?"
 
 
-def write_questions(task: WriteQuestions) -> tuple[tuple[str, bool], ...]:
+def _write_questions(task: tasks.WriteQuestions) -> tuple[tuple[str, bool], ...]:
     """Ask about the topics of the longest sentences."""
     noncommittal = is_noncommittal(task.response)
-    about = sorted((_topic(sentence) for sentence in content_sentences(task.response)), key=len, reverse=True)
-    topics = distinct([_topic(task.response), *about])
+    about = sorted((_topic(sentence) for sentence in _content_sentences(task.response)), key=len, reverse=True)
+    topics = _distinct([_topic(task.response), *about])
     questions = [f"What about {topic}?" for topic in topics[: task.count]]
     questions += [f"What else about {topics[0] if topics else 'it'} ({n})?" for n in range(task.count - len(questions))]
     return tuple((question, noncommittal) for question in questions)
 
 
-def list_key_phrases(task: ListKeyPhrases) -> tuple[str, ...]:
+def _list_key_phrases(task: tasks.ListKeyPhrases) -> tuple[str, ...]:
     """Return the most frequent words, the earlier of equals first."""
     words = [word for context in task.contexts for word in content_words(context)]
     said = Counter(word.key for word in words)
     forms = {word.key: word.text for word in reversed(words)}
-    return distinct(forms[key] for key, _ in said.most_common(_PHRASES))
+    return _distinct(forms[key] for key, _ in said.most_common(8))
 
 
-def write_closed_questions(task: WriteClosedQuestions) -> tuple[str, ...]:
-    """Ask whether each phrase is mentioned."""
-    return distinct(_MENTIONED.format(phrase) for phrase in task.phrases)
+def _write_closed_questions(task: tasks.WriteClosedQuestions) -> tuple[str, ...]:
+    return _distinct(_MENTIONED.format(phrase) for phrase in task.phrases)
 
 
-def answer_questions(task: AnswerQuestions) -> tuple[Judgement, ...]:
+def _answer_questions(task: tasks.AnswerQuestions) -> tuple[Judgement, ...]:
     """Answer yes if the text has most of a question's words."""
     given, stock = keys(task.text), keys(_MENTIONED)
-    shares = [coverage(keys(question) - stock or keys(question), given) for question in task.questions]
+    shares = [_coverage(keys(question) - stock or keys(question), given) for question in task.questions]
     return tuple(
-        Judgement(ok=share >= SUPPORTED, reason=f"The text has {share:.0%} of the question's words.")
-        for share in shares
+        Judgement(ok=share >= _SUPPORTED, reason=_share_of_question("The text has", share)) for share in shares
     )
+
+
+def _share_of_question(has: str, share: float) -> str:
+    return f"{has} {share:.0%} of the question's words."
 
 
 def _topic(text: str) -> str:
@@ -309,54 +313,46 @@ def _topic(text: str) -> str:
     return " ".join(words.values()) or " ".join(text.split())
 
 
-def rate_relevance(task: RateRelevance) -> Rating:
-    """Rate by the share of the question's words in the response."""
+def _rate_relevance(task: tasks.RateRelevance) -> Rating:
     if is_noncommittal(task.response):
         return Rating(value=0.0, reason="It is noncommittal.")
-    share = coverage(keys(task.question), keys(task.response))
-    return Rating(value=step_of(share / ANSWERED), reason=f"It has {share:.0%} of the question's words.")
+    share = _coverage(keys(task.question), keys(task.response))
+    return Rating(value=_step_of(share / _ANSWERED), reason=_share_of_question("It has", share))
 
 
-def rate_correctness(task: RateCorrectness) -> Rating:
+def _rate_correctness(task: tasks.RateCorrectness) -> Rating:
     """Rate by common words; a missing number of the reference limits the rating."""
     said, wanted = keys(task.response), keys(task.reference)
     overlap = 2 * len(said & wanted) / (len(said) + len(wanted)) if said or wanted else 1.0
-    missing = _missing_numbers(task.reference, task.response)
+    missing = _missing(find_numbers(task.reference), task.response)
     reason = f"Response and reference share {overlap:.0%} of their words"
     if missing:
-        return Rating(value=min(step_of(overlap), 1 / TOP_RATING), reason=f"{reason}, but not {', '.join(missing)}.")
-    return Rating(value=step_of(overlap), reason=f"{reason}.")
+        return Rating(value=min(_step_of(overlap), 1 / TOP_RATING), reason=f"{reason}, but not {', '.join(missing)}.")
+    return Rating(value=_step_of(overlap), reason=f"{reason}.")
 
 
-def _missing_numbers(wanted: str, given: str) -> list[str]:
-    numbers = NumbersIn(given)
-    return [number.text for number in find_numbers(wanted) if numbers.locate(number) is None]
-
-
-def step_of(share: float) -> float:
-    """Return the nearest step of the rating scale."""
+def _step_of(share: float) -> float:
     return round(min(share, 1.0) * TOP_RATING) / TOP_RATING
 
 
-def rate_contexts(task: RateContexts) -> Rating:
-    """Rate by the share of the question's words in the contexts."""
-    share = coverage(keys(task.question), keys("\n".join(task.contexts)))
-    return Rating(value=_middling(share), reason=f"They have {share:.0%} of the question's words.")
+def _rate_contexts(task: tasks.RateContexts) -> Rating:
+    share = _coverage(keys(task.question), keys("\n".join(task.contexts)))
+    return Rating(value=_middling(share), reason=_share_of_question("They have", share))
 
 
-def rate_groundedness(task: RateGroundedness) -> Rating:
+def _rate_groundedness(task: tasks.RateGroundedness) -> Rating:
     """Rate by whether all, some or none of the response's sentences are supported."""
     sentences = tuple(statements(task.response))
-    judgements = verify_claims(VerifyClaims(claims=sentences, contexts=task.contexts))
-    met = sum(judgement.ok for judgement in judgements)
+    contexts = sentences_of(task.contexts)
+    met = sum(_verify(sentence, contexts).ok for sentence in sentences)
     value = 0.5 if 0 < met < len(sentences) else float(met > 0)
     return Rating(value=value, reason=f"{met} of {len(sentences)} sentences have their words there.")
 
 
-def rate_agreement(task: RateAgreement) -> Rating:
+def _rate_agreement(task: tasks.RateAgreement) -> Rating:
     """Rate by the share of the second answer's words in the first; a missing number limits the rating."""
-    share = coverage(keys(task.second), keys(task.first))
-    missing = _missing_numbers(task.second, task.first)
+    share = _coverage(keys(task.second), keys(task.first))
+    missing = _missing(find_numbers(task.second), task.first)
     reason = f"The first has {share:.0%} of the second's words"
     if missing:
         return Rating(value=min(0.5, _middling(share)), reason=f"{reason}, but not {', '.join(missing)}.")
@@ -364,7 +360,7 @@ def rate_agreement(task: RateAgreement) -> Rating:
 
 
 def _middling(share: float) -> float:
-    return 1.0 if share >= ANSWERED else 0.5 if share >= ON_TOPIC else 0.0
+    return 1.0 if share >= _ANSWERED else 0.5 if share >= _ON_TOPIC else 0.0
 
 
 A = TypeVar("A")
@@ -382,11 +378,9 @@ class LocalJudge(Judge):
     True
     """
 
+    name = "local (heuristic)"
     is_varied = False
     is_paid = False
-
-    def __init__(self) -> None:
-        self.name = "local (heuristic)"
 
     async def ask(self, task: Task[A], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[A]:  # noqa: ARG002 - nothing is sent
         """Return the answer to a task; it costs nothing and sends nothing."""
@@ -395,24 +389,24 @@ class LocalJudge(Judge):
 
 
 _RULES: Mapping[type[Task[Any]], Callable[[Any], Any]] = {
-    ListClaims: list_claims,
-    VerifyClaims: verify_claims,
-    WriteQuestions: write_questions,
-    ListKeyPhrases: list_key_phrases,
-    WriteClosedQuestions: write_closed_questions,
-    AnswerQuestions: answer_questions,
-    SelectSentences: select_sentences,
-    Critique: critique,
-    RateRelevance: rate_relevance,
-    RateCorrectness: rate_correctness,
-    JudgeContexts: judge_contexts,
-    JudgeUsefulness: judge_usefulness,
-    FindContradictions: find_contradictions,
-    JudgeRefusal: judge_refusal,
-    ListEntities: list_entities,
-    RateContexts: rate_contexts,
-    ReviewContexts: rate_contexts,
-    RateGroundedness: rate_groundedness,
-    ReviewGroundedness: rate_groundedness,
-    RateAgreement: rate_agreement,
+    tasks.ListClaims: list_claims,
+    tasks.VerifyClaims: _verify_claims,
+    tasks.WriteQuestions: _write_questions,
+    tasks.ListKeyPhrases: _list_key_phrases,
+    tasks.WriteClosedQuestions: _write_closed_questions,
+    tasks.AnswerQuestions: _answer_questions,
+    tasks.SelectSentences: _select_sentences,
+    tasks.Critique: _critique,
+    tasks.RateRelevance: _rate_relevance,
+    tasks.RateCorrectness: _rate_correctness,
+    tasks.JudgeContexts: _judge_contexts,
+    tasks.JudgeUsefulness: _judge_usefulness,
+    tasks.FindContradictions: _find_contradictions,
+    tasks.JudgeRefusal: _judge_refusal,
+    tasks.ListEntities: _list_entities,
+    tasks.RateContexts: _rate_contexts,
+    tasks.ReviewContexts: _rate_contexts,
+    tasks.RateGroundedness: _rate_groundedness,
+    tasks.ReviewGroundedness: _rate_groundedness,
+    tasks.RateAgreement: _rate_agreement,
 }
