@@ -12,7 +12,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
@@ -47,12 +47,6 @@ class EntailmentScorer(Protocol):
         """Return the logits of each pair, in order."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _PendingPairs:
-    pairs: Sequence[Pair]
-    answer: Future[list[Logits]] = field(default_factory=Future)
-
-
 class BatchingScorer:
     """Scores pairs in batches in a thread of its own; ``load`` makes the scorer when it is first needed.
 
@@ -63,69 +57,60 @@ class BatchingScorer:
     def __init__(self, load: Callable[[], EntailmentScorer], *, width: int = 32) -> None:
         self._load = load
         self._width = width
-        self._scorer: EntailmentScorer | None = None
-        self._failure: Exception | None = None
-        self._waiting: deque[_PendingPairs] = deque()
+        self._loaded: Future[EntailmentScorer] = Future()
+        self._waiting: deque[tuple[Sequence[Pair], Future[list[Logits]]]] = deque()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="nli")
 
     async def run(self, function: Callable[[EntailmentScorer], T]) -> T:
         """Call a function with the scorer in its thread; raises what loading raises."""
-        return await asyncio.wrap_future(self._thread.submit(lambda: function(self._loaded())))
+        return await asyncio.wrap_future(self._thread.submit(lambda: function(self._scorer())))
 
     async def score(self, pairs: Sequence[Pair]) -> list[Logits]:
         """Return the logits of each pair; raises what the scorer raises."""
-        if not pairs:
-            return []
-        asked = _PendingPairs(pairs)
-        self._waiting.append(asked)
+        answer: Future[list[Logits]] = Future()
+        self._waiting.append((pairs, answer))
         self._thread.submit(self._answer)
-        return await asyncio.wrap_future(asked.answer)
+        return await asyncio.wrap_future(answer)
 
     def close(self) -> None:
         """Cancel all pairs whose batch has not begun."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         while self._waiting:
-            self._waiting.popleft().answer.cancel()
+            self._waiting.popleft()[1].cancel()
 
-    def _loaded(self) -> EntailmentScorer:
-        if self._failure is not None:
-            # Loading again would take as long for every task and fail again.
-            raise self._failure
-        if self._scorer is None:
+    def _scorer(self) -> EntailmentScorer:
+        if not self._loaded.done():
             try:
-                self._scorer = self._load()
-            except Exception as error:
-                self._failure = error
-                raise
-        return self._scorer
+                self._loaded.set_result(self._load())
+            except Exception as error:  # noqa: BLE001 - kept: loading again would take as long and fail again
+                self._loaded.set_exception(error)
+        return self._loaded.result()
 
     def _answer(self) -> None:
         batch = []
         while self._waiting:
-            asked = self._waiting.popleft()
-            if asked.answer.set_running_or_notify_cancel():
-                batch.append(asked)
-        try:
-            self._score(batch)
-        except Exception:  # noqa: BLE001 - any task may be the cause; each gets its own error
-            for asked in batch:
-                self._score_alone(asked)
+            pairs, answer = self._waiting.popleft()
+            if answer.set_running_or_notify_cancel():
+                batch.append((pairs, answer))
+        self._score(batch)
 
-    def _score_alone(self, asked: _PendingPairs) -> None:
-        try:
-            self._score([asked])
-        except Exception as error:  # noqa: BLE001 - raised by score()
-            asked.answer.set_exception(error)
-
-    def _score(self, batch: Sequence[_PendingPairs]) -> None:
+    def _score(self, batch: Sequence[tuple[Sequence[Pair], Future[list[Logits]]]]) -> None:
         # Equal pairs are scored once, ordered by length: short pairs are not padded to long ones.
-        pairs = sorted({pair for asked in batch for pair in asked.pairs}, key=lambda pair: (sum(map(len, pair)), pair))
+        pairs = sorted({pair for asked, _ in batch for pair in asked}, key=lambda pair: (sum(map(len, pair)), pair))
         scored: dict[Pair, Logits] = {}
-        for start in range(0, len(pairs), self._width):
-            some = pairs[start : start + self._width]
-            scored.update(zip(some, self._loaded().logits(some), strict=True))
-        for asked in batch:
-            asked.answer.set_result([scored[pair] for pair in asked.pairs])
+        try:
+            for start in range(0, len(pairs), self._width):
+                some = pairs[start : start + self._width]
+                scored.update(zip(some, self._scorer().logits(some), strict=True))
+        except Exception as error:  # noqa: BLE001 - any task may be the cause; each gets its own error
+            for asked, answer in batch:
+                if len(batch) == 1:
+                    answer.set_exception(error)
+                else:
+                    self._score([(asked, answer)])
+        else:
+            for asked, answer in batch:
+                answer.set_result([scored[pair] for pair in asked])
 
 
 _ENTAILMENT = frozenset(
@@ -145,14 +130,6 @@ _UNNAMED = re.compile(r"label_\d+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entailment:
-    """The probabilities of one pair; ``contradiction`` is ``None`` for a model without that class."""
-
-    entailment: float
-    contradiction: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Labels:
     """The meaning of a model's classes, by index; ``contradiction`` is ``None`` for a model without that class.
 
@@ -164,11 +141,11 @@ class Labels:
     contradiction: int | None = None
     inverted: bool = False
 
-    def read(self, logits: Sequence[float]) -> Entailment:
-        """Return the probabilities of one pair from its logits; raise ``ValueError`` for a wrong count or NaN.
+    def read(self, logits: Sequence[float]) -> tuple[float, float]:
+        """Return the probabilities of entailment and contradiction; raise ``ValueError`` for a wrong count or NaN.
 
         >>> Labels(count=3, entailment=2, contradiction=0).read([0.0, 0.0, math.log(2)])
-        Entailment(entailment=0.5, contradiction=0.25)
+        (0.5, 0.25)
         """
         if len(logits) != self.count or not all(map(math.isfinite, logits)):
             msg = f"{self.count} finite numbers a pair are wanted, not {list(logits)[:8]}"
@@ -177,12 +154,11 @@ class Labels:
             logit = -logits[0] if self.inverted else logits[0]
             # Each form overflows for the other sign.
             share = 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
-            return Entailment(entailment=share)
+            return share, 0.0
         highest = max(logits)
         weights = [math.exp(logit - highest) for logit in logits]
         shares = [weight / sum(weights) for weight in weights]
-        against = None if self.contradiction is None else shares[self.contradiction]
-        return Entailment(entailment=shares[self.entailment], contradiction=against)
+        return shares[self.entailment], 0.0 if self.contradiction is None else shares[self.contradiction]
 
 
 def read_labels(names: Sequence[str], *, model: str) -> Labels:
@@ -226,9 +202,8 @@ def class_names(named: Mapping[int, str], count: int) -> list[str]:
 # The number of sentences nearest to a claim that are tried alone, and together.
 _ALONE = 3
 _TOGETHER = 6
-
-#: Returns the number of tokens of each text.
-Lengths = Callable[[Sequence[str]], Sequence[int]]
+# The most sentences that are evidence whether or not they share words with the claim.
+_FEW = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -245,7 +220,9 @@ class EntailmentPassages:
     A longer sentence is a passage of its own.
     """
 
-    def __init__(self, contexts: tuple[str, ...], *, lengths: Lengths, room: int) -> None:
+    def __init__(
+        self, contexts: tuple[str, ...], *, lengths: Callable[[Sequence[str]], Sequence[int]], room: int
+    ) -> None:
         self._table = sentence_table(contexts)
         self._texts = [plain(sentence.text) for sentence in self._table]
         self._index = sentences_of(contexts)
@@ -276,10 +253,10 @@ class EntailmentPassages:
         running.sort(key=lambda passage: -sum(shared[index] for index in passage.sentences))
         return tuple({passage.sentences: passage for passage in (*chosen, *running[:most])}.values())
 
-    def sharing(self, claim: str, sentences: Sequence[int]) -> tuple[int, ...]:
-        """Return the sentences that share words with a claim."""
-        shared = self._index.shared(keys(claim))
-        return tuple(index for index in sentences if index in shared)
+    def evidence(self, claim: str, sentences: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the sentences of a passage that support a claim: of a long one those that share words with it."""
+        shared = self._index.shared(keys(claim)) if len(sentences) > _FEW else {}
+        return tuple(index for index in sentences if index in shared) or sentences
 
     def _run(self, inside: Sequence[int]) -> Sequence[EntailmentPassage]:
         passages = []
@@ -305,7 +282,7 @@ class EntailmentPassages:
         return EntailmentPassage(sentences=sentences, text=" ".join(self._texts[index] for index in sentences))
 
     def _is_in(self, index: int, context: int | None) -> bool:
-        return context is None or self._table[index].context == context
+        return context in (None, self._table[index].context)
 
 
 def plain(text: str) -> str:
@@ -315,50 +292,6 @@ def plain(text: str) -> str:
     'Ivy climbs.'
     """
     return " ".join(text.split())
-
-
-# In a longer passage only the sentences that share words with the claim are evidence.
-_FEW = 3
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EntailmentFinding:
-    """The highest probability of entailment or contradiction for a claim, out of ``tried`` passages.
-
-    ``sentences`` are the evidence, 0-based; empty below the threshold.
-    """
-
-    claim: str
-    share: float = 0.0
-    sentences: tuple[int, ...] = ()
-    tried: int = 0
-
-    @property
-    def ok(self) -> bool:
-        """Whether the threshold was reached."""
-        return bool(self.sentences)
-
-
-def find_best(
-    claim: str,
-    candidates: Sequence[EntailmentPassage],
-    shares: Sequence[float],
-    *,
-    passages: EntailmentPassages,
-    threshold: float,
-) -> EntailmentFinding:
-    """Return the best passage; its evidence is the smallest passage inside it that reaches the threshold too."""
-    if not candidates:
-        return EntailmentFinding(claim=claim)
-    tried = list(zip(candidates, shares, strict=True))
-    best, share = max(tried, key=lambda each: each[1])
-    if share < threshold:
-        return EntailmentFinding(claim=claim, share=share, tried=len(tried))
-    whole = set(best.sentences)
-    inside = [each.sentences for each, reached in tried if reached >= threshold and whole.issuperset(each.sentences)]
-    smallest = min(inside, key=len)
-    carrying = smallest if len(smallest) <= _FEW else passages.sharing(claim, smallest) or smallest
-    return EntailmentFinding(claim=claim, share=share, sentences=carrying, tried=len(tried))
 
 
 # Configuration, vocabulary and weights; notes, pictures and training states do not change answers.
@@ -415,17 +348,14 @@ def _digest(folder: Path) -> str:
     return whole.hexdigest()[:_DIGITS]
 
 
-# Used if neither tokenizer nor configuration has a limit.
-_LIMIT = 512
+# Families whose first two positions are those of padding.
+_OFFSET = frozenset({"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer"})
 # A tokenizer without a limit states an enormous one.
 _LARGEST = 1_000_000
-# Families whose first positions are those of padding.
-_OFFSET = frozenset({"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer"})
-_PADDING = 2
 
 
 def window(*, family: str, positions: object, stated: float | None) -> int:
-    """Return the largest number of tokens of one input.
+    """Return the largest number of tokens of one input, 512 if neither tokenizer nor configuration has a limit.
 
     ``family`` is the ``model_type`` of a configuration, ``positions`` its ``max_position_embeddings``, which may be
     anything, and ``stated`` the ``model_max_length`` of the tokenizer.
@@ -435,9 +365,9 @@ def window(*, family: str, positions: object, stated: float | None) -> int:
     """
     counted = positions if isinstance(positions, int) else None
     if counted is not None and family in _OFFSET:
-        counted -= _PADDING
+        counted -= 2
     known = [limit for limit in (stated, counted) if limit is not None and 0 < limit < _LARGEST]
-    return int(min(known, default=_LIMIT))
+    return int(min(known, default=512))
 
 
 class TransformerScorer:
@@ -469,6 +399,9 @@ class TransformerScorer:
             msg = f"{name} is no trained classifier: its weights lack {', '.join(sorted(loading['missing_keys'])[:4])}"
             raise JudgeNotConfiguredError(msg)
         self._model: Any = model.eval() if device is None else model.eval().to(device)
+        positions = getattr(model.config, "max_position_embeddings", None)
+        stated = self._tokenizer.model_max_length
+        self._window = window(family=model.config.model_type, positions=positions, stated=stated)
 
     @property
     def labels(self) -> Sequence[str]:
@@ -478,14 +411,7 @@ class TransformerScorer:
     @property
     def limit(self) -> int:
         """The largest number of tokens of premise and hypothesis together, without special tokens."""
-        return self._whole - int(self._tokenizer.num_special_tokens_to_add(pair=True))
-
-    @property
-    def _whole(self) -> int:
-        configuration = self._model.config
-        positions = getattr(configuration, "max_position_embeddings", None)
-        stated = self._tokenizer.model_max_length
-        return window(family=configuration.model_type, positions=positions, stated=stated)
+        return self._window - int(self._tokenizer.num_special_tokens_to_add(pair=True))
 
     def lengths(self, texts: Sequence[str]) -> Sequence[int]:
         """Return the number of tokens of each text."""
@@ -496,7 +422,7 @@ class TransformerScorer:
         """Return the logits of each pair, in order; a premise that is too long is cut at its end."""
         premises, hypotheses = ([pair[side] for pair in pairs] for side in (0, 1))
         tokens = self._tokenizer(
-            premises, hypotheses, padding=True, truncation="only_first", max_length=self._whole, return_tensors="pt"
+            premises, hypotheses, padding=True, truncation="only_first", max_length=self._window, return_tensors="pt"
         ).to(self._model.device)
         with self._torch.inference_mode():
             numbers: list[Logits] = self._model(**tokens).logits.float().cpu().tolist()

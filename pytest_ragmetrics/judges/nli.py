@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar, cast
 
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError
 from pytest_ragmetrics.judges.entailment import (
     BatchingScorer,
-    Entailment,
-    EntailmentFinding,
     EntailmentPassage,
     EntailmentPassages,
     EntailmentScorer,
     Labels,
     TransformerScorer,
     WeightSource,
-    find_best,
     find_source,
     plain,
     read_labels,
@@ -146,8 +144,8 @@ class NliJudge(PromptedJudge):
         claims = [plain(claim) for claim in task.claims]
         passages, labels = await self._prepared(claims, task.contexts)
         asked = [(claim, passages.candidates(claim, most=self._passages)) for claim in claims]
-        found = await self._found(asked, passages, labels, lambda found: found.entailment)
-        return [_row(finding, "entails it", ("supported", "unsupported")) for finding in found]
+        found = await self._found(asked, passages, lambda logits: labels.read(logits)[0])
+        return [finding.verdict("entails it", ("supported", "unsupported")) for finding in found]
 
     async def _contradictions(self, task: FindContradictions) -> list[dict[str, Any]]:
         claims = list(dict.fromkeys(plain(sentence) for sentence in statements(task.response)))
@@ -161,14 +159,14 @@ class NliJudge(PromptedJudge):
             for context in contexts
             for claim in claims
         ]
-        found = await self._found(asked, passages, labels, lambda found: found.contradiction or 0.0)
-        rows = []
-        for context in contexts:
-            own = found[context * len(claims) : (context + 1) * len(claims)]
-            clearest = max(own, key=lambda finding: finding.share, default=EntailmentFinding(claim=""))
-            relation = f'contradicts "{shortened(clearest.claim, _SHOWN)}"'
-            rows.append(_row(clearest, relation, ("contradicted", "compatible")))
-        return rows
+        found = iter(await self._found(asked, passages, lambda logits: labels.read(logits)[1]))
+        clearest = [
+            max(islice(found, len(claims)), key=lambda finding: finding.share, default=_Finding()) for _ in contexts
+        ]
+        return [
+            each.verdict(f'contradicts "{shortened(each.claim, _SHOWN)}"', ("contradicted", "compatible"))
+            for each in clearest
+        ]
 
     async def _prepared(self, claims: Sequence[str], contexts: tuple[str, ...]) -> tuple[EntailmentPassages, Labels]:
         """Return the passages that fit beside the longest claim, and the meaning of the classes."""
@@ -191,26 +189,48 @@ class NliJudge(PromptedJudge):
         self,
         asked: Sequence[tuple[str, Sequence[EntailmentPassage]]],
         passages: EntailmentPassages,
-        labels: Labels,
-        share: Callable[[Entailment], float],
-    ) -> list[EntailmentFinding]:
-        """Return the best passage of each claim; all pairs are scored in one batch."""
+        read: Callable[[Sequence[float]], float],
+    ) -> list[_Finding]:
+        """Return the finding for each claim; all pairs are scored in one batch."""
         pairs = [(passage.text, claim) for claim, candidates in asked for passage in candidates]
-        shares = iter([share(labels.read(logits)) for logits in await self._batching.score(pairs)])
+        shares = map(read, await self._batching.score(pairs))
         return [
-            find_best(
-                claim, candidates, list(islice(shares, len(candidates))), passages=passages, threshold=self._threshold
-            )
+            _find_best(claim, list(zip(candidates, shares, strict=False)), passages=passages, threshold=self._threshold)
             for claim, candidates in asked
         ]
 
 
-def _row(finding: EntailmentFinding, relation: str, verdicts: tuple[str, str]) -> dict[str, Any]:
-    """Return a finding in the form of the task's answers, with 1-based sentence numbers."""
-    reason = f"The best of {finding.tried} passages {relation} with {finding.share:.2f}."
-    if not finding.tried:
-        reason = "There is no passage to hold it against."
-    elif not finding.ok:
-        reason = f"None of {finding.tried} passages {relation}: at most {finding.share:.2f}."
-    sentences = [index + 1 for index in finding.sentences]
-    return {"reason": reason, "sentences": sentences, "verdict": verdicts[0 if finding.ok else 1]}
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Finding:
+    """The highest probability of entailment or contradiction for a claim, out of ``tried`` passages.
+
+    ``sentences`` are the evidence, 0-based; empty below the threshold.
+    """
+
+    claim: str = ""
+    share: float = 0.0
+    sentences: tuple[int, ...] = ()
+    tried: int = 0
+
+    def verdict(self, relation: str, verdicts: tuple[str, str]) -> dict[str, Any]:
+        """Return the finding in the form of the task's answers, with 1-based sentence numbers."""
+        reason = f"The best of {self.tried} passages {relation} with {self.share:.2f}."
+        if not self.tried:
+            reason = "There is no passage to hold it against."
+        elif not self.sentences:
+            reason = f"None of {self.tried} passages {relation}: at most {self.share:.2f}."
+        sentences = [index + 1 for index in self.sentences]
+        return {"reason": reason, "sentences": sentences, "verdict": verdicts[0 if sentences else 1]}
+
+
+def _find_best(
+    claim: str, tried: Sequence[tuple[EntailmentPassage, float]], *, passages: EntailmentPassages, threshold: float
+) -> _Finding:
+    """Return the best passage; its evidence is the smallest passage inside it that reaches the threshold too."""
+    if not tried:
+        return _Finding(claim=claim)
+    best, share = max(tried, key=lambda each: each[1])
+    reaching = (each.sentences for each, reached in tried if reached >= threshold)
+    inside = (sentences for sentences in reaching if set(best.sentences).issuperset(sentences))
+    smallest = min(inside, key=len, default=())
+    return _Finding(claim=claim, share=share, sentences=passages.evidence(claim, smallest), tried=len(tried))
