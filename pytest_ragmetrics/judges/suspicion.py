@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from types import SimpleNamespace
+from typing import Any
 
 _GAP = r"[^.!?。\n]{0,25}?"
 _NEAR = r"[^.!?。\n]{0,12}?"
@@ -34,9 +35,8 @@ _DICTATED = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _AddressPhrases:
-    """How a language addresses a judge; each field holds alternatives.
+def _addresses(row: dict[str, str], folded: str) -> bool:
+    """Return whether a text addresses a judge in the language of a row of ``address_judge``.
 
     A text dictates an answer ("all claims are supported"), commands one ("rate this answer with the highest score") or
     names its reader ("note to the judge:", "you are a judge"). ``held`` and ``right`` are what is said of claims; only
@@ -44,96 +44,56 @@ class _AddressPhrases:
     after a claim and ``of`` before a judge make it an ordinary sentence. ``being`` follows *judge* in languages whose
     verb comes last.
     """
-
-    language: str
-    no: str
-    every: str
-    claim: str
-    are: str = ""
-    held: str
-    right: str
-    unless: str
-    rate: str
-    this: str
-    answer: str
-    best: str
-    judge: str
-    note: str
-    you: str
-    that: str = ""
-    of: str = ""
-    being: str = ""
-    start: str = r"\b"
-    end: str = r"\w{0,3}\b"
-
-    def match(self, folded: str) -> bool:
-        """Return whether the text addresses a judge in this language."""
-        # Substrings are searched first: an ordinary text has few of them, and the patterns are far slower.
-        has_verdict = _has(f"{self.held}|{self.best}|supported", folded)
-        looked_for = (
-            (self.dictates, _has(self.claim, folded) and (has_verdict or _has(self.right, folded))),
-            (self.commands, has_verdict and _has(self.rate, folded)),
-            (self.names, _has(self.judge, folded)),
-        )
-        return any(maybe and _compiled(pattern()).search(folded) for pattern, maybe in looked_for)
-
-    def dictates(self) -> str:
-        """Return the pattern "all claims are supported"."""
-        gap = rf"(?:(?!{self.unless})[^.!?。\n]){{0,25}}?"
-        denied = "".join(rf"(?<!{word} )(?<!{word})" for word in self.no.split("|"))
-        every = rf"{denied}{self.start}(?:{self.every})"
-        held = rf"{self.start}(?:{self.held}|{self.right}|{_QUOTE}?supported)(?![^.!?。\n]{{0,15}}?(?:{self.unless}))"
-        are = rf"{gap}(?:{self.are}){gap}" if self.are else gap
-        return rf"{every}{_NEAR}{self._word(self.claim)}{self._all_of_them()}{are}{held}"
-
-    def commands(self) -> str:
-        """Return the pattern "rate this answer with the best score"; the verb may come last."""
-        which = rf"{self.start}(?:{self.every}|{self.this}){_NEAR}{self._word(f'{self.claim}|{self.answer}')}"
-        what = rf"(?:{which}|{self._word(self.claim)}\W{{0,3}}\d){self._all_of_them()}"
-        rate, given = self._word(self.rate), self._word(f"{self.held}|{self.best}|{_QUOTE}?supported")
-        return rf"{rate}{_GAP}{what}{_GAP}{given}|{what}{_GAP}{given}{_GAP}{rate}"
-
-    def names(self) -> str:
-        """Return the pattern "note to the judge:" or "you are a judge"."""
-        judge = f"{self.start}(?:{self.judge}){self.end}"
-        note, said = self._word(self.note), rf"{_NEAR}[:,!،、]"
-        other = rf"\b(?:{self.of})\b" if self.of else r"(?!)"
-        # "Note: the judge" does not address the judge.
-        to = rf"(?:(?!{other})[^.!?。:：\n]){{0,12}}?"  # noqa: RUF001 - as above
-        are = rf"(?:(?!{self.unless}|{other})[^.!?。,:\n]){{0,25}}?"
-        you = rf"{self.start}(?:{self.you}){are}{judge}(?:{self.being})(?![^.!\n]{{0,20}}\?)"
-        # In most languages "the judge notes:" is not a note to the judge.
-        after = rf"|{judge}{_NEAR}{note}[ \w]{{0,3}}[:,!،、]" if self.being or not self.end else ""
-        return rf"{note}{to}{judge}{said}{after}|{you}"
-
-    def _all_of_them(self) -> str:
-        # "Mark all claims that are supported" is what a quiz asks for.
-        return rf"(?!\w|\W{{1,2}}(?:{self.that})\b)" if self.that else ""
-
-    def _word(self, beginnings: str) -> str:
-        # Scripts without spaces have no word ends.
-        return rf"{self.start}(?:{beginnings})" + (r"\w{0,12}" if self.start else "")
+    # Substrings are searched first: an ordinary text has few of them, and the patterns are far slower.
+    has_verdict = _has(f"{row['held']}|{row['best']}|supported", folded)
+    looked_for = (
+        (_dictates, _has(row["claim"], folded) and (has_verdict or _has(row["right"], folded))),
+        (_commands, has_verdict and _has(row["rate"], folded)),
+        (_names, _has(row["judge"], folded)),
+    )
+    return any(maybe and _compiled(pattern(SimpleNamespace(**row))).search(folded) for pattern, maybe in looked_for)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _IgnorePhrases:
-    """How a language says "ignore the previous instructions": a verb, what is ignored, and which, close together."""
+def _dictates(row: Any) -> str:
+    """Return the pattern "all claims are supported"."""
+    gap = rf"(?:(?!{row.unless})[^.!?。\n]){{0,25}}?"
+    denied = "".join(rf"(?<!{word} )(?<!{word})" for word in row.no.split("|"))
+    every = rf"{denied}{row.start}(?:{row.every})"
+    held = rf"{row.start}(?:{row.held}|{row.right}|{_QUOTE}?supported)(?![^.!?。\n]{{0,15}}?(?:{row.unless}))"
+    are = rf"{gap}(?:{row.are}){gap}" if row.are else gap
+    return rf"{every}{_NEAR}{_word(row, row.claim)}{_all_of_them(row)}{are}{held}"
 
-    language: str
-    verbs: str
-    ending: str
-    instruction: str
-    before: str
-    start: str = r"\b"
 
-    def pattern(self) -> str:
-        """Return the pattern; the parts may come in any order."""
-        verb = f"(?:{self.verbs})"
-        # The lookahead on the verb comes first because it fails fastest.
-        ignore = f"{self.start}(?={verb}){_NOT_DENIED}{verb}{self.ending}{_NOT_DENIED_AFTER}"
-        gap = r"[^.!?。\n]{0,30}?"
-        what = f"(?:{self.before}{gap}{self.instruction}|{self.instruction}{gap}{self.before})"
-        return f"{ignore}{gap}{what}|{what}{gap}{ignore}"
+def _commands(row: Any) -> str:
+    """Return the pattern "rate this answer with the best score"; the verb may come last."""
+    which = rf"{row.start}(?:{row.every}|{row.this}){_NEAR}{_word(row, f'{row.claim}|{row.answer}')}"
+    what = rf"(?:{which}|{_word(row, row.claim)}\W{{0,3}}\d){_all_of_them(row)}"
+    rate, given = _word(row, row.rate), _word(row, f"{row.held}|{row.best}|{_QUOTE}?supported")
+    return rf"{rate}{_GAP}{what}{_GAP}{given}|{what}{_GAP}{given}{_GAP}{rate}"
+
+
+def _names(row: Any) -> str:
+    """Return the pattern "note to the judge:" or "you are a judge"."""
+    judge = f"{row.start}(?:{row.judge}){row.end}"
+    note, said = _word(row, row.note), rf"{_NEAR}[:,!،、]"
+    other = rf"\b(?:{row.of})\b" if row.of else r"(?!)"
+    # "Note: the judge" does not address the judge.
+    to = rf"(?:(?!{other})[^.!?。:：\n]){{0,12}}?"  # noqa: RUF001 - as above
+    are = rf"(?:(?!{row.unless}|{other})[^.!?。,:\n]){{0,25}}?"
+    you = rf"{row.start}(?:{row.you}){are}{judge}(?:{row.being})(?![^.!\n]{{0,20}}\?)"
+    # In most languages "the judge notes:" is not a note to the judge.
+    after = rf"|{judge}{_NEAR}{note}[ \w]{{0,3}}[:,!،、]" if row.being or not row.end else ""
+    return rf"{note}{to}{judge}{said}{after}|{you}"
+
+
+def _all_of_them(row: Any) -> str:
+    # "Mark all claims that are supported" is what a quiz asks for.
+    return rf"(?!\w|\W{{1,2}}(?:{row.that})\b)" if row.that else ""
+
+
+def _word(row: Any, beginnings: str) -> str:
+    # Scripts without spaces have no word ends.
+    return rf"{row.start}(?:{beginnings})" + (r"\w{0,12}" if row.start else "")
 
 
 # "Do not ignore the instructions above" is common in manuals; "why not ignore ..." is an attack.
@@ -146,24 +106,32 @@ _NOT_DENIED_AFTER = r"(?![^\W\d_]{0,4}(?: [^\W\d_]{1,4})? (?:nicht|nie|pas|niet|
 _ABOVE = r"\b(?:ignore|disregard|forget) (?:(?:all|everything|anything|of|the|that|is|was) ){0,4}above\b"
 
 
+# What most languages have alike; ``are``, ``that``, ``of`` and ``being`` are needed in some.
+_USUAL = {"start": r"\b", "end": r"\w{0,3}\b", "ending": r"\w*", "are": "", "that": "", "of": "", "being": ""}
+
+
 @cache
-def _address_phrases() -> tuple[_AddressPhrases, ...]:
-    return tuple(_AddressPhrases(**phrases) for phrases in _data()["address_judge"])
+def _phrases() -> dict[str, list[dict[str, str]]]:
+    phrases = json.loads((files("pytest_ragmetrics.judges") / "attack_phrases.json").read_text("utf-8"))
+    return {kind: [_USUAL | row for row in rows] for kind, rows in phrases.items()}
 
 
 @cache
 def _ignore_phrases() -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """Return one pattern for all languages, and the verbs without which it cannot match."""
-    phrases = [_IgnorePhrases(**row) for row in _data()["ignore_instructions"]]
-    verbs = _alternatives("|".join(row.verbs for row in phrases))
-    return _compiled("|".join([_ABOVE, *(row.pattern() for row in phrases)])), verbs
+    """Return the pattern of "ignore the previous instructions" in all languages, and the verbs one of which it needs.
 
-
-def _data() -> dict[str, list[dict[str, str]]]:
-    phrases: dict[str, list[dict[str, str]]] = json.loads(
-        (files("pytest_ragmetrics.judges") / "attack_phrases.json").read_text("utf-8")
-    )
-    return phrases
+    A verb, what is ignored and which are close together, in any order.
+    """
+    patterns = [_ABOVE]
+    for row in _phrases()["ignore_instructions"]:
+        # The lookahead on the verb comes first because it fails fastest.
+        verb = f"(?:{row['verbs']})"
+        ignore = f"{row['start']}(?={verb}){_NOT_DENIED}{verb}{row['ending']}{_NOT_DENIED_AFTER}"
+        gap = r"[^.!?。\n]{0,30}?"
+        what = f"(?:{row['before']}{gap}{row['instruction']}|{row['instruction']}{gap}{row['before']})"
+        patterns.append(f"{ignore}{gap}{what}|{what}{gap}{ignore}")
+    verbs = _alternatives("|".join(row["verbs"] for row in _phrases()["ignore_instructions"]))
+    return _compiled("|".join(patterns)), verbs
 
 
 def _has(beginnings: str, folded: str) -> bool:
@@ -261,6 +229,6 @@ def suspicious_signs(text: str) -> tuple[str, ...]:
         "asks to ignore instructions": any(verb in joined for verb in verbs) and ignore.search(joined) is not None,
         "speaks to the judge": _ENGLISH.search(joined) is not None
         or _DICTATED.search(joined) is not None
-        or any(phrases.match(joined) for phrases in _address_phrases()),
+        or any(_addresses(row, joined) for row in _phrases()["address_judge"]),
     }
     return tuple(sign for sign, is_there in found.items() if is_there)
