@@ -19,8 +19,7 @@ from pytest_ragmetrics.embedders.batches import Batches
 from pytest_ragmetrics.embedders.embedder import CustomEmbedder, Embedder, as_embedder
 from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
-from pytest_ragmetrics.judges.custom import CustomJudge, as_judge
-from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge, PromptedJudge
+from pytest_ragmetrics.judges.judge import AnsweringJudge, CustomJudge, Judge, PromptedJudge, as_judge
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, Transport

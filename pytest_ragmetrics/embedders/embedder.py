@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from pytest_ragmetrics.errors import JudgeError, RagMetricsError
-from pytest_ragmetrics.judges.transport import EmbeddingRequest, Reply
+from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.judges.transport import EmbeddingRequest, Reply, failures_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,17 +109,12 @@ class CustomEmbedder(Embedder):
 
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector a text; raise ``JudgeError`` if the target fails or returns anything else."""
-        try:
+        with failures_of(self.name):
             if inspect.iscoroutinefunction(self._embed):
                 values = await self._embed(list(texts))
             else:
                 made = await asyncio.to_thread(self._embed, list(texts))
                 values = await made if inspect.isawaitable(made) else made
-        except RagMetricsError:
-            raise
-        except Exception as error:
-            msg = f"{self.name} failed: {type(error).__name__}: {error}"
-            raise JudgeError(msg) from error
         return as_vectors(values, count=len(texts), name=self.name)
 
     async def aclose(self) -> None:

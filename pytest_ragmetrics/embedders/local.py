@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -36,12 +36,11 @@ class LocalEmbedder(Embedder):
     (True, True)
     """
 
-    def __init__(self) -> None:
-        self.name = "local (heuristic)"
-        self.kind = "local"
-        self.model = f"hashed-ngrams-{_DIMENSIONS}"
-        self.is_kept = False
-        self.is_paid = False
+    name = "local (heuristic)"
+    kind = "local"
+    model = f"hashed-ngrams-{_DIMENSIONS}"
+    is_kept = False
+    is_paid = False
 
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector a text."""
@@ -63,18 +62,16 @@ class LocalEmbedder(Embedder):
 
 
 def _features(text: str) -> dict[str, float]:
-    counts: Counter[str] = Counter(word.key for word in telling_words(text))
-    if not counts:
-        counts[" ".join(text.split())] = 1
-    weights: dict[str, float] = {}
+    counts = Counter(word.key for word in telling_words(text)) or Counter([" ".join(text.split())])
+    weights: defaultdict[str, float] = defaultdict(float)
     for key, count in counts.items():
         # A repeated word adds less each time.
         once = count**0.5
         padded = f" {key} "
         grams = [padded[start : start + size] for size in _GRAMS for start in range(len(padded) - size + 1)]
-        weights[f"={key}"] = weights.get(f"={key}", 0.0) + _WORD_WEIGHT * once
+        weights[f"={key}"] += _WORD_WEIGHT * once
         for gram in grams:
-            weights[gram] = weights.get(gram, 0.0) + once / len(grams) ** 0.5
+            weights[gram] += once / len(grams) ** 0.5
     return weights
 
 
@@ -88,11 +85,12 @@ class SentenceTransformersEmbedder(Embedder):
     'sentence-transformers:models/tiny'
     """
 
+    kind = "sentence-transformers"
+    is_paid = False
+
     def __init__(self, folder: str | Path, *, device: str | None = None) -> None:
         """Take the ``folder`` of the saved model; its name is the model in cache keys."""
         self.name = f"sentence-transformers:{folder}"
-        self.kind = "sentence-transformers"
-        self.is_paid = False
         self.model = Path(folder).name
         self._folder = Path(folder)
         self._device = device

@@ -15,6 +15,9 @@ from pytest_ragmetrics.judges.transport import EmbeddingRequest, Reply
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    from typing_extensions import Unpack
+
+    from pytest_ragmetrics.judges.api import ConnectionOptions
 
 
 class OpenAIEmbedder(Embedder):
@@ -31,33 +34,21 @@ class OpenAIEmbedder(Embedder):
     # What the API takes in one request: inputs, and tokens, of which a text has at most as many as bytes.
     batch = (2048, 300_000)
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        timeout: float = 60,
-        retries: int = 5,
-        deadline: float | None = None,
-        dimensions: int | None = None,
-    ) -> None:
-        """Ask for vectors of ``dimensions`` numbers where the model lets one choose; times are those of the judge."""
+    def __init__(self, model: str, *, dimensions: int | None = None, **connection: Unpack[ConnectionOptions]) -> None:
+        """Ask for vectors of ``dimensions`` numbers where the model lets one choose."""
         self.name = f"openai:{model}"
         self.kind = "openai"
         self.model = model
         self.dimensions = dimensions
         self._encoding = Capabilities("base64")
-        self._connection = Connection(
-            OPENAI, model=model, api_key=api_key, base_url=base_url, timeout=timeout, retries=retries, deadline=deadline
-        )
+        self._connection = Connection(OPENAI, model=model, **connection)
 
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector a text; raise ``JudgeError`` if the provider fails or sends anything else."""
         vectors: dict[str, Any] = {}
         for batch in split(dict.fromkeys(texts), *self.batch):
-            reply = await self.complete(self.request(batch))
-            vectors.update(zip(batch, reply.vectors if reply.vectors is not None else (), strict=True))
+            found: Any = (await self.complete(self.request(batch))).vectors
+            vectors.update(zip(batch, found, strict=True))
         return as_vectors([vectors[text] for text in texts], count=len(texts), name=self.name)
 
     async def complete(self, request: EmbeddingRequest) -> Reply:

@@ -40,9 +40,16 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
         name = refused_parameter(error, sorted(droppable))
         return None if name is None else terms | {name}
 
+    def _problem(self, answer: Any) -> str | None:
+        if not isinstance(getattr(answer, "content", None), list):
+            return "does not answer like the Anthropic API; check ANTHROPIC_BASE_URL"
+        if answer.stop_reason in ("max_tokens", "model_context_window_exceeded"):
+            return "was cut off by its length limit; raise max_tokens, or give it shorter texts"
+        if answer.stop_reason == "refusal":
+            return f"refused to answer: {_text(answer)}".rstrip(": ")
+        return None if _text(answer).strip() else "replied with nothing"
+
     def _read(self, answer: Any) -> Reply:
-        if (problem := _problem(answer)) is not None:
-            raise self._failure(problem)
         usage = answer.usage
         cached = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
         return Reply(
@@ -73,15 +80,3 @@ def _text(message: Any) -> str:
         if block.type == "tool_use":
             return json.dumps(block.input, ensure_ascii=False)
     return "".join(block.text for block in message.content if block.type == "text")
-
-
-def _problem(message: Any) -> str | None:
-    if not isinstance(getattr(message, "content", None), list):
-        return "does not answer like the Anthropic API; check ANTHROPIC_BASE_URL"
-    if message.stop_reason in ("max_tokens", "model_context_window_exceeded"):
-        return "was cut off by its length limit; raise max_tokens, or give it shorter texts"
-    if message.stop_reason == "refusal":
-        return f"refused to answer: {_text(message)}".rstrip(": ")
-    if not _text(message).strip():
-        return "replied with nothing"
-    return None

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from importlib import import_module
-from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
 from urllib.request import getproxies
 
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
@@ -22,7 +22,7 @@ from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailabl
 from pytest_ragmetrics.text.characters import printable, shortened
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Unpack
 
 # Requests in flight in one pool.
 _POOL = 4
@@ -67,14 +67,6 @@ class _Pools:
         for pool in self._pools:
             await pool.aclose()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
 
 T = TypeVar("T")
 
@@ -115,11 +107,22 @@ OPENAI = Vendor(label="OpenAI", url="https://api.openai.com/v1")
 ANTHROPIC = Vendor(label="Anthropic", url="https://api.anthropic.com", extra="anthropic")
 
 
+class ConnectionOptions(TypedDict, total=False):
+    """The options of a :class:`Connection`, for judges and embedders that have one."""
+
+    api_key: str | None
+    base_url: str | None
+    timeout: float
+    retries: int
+    deadline: float | None
+
+
 class Connection:
     """One account at a provider, asked for one model; connects when it is first used, inside the running loop.
 
-    ``timeout`` is the limit of each attempt in seconds and ``deadline`` that of all together (by default enough for
-    every attempt and the SDK's pauses). Failures are ``JudgeError`` with a remedy; no message contains the key.
+    ``api_key`` and ``base_url`` default to the vendor's environment variables. ``timeout`` is the limit of each of
+    ``retries`` + 1 attempts in seconds and ``deadline`` that of all together (by default enough for every attempt and
+    the SDK's pauses). Failures are ``JudgeError`` with a remedy; no message contains the key.
     """
 
     def __init__(
@@ -133,7 +136,6 @@ class Connection:
         retries: int = 5,
         deadline: float | None = None,
     ) -> None:
-        """Take key and address from the vendor's environment variables unless they are given."""
         given_url = base_url or os.environ.get(vendor.url_variable, "").strip()
         self._vendor = vendor
         self._model = model
@@ -238,13 +240,14 @@ class Connection:
             )
         if not isinstance(error, sdk.APIStatusError):
             return JudgeError(f"{self._who} failed: {self._clean(str(error))}")
-        said = self._clean(said_by(error))
-        kind, text = self._status(error.status_code, said, spent=out_of_credit(error))
+        kind, text = self._status(error.status_code, error)
         return kind(f"{self._who}: {text}")
 
-    def _status(self, status: int, said: str, *, spent: bool) -> tuple[type[JudgeError], str]:
+    def _status(self, status: int, error: Any) -> tuple[type[JudgeError], str]:
+        said = self._clean(said_by(error))
+        marks = {getattr(error, "code", None), getattr(error, "type", None)}
         key, url, model = self._vendor.key_variable, self._vendor.url_variable, self._model
-        if spent:
+        if "insufficient_quota" in marks or "credit balance is too low" in said:
             return JudgeUnavailableError, f"the account has no credit left ({said}); see the provider's billing page"
         if status == HTTPStatus.UNAUTHORIZED:
             return JudgeUnavailableError, f"the key was refused; check {key}"
@@ -275,12 +278,6 @@ def said_by(error: Any) -> str:
     inner = body.get("error", body)
     message = inner.get("message") if isinstance(inner, dict) else inner
     return str(message or error)
-
-
-def out_of_credit(error: Any) -> bool:
-    """Return whether an SDK error means that the account has no credit left."""
-    marks = {getattr(error, "code", None), getattr(error, "type", None)}
-    return "insufficient_quota" in marks or "credit balance is too low" in said_by(error)
 
 
 Terms = TypeVar("Terms")
@@ -347,28 +344,15 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        timeout: float = 60,
-        retries: int = 5,
-        deadline: float | None = None,
         parameters: Mapping[str, Any] | None = None,
         prompts: PromptBook | None = None,
+        **connection: Unpack[ConnectionOptions],
     ) -> None:
-        """Limit each of ``retries`` + 1 attempts to ``timeout`` seconds, all together to ``deadline``."""
         asked = _STEADY if parameters is None else parameters
         super().__init__(name=f"{self.kind}:{model}", model=model, parameters={**self.needed, **asked}, prompts=prompts)
         self.varied = {} if parameters else dict(_VARIED)
         self._negotiation = Capabilities[Terms](self.offer)
-        self._connection = Connection(
-            self.vendor,
-            model=model,
-            api_key=api_key,
-            base_url=base_url,
-            timeout=timeout,
-            retries=retries,
-            deadline=deadline,
-        )
+        self._connection = Connection(self.vendor, model=model, **connection)
 
     @property
     def terms(self) -> Terms:
@@ -377,22 +361,21 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
 
     async def complete(self, request: Request) -> Reply:
         """Return what the model writes; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
-        return self._read(
-            await self._connection.call(
-                lambda client: self._negotiation.reach(
-                    lambda terms: self._send(client, request, terms),
-                    lambda terms, error: self._concede(terms, request, error),
-                ),
-                rate_limited=request.rate_limited,
-            )
+        answer = await self._connection.call(
+            lambda client: self._negotiation.reach(
+                lambda terms: self._send(client, request, terms),
+                lambda terms, error: self._concede(terms, request, error),
+            ),
+            rate_limited=request.rate_limited,
         )
+        if (problem := self._problem(answer)) is not None:
+            msg = f"{self.name} {problem}"
+            raise JudgeError(msg)
+        return self._read(answer)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._connection.aclose()
-
-    def _failure(self, problem: str) -> JudgeError:
-        return JudgeError(f"{self.name} {problem}")
 
     @abstractmethod
     async def _send(self, client: Any, request: Request, terms: Terms) -> Any:
@@ -403,5 +386,9 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         """Return terms without what the server refused, or ``None`` if it refused nothing optional."""
 
     @abstractmethod
+    def _problem(self, answer: Any) -> str | None:
+        """Return why an answer of the API has no reply, or ``None`` if it has one."""
+
+    @abstractmethod
     def _read(self, answer: Any) -> Reply:
-        """Return the reply in an answer of the API; raise ``JudgeError`` if there is none."""
+        """Return the reply in an answer without a problem."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar, cast
 
-from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError
+from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.entailment import (
     BatchingScorer,
     EntailmentPassage,
@@ -25,7 +25,7 @@ from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.local import list_claims, statements
 from pytest_ragmetrics.judges.rendering import render_data
 from pytest_ragmetrics.judges.tasks import FindContradictions, ListClaims, Task, VerifyClaims
-from pytest_ragmetrics.judges.transport import DIRECT, Answered, ChatMessage, Reply, Request, Transport
+from pytest_ragmetrics.judges.transport import DIRECT, Answered, ChatMessage, Reply, Request, Transport, failures_of
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.characters import shortened
 
@@ -125,14 +125,8 @@ class NliJudge(PromptedJudge):
     async def complete(self, request: Request) -> Reply:
         """Return the verdicts of the model; raise ``JudgeError`` if it fails."""
         task: Any = request.asked
-        try:
-            find = self._verified(task) if isinstance(task, VerifyClaims) else self._contradictions(task)
-            found = await find
-        except RagMetricsError:
-            raise
-        except Exception as error:
-            msg = f"{self.name} failed: {type(error).__name__}: {error}"
-            raise JudgeError(msg) from error
+        with failures_of(self.name):
+            found = await (self._verified(task) if isinstance(task, VerifyClaims) else self._contradictions(task))
         verdicts = [{"number": number, **verdict} for number, verdict in enumerate(found, start=1)]
         return Reply(text=json.dumps({"verdicts": verdicts}, ensure_ascii=False))
 

@@ -52,20 +52,27 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         following = _NEXT_FORM.get(terms.form)
         return replace(terms, form=following) if about_form and following is not None else None
 
-    def _read(self, answer: object) -> Reply:
-        choices = _field(answer, "choices")
-        message = _field(choices[0], "message") if isinstance(choices, list) and choices else None
+    def _problem(self, answer: object) -> str | None:
+        choice = _choice(answer)
+        message = _field(choice, "message")
         if message is None:
-            problem = "does not answer like the OpenAI API; check OPENAI_BASE_URL (it often ends in /v1)"
-            raise self._failure(problem)
+            return "does not answer like the OpenAI API; check OPENAI_BASE_URL (it often ends in /v1)"
+        if _field(choice, "finish_reason") == "length":
+            return "was cut off by its length limit; raise max_tokens, or give it shorter texts"
+        if _field(choice, "finish_reason") == "content_filter":
+            return "was stopped by the provider's content filter"
+        if refusal := _field(message, "refusal"):
+            return f"refused to answer: {refusal}"
         text = _field(message, "content")
-        if (fault := _problem(_field(choices[0], "finish_reason"), _field(message, "refusal"), text)) is not None:
-            raise self._failure(fault)
+        return None if isinstance(text, str) and text.strip() else "replied with nothing"
+
+    def _read(self, answer: object) -> Reply:
         usage = _field(answer, "usage")
+        prompt, completion = (_field(usage, f"{kind}_tokens") for kind in ("prompt", "completion"))
         return Reply(
-            text=text,
-            prompt_tokens=_count(_field(usage, "prompt_tokens")),
-            completion_tokens=_count(_field(usage, "completion_tokens")),
+            text=_field(_field(_choice(answer), "message"), "content"),
+            prompt_tokens=prompt if isinstance(prompt, int) else 0,
+            completion_tokens=completion if isinstance(completion, int) else 0,
         )
 
 
@@ -73,8 +80,9 @@ def _field(value: object, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else None
 
 
-def _count(tokens: object) -> int:
-    return tokens if isinstance(tokens, int) else 0
+def _choice(answer: object) -> Any:
+    choices = _field(answer, "choices")
+    return choices[0] if isinstance(choices, list) and choices else None
 
 
 def _body(request: Request, terms: OpenAICapabilities) -> dict[str, Any]:
@@ -85,15 +93,3 @@ def _body(request: Request, terms: OpenAICapabilities) -> dict[str, Any]:
         return body | {"response_format": {"type": "json_schema", "json_schema": schema}}
     body["messages"] = request.spelled_out()
     return body | ({"response_format": {"type": "json_object"}} if terms.form == "json_object" else {})
-
-
-def _problem(finish: object, refusal: object, text: object) -> str | None:
-    if finish == "length":
-        return "was cut off by its length limit; raise max_tokens, or give it shorter texts"
-    if finish == "content_filter":
-        return "was stopped by the provider's content filter"
-    if refusal:
-        return f"refused to answer: {refusal}"
-    if not isinstance(text, str) or not text.strip():
-        return "replied with nothing"
-    return None

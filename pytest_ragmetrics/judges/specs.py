@@ -85,7 +85,7 @@ def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: Pro
         from pytest_ragmetrics.judges.local import LocalJudge
 
         return LocalJudge()
-    from pytest_ragmetrics.judges.custom import as_judge
+    from pytest_ragmetrics.judges.judge import as_judge
 
     return made_by(spec, lambda made: as_judge(made, name=spec, prompts=prompts), noun="judge")
 

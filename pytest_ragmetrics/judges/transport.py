@@ -12,13 +12,13 @@ import json
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
-from pytest_ragmetrics.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_json, parse_json
 from pytest_ragmetrics.prices import price
 from pytest_ragmetrics.result import Usage
@@ -56,6 +56,18 @@ class UnreadableReplyError(UnscoredError):
     def __init__(self, message: str, *, reply: Reply, usage: Usage | None = None) -> None:
         super().__init__(message, usage=usage)
         self.reply = reply
+
+
+@contextmanager
+def failures_of(name: str) -> Iterator[None]:
+    """Raise what fails inside as a ``JudgeError`` of the judge or embedder ``name``, except our own errors."""
+    try:
+        yield
+    except RagMetricsError:
+        raise
+    except Exception as error:
+        msg = f"{name} failed: {type(error).__name__}: {error}"
+        raise JudgeError(msg) from error
 
 
 class ChatMessage(TypedDict):

@@ -15,8 +15,7 @@ from pytest_ragmetrics.context import Exchange, ScoringLog, Session
 from pytest_ragmetrics.embedders.embedder import Embedder, Embeds, as_embedder
 from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
-from pytest_ragmetrics.judges.custom import Completes, as_judge
-from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge
+from pytest_ragmetrics.judges.judge import AnsweringJudge, Completes, Judge, as_judge
 from pytest_ragmetrics.judges.specs import check_spec, make_judge
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Task

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
-from pytest_ragmetrics.judges.custom import CustomJudge, as_judge
+from pytest_ragmetrics.judges.judge import CustomJudge, as_judge
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import ChatMessage
 from pytest_ragmetrics.result import Usage

@@ -10,8 +10,7 @@ import pytest
 
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
 from pytest_ragmetrics.judges.anthropic import AnthropicJudge
-from pytest_ragmetrics.judges.custom import CustomJudge
-from pytest_ragmetrics.judges.judge import Judge
+from pytest_ragmetrics.judges.judge import CustomJudge, Judge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.specs import check_spec, make_judge

@@ -15,8 +15,7 @@ from pytest_ragmetrics.dry_run import ASSUMPTIONS, DryRun, Forecast, ForecastLin
 from pytest_ragmetrics.embedders.embedder import CustomEmbedder
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
-from pytest_ragmetrics.judges.custom import CustomJudge
-from pytest_ragmetrics.judges.judge import Judge
+from pytest_ragmetrics.judges.judge import CustomJudge, Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.nli import NliJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.judges.local import is_noncommittal, statements
-from pytest_ragmetrics.judges.local import refuses
+from pytest_ragmetrics.judges.local import is_noncommittal, refuses, statements
 from pytest_ragmetrics.judges.tasks import JudgeRefusal
 from pytest_ragmetrics.probes.probes import read_probes
 from tests.growth import is_linear
