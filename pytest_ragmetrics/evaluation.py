@@ -39,7 +39,7 @@ from pytest_ragmetrics.stats.intervals import whole_clusters
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_ragmetrics.calibration.correction import HasRates, JudgeRates
+    from pytest_ragmetrics.calibration.result import Calibration, JudgeRates
     from pytest_ragmetrics.stats.intervals import Interval
 
 # In bits: by default Python writes no integer of more than 4,300 digits (14,284 bits).
@@ -115,7 +115,7 @@ class Evaluation:
         *,
         tpr: Interval | float | None = None,
         tnr: Interval | float | None = None,
-        calibration: HasRates | JudgeRates | str | Path | None = None,
+        calibration: Calibration | JudgeRates | str | Path | None = None,
         threshold: float | None = None,
         confidence: float = 0.95,
         skip_unscored: bool = False,

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_ragmetrics.calibration.labels import GROUP_FIELDS, LabelScale, group_of
-from pytest_ragmetrics.calibration.result import Calibration, LabelledRow
+from pytest_ragmetrics.calibration.result import GROUP_FIELDS, Calibration, LabelledRow, LabelScale, group_of
 from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines
 from pytest_ragmetrics.comparison import key_of
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset

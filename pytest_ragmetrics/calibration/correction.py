@@ -6,52 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
-from pytest_ragmetrics.calibration.labels import LabelScale
-from pytest_ragmetrics.codec import CodecError, load
-from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.files import read_json
+from pytest_ragmetrics.calibration.result import Calibration, JudgeRates, LabelScale, judges_of, read_rates
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
 from pytest_ragmetrics.stats.decisions import meets
 from pytest_ragmetrics.stats.intervals import Interval, check_confidence, rate_interval
-
-#: ``format`` and ``version`` of the files of ``ragmetrics calibrate --json``.
-FORMAT = "pytest-ragmetrics calibration"
-VERSION = 1
-
-
-class CalibrationError(RagMetricsError):
-    """A calibration cannot be read."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JudgeRates:
-    """How often a judge is right at a threshold: about the good answers (``tpr``), and about the bad ones (``tnr``)."""
-
-    metric: str
-    judge: str | None
-    better: Direction
-    threshold: float
-    tpr: Interval
-    tnr: Interval
-
-
-class HasRates(Protocol):
-    """The part of a ``Calibration`` that a correction uses."""
-
-    @property
-    def rates(self) -> JudgeRates:
-        """How often the judge is right."""
-
-
-def judges_of(results: Sequence[MetricResult]) -> str | None:
-    """Return the names of the judges of results, ``None`` if no judge was asked."""
-    return ", ".join(sorted({result.judge for result in results if result.judge is not None})) or None
 
 
 def corrected_mean(
@@ -64,7 +26,7 @@ def corrected_mean(
     clusters: Sequence[Hashable] | None,
     tpr: Interval | float | None,
     tnr: Interval | float | None,
-    calibration: HasRates | JudgeRates | str | Path | None,
+    calibration: Calibration | JudgeRates | str | Path | None,
     threshold: float | None,
     confidence: float,
 ) -> Interval:
@@ -93,7 +55,7 @@ def corrected_mean(
 
 
 def _matching_rates(
-    calibration: HasRates | JudgeRates | str | Path,
+    calibration: Calibration | JudgeRates | str | Path,
     metric: str,
     better: Direction,
     judge: str | None,
@@ -134,49 +96,3 @@ def _labels(samples: Sequence[Sample], *, binary: bool) -> list[float | None]:
         )
         raise ValueError(msg)
     return [None if label is None else float(scale.is_good(label)) if binary else label for label in labels]
-
-
-def read_rates(file: str | Path) -> JudgeRates:
-    """Return the rates in a file of ``ragmetrics calibrate --json``; raise :class:`CalibrationError` naming a fault."""
-    path = Path(file)
-    try:
-        data = read_json(path)
-    except OSError as error:
-        msg = f"{path}: {error.strerror or error}"
-        raise CalibrationError(msg) from error
-    except ValueError as error:
-        msg = f"{path}: not a JSON file: {error}"
-        raise CalibrationError(msg) from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
-        msg = f"{path}: not a calibration of version {VERSION}; write one with ragmetrics calibrate ... --json={path}"
-        raise CalibrationError(msg)
-    try:
-        read = load(_CalibrationFile, data)
-    except CodecError as error:
-        msg = f"{path}: {error}"
-        raise CalibrationError(msg) from None  # it names the place; pydantic's frames add nothing
-    tpr, tnr = read.agreement.tpr, read.agreement.tnr
-    for name, rate in (("tpr", tpr), ("tnr", tnr)):
-        if not (0.0 <= rate.low <= rate.estimate <= rate.high <= 1.0 and 0.0 < rate.confidence < 1.0):
-            msg = f"{path}: agreement.{name} is not the interval of a rate"
-            raise CalibrationError(msg)
-    return JudgeRates(
-        metric=read.metric, judge=read.judge, better=read.better, threshold=read.threshold, tpr=tpr, tnr=tnr
-    )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Rates:
-    tpr: Interval
-    tnr: Interval
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _CalibrationFile:
-    """The part of a file of ``ragmetrics calibrate --json`` that is read; ``Calibration.to_json`` writes it."""
-
-    metric: str
-    judge: str | None
-    better: Direction
-    threshold: float
-    agreement: _Rates

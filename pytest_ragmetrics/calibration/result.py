@@ -1,16 +1,126 @@
-"""The values of a calibration: labelled rows with their scores, and the figures over them."""
+"""The values of a calibration: human labels, labelled rows with their scores, the figures over them, and their file."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
-from pytest_ragmetrics.calibration.correction import FORMAT, VERSION, JudgeRates, judges_of
+from pytest_ragmetrics.codec import CodecError, load
+from pytest_ragmetrics.errors import DatasetError, RagMetricsError
+from pytest_ragmetrics.files import read_json
 from pytest_ragmetrics.result import Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.decisions import meets
+from pytest_ragmetrics.stats.intervals import Interval
 from pytest_ragmetrics.stats.thresholds import CalibrationFigures
+
+#: ``format`` and ``version`` of the files of ``ragmetrics calibrate --json``.
+FORMAT = "pytest-ragmetrics calibration"
+VERSION = 1
+
+_GOOD = frozenset({"true", "yes", "pass", "passed", "good"})
+_BAD = frozenset({"false", "no", "fail", "failed", "bad"})
+#: Fields of the metadata that name the group of a row, unless another field is given.
+GROUP_FIELDS = ("group", "cluster")
+# How much of a wrong label an error shows (characters).
+_LABEL_SHOWN = 40
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabelScale:
+    """How labels are written: in which ``field`` of the ``metadata``, from ``low`` (bad) to ``high`` (good).
+
+    An answer is good from the label ``good_from`` on, by default the middle of the scale. Raises ``ValueError`` for a
+    scale without a length, and for a ``good_from`` outside of it or at its low end.
+    """
+
+    field: str = "label"
+    low: float = 0.0
+    high: float = 1.0
+    good_from: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            msg = f"the scale of labels goes from a lower to a higher number, not from {self.low:g} to {self.high:g}"
+            raise ValueError(msg)
+        if self.good_from is not None and not self.low < self.good_from <= self.high:
+            msg = (
+                f"an answer is good from a label above {self.low:g} and up to {self.high:g} on, not {self.good_from:g}"
+            )
+            raise ValueError(msg)
+
+    def read(self, sample: Sample, *, file: str | None = None, line: int | None = None) -> float | None:
+        """Return the label of a sample on a scale from 0 to 1, ``None`` if it has none.
+
+        Raises ``DatasetError`` naming file, line and field for a value that is not a label.
+
+        >>> LabelScale(low=1, high=5).read(Sample(metadata={"label": 4}))
+        0.75
+        """
+        written = sample.metadata.get(self.field)
+        if written is None or (isinstance(written, str) and not written.strip()):
+            return None
+        value = self._number(written)
+        if value is None or not self.low <= value <= self.high:
+            text = repr(written)
+            shown = text if len(text) <= _LABEL_SHOWN else f"{text[:_LABEL_SHOWN]}..."
+            msg = f"a label is a number from {self.low:g} to {self.high:g}, or true or false, not {shown}"
+            raise DatasetError(msg, file=file, line=line, field=self.field)
+        return (value - self.low) / (self.high - self.low)
+
+    def is_good(self, label: float) -> bool:
+        """Return whether a label from 0 to 1 is that of a good answer."""
+        start = 0.5 if self.good_from is None else (self.good_from - self.low) / (self.high - self.low)
+        return label >= start
+
+    def _number(self, written: Any) -> float | None:
+        if isinstance(written, str):
+            written = written.strip().lower()
+            if written in _GOOD or written in _BAD:
+                return self.high if written in _GOOD else self.low
+        elif isinstance(written, bool):
+            return self.high if written else self.low
+        elif not isinstance(written, (int, float)):
+            return None
+        try:
+            return float(written)
+        except (ValueError, OverflowError):
+            return None
+
+
+def group_of(sample: Sample, field: str | None = None) -> Hashable | None:
+    """Return the group of a sample: ``field`` of its metadata, by default ``group``, else ``cluster``.
+
+    >>> group_of(Sample(metadata={"cluster": "manual.pdf"}))
+    "'manual.pdf'"
+    """
+    names = GROUP_FIELDS if field is None else (field,)
+    return next((repr(sample.metadata[name]) for name in names if sample.metadata.get(name) is not None), None)
+
+
+class CalibrationError(RagMetricsError):
+    """A calibration cannot be read."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeRates:
+    """How often a judge is right at a threshold: about the good answers (``tpr``), and about the bad ones (``tnr``)."""
+
+    metric: str
+    judge: str | None
+    better: Direction
+    threshold: float
+    tpr: Interval
+    tnr: Interval
+
+
+def judges_of(results: Sequence[MetricResult]) -> str | None:
+    """Return the names of the judges of results, ``None`` if no judge was asked."""
+    return ", ".join(sorted({result.judge for result in results if result.judge is not None})) or None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,3 +237,49 @@ class Calibration:
         text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
         # A lone surrogate has no UTF-8 form; in JSON this is its escape.
         return text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n"
+
+
+def read_rates(file: str | Path) -> JudgeRates:
+    """Return the rates in a file of ``ragmetrics calibrate --json``; raise :class:`CalibrationError` naming a fault."""
+    path = Path(file)
+    try:
+        data = read_json(path)
+    except OSError as error:
+        msg = f"{path}: {error.strerror or error}"
+        raise CalibrationError(msg) from error
+    except ValueError as error:
+        msg = f"{path}: not a JSON file: {error}"
+        raise CalibrationError(msg) from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
+        msg = f"{path}: not a calibration of version {VERSION}; write one with ragmetrics calibrate ... --json={path}"
+        raise CalibrationError(msg)
+    try:
+        read = load(_CalibrationFile, data)
+    except CodecError as error:
+        msg = f"{path}: {error}"
+        raise CalibrationError(msg) from None  # it names the place; pydantic's frames add nothing
+    tpr, tnr = read.agreement.tpr, read.agreement.tnr
+    for name, rate in (("tpr", tpr), ("tnr", tnr)):
+        if not (0.0 <= rate.low <= rate.estimate <= rate.high <= 1.0 and 0.0 < rate.confidence < 1.0):
+            msg = f"{path}: agreement.{name} is not the interval of a rate"
+            raise CalibrationError(msg)
+    return JudgeRates(
+        metric=read.metric, judge=read.judge, better=read.better, threshold=read.threshold, tpr=tpr, tnr=tnr
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Rates:
+    tpr: Interval
+    tnr: Interval
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _CalibrationFile:
+    """The part of a file of ``ragmetrics calibrate --json`` that is read; ``Calibration.to_json`` writes it."""
+
+    metric: str
+    judge: str | None
+    better: Direction
+    threshold: float
+    agreement: _Rates

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pytest_ragmetrics.calibration.result import Calibration, LabelledRow
 from pytest_ragmetrics.explain.phrases import SHOWN, and_more, counted, format_apart, format_interval, named, readable
@@ -19,8 +19,7 @@ _SUPPORTED = 3
 _BAR = 20
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FigureLine:
+class FigureLine(NamedTuple):
     """One figure of a calibration: its name, its meaning in plain words, and its interval."""
 
     name: str
@@ -83,14 +82,12 @@ def figure_lines(calibration: Calibration) -> tuple[FigureLine, ...]:
     """Return the figures, the most important first."""
     found = calibration.figures.agreement
     return (
-        FigureLine(name="kappa", meaning="agreement beyond chance", interval=found.kappa),
-        FigureLine(name="balanced accuracy", meaning="0.5 is a coin flip", interval=found.balanced_accuracy),
-        FigureLine(name="TPR", meaning="of the good answers, passed", interval=found.tpr),
-        FigureLine(name="TNR", meaning="of the bad answers, caught", interval=found.tnr),
-        FigureLine(name="F1 of the bad", meaning="precision and recall in finding bad answers", interval=found.f1_bad),
-        FigureLine(
-            name="AUROC", meaning="a good answer scores better than a bad one", interval=calibration.figures.auroc
-        ),
+        FigureLine("kappa", "agreement beyond chance", found.kappa),
+        FigureLine("balanced accuracy", "0.5 is a coin flip", found.balanced_accuracy),
+        FigureLine("TPR", "of the good answers, passed", found.tpr),
+        FigureLine("TNR", "of the bad answers, caught", found.tnr),
+        FigureLine("F1 of the bad", "precision and recall in finding bad answers", found.f1_bad),
+        FigureLine("AUROC", "a good answer scores better than a bad one", calibration.figures.auroc),
     )
 
 

@@ -51,7 +51,7 @@ def _calibrate(arguments: argparse.Namespace) -> CommandResult:
 
 def _measured(arguments: argparse.Namespace) -> Calibration:
     from pytest_ragmetrics.calibration.calibrate import calibrate
-    from pytest_ragmetrics.calibration.labels import LabelScale
+    from pytest_ragmetrics.calibration.result import LabelScale
 
     low, high = arguments.label_scale
     try:

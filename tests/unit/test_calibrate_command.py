@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.calibration.correction import read_rates
+from pytest_ragmetrics.calibration.result import read_rates
 from pytest_ragmetrics.cli import main
 
 Call = Callable[..., tuple[int, str, str]]

@@ -14,9 +14,14 @@ import pytest
 
 from pytest_ragmetrics import Sample, UnscoredError, evaluate, rag_calibrated
 from pytest_ragmetrics.calibration.calibrate import calibrate
-from pytest_ragmetrics.calibration.correction import CalibrationError, JudgeRates, read_rates
-from pytest_ragmetrics.calibration.labels import LabelScale, group_of
-from pytest_ragmetrics.calibration.result import Calibration
+from pytest_ragmetrics.calibration.result import (
+    Calibration,
+    CalibrationError,
+    JudgeRates,
+    LabelScale,
+    group_of,
+    read_rates,
+)
 from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, floor_line
 from pytest_ragmetrics.errors import DatasetError
 from pytest_ragmetrics.evaluation import Evaluation, Row
