@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +26,6 @@ from pytest_ragmetrics.files import write_atomically
 if TYPE_CHECKING:
     from pytest_ragmetrics.calibration.result import Calibration
 
-_WORST = 10
 _MODE = "RAGMETRICS_CACHE"
 
 
@@ -95,16 +93,14 @@ def _cache_dir(arguments: argparse.Namespace) -> Path | None:
 def _written(arguments: argparse.Namespace, found: Calibration) -> list[str]:
     from pytest_ragmetrics.report.html import render_calibration
 
-    files: tuple[tuple[Path | None, Callable[[], str]], ...] = (
-        (arguments.json, found.to_json),
-        (arguments.html, lambda: render_calibration(found)),
-    )
-    lines = []
-    for path, render in files:
-        if path is not None:
-            write_atomically(path, render())
-            lines.append(f"{path}: written")
-    return lines
+    texts = {}
+    if arguments.json is not None:
+        texts[arguments.json] = found.to_json()
+    if arguments.html is not None:
+        texts[arguments.html] = render_calibration(found)
+    for path, text in texts.items():
+        write_atomically(path, text)
+    return [f"{path}: written" for path in texts]
 
 
 def _metric(text: str) -> str:
@@ -115,84 +111,45 @@ def _metric(text: str) -> str:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    _take_rows(parser)
-    _take_judge(parser)
-    parser.add_argument(
-        "--threshold", type=number(), metavar="T", help="the score at which an answer passes (default: the suggested)"
-    )
-    parser.add_argument(
-        "--aim",
-        choices=("balanced-accuracy", "kappa"),
-        default="balanced-accuracy",
-        help="what a threshold is suggested for (default: balanced-accuracy)",
-    )
-    parser.add_argument(
-        "--min-kappa",
-        type=number(-1, 1),
-        metavar="X",
-        help="exit with status 1 if Cohen's kappa (its estimate, not its interval) is below X, or a row is unscored",
-    )
-    parser.add_argument("--skip-unscored", action="store_true", help="let --min-kappa pass over unscored rows")
-    parser.add_argument("--html", type=output(".html"), metavar="FILE.html", help="write a page")
-    parser.add_argument(
-        "--json", type=output(), metavar="FILE", help="write the figures, for Evaluation.corrected_mean()"
-    )
-    parser.add_argument(
-        "--worst", type=count(), default=_WORST, metavar="N", help=f"disagreements to show (default: {_WORST})"
-    )
-    parser.set_defaults(refuse=parser.error)
+    def environment(variable: str) -> str | None:
+        return os.environ.get(f"RAGMETRICS_{variable}", "").strip() or None
 
-
-def _take_rows(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        type=Path,
-        metavar="FILE",
-        help="labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one",
-    )
-    parser.add_argument("--limit", type=count(), metavar="N", help="take the first N rows")
-    parser.add_argument(
-        "--label-field", default="label", metavar="NAME", help="the field of the label (default: label)"
-    )
-    parser.add_argument(
-        "--label-scale",
-        type=number(),
-        nargs=2,
-        default=(0.0, 1.0),
-        metavar=("LOW", "HIGH"),
-        help="the worst and the best label (default: 0 1)",
-    )
-    parser.add_argument(
-        "--good-from", type=number(), metavar="X", help="the lowest label of a good answer (default: the middle)"
-    )
-    parser.add_argument(
-        "--group-field",
-        metavar="NAME",
-        help="names what rows have in common, such as their source (default: group, else cluster)",
-    )
-
-
-def _take_judge(parser: argparse.ArgumentParser) -> None:
-
-    def default(variable: str) -> str:
-        return os.environ.get(f"RAGMETRICS_{variable}", "").strip()
-
-    parser.add_argument("--metric", type=checked(_metric), required=True, metavar="NAME", help="see ragmetrics metrics")
-    take_judge(parser, default=default("JUDGE") or None, help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)")
+    add = parser.add_argument
+    answers = "labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one"
+    add("file", type=Path, metavar="FILE", help=answers)
+    add("--limit", type=count(), metavar="N", help="take the first N rows")
+    add("--label-field", default="label", metavar="NAME", help="the field of the label (default: label)")
+    scale = "the worst and the best label (default: 0 1)"
+    add("--label-scale", type=number(), nargs=2, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help=scale)
+    add("--good-from", type=number(), metavar="X", help="the lowest label of a good answer (default: the middle)")
+    group = "names what rows have in common, such as their source (default: group, else cluster)"
+    add("--group-field", metavar="NAME", help=group)
+    add("--metric", type=checked(_metric), required=True, metavar="NAME", help="see ragmetrics metrics")
+    take_judge(parser, default=environment("JUDGE"), help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)")
     embedder = "of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)"
-    take_embedder(parser, default=default("EMBEDDER") or None, help=embedder)
+    take_embedder(parser, default=environment("EMBEDDER"), help=embedder)
     take_run(
         parser,
         requests="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",
         cache="as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none",
         seed="of the folds and resamples",
-        concurrency=default("CONCURRENCY") or "32",
+        concurrency=environment("CONCURRENCY") or "32",
     )
+    add("--threshold", type=number(), metavar="T", help="the score at which an answer passes (default: the suggested)")
+    aim = "what a threshold is suggested for (default: %(default)s)"
+    add("--aim", choices=("balanced-accuracy", "kappa"), default="balanced-accuracy", help=aim)
+    floor = "exit with status 1 if Cohen's kappa (its estimate, not its interval) is below X, or a row is unscored"
+    add("--min-kappa", type=number(-1, 1), metavar="X", help=floor)
+    add("--skip-unscored", action="store_true", help="let --min-kappa pass over unscored rows")
+    add("--html", type=output(".html"), metavar="FILE.html", help="write a page")
+    add("--json", type=output(), metavar="FILE", help="write the figures, for Evaluation.corrected_mean()")
+    add("--worst", type=count(), default=10, metavar="N", help="disagreements to show (default: %(default)s)")
+    parser.set_defaults(refuse=parser.error)
 
 
 CALIBRATE = Command(
-    name="calibrate",
-    help="Say how far the scores of a judge agree with the labels of people, and which threshold suits them.",
-    configure=_configure,
-    run=_calibrate,
+    "calibrate",
+    "Say how far the scores of a judge agree with the labels of people, and which threshold suits them.",
+    _calibrate,
+    _configure,
 )

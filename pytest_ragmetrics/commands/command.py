@@ -7,17 +7,15 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pytest_ragmetrics import files as paths
 from pytest_ragmetrics.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.judges.specs import check_spec
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CommandResult:
+class CommandResult(NamedTuple):
     """The lines to print and the exit status."""
 
     lines: Sequence[str]
@@ -27,8 +25,7 @@ class CommandResult:
 Work = Callable[[argparse.Namespace], Sequence[str] | CommandResult]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One command: its name, its arguments, and the function that returns the lines to print."""
 
     name: str

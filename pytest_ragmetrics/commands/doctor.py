@@ -397,8 +397,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 DOCTOR = Command(
-    name="doctor",
-    help="Look for what keeps a judge from being asked, with one request; exit with status 1 if there is something.",
-    configure=_configure,
-    run=_examine,
+    "doctor",
+    "Look for what keeps a judge from being asked, with one request; exit with status 1 if there is something.",
+    _examine,
+    _configure,
 )

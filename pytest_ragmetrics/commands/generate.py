@@ -77,29 +77,18 @@ async def _closed(file: GoldenFile) -> None:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "docs", type=Path, metavar="DOCS", nargs="+", help="text files, folders of them, or a .jsonl file of passages"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=output(".jsonl"),
-        required=True,
-        metavar="FILE.jsonl",
-        help="the set; rows that are there are kept and count",
-    )
-    parser.add_argument("--questions", type=count(), required=True, metavar="N", help="how many rows it is to have")
+    add = parser.add_argument
+    add("docs", type=Path, metavar="DOCS", nargs="+", help="text files, folders of them, or a .jsonl file of passages")
+    out = "the set; rows that are there are kept and count"
+    add("-o", "--output", type=output(".jsonl"), required=True, metavar="FILE.jsonl", help=out)
+    add("--questions", type=count(), required=True, metavar="N", help="how many rows it is to have")
     model = "the model: auto, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto)"
     take_judge(parser, default="auto", help=model)
     language = "such as German (default: auto, the documents')"
-    parser.add_argument("--language", type=checked(_language), metavar="NAME", help=language)
-    take_run(
-        parser,
-        requests="requests at a time (default: 32)",
-        cache="as for `ragmetrics cache`",
-        seed="which passages are asked about",
-    )
-    parser.add_argument("--max-calls", type=count(), metavar="N", help="ask the judge at most so often")
+    add("--language", type=checked(_language), metavar="NAME", help=language)
+    requests, cache = "requests at a time (default: 32)", "as for `ragmetrics cache`"
+    take_run(parser, requests=requests, cache=cache, seed="which passages are asked about")
+    add("--max-calls", type=count(), metavar="N", help="ask the judge at most so often")
     parser.set_defaults(refuse=parser.error)
 
 
@@ -113,8 +102,8 @@ def _language(text: str) -> str | None:
 
 
 GENERATE = Command(
-    name="generate",
-    help="Write a first golden set: questions about documents, with answers and the passages that support them.",
-    configure=_configure,
-    run=_generate,
+    "generate",
+    "Write a first golden set: questions about documents, with answers and the passages that support them.",
+    _generate,
+    _configure,
 )

@@ -168,8 +168,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 INIT = Command(
-    name="init",
-    help="Write an example test and the settings for it; what is there already is left as it is.",
-    configure=_configure,
-    run=_init,
+    "init",
+    "Write an example test and the settings for it; what is there already is left as it is.",
+    _init,
+    _configure,
 )

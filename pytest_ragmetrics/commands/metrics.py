@@ -91,10 +91,10 @@ def _code(*words: str) -> str:
 
 
 METRICS_COMMAND = Command(
-    name="metrics",
-    help="Print the table of metrics as Markdown.",
-    configure=lambda parser: parser.add_argument(
+    "metrics",
+    "Print the table of metrics as Markdown.",
+    lambda arguments: table_by_needs() if arguments.by_needs else metric_table(),
+    lambda parser: parser.add_argument(
         "--by-needs", action="store_true", help="group them by the fields of a sample that they need"
     ),
-    run=lambda arguments: table_by_needs() if arguments.by_needs else metric_table(),
 )

@@ -84,8 +84,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 PROBE = Command(
-    name="probe",
-    help="Ask a judge questions whose answers are known: how often it is right, and what deceives it.",
-    configure=_configure,
-    run=_probe,
+    "probe",
+    "Ask a judge questions whose answers are known: how often it is right, and what deceives it.",
+    _probe,
+    _configure,
 )
