@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,23 +87,28 @@ def test_equal_scores_tell_nothing() -> None:
     assert (found.kappa.estimate, found.balanced_accuracy.estimate, found.f1_bad.estimate) == (0.0, 0.5, 0.0)
 
 
-@pytest.mark.parametrize(("flag", "kind"), [(True, "good"), (False, "bad")])
-def test_one_kind_of_answers_is_refused(flag: bool, kind: str) -> None:  # noqa: FBT001 - the label of all answers
-    """Where people found all answers alike there is no agreement to speak of."""
-    with pytest.raises(ValueError, match=f"people found all 3 answers {kind}: agreement shows only where some"):
-        agreement([True, False, True], [flag] * 3)
-    with pytest.raises(ValueError, match=f"all 3 answers {kind}"):
-        auroc([1.0, 0.5, 0.0], [flag] * 3)
+@pytest.mark.parametrize(
+    ("scores", "good", "clusters", "said"),
+    [
+        ([1.0, 0.0, 1.0], [True] * 3, None, "people found all 3 answers good: agreement shows only where some"),
+        ([1.0, 0.0, 1.0], [False] * 3, None, "people found all 3 answers bad"),
+        ([1.0], [True, False], None, "1 verdicts or scores for 2 labels"),
+        ([1.0, 0.0], [True, False], ["a"], "1 clusters for 2 labels"),
+        ([], [], None, "there are no labelled answers"),
+    ],
+)
+def test_labels_that_show_no_agreement(scores: list[float], good: list[bool], clusters: Any, said: str) -> None:
+    """Labels of one kind, or as many of them as there are not verdicts."""
+    with pytest.raises(ValueError, match=said):
+        agreement([bool(score) for score in scores], good, clusters=clusters)
+    with pytest.raises(ValueError, match=said):
+        auroc(scores, good, clusters=clusters)
 
 
-def test_lists_of_other_lengths_are_refused() -> None:
-    """Verdicts, labels and clusters come in as many."""
-    with pytest.raises(ValueError, match="1 verdicts or scores for 2 labels"):
-        agreement([True], [True, False])
-    with pytest.raises(ValueError, match="1 clusters for 2 labels"):
-        auroc([0.1, 0.2], [True, False], clusters=["a"])
-    with pytest.raises(ValueError, match="there are no labelled answers"):
-        agreement([], [])
+def test_scores_that_are_no_numbers_have_no_ranks() -> None:
+    """Sorted anywhere, they would change the area."""
+    with pytest.raises(ValueError, match=r"scores\[0\] is nan, not a finite number"):
+        auroc([float("nan"), 0.5, 0.2], [True, False, True])
 
 
 def test_rates_are_those_of_the_rate_interval() -> None:
@@ -128,74 +135,41 @@ def test_copies_in_a_cluster_are_no_evidence() -> None:
     )
 
 
-def simulated(
-    random: np.random.Generator, groups: int, rates: tuple[float, float, float]
-) -> tuple[list[bool], list[bool], list[int]]:
-    """Return verdicts, labels and clusters of one to six, whose rows are alike in both respects."""
-    share, tpr, tnr = rates
-    sizes = random.integers(1, 7, groups)
-    cluster = np.repeat(np.arange(groups), sizes)
-    uniforms = [_uniforms(random, cluster, groups) for _ in range(2)]
-    good = uniforms[0] < share
-    right = uniforms[1] < np.where(good, tpr, tnr)
-    return (good == right).tolist(), good.tolist(), cluster.tolist()
+def alike(random: np.random.Generator, cluster: np.ndarray) -> np.ndarray:
+    """Return normal variables that correlate by 0.3 in their cluster."""
+    return math.sqrt(0.3) * random.normal(size=cluster.max() + 1)[cluster] + math.sqrt(0.7) * random.normal(
+        size=len(cluster)
+    )
 
 
-def _uniforms(random: np.random.Generator, cluster: np.ndarray, groups: int) -> np.ndarray:
-    normal = math.sqrt(0.3) * random.normal(size=groups)[cluster] + math.sqrt(0.7) * random.normal(size=len(cluster))
-    return np.array([0.5 * math.erfc(-value / math.sqrt(2.0)) for value in normal])
-
-
-NAMES = ("tpr", "tnr", "balanced_accuracy", "f1_bad", "kappa")
-
-
-def truths(share: float, tpr: float, tnr: float) -> dict[str, float]:
-    """Return the figures of a whole population."""
+def test_intervals_contain_the_truth_as_often_as_they_say() -> None:
+    """Over simulated answers in clusters of one to six each interval of 95 % contains the figure of the population."""
+    random = np.random.default_rng(20)
+    share, tpr, tnr = 0.7, 0.9, 0.7
     found = (1 - share) * tnr
     f1 = 2 * found / (found + share * (1 - tpr) + 1 - share)
-    values = (tpr, tnr, (tpr + tnr) / 2, f1, kappa_of(tpr, tnr, share))
-    return dict(zip(NAMES, values, strict=True))
-
-
-@pytest.mark.parametrize(("groups", "rates"), [(20, (0.7, 0.9, 0.7)), (40, (0.85, 0.97, 0.8))])
-def test_intervals_hold_the_truth_as_often_as_they_say(groups: int, rates: tuple[float, float, float]) -> None:
-    """Over simulated sets of answers in clusters each interval of 95 % holds the figure of the population."""
-    random = np.random.default_rng(groups)
-    true = truths(*rates)
-    hits = dict.fromkeys(NAMES, 0)
-    runs = 0
+    true = {"tpr": tpr, "tnr": tnr, "balanced_accuracy": 0.8, "f1_bad": f1, "kappa": kappa_of(tpr, tnr, share)}
+    hits = dict.fromkeys(true, 0)
     for _ in range(250):
-        passed, good, clusters = simulated(random, groups, rates)
-        if 0 < sum(good) < len(good):
-            runs += 1
-            found = agreement(passed, good, clusters=clusters)
-            for name in NAMES:
-                interval = getattr(found, name)
-                hits[name] += interval.low <= true[name] <= interval.high
-    for name, count in hits.items():
-        # Three standard errors of a simulated 0.95 are 0.041.
-        assert count / runs >= 0.905, (name, count / runs)
+        cluster = np.repeat(np.arange(20), random.integers(1, 7, 20))
+        good = alike(random, cluster) < NormalDist().inv_cdf(share)
+        limits = np.where(good, NormalDist().inv_cdf(tpr), NormalDist().inv_cdf(tnr))
+        passed = good == (alike(random, cluster) < limits)
+        figures = agreement(passed.tolist(), good.tolist(), clusters=cluster.tolist())
+        for name, value in true.items():
+            interval = getattr(figures, name)
+            hits[name] += interval.low <= value <= interval.high
+    # Three standard errors of a simulated 0.95 are 0.041.
+    assert min(hits.values()) / 250 >= 0.905, hits
 
 
-@pytest.mark.parametrize(("groups", "distance"), [(20, 1.0), (40, 2.0)])
-def test_the_interval_of_auroc_holds_the_truth_as_often_as_it_says(groups: int, distance: float) -> None:
-    """Scores of good answers are those of bad ones and a distance, in clusters that share half of their chance."""
-    random = np.random.default_rng(groups)
-    truth = 0.5 * math.erfc(-distance / 2.0)
-    hits = runs = 0
+def test_the_interval_of_auroc_contains_the_truth_as_often_as_it_says() -> None:
+    """Scores of good answers are those of bad ones and a distance of 1, in clusters."""
+    random = np.random.default_rng(20)
+    truth, hits = 0.5 * math.erfc(-0.5), 0
     for _ in range(250):
-        cluster = np.repeat(np.arange(groups), random.integers(1, 6, groups))
+        cluster = np.repeat(np.arange(20), random.integers(1, 6, 20))
         good = random.random(len(cluster)) < 0.7
-        shared, own = random.normal(size=groups)[cluster], random.normal(size=len(cluster))
-        scores = distance * good + math.sqrt(0.3) * shared + math.sqrt(0.7) * own
-        if 0 < good.sum() < len(good):
-            runs += 1
-            found = auroc(scores.tolist(), good.tolist(), clusters=cluster.tolist())
-            hits += found.low <= truth <= found.high
-    assert hits / runs >= 0.905
-
-
-def test_scores_that_are_no_numbers_have_no_ranks() -> None:
-    """They would be sorted somewhere, and the area be that of nothing."""
-    with pytest.raises(ValueError, match=r"scores\[0\] is nan, not a finite number"):
-        auroc([float("nan"), 0.5, 0.2], [True, False, True])
+        found = auroc((good + alike(random, cluster)).tolist(), good.tolist(), clusters=cluster.tolist())
+        hits += found.low <= truth <= found.high
+    assert hits / 250 >= 0.905

@@ -84,17 +84,11 @@ def test_the_same_rows_say_the_same(call: Call) -> None:
     assert "cross-validated, each threshold chosen on 2 of 3 parts of the groups" in first[1]
 
 
-@pytest.mark.parametrize(("floor", "status", "said"), [("-1", 0, "passed: kappa"), ("1", 1, "FAILED: kappa")])
-def test_a_floor_decides_the_exit_status(call: Call, floor: str, status: int, said: str) -> None:
-    """Kappa below --min-kappa is status 1, with the figures printed all the same."""
-    found, out, err = call(*LOCAL, "--threshold=0.05", f"--min-kappa={floor}")
-    assert (found, err) == (status, "")
-    assert out.splitlines()[-1].startswith(said)
-    assert "AUROC" in out
-
-
 def test_unscored_rows_do_not_pass_a_floor(call: Call) -> None:
-    """Where a row has no score --min-kappa fails, unless told to pass over such rows."""
+    """Kappa below --min-kappa is status 1; so is a row without a score, unless --skip-unscored leaves it out."""
+    assert call(*LOCAL, "--threshold=0.05", "--min-kappa=-1")[1].splitlines()[-1].startswith("passed: kappa")
+    status, out, _ = call(*LOCAL, "--threshold=0.05", "--min-kappa=1")
+    assert (status, out.splitlines()[-1].partition(" 0")[0]) == (1, "FAILED: kappa")
     with Path("labels.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"id": "empty", "response": "...", "contexts": [MANUAL], "label": 1}) + "\n")
     status, out, _ = call(*LOCAL, "--min-kappa=-1")
@@ -137,12 +131,8 @@ def test_wrong_arguments_are_status_2(call: Call, args: tuple[str, ...], said: s
     ("text", "said"),
     [
         (None, "labels.jsonl"),
-        ("", "there are no rows"),
-        ("{", "labels.jsonl:1"),
-        ('{"response": "Yes.", "contexts": ["No."]}\n', "none of 1 rows has a label in the field 'label'"),
         ('{"response": "Yes.", "contexts": [], "label": 7}\n', "labels.jsonl:1: field 'label': a label is a number"),
         ('{"response": "Open it.", "contexts": ["Open it."], "label": 1}\n', "people found all 1 answers good"),
-        ('{"response": 5, "label": 1}\n', "labels.jsonl:1"),
     ],
 )
 def test_a_broken_file_is_status_1(call: Call, text: str | None, said: str) -> None:
@@ -185,11 +175,10 @@ def test_labels_may_be_grades_in_a_table(call: Call, tmp_path: Path) -> None:
     status, out, err = call("grades.csv", *LOCAL[1:], *more, "--threshold=0.5")
     assert (status, err) == (0, "")
     assert "against 8 human labels in 4 groups: 4 good, 4 bad" in out
-    assert call("grades.csv", *LOCAL[1:], *more[:-1], "page")[0] == 1
 
 
 def test_the_environment_is_that_of_the_plugin(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RAGMETRICS_JUDGE names the judge unless --judge does; what the command cannot do it does not pass over."""
+    """RAGMETRICS_JUDGE names the judge unless --judge does; a mode that it lacks is an error."""
     monkeypatch.setenv("RAGMETRICS_JUDGE", "local")
     assert "by local (heuristic)" in call(*LOCAL[:3], "--threshold=0.5")[1]
     monkeypatch.setenv("RAGMETRICS_CACHE", "replay")
@@ -245,8 +234,8 @@ def test_each_answer_is_paid_once(call: Call, tmp_path: Path, monkeypatch: pytes
     assert len((tmp_path / "asked.txt").read_text("utf-8").splitlines()) == len(ANSWERS)
 
 
-def test_an_interrupt_is_told_in_a_line(call: Call, tmp_path: Path) -> None:
-    """Whoever presses Ctrl-C knows why it ended."""
+def test_an_interrupt_is_one_line(call: Call, tmp_path: Path) -> None:
+    """Ctrl-C ends the command without a traceback."""
     (tmp_path / "calibrated_house.py").write_text(JUDGE, encoding="utf-8")
     found = call("labels.jsonl", "--metric=relevance", "--judge=calibrated_house:interrupted")
     assert found == (130, "", "\nragmetrics: interrupted\n")

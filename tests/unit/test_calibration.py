@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -34,27 +36,18 @@ HOSTILE = "<script>alert('x')</script> \u202etxet \x1b[31m \ud83d </style>"
 
 
 class Written(Metric):
-    """A metric whose score stands in the response; there is none where the response is no number."""
+    """A metric whose score is written in the response; there is none where the response is no number."""
 
     name = "written"
     scale = (0.0, 1.0)
+    times = 1
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the number in the response."""
         text = sample.response or ""
         verdict = Verdict(text=text, ok=float(text.split()[0]) >= 0.5, reason=HOSTILE)
-        return MetricResult(float(text.split()[0]), metric=self.name, verdicts=(verdict,), judge=self.judge_name)
-
-    judge_name: str | None = "house judge"
-
-
-class Wordy(Written):
-    """The same score, with many verdicts."""
-
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return the number in the response, and nine times why."""
-        result = super().measure(sample)
-        return MetricResult(result.value, metric=self.name, verdicts=result.verdicts * 9, judge=None)
+        verdicts = (verdict,) * self.times
+        return MetricResult(float(text.split()[0]), metric=self.name, verdicts=verdicts, judge="house judge")
 
 
 class Errors(Written):
@@ -77,14 +70,20 @@ def many(times: int) -> list[dict[str, Any]]:
     return [{**row, "id": f"{row['id']}-{turn}"} for turn in range(times) for row in CLEAR]
 
 
-def test_labels_are_read_in_many_forms() -> None:
-    """Numbers, numbers as text, and the words for good and bad."""
-    scale = LabelScale()
-    for written, label in [(1, 1.0), (0.25, 0.25), ("0.5", 0.5), (True, 1.0), ("No", 0.0), (" pass ", 1.0)]:
-        assert scale.read(Sample(metadata={"label": written})) == label
-    for absent in (None, "", "  "):
-        assert scale.read(Sample(metadata={"label": absent})) is None
-    assert scale.read(Sample()) is None
+GRADES = LabelScale(low=1, high=5)
+
+
+@pytest.mark.parametrize(
+    ("scale", "written", "label"),
+    [
+        *((LabelScale(), *row) for row in ((1, 1), (0.25, 0.25), ("0.5", 0.5), (True, 1), ("No", 0), (" pass ", 1))),
+        *((LabelScale(), absent, None) for absent in (None, "", "  ")),
+        *((GRADES, *row) for row in (("4", 0.75), (1, 0), (False, 0))),
+    ],
+)
+def test_labels_are_read_in_many_forms(scale: LabelScale, written: object, label: float | None) -> None:
+    """Numbers, numbers as text, the words for good and bad, and grades on their own scale."""
+    assert scale.read(Sample(metadata={"label": written})) == label
 
 
 @pytest.mark.parametrize("written", [2, -1, "maybe", [1], math.nan, math.inf, "nan", 10**400, {"a": 1}, "x" * 99])
@@ -95,13 +94,11 @@ def test_what_is_no_label_is_named(written: object) -> None:
     assert len(str(raised.value)) < 200
 
 
-def test_grades_are_labels_on_their_own_scale() -> None:
-    """A grade from 1 to 5 is good from the middle on, unless said otherwise."""
-    grades = LabelScale(low=1, high=5)
-    strict = replace(grades, good_from=4)
-    assert [grades.is_good(label) for label in (0.25, 0.5, 0.75)] == [False, True, True]
+def test_a_grade_is_good_from_the_middle_on() -> None:
+    """Unless another grade is named."""
+    strict = replace(GRADES, good_from=4)
+    assert [GRADES.is_good(label) for label in (0.25, 0.5, 0.75)] == [False, True, True]
     assert [strict.is_good(label) for label in (0.5, 0.75)] == [False, True]
-    assert strict.read(Sample(metadata={"label": "4"})) == 0.75
 
 
 @pytest.mark.parametrize(
@@ -113,8 +110,8 @@ def test_grades_are_labels_on_their_own_scale() -> None:
         ({"good_from": 1.5}, "not 1.5"),
     ],
 )
-def test_a_scale_that_is_none_is_refused(scale: dict[str, float], said: str) -> None:
-    """A scale has a length, and some answers on it may be bad."""
+def test_a_scale_has_a_length_and_bad_labels(scale: dict[str, float], said: str) -> None:
+    """Other scales are refused."""
     with pytest.raises(ValueError, match=said):
         LabelScale(**scale)  # type: ignore[arg-type]
 
@@ -128,7 +125,7 @@ def test_a_group_is_named_by_the_rows() -> None:
     assert group_of(Sample(metadata={"cluster": 1})) == "1"
 
 
-def test_a_calibration_holds_scores_against_labels() -> None:
+def test_a_calibration_compares_scores_with_labels() -> None:
     """Counts, figures, judge and the rows that judge and people see differently, the widest apart first."""
     found = calibrate(Written(), [*CLEAR, {"response": "0.5"}], threshold=0.5)
     agreement = found.figures.agreement
@@ -156,20 +153,15 @@ def test_lower_scores_may_be_the_better_ones() -> None:
             rows(("a", 1), ("b", 0)),
             {},
             UnscoredError,
-            "written: none of 2 labelled rows has a score; the first: .*convert",
+            "written: none of 2 labelled rows has a score; the first: .*conv",
         ),
         (
             CLEAR,
             {"label_scale": LabelScale(field="Label")},
             DatasetError,
-            "none of 8 rows has a label in the field 'Label'",
+            "none of 8 rows has a label in the field 'La",
         ),
-        (
-            CLEAR,
-            {"group_field": "source"},
-            DatasetError,
-            "no labelled row has the field 'source', which is to name its",
-        ),
+        (CLEAR, {"group_field": "source"}, DatasetError, "no labelled row has the field 'source', which is to name"),
         ([*CLEAR, {"response": 5, "label": 1}], {}, DatasetError, "response must be a str"),
         (rows((0.9, 1), (0.1, 1)), {"threshold": 0.5}, ValueError, "people found all 2 answers good"),
     ],
@@ -201,8 +193,7 @@ def test_unscored_rows_are_listed_and_in_no_figure() -> None:
     assert name == "odd-0"
     assert "could not convert string to float" in reason
     text = "\n".join(calibration_lines(found))
-    assert "unscored, in no figure: 12 rows" in text
-    assert "without a label, not scored: 1 row" in text
+    assert "without a label, not scored: 1 row\n  unscored, in no figure: 12 rows" in text
     assert "odd-9:" in text
     assert "odd-10:" not in text
     assert "    ... and 2 more" in text
@@ -226,57 +217,26 @@ def test_the_lines_say_all_of_it() -> None:
     assert "r6: people say bad (label 0), the judge passed it" in text
     assert 'held to be right: "0.85"' in text
     assert text.endswith("  ... and 1 more")
-    assert "      ... and 13 more lines" in calibration_lines(calibrate(Wordy(), CLEAR, threshold=0.5))
+    wordy = Written()
+    wordy.times = 9
+    assert "      ... and 13 more lines" in calibration_lines(calibrate(wordy, CLEAR, threshold=0.5))
 
 
 def test_the_lines_of_a_judge_without_fault() -> None:
-    """No disagreement is said as such, and no threshold is suggested where none can be tried."""
+    """There is no disagreement, and no threshold is suggested where none can be tried."""
     perfect = calibrate(Written(), [row for row in CLEAR if row["id"] not in {"r6", "r7"}], threshold=0.5)
     assert calibration_lines(perfect)[-1] == "no disagreement"
     few = calibrate(Written(), rows((0.9, 1), (0.1, 0)), threshold=0.5)
     assert "no threshold suggested: all good answers are in one group" in "\n".join(calibration_lines(few))
-    texts = [
-        {"response": "Moss.", "contexts": ["Moss grows."], "label": 1},
-        {"response": "Sand.", "contexts": ["Moss."], "label": 0},
-    ]
-    computed = calibration_lines(calibrate("lexical_grounding", texts * 2))
-    assert computed[0].startswith("lexical_grounding by no judge (the metric computes) against 4 human labels")
 
 
-def test_the_floor_is_told_apart_from_kappa() -> None:
-    """The estimate decides, with as many decimals as it takes to see why."""
+def test_the_floor_is_compared_with_the_estimate_of_kappa() -> None:
+    """With as many decimals as it takes to see which is higher."""
     found = calibrate(Written(), CLEAR, threshold=0.5)
     assert floor_line(found, 0.5).startswith("kappa 0.50 >= 0.50 (95 % interval ")
     assert fault_lines(found, 0.5) == []
     (fault,) = fault_lines(found, 0.501)
     assert fault.startswith("kappa 0.500 < 0.501 (95 % interval -0.14..0.79, n=8)")
-
-
-class Page(HTMLParser):
-    """A page taken apart; raises ``AssertionError`` when its tags do not match."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(page)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take in an element."""
-        self.tags.append((tag, dict(attrs)))
-        if tag != "meta":
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        """Close the element that is open, which must be this one."""
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        """Take in a text."""
-        self.text += data
 
 
 def hostile() -> Calibration:
@@ -286,28 +246,33 @@ def hostile() -> Calibration:
     return calibrate(Written(), [*data, odd], threshold=0.5)
 
 
+TAG = re.compile(r"<([a-z]\w*)([^<>]*)>")
+
+
 def test_the_page_is_well_formed_and_runs_nothing() -> None:
     """Hostile texts are shown as text, there is no script, and the policy allows but the one style."""
-    html = render_calibration(hostile())
-    page = Page(html)
-    assert "script" not in {tag for tag, _ in page.tags}
-    assert "<script>alert" in page.text
-    assert not any(name.startswith("on") or name in {"style", "src", "href"} for _, all_ in page.tags for name in all_)
-    policies = [all_["content"] for _, all_ in page.tags if all_.get("http-equiv") == "Content-Security-Policy"]
-    assert [str(policy).startswith("default-src 'none'; style-src 'sha256-") for policy in policies] == [True]
-    assert "unsafe" not in str(policies)
-    assert html == render_calibration(hostile())
-    for text in (html, "\n".join(calibration_lines(hostile()))):
+    page = render_calibration(hostile())
+    opened = [name for name, _ in TAG.findall(page) if name != "meta"]
+    assert Counter(opened) == Counter(re.findall(r"</(\w+)>", page))
+    assert "script" not in opened
+    assert "<script>alert" in html.unescape(TAG.sub("", page))
+    assert not any(re.search(r"\s(on\w+|style|src|href)=", attributes) for _, attributes in TAG.findall(page))
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy"\s+content="([^"]*)"', page)
+    assert html.unescape(policy).startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert page == render_calibration(hostile())
+    for text in (page, "\n".join(calibration_lines(hostile()))):
         text.encode("utf-8")
         assert "\u202e" not in text
         assert "\x1b" not in text
 
 
 def test_the_page_shows_what_the_terminal_shows() -> None:
-    """Headline, figures, counts and disagreements stand on the page, cut where they are many."""
-    page = Page(render_calibration(calibrate(Written(), CLEAR, threshold=0.5), worst=1))
+    """Headline, figures, counts and disagreements, cut where they are many."""
+    page = render_calibration(calibrate(Written(), CLEAR, threshold=0.5), worst=1)
+    text = html.unescape(re.sub("<[^<>]*>", "", page))
     for said in ("written by house judge", "-0.14–0.79", "People say good", "Disagreements: 2", "and 1 more"):
-        assert said in page.text
+        assert said in text
 
 
 def test_the_file_gives_the_rates_back(tmp_path: Path) -> None:
@@ -330,12 +295,8 @@ RATE = {"low": 0.3, "estimate": 0.4, "high": 1, "confidence": 0.95, "n": 3}
         ({"format": "other"}, "not a calibration of version 1"),
         ({"version": 2}, "not a calibration of version 1"),
         ({"threshold": "high"}, 'threshold must be a valid number, not "high"'),
-        ({"threshold": True}, "threshold must be a valid number, not true"),
         ({"better": "up"}, "better must be 'higher' or 'lower', not \"up\""),
-        ({"metric": 5}, "metric must be a valid string, not 5"),
-        ({"agreement": []}, r"agreement must be an object, not \[\]"),
         ({"agreement": {"tpr": RATE}}, "agreement lacks tnr"),
-        ({"agreement": {"tpr": RATE | {"n": 1.5}, "tnr": RATE}}, r"agreement\.tpr\.n must be a valid integer, not 1.5"),
         ({"agreement": {"tpr": RATE, "tnr": {**RATE, "high": 2}}}, r"agreement\.tnr is not the interval of a rate"),
     ],
 )
@@ -371,7 +332,7 @@ def table(scores: Sequence[float | None], **metadata: list[Any]) -> Evaluation:
 
 
 def test_a_mean_is_corrected_by_a_calibration(tmp_path: Path) -> None:
-    """By the value, by its rates, and by the file, alike."""
+    """By the value, by its rates, and by the file, alike; or by numbers that are known for certain."""
     calibration = calibrate(Written(), many(10), threshold=0.5)
     run = table([0.9] * 60 + [0.1] * 40)
     file = tmp_path / "c.json"
@@ -380,16 +341,11 @@ def test_a_mean_is_corrected_by_a_calibration(tmp_path: Path) -> None:
     assert found.estimate == pytest.approx((0.6 + 0.75 - 1) / (0.75 + 0.75 - 1))
     assert found == run.corrected_mean("written", calibration=file)
     assert found == run.corrected_mean("written", calibration=calibration.rates, threshold=0.5)
-
-
-def test_a_mean_is_corrected_by_rates() -> None:
-    """By numbers that are known for certain, with clusters in the table."""
-    run = table([0.9] * 80 + [0.1] * 20)
-    found = run.corrected_mean("written", tpr=0.9, tnr=0.7, threshold=0.5)
-    assert found.estimate == pytest.approx(0.5 / 0.6)
-    groups = [index // 10 for index in range(100)]
-    wider = table([0.9] * 80 + [0.1] * 20, cluster=groups).corrected_mean("written", tpr=0.9, tnr=0.7, threshold=0.5)
-    assert wider.half_width > 1.2 * found.half_width
+    certain: dict[str, Any] = {"tpr": 0.9, "tnr": 0.7, "threshold": 0.5}
+    found = run.corrected_mean("written", **certain)
+    assert found.estimate == pytest.approx(0.3 / 0.6)
+    clustered = table([0.9] * 60 + [0.1] * 40, cluster=[index // 10 for index in range(100)])
+    assert clustered.corrected_mean("written", **certain).half_width > 1.2 * found.half_width
 
 
 def test_a_mean_is_corrected_by_labels_in_the_table() -> None:
@@ -450,7 +406,7 @@ def test_a_judge_that_disagrees_fails_with_the_figures() -> None:
 
 
 @pytest.mark.parametrize("floor", [2, -1.5, True, "0.6", None, math.nan])
-def test_a_floor_that_is_none_is_refused(floor: Any) -> None:
-    """Kappa is between -1 and 1."""
+def test_a_floor_is_a_number_from_minus_1_to_1(floor: Any) -> None:
+    """As kappa is."""
     with pytest.raises(ValueError, match=r"min_kappa must be a number between -1 and 1, such as 0\.6, not"):
         rag_calibrated(Written(), CLEAR, floor)

@@ -79,17 +79,9 @@ def test_all_is_well(server: FakeOpenAI, call: Call) -> None:
     ],
 )
 def test_the_form_of_output_is_named(server: FakeOpenAI, call: Call, refuses: set[str], said: str) -> None:
-    """It is the one that was negotiated."""
+    """It is the one that was negotiated; JSON inside of prose will do, prose alone will not."""
     server.refuses = frozenset(refuses)
     call(0, [said], "--judge=openai:fake")
-
-
-def test_a_server_may_ignore_schemas(server: FakeOpenAI, call: Call) -> None:
-    """A reply in prose is shown, and is not asked for again; JSON inside of prose will do."""
-    server.script("Sure! I think that it refuses.")
-    said = ("answers, but not in the form asked for", "I think that it refuses")
-    call(1, said, "--judge=openai:fake")
-    assert server.calls == 1
     server.script('Sure! {"reason": "It says so.", "verdict": "refuses"}')
     call(0, ["puts other text around its JSON"], "--judge=openai:fake")
 
@@ -98,7 +90,7 @@ def test_a_server_may_ignore_schemas(server: FakeOpenAI, call: Call) -> None:
     ("reply", "said"),
     [
         (None, "-> openai:fake: the key was refused; check OPENAI_API_KEY"),
-        (failing(401), "the key was refused; check OPENAI_API_KEY"),
+        ("Sure! I think that it refuses.", "I think that it refuses"),
         (failing(404, "No such model."), "knows no model fake (No such model.); check its name and OPENAI_BASE_URL"),
         (out_of_quota(), "the account has no credit left"),
         (failing(503), "the server failed with status 503"),
@@ -107,7 +99,7 @@ def test_a_server_may_ignore_schemas(server: FakeOpenAI, call: Call) -> None:
     ],
 )
 def test_failures_of_a_provider(
-    server: FakeOpenAI, call: Call, monkeypatch: pytest.MonkeyPatch, reply: Sent | None, said: str
+    server: FakeOpenAI, call: Call, monkeypatch: pytest.MonkeyPatch, reply: Sent | str | None, said: str
 ) -> None:
     """Each comes with what to do about it, after one request, and without the key."""
     if reply is None:
@@ -118,39 +110,42 @@ def test_failures_of_a_provider(
     assert server.calls == 1
 
 
-def test_nobody_listens(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An address where nothing answers is named, without the password in it."""
+def test_a_server_that_is_gone(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address is named, without the password in it."""
     with FakeOpenAI() as gone:
         url = gone.base_url.replace("//", "//me:secret@") + "?pass=secret"
     monkeypatch.setenv("OPENAI_BASE_URL", url)
     assert "secret" not in call(1, ["//***@127.0.0.1", "cannot be reached"], "--judge=openai:fake")
 
 
-def test_no_key(call: Call) -> None:
-    """Without a key the alternatives are listed; an explicit judge names its variable."""
-    unset = ("OPENAI_API_KEY is not set", "ANTHROPIC_API_KEY is not set")
-    call(1, [*unset, "auto (the default) does not answer", "Three ways on"])
-    call(1, ["needs a key: set OPENAI_API_KEY"], "--judge=openai:fake")
+UNSET = ("OPENAI_API_KEY is not set", "ANTHROPIC_API_KEY is not set")
 
 
-def test_the_heuristic_is_not_a_model(call: Call) -> None:
-    """It needs nothing, and is called what it is."""
-    said = "local (heuristic) (--judge) answers by rule, and measures no application"
-    assert "keys:" not in call(0, [said], "--judge=local")
-
-
-def test_judges_of_ones_own(call: Call) -> None:
-    """A factory of the folder is found; a name that cannot be imported is reported."""
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        ((), 1, (*UNSET, "auto (the default) does not answer", "Three ways on")),
+        (("--judge=openai:fake",), 1, ("needs a key: set OPENAI_API_KEY",)),
+        (
+            ("--judge=local",),
+            0,
+            ("judge:     local (heuristic) (--judge) answers by rule, and measures no application",),
+        ),
+        (("--judge=house_judge:make",), 0, ("keeps to the form asked for",)),
+        (("--judge=nowhere:make",), 1, ("nowhere:make makes no judge",)),
+        (("--judge=local", "--embedder=nowhere:make"), 1, ("nowhere:make makes no embedder",)),
+    ],
+)
+def test_without_a_provider(call: Call, arguments: Sequence[str], status: int, said: Sequence[str]) -> None:
+    """The ways on are listed; a factory of the folder is found, and the local judge called what it is."""
     Path("house_judge.py").write_text(
         'def make():\n    return lambda prompt: \'{"reason": "", "verdict": "refuses"}\'\n', encoding="utf-8"
     )
-    call(0, ["keeps to the form asked for"], "--judge=house_judge:make")
-    call(1, ["nowhere:make makes no judge"], "--judge=nowhere:make")
+    assert ("keys:" in call(status, said, *arguments)) is (status == 1 and "nowhere" not in said[0])
 
 
 def test_an_embedder_is_asked_where_one_is_named(server: FakeOpenAI, call: Call) -> None:
-    """It costs a request of its own; one that cannot be made is named with what is wrong."""
-    call(1, ["nowhere:make makes no embedder"], "--judge=local", "--embedder=nowhere:make")
+    """It is one more request."""
     said = "openai:vectors (--embedder) answers with vectors of 64 numbers"
     call(0, [said], "--judge=local", "--embedder=openai:vectors")
     server.script(failing(404, "No such model."))
@@ -205,26 +200,23 @@ def test_network_file_systems(tmp_path: Path, kind: str | None, warned: bool) ->
     if kind is not None:
         mounts.write_text(f"root / nfs rw\n\nhere {tmp_path.resolve()} {kind} rw 0 0\n", encoding="utf-8")
     checks = list(cache_checks(tmp_path / "cache", mounts))
-    assert any("network file system" in check.text for check in checks) is warned
-    assert any(check.to_do for check in checks) is warned
+    assert [check.text for check in checks if check.to_do and "network file system" in check.text] == (
+        [f"{tmp_path} is on a network file system ({kind}), where SQLite is not safe"] if warned else []
+    )
 
 
-def test_cassettes(call: Call) -> None:
-    """With the number of answers; a missing one and a broken line are things to do."""
+def test_cassettes(server: FakeOpenAI, call: Call) -> None:
+    """With the number of answers; a missing one, a broken line and another judge's are things to do."""
     Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
-    call(0, ["judge.jsonl: 1 answers of openai:fake, 0 vectors"], "--judge=local", "--cassette=judge.jsonl")
+    text = "judge.jsonl: 1 answers of openai:fake, 0 vectors"
+    call(0, [text], "--judge=local", "--cassette=judge.jsonl")
+    call(0, [text], "--judge=openai:fake", "--cassette=judge.jsonl")
+    call(1, [text, "to record openai:newer"], "--judge=openai:newer", "--cassette=judge.jsonl")
     call(1, ["nothing.jsonl does not exist"], "--judge=local", "--cassette=nothing.jsonl")
     with Path("judge.jsonl").open("a", encoding="utf-8") as stream:
         stream.write('{"key": \n')
     said = ("judge.jsonl:2: not an entry of a cassette", "delete that line")
     call(1, said, "--judge=local", "--cassette=judge.jsonl")
-
-
-def test_a_cassette_of_another_judge(server: FakeOpenAI, call: Call) -> None:
-    """A replay would miss every answer."""
-    Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
-    call(0, (), "--judge=openai:fake", "--cassette=judge.jsonl")
-    call(1, ["to record openai:newer"], "--judge=openai:newer", "--cassette=judge.jsonl")
 
 
 def test_a_replay_needs_no_judge(call: Call) -> None:
@@ -283,42 +275,41 @@ def test_a_judge_made_by_a_hook_is_no_wrong_setting(call: Call) -> None:
     call(0, ["our judge (rag_judge in pytest.ini) is up to a hook in conftest.py"])
 
 
-def test_a_file_of_settings_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"rag_judge = local\n", "pytest.ini: File contains no section headers"), (b"[pytest]\n\xff", "pytest.ini: ")],
+)
+def test_a_file_of_settings_that_cannot_be_read(capsys: pytest.CaptureFixture[str], content: bytes, said: str) -> None:
     """The file is named, and nothing else is done."""
-    Path("pytest.ini").write_text("rag_judge = local\n", encoding="utf-8")
+    Path("pytest.ini").write_bytes(content)
     assert main(["doctor"]) == 1
-    assert "pytest.ini: File contains no section headers" in capsys.readouterr().err
-    Path("pytest.ini").write_bytes(b"[pytest]\n\xff")
-    assert main(["doctor"]) == 1
-    assert "pytest.ini" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
+
+
+MODULE = "pytest_ragmetrics.plugin"
+TWICE = f"loads {MODULE} by its module, a second time"
 
 
 @pytest.mark.parametrize(
-    ("addopts", "said"),
+    ("addopts", "variables", "conftest", "said"),
     [
-        ("-p pytest_ragmetrics.plugin", "addopts loads pytest_ragmetrics.plugin by its module, a second time"),
-        ("-q -p no:ragmetrics", "addopts switches the plugin off"),
+        (f"-p {MODULE}", {}, "", (f"addopts {TWICE}",)),
+        ("-q -p no:ragmetrics", {}, "", ("addopts switches the plugin off",)),
+        ("", {"PYTEST_PLUGINS": f"some.other,{MODULE}"}, "", (f"PYTEST_PLUGINS {TWICE}",)),
+        ("", {}, f'pytest_plugins = [\n    "{MODULE}",\n]\n', ("pytest_plugins in ", TWICE)),
+        ("", {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, "", ("add -p ragmetrics to the addopts",)),
+        ("", {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p ragmetrics"}, "", ()),
     ],
 )
-def test_options_that_are_in_the_way(call: Call, addopts: str, said: str) -> None:
-    """They are looked for in the settings."""
+def test_the_plugin_is_loaded_once(  # noqa: PLR0917 - a row of the table
+    call: Call, monkeypatch: pytest.MonkeyPatch, addopts: str, variables: dict[str, str], conftest: str, said: list[str]
+) -> None:
+    """Settings, environment and a conftest.py may load it again, or not at all."""
     Path("pyproject.toml").write_text(f'[tool.pytest.ini_options]\naddopts = ["-ra", "{addopts}"]\n', encoding="utf-8")
-    call(1, [said], "--judge=local")
-
-
-def test_plugins_loaded_twice(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment and a conftest.py may do so as well."""
-    monkeypatch.setenv("PYTEST_PLUGINS", "some.other,pytest_ragmetrics.plugin")
-    Path("conftest.py").write_text('pytest_plugins = [\n    "pytest_ragmetrics.plugin",\n]\n', encoding="utf-8")
-    assert call(1, ["PYTEST_PLUGINS loads", "pytest_plugins in "], "--judge=local").endswith("2 things to do\n")
-
-
-def test_autoloading_may_be_off(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then the plugin must be named."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    call(1, ["add -p ragmetrics to the addopts"], "--judge=local")
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p ragmetrics")
-    call(0, (), "--judge=local")
+    Path("conftest.py").write_text(conftest, encoding="utf-8")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert call(int(bool(said)), said, "--judge=local").endswith("1 thing to do\n" if said else "all well\n")
 
 
 def _distribution(site: Path, name: str, points: str = "") -> None:
@@ -343,11 +334,3 @@ def test_an_installation_that_is_missing(call: Call, monkeypatch: pytest.MonkeyP
     call(1, ["the plugin is not installed", *said], "--judge=local")
     Path("pyproject.toml").write_text('[tool.pytest]\nrag_judge = "local"\n', encoding="utf-8")
     call(1, ["no file with settings of pytest"], "--judge=local")
-
-
-def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    """They end with status 2."""
-    with pytest.raises(SystemExit) as error:
-        main(["doctor", "--judge", "gpt"])
-    assert error.value.code == 2
-    assert "'gpt' is none of auto" in capsys.readouterr().err

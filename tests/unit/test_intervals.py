@@ -33,7 +33,7 @@ Draw = Callable[[np.random.Generator, tuple[int, int]], Scores]
 DRAWS = 1_000
 METHODS: tuple[Method, ...] = ("t", "auto")
 SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
-DEGREES = (0.3, 1.0, 2.0, 4.7, 29.0, 99.0, 100.0, 101.0, 1e5, 1e7)
+DEGREES = (0.3, 1.0, 4.7, 99.0, 101.0, 1e7)
 
 
 @pytest.mark.parametrize("df", DEGREES)
@@ -55,7 +55,7 @@ def some_scores(n: int, *, seed: int = 1) -> list[float]:
     return np.random.default_rng(seed).beta(6, 1.5, n).tolist()  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize(("n", "confidence"), [(2, 0.95), (3, 0.8), (10, 0.95), (10, 0.999), (200, 0.95)])
+@pytest.mark.parametrize(("n", "confidence"), [(2, 0.95), (10, 0.999), (200, 0.8)])
 def test_the_t_interval_is_that_of_scipy(n: int, confidence: float) -> None:
     """Independent scores have the interval of every textbook."""
     scores = some_scores(n)
@@ -150,11 +150,12 @@ def test_clusters_that_mix_too_well_do_not_make_an_interval_of_no_width() -> Non
     assert rate_interval([bool(score) for score in scores], clusters=clusters).low < 0.45
 
 
-@pytest.mark.parametrize("flags", [[True] * 20, [False] * 20])
-def test_flags_that_are_all_equal_count_by_cluster(flags: list[bool]) -> None:
+def test_flags_that_are_all_equal_count_by_cluster() -> None:
     """Twenty passes in four documents prove as much as four."""
-    found = rate_interval(flags, clusters=[index // 5 for index in range(20)])
-    expected = rate_interval(flags[:4])
+    found, expected = (
+        rate_interval([True] * 20, clusters=[index // 5 for index in range(20)]),
+        rate_interval([True] * 4),
+    )
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
@@ -238,14 +239,9 @@ def covered(intervals: Sequence[Interval], truth: float) -> float:
     return sum(interval.low <= truth <= interval.high for interval in intervals) / len(intervals)
 
 
-def bell(random: np.random.Generator, shape: tuple[int, int]) -> Scores:
-    """Draw scores of a normal distribution around 0.6 that [0, 1] hardly cuts."""
-    return np.clip(random.normal(0.6, 0.12, shape), 0, 1)
-
-
 def crowded(random: np.random.Generator, shape: tuple[int, int]) -> Scores:
-    """Draw scores of a Beta(6, 1.5) distribution, mean 0.8, which crowd at the top (skewness -0.9)."""
-    return random.beta(6, 1.5, shape)
+    """Draw scores of a Beta(9, 1) distribution, mean 0.9, which crowd at the top (skewness -1.5)."""
+    return random.beta(9, 1, shape)
 
 
 def tenths(random: np.random.Generator, shape: tuple[int, int]) -> Scores:
@@ -253,19 +249,12 @@ def tenths(random: np.random.Generator, shape: tuple[int, int]) -> Scores:
     return random.binomial(10, 0.8, shape) / 10
 
 
-@pytest.mark.parametrize("n", [10, 100])
-@pytest.mark.parametrize(("draw", "truth"), [(bell, 0.6), (crowded, 0.8), (tenths, 0.8)])
+@pytest.mark.parametrize(("draw", "truth", "n"), [(crowded, 0.9, 10), (tenths, 0.8, 100)])
 def test_intervals_of_means_contain_the_truth_as_often_as_they_say(draw: Draw, truth: float, n: int) -> None:
-    """95 of 100 do, give or take two, by the method that the assertions use."""
+    """95 of 100 do, give or take two, by the method that the assertions use; plain t is too narrow for few scores."""
     samples = draw(np.random.default_rng(n), (DRAWS, n)).tolist()
     assert 0.93 <= covered([mean_interval(scores, method="auto") for scores in samples], truth) <= 0.97
-
-
-def test_plain_t_says_too_much_of_few_crowded_scores() -> None:
-    """Which is why it is not what the assertions use: its low end is too high more than twice as often as it says."""
-    samples = np.random.default_rng(5).beta(9, 1, (DRAWS, 10)).tolist()
-    assert covered([mean_interval(scores) for scores in samples], 0.9) < 0.93
-    assert 0.93 <= covered([mean_interval(scores, method="auto") for scores in samples], 0.9) <= 0.97
+    assert (covered([mean_interval(scores) for scores in samples], truth) < 0.93) is (n == 10)
 
 
 #: Clusters of one size, and of very different ones, for 10, 30 and 101 scores.
@@ -281,9 +270,7 @@ def dependent(sizes: Sequence[int], *, within: float, seed: int) -> tuple[Scores
     return math.sqrt(within) * common + math.sqrt(1 - within) * own, clusters.tolist()
 
 
-@pytest.mark.parametrize(
-    ("n", "within", "crowds"), [(10, 0.4, False), (10, 0.0, True), (30, 0.4, True), (101, 0.4, False), (101, 0.4, True)]
-)
+@pytest.mark.parametrize(("n", "within", "crowds"), [(10, 0.0, True), (101, 0.4, False)])
 def test_intervals_of_clustered_means_contain_the_truth(n: int, within: float, crowds: bool) -> None:  # noqa: FBT001
     """Whether the scores of a cluster have nothing in common or much, normal or crowded at the top."""
     normal, clusters = dependent(CLUSTERS[n], within=within, seed=n)
@@ -293,13 +280,7 @@ def test_intervals_of_clustered_means_contain_the_truth(n: int, within: float, c
     assert 0.92 <= covered(intervals, 0.8 if crowds else 0.6) <= 0.975
 
 
-def test_who_ignores_the_clusters_is_wrong_too_often() -> None:
-    """Five questions about each of twenty documents."""
-    normal, _ = dependent((5,) * 20, within=0.4, seed=1)
-    assert covered([mean_interval(draw, bounds=None) for draw in (0.6 + normal / 10).tolist()], 0.6) < 0.8
-
-
-@pytest.mark.parametrize("n", [10, 30, 100])
+@pytest.mark.parametrize("n", [10, 100])
 def test_intervals_of_rates_contain_the_truth_as_often_as_they_say(n: int) -> None:
     """On average over rates from 0.5 to 0.98: of few samples there are few counts, and for one rate the share jumps.
 
@@ -314,9 +295,9 @@ def test_intervals_of_rates_contain_the_truth_as_often_as_they_say(n: int) -> No
     assert shares.min() >= 0.83
 
 
-@pytest.mark.parametrize(("n", "within", "rate"), [(10, 0.4, 0.6), (30, 0.4, 0.8), (101, 0.0, 0.8), (101, 0.4, 0.6)])
+@pytest.mark.parametrize(("n", "within", "rate"), [(30, 0.4, 0.8), (101, 0.4, 0.6)])
 def test_intervals_of_clustered_rates_contain_the_truth(n: int, within: float, rate: float) -> None:
-    """Of a hundred samples as often as they say; of five pairs or ten triples more often, for there are few counts."""
+    """Of a hundred samples as often as they say; of ten triples more often, for there are few counts."""
     normal, clusters = dependent(CLUSTERS[n], within=within, seed=n)
     flags = (normal < stats.norm.ppf(rate)).tolist()
     share = covered([rate_interval(draw, clusters=clusters) for draw in flags], rate)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_ragmetrics.stats import thresholds
 from pytest_ragmetrics.stats.agreement import agreement
 from pytest_ragmetrics.stats.intervals import rate_interval
 from pytest_ragmetrics.stats.thresholds import calibration_figures, reliability, roundest, suggest_threshold
@@ -71,22 +72,9 @@ def test_kappa_may_be_the_aim() -> None:
         suggest_threshold(scores, good, aim="f1")  # type: ignore[arg-type]
 
 
-def test_noise_is_not_praised() -> None:
-    """On scores without any meaning the best cut looks better than chance; cross-validated it does not."""
-    fitted, tried = [], []
-    for seed in range(30):
-        scores, good = noise(40, seed)
-        found = suggest_threshold(scores, good, seed=seed)
-        passed = [score >= found.threshold for score in scores]
-        fitted.append(agreement(passed, good).balanced_accuracy.estimate)
-        tried.append(found.agreement.balanced_accuracy.estimate)
-    assert sum(fitted) / 30 > 0.57
-    assert sum(tried) / 30 < 0.53
-
-
 def test_cross_validated_figures_are_those_of_further_answers() -> None:
     """Over simulated sets they are neither too high nor too low, and their intervals seldom miss."""
-    claimed, true, hits, runs = 0.0, 0.0, 0, 60
+    claimed, true, hits, runs = 0.0, 0.0, 0, 40
     for seed in range(runs):
         chance = random.Random(seed)  # noqa: S311 - no secret
         good = [chance.random() < 0.7 for _ in range(80)]
@@ -186,11 +174,12 @@ def test_the_reliability_curve() -> None:
     assert [(found.low, found.n) for found in curve] == [(-1.0, 1), (0.0, 1), (0.8, 2)]
 
 
-def test_many_rows_take_no_more_memory_than_some() -> None:
-    """Resampling works in batches: 5,000 rows are done in several steps."""
-    scores, good = noise(5_000)
+def test_many_rows_take_no_more_memory_than_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resampling in several steps finds the same."""
+    scores, good = noise(60)
     found = suggest_threshold(scores, good)
-    assert 0.45 < found.agreement.balanced_accuracy.estimate < 0.55
+    monkeypatch.setattr(thresholds, "_AT_ONCE", 7_000)
+    assert suggest_threshold(scores, good) == found
 
 
 @pytest.mark.parametrize(
