@@ -24,7 +24,8 @@ def read_jsonl(text: str, file: str) -> Sequence[Raw]:
     """Return the rows of a text with one JSON object a line; blank lines do not count."""
     # Only \n ends a line: a JSON string may contain the other characters at which str.splitlines() splits.
     lines = ((number, line.strip(_BLANK)) for number, line in enumerate(text.split("\n"), 1))
-    rows = [_row_of_line(line, number) for number, line in lines if line]
+    decoder = _Decoder()
+    rows = [_row_of_line(decoder, line, number) for number, line in lines if line]
     if all(row.fault for row in rows):
         if text.lstrip(_BLANK).startswith("["):
             msg = "holds a JSON list: name it .json, or write one object {...} a line"
@@ -40,16 +41,16 @@ def read_json(text: str, file: str) -> Sequence[Raw]:
     return _JsonReader(text, file).rows()
 
 
-def _row_of_line(line: str, number: int) -> Raw:
-    decoder = _Decoder()
+def _row_of_line(decoder: _Decoder, line: str, number: int) -> Raw:
+    decoder.faults = faults = []
     value: Any = None
     try:
         value = decoder.decode(line)
     except json.JSONDecodeError as error:
-        decoder.faults.append(f"no JSON: {error.msg} (column {error.colno})")
+        faults.append(f"no JSON: {error.msg} (column {error.colno})")
     except RecursionError:
-        decoder.faults.append(_TOO_DEEP)
-    return _row(value, number, line, decoder.faults)
+        faults.append(_TOO_DEEP)
+    return _row(value, number, line, faults)
 
 
 def _row(value: Any, line: int, text: str, faults: Sequence[str]) -> Raw:

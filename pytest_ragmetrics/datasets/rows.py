@@ -113,7 +113,9 @@ def _nothing_known(names: Iterable[str]) -> str:
 def _metadata(values: dict[str, Any]) -> dict[str, Any]:
     collected: dict[str, Any] = {}
     for name in _METADATA:
-        value = values.pop(name, {})
+        if name not in values:
+            continue
+        value = values.pop(name)
         if not isinstance(value, Mapping):
             msg = f"must be an object (a mapping), not {type(value).__name__}"
             raise RowError(msg, field=name)
@@ -188,10 +190,24 @@ def identified(raws: Sequence[Raw], file: str | None) -> list[DatasetRow]:
         if candidate.written is not None:
             first.setdefault(candidate.written, index)
     names = _names(candidates, set(first.values()))
-    return [
-        _row(candidate, name, file, _earlier(candidate, index, first, candidates))
-        for index, (candidate, name) in enumerate(zip(candidates, names, strict=True))
-    ]
+    rows = []
+    for index, (candidate, name) in enumerate(zip(candidates, names, strict=True)):
+        sample, fault, line = candidate.sample, candidate.fault, candidate.line
+        earlier = index if candidate.written is None else first[candidate.written]
+        if fault is None and earlier != index:
+            line_of_earlier = candidates[earlier].line
+            where = f"in rows[{earlier}]" if line_of_earlier is None else f"in line {line_of_earlier}"
+            msg = f"the id {candidate.name!r} stands already {where}: give each row its own, or none"
+            fault = RowError(msg, field="id")
+        error = None
+        if fault is not None:
+            error = DatasetError(f"row {name}: {fault}", file=file, line=line, field=fault.field)
+            error.__cause__ = fault
+            sample = None
+        elif candidate.written is None and sample is not None:
+            sample = replace(sample, id=name)
+        rows.append(DatasetRow(sample=sample, id=name, file=file, line=line, error=error))
+    return rows
 
 
 def safe_id(written: str) -> str:
@@ -255,30 +271,6 @@ def _names(candidates: Sequence[_Candidate], firsts: set[int]) -> list[str]:
         taken.add(free)
         names[index] = free
     return [names[index] for index in range(len(candidates))]
-
-
-def _earlier(
-    candidate: _Candidate, index: int, first: dict[str, int], candidates: Sequence[_Candidate]
-) -> RowError | None:
-    """Return what is wrong with an id that an earlier row has."""
-    if candidate.written is None or first[candidate.written] == index:
-        return None
-    line = candidates[first[candidate.written]].line
-    where = f"in line {line}" if line is not None else f"in rows[{first[candidate.written]}]"
-    msg = f"the id {safe_id(candidate.written)!r} stands already {where}: give each row its own, or none"
-    return RowError(msg, field="id")
-
-
-def _row(candidate: _Candidate, name: str, file: str | None, twice: RowError | None) -> DatasetRow:
-    fault = candidate.fault or twice
-    if fault is not None:
-        error = DatasetError(f"row {name}: {fault}", file=file, line=candidate.line, field=fault.field)
-        error.__cause__ = fault
-        return DatasetRow(sample=None, id=name, file=file, line=candidate.line, error=error)
-    sample = candidate.sample
-    if sample is not None and candidate.written is None:
-        sample = replace(sample, id=name)
-    return DatasetRow(sample=sample, id=name, file=file, line=candidate.line)
 
 
 def _dumped(value: Any) -> str:
