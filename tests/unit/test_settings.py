@@ -95,7 +95,10 @@ def test_a_hook_may_know_other_judges(tmp_path: Path) -> None:
         ("concurrency", "2.5", "--rag-concurrency: '2.5' is not a whole number of at least 1"),
         ("timeout", "soon", "--rag-timeout: 'soon' is not a number of at least 0.001"),
         ("timeout", "inf", "--rag-timeout: 'inf' is not a number of at least 0.001"),
+        ("max_calls", "-1", "--rag-max-calls: '-1' is not a whole number of at least 0"),
+        ("max_tokens", "1.5", "--rag-max-tokens: '1.5' is not a whole number of at least 0"),
         ("max_cost", "-1", "--rag-max-cost: '-1' is not a number of at least 0"),
+        ("max_cost", "nan", "--rag-max-cost: 'nan' is not a number of at least 0"),
     ],
 )
 def test_a_wrong_value_names_its_option(tmp_path: Path, field: str, text: str, said: str) -> None:

@@ -1,4 +1,4 @@
-"""The board where workers share rows: many begin at once, and one that cannot be used leaves nothing behind."""
+"""Results that workers share: many begin at once, one that cannot share leaves nothing behind, all comes back."""
 
 from __future__ import annotations
 
@@ -7,17 +7,106 @@ import shutil
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
+from pytest_ragmetrics.budget import UnpricedError
+from pytest_ragmetrics.context import Exchange, Scoring
+from pytest_ragmetrics.datasets import DatasetRow
+from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.locks import lock_file
-from pytest_ragmetrics.prefetch.sharing import SharedResults
+from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
+from pytest_ragmetrics.prefetch.sharing import ElsewhereError, SharedResults, kind_and_message, read, written
+from pytest_ragmetrics.result import Evidence, MetricResult, Usage, Verdict
+from pytest_ragmetrics.sample import Sample
+
+USAGE = Usage(calls=2, prompt_tokens=30, cost=0.5)
+ASKED = Sample(id="q1", user_input="Does it hum?")
+ANSWERED = Sample(id="q1", user_input="Does it hum?", response="It hums.", metadata={"tags": ["a", 1]})
+JOB = RowJob(test="t", group="t", row=DatasetRow(sample=ASKED, id="q1"), sample=ASKED, metrics=(), judge="auto")
 
 
-def test_a_board_that_cannot_be_read_leaves_nothing_open(tmp_path: Path) -> None:
-    """Neither a connection nor the lock of a worker that uses no board."""
+def result() -> MetricResult:
+    """Return a result with no field as it is by default."""
+    evidence = Evidence(context=0, start=0, end=4, text="hums")
+    made = MetricResult(
+        0.25,
+        metric="quality",
+        reason="It does.",
+        verdicts=[Verdict(text="It hums.", ok=True, start=0, end=8, evidence=(evidence,))],
+        vacuous=True,
+        judge="mine",
+        usage=USAGE,
+        samples=[0.0, 0.5],
+        votes=3,
+        unscored_votes=1,
+        noun="claim",
+        complaint="not supported",
+    )
+    made.decides = False
+    return made
+
+
+def scoring(outcome: MetricResult | UnscoredError, sample: Sample = ANSWERED) -> Scoring:
+    """Return a scoring with what was asked for it."""
+    exchange = Exchange(task="rate", vote=1, prompt="Why?", reply=None, cached=True)
+    return Scoring(
+        metric="quality", sample=sample, outcome=outcome, better="lower", exchanges=(exchange,), own_usage=USAGE
+    )
+
+
+def test_an_outcome_comes_back_whole() -> None:
+    """Results with all their fields, errors with their class and usage, the samples, and what belongs together."""
+    own, unscored, refused = result(), UnscoredError("No answer.", usage=USAGE), BudgetExceededError("It is spent.")
+    outcome = RowOutcome(
+        sample=ANSWERED,
+        scores={
+            "scored": RowScore(outcome=own, scorings=(scoring(result(), ASKED), scoring(own))),
+            "unscored": RowScore(outcome=unscored, scorings=(scoring(unscored),)),
+            "refused": RowScore(outcome=refused, scorings=(scoring(UnscoredError("It is spent.")),)),
+        },
+    )
+    back = read(written(outcome, JOB), JOB)
+    assert (back.sample, back.failure) == (ANSWERED, None)
+    scores = back.scores
+    assert scores["scored"].outcome is scores["scored"].scorings[1].outcome
+    assert scores["unscored"].outcome is scores["unscored"].scorings[0].outcome
+    assert isinstance(scores["scored"].outcome, MetricResult)
+    assert scores["scored"].outcome.__getnewargs_ex__() == own.__getnewargs_ex__()
+    assert not scores["scored"].outcome.decides
+    assert [type(scores[name].outcome) for name in scores] == [MetricResult, UnscoredError, BudgetExceededError]
+    assert [str(scores[name].outcome) for name in ("unscored", "refused")] == ["No answer.", "It is spent."]
+    assert scores["unscored"].outcome.usage == USAGE  # type: ignore[union-attr]
+    for name, score in scores.items():
+        for made, given in zip(score.scorings, outcome.scores[name].scorings, strict=True):
+            assert str(made.outcome) == str(given.outcome)
+            assert replace(made, outcome=given.outcome) == given
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind", "told"),
+    [
+        (KeyError("q7"), ElsewhereError, "KeyError: 'q7'"),
+        (SystemExit(3), ElsewhereError, "SystemExit: 3"),
+        (pytest.skip.Exception("not today"), pytest.skip.Exception, "Skipped: not today"),
+        (JudgeError("no credit"), JudgeError, "JudgeError: no credit"),
+        (RagMetricsError("no idea"), RagMetricsError, "RagMetricsError: no idea"),
+        (UnpricedError("no price"), UnscoredError, "UnscoredError: no price"),
+    ],
+)
+def test_a_failure_comes_back(failure: BaseException, kind: type[BaseException], told: str) -> None:
+    """An error of this package and a skip are raised as such, others with their traceback; the row is as it was."""
+    back = read(written(RowOutcome(sample=ASKED, failure=failure), JOB), JOB)
+    assert back.sample is ASKED
+    assert type(back.failure) is kind
+    assert kind_and_message(back.failure) == told
+
+
+def test_a_database_that_cannot_be_read_leaves_nothing_open(tmp_path: Path) -> None:
+    """Neither a connection nor the lock of a worker that shares nothing."""
     (tmp_path / "rows.sqlite").write_text("No database, but longer than a header of one has to be. " * 20)
     with pytest.raises(sqlite3.DatabaseError):
         SharedResults(tmp_path, "gw0-1")
@@ -28,14 +117,14 @@ def test_a_board_that_cannot_be_read_leaves_nothing_open(tmp_path: Path) -> None
     gc.collect()
 
 
-def test_workers_that_begin_at_the_same_time_share_one_board(tmp_path: Path) -> None:
+def test_workers_that_begin_at_the_same_time_share_results(tmp_path: Path) -> None:
     """One of them has each row."""
     workers = ["gw0", "gw1", "gw2", "gw3"]
     with ThreadPoolExecutor(len(workers)) as threads:
-        boards = list(threads.map(SharedResults, [tmp_path] * len(workers), workers))
-    assert [board.claim("test_it") for board in boards] == [True, False, False, False]
-    for board in boards:
-        board.close()
+        all_shared = list(threads.map(SharedResults, [tmp_path] * len(workers), workers))
+    assert [shared.claim("test_it") for shared in all_shared] == [True, False, False, False]
+    for shared in all_shared:
+        shared.close()
 
 
 def test_a_worker_waits_for_another_that_makes_the_database(tmp_path: Path) -> None:
@@ -49,7 +138,7 @@ def test_a_worker_waits_for_another_that_makes_the_database(tmp_path: Path) -> N
         other.close()
         lock.release()
 
-    timer = threading.Timer(0.2, end)
+    timer = threading.Timer(0.05, end)
     timer.start()
     SharedResults(tmp_path, "gw0").close()
     timer.join()
@@ -65,10 +154,10 @@ def test_a_worker_waits_for_a_run_that_takes_its_folder_for_abandoned(tmp_path: 
         shutil.rmtree(folder)
         removing.release()
 
-    timer = threading.Timer(0.1, remove)
+    timer = threading.Timer(0.05, remove)
     timer.start()
-    board = SharedResults(folder, "gw0-1")
+    shared = SharedResults(folder, "gw0-1")
     timer.join()
     assert not lock_file(folder / "gw0-1.lock").take()
-    assert board.claim("test_it")
-    board.close()
+    assert shared.claim("test_it")
+    shared.close()
