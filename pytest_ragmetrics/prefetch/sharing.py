@@ -9,6 +9,9 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from pytest_ragmetrics import errors
 from pytest_ragmetrics.codec import dump, load
@@ -108,38 +111,34 @@ def _connected(file: Path) -> sqlite3.Connection:
 
 
 def written(outcome: RowOutcome, job: RowJob) -> str:
-    """Return an outcome as JSON text; what JSON has no word for becomes its text."""
-    return json.dumps(
-        dump(
-            _RowMessage(
-                sample=outcome.sample if outcome.sample is not job.sample else None,
-                scores={name: _score_of(scored, outcome.sample) for name, scored in outcome.scores.items()},
-                failure=None if outcome.failure is None else _error_of(outcome.failure),
-            )
-        )
+    """Return an outcome as JSON text; what JSON has no type for becomes its text."""
+    message = _RowMessage(
+        sample=None if outcome.sample is job.sample else outcome.sample,
+        scores={name: _score_message(score, outcome.sample) for name, score in outcome.scores.items()},
+        failure=None if outcome.failure is None else _error_message(outcome.failure),
     )
+    return json.dumps(dump(message))
 
 
 def read(text: str, job: RowJob) -> RowOutcome:
     """Return what :func:`written` wrote of the same job."""
-    row = load(_RowMessage, json.loads(text))
-    sample = row.sample or job.sample
+    message = load(_RowMessage, json.loads(text))
+    sample = message.sample or job.sample
     return RowOutcome(
         sample=sample,
-        scores={name: _scored(scored, sample) for name, scored in row.scores.items()},
-        failure=None if row.failure is None else _raised(row.failure),
+        scores={name: _score(score, sample) for name, score in message.scores.items()},
+        failure=None if message.failure is None else _error(message.failure),
     )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _ErrorMessage:
-    """What was raised: the class of an error of this package, ``skip``, or ``other`` with its kind and traceback."""
+    """What was raised; ``trace`` is the traceback of an exception that is neither of this package nor a skip."""
 
-    error: str
+    kind: str
     message: str
     usage: Usage | None = None
-    kind: str = ""
-    trace: str = ""
+    trace: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,22 +162,21 @@ class _ResultMessage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _ScoringMessage:
-    """A :class:`Scoring`; ``sample`` is ``None`` where it is that of the row."""
+    """The fields of a :class:`Scoring`; ``sample`` is ``None`` where it is that of the row."""
 
     metric: str
-    better: Direction
     sample: Sample | None
     outcome: _ResultMessage | _ErrorMessage
+    better: Direction
     exchanges: tuple[Exchange, ...]
-    usage: Usage
+    own_usage: Usage | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _ScoreMessage:
-    """A :class:`RowScore`; ``own`` is the index of the scoring that has its outcome, or ``outcome`` has it."""
+    """A :class:`RowScore`; its ``outcome`` is the index of the scoring that has the same one."""
 
-    own: int | None
-    outcome: _ResultMessage | _ErrorMessage | None
+    outcome: int | _ResultMessage | _ErrorMessage
     scorings: tuple[_ScoringMessage, ...]
 
 
@@ -191,37 +189,44 @@ class _RowMessage:
     failure: _ErrorMessage | None
 
 
-def _score_of(scored: RowScore, sample: Sample) -> _ScoreMessage:
-    own = next((n for n, scoring in enumerate(scored.scorings) if scoring.outcome is scored.outcome), None)
-    scorings = tuple(
-        _ScoringMessage(
-            metric=scoring.metric,
-            better=scoring.better,
-            sample=None if scoring.sample is sample else scoring.sample,
-            outcome=_outcome_of(scoring.outcome),
-            exchanges=scoring.exchanges,
-            usage=scoring.usage,
-        )
-        for scoring in scored.scorings
-    )
-    return _ScoreMessage(own=own, outcome=_outcome_of(scored.outcome) if own is None else None, scorings=scorings)
+def _values(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def _scored(row: _ScoreMessage, sample: Sample) -> RowScore:
+def _score_message(score: RowScore, sample: Sample) -> _ScoreMessage:
+    own = next((n for n, scoring in enumerate(score.scorings) if scoring.outcome is score.outcome), None)
+    scorings = []
+    for scoring in score.scorings:
+        shown = None if scoring.sample is sample else scoring.sample
+        changes = {"sample": shown, "outcome": _outcome_message(scoring.outcome)}
+        scorings.append(_ScoringMessage(**_values(scoring) | changes))
+    return _ScoreMessage(outcome=_outcome_message(score.outcome) if own is None else own, scorings=tuple(scorings))
+
+
+def _score(message: _ScoreMessage, sample: Sample) -> RowScore:
     scorings = tuple(
-        Scoring(
-            metric=scoring.metric,
-            better=scoring.better,
-            sample=scoring.sample or sample,
-            outcome=_scoring_outcome(_outcome(scoring.outcome)),
-            exchanges=scoring.exchanges,
-            own_usage=scoring.usage,
-        )
-        for scoring in row.scorings
+        Scoring(**_values(scoring) | {"sample": scoring.sample or sample, "outcome": _outcome(scoring.outcome)})
+        for scoring in message.scorings
     )
-    if row.outcome is not None:
-        return RowScore(outcome=_outcome(row.outcome), scorings=scorings)
-    return RowScore(outcome=scorings[row.own or 0].outcome, scorings=scorings)
+    own = message.outcome
+    return RowScore(outcome=scorings[own].outcome if isinstance(own, int) else _outcome(own), scorings=scorings)
+
+
+def _outcome_message(outcome: MetricResult | Exception) -> _ResultMessage | _ErrorMessage:
+    if not isinstance(outcome, MetricResult):
+        return _error_message(outcome)
+    (score,), rest = outcome.__getnewargs_ex__()
+    return _ResultMessage(score=score, decides=outcome.decides, **rest)
+
+
+def _outcome(message: _ResultMessage | _ErrorMessage) -> Any:
+    if isinstance(message, _ErrorMessage):
+        return _error(message)
+    values = _values(message)
+    decides = values.pop("decides")
+    result = MetricResult(values.pop("score"), **values)
+    result.decides = decides
+    return result
 
 
 class ElsewhereError(Exception):
@@ -244,44 +249,20 @@ def kind_and_message(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _outcome_of(outcome: MetricResult | Exception) -> _ResultMessage | _ErrorMessage:
-    if not isinstance(outcome, MetricResult):
-        return _error_of(outcome)
-    (value,), rest = outcome.__getnewargs_ex__()
-    return _ResultMessage(score=value, decides=outcome.decides, **rest)
+def _error_message(error: BaseException) -> _ErrorMessage:
+    known = isinstance(error, (RagMetricsError, pytest.skip.Exception))
+    return _ErrorMessage(
+        kind=type(error).__name__,
+        message=str(error),
+        usage=getattr(error, "usage", None) if known else None,
+        trace=None if known else "".join(traceback.format_exception(error)).strip(),
+    )
 
 
-def _outcome(row: _ResultMessage | _ErrorMessage) -> MetricResult | Exception:
-    if isinstance(row, _ErrorMessage):
-        error = _raised(row)
-        return error if isinstance(error, Exception) else UnscoredError(str(error))
-    rest = {field.name: getattr(row, field.name) for field in fields(row) if field.name not in ("score", "decides")}
-    result = MetricResult(row.score, **rest)
-    result.decides = row.decides
-    return result
-
-
-def _scoring_outcome(outcome: MetricResult | Exception) -> MetricResult | UnscoredError:
-    return outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(kind_and_message(outcome))
-
-
-def _error_of(error: BaseException) -> _ErrorMessage:
-    if isinstance(error, RagMetricsError):
-        return _ErrorMessage(error=type(error).__name__, message=str(error), usage=getattr(error, "usage", None))
-    import pytest
-
-    if isinstance(error, pytest.skip.Exception):
-        return _ErrorMessage(error="skip", message=str(error))
-    trace = "".join(traceback.format_exception(error)).strip()
-    return _ErrorMessage(error="other", kind=type(error).__name__, message=str(error), trace=trace)
-
-
-def _raised(row: _ErrorMessage) -> BaseException:
-    if row.error == "skip":
-        import pytest
-
-        return pytest.skip.Exception(row.message)
-    if row.error == "other":
-        return ElsewhereError(row.kind, row.message, row.trace)
-    kind = getattr(errors, row.error, UnscoredError)
-    return UnscoredError(row.message, usage=row.usage) if kind is UnscoredError else kind(row.message)
+def _error(message: _ErrorMessage) -> BaseException:
+    if message.trace is not None:
+        return ElsewhereError(message.kind, message.message, message.trace)
+    if message.kind == pytest.skip.Exception.__name__:
+        return pytest.skip.Exception(message.message)
+    kind = getattr(errors, message.kind, UnscoredError)
+    return UnscoredError(message.message, usage=message.usage) if kind is UnscoredError else kind(message.message)
