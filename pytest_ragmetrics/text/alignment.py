@@ -167,10 +167,11 @@ class SpanSearch:
 
     def evidence(self, found: Match) -> tuple[Evidence, ...]:
         """Return what was found, piece by piece, in terms of the original contexts."""
-        originals = ((passage.context, *self.sources.original(passage)) for passage in found.passages)
-        return tuple(
-            Evidence(context=number, start=start, end=end, text=text) for number, start, end, text in originals
-        )
+        evidence = []
+        for passage in found.passages:
+            start, end, text = self.sources.original(passage)
+            evidence.append(Evidence(context=passage.context, start=start, end=end, text=text))
+        return tuple(evidence)
 
     def explain(self, span: str) -> str | None:
         """Say why an edited span is not found, where that takes only a few look-ups."""
@@ -254,9 +255,10 @@ class ChunkSearch:
         self._sources = sources
         self._comparison = comparison
         self._adjoining = adjoining
-        bounds = [sources.bounds(context) for context in range(len(sources))]
-        self._beginnings = _Grams([sources.key[start : min(start + _GRAM, end)] for start, end in bounds])
-        self._ends = _Grams([sources.key[max(end - _GRAM, start) : end] for start, end in bounds])
+        key = sources.key
+        # With the separator in them, those of shorter contexts are in no quotation.
+        self._beginnings = _Grams([key[start : start + _GRAM] for start, _ in sources.bounds])
+        self._ends = _Grams([key[max(end - _GRAM, 0) : end] for _, end in sources.bounds])
 
     def find(self, piece: QuotePiece) -> Match | None:
         """Return where a quotation is in contexts that overlap, or that adjoin in the middle of a sentence."""
@@ -275,7 +277,7 @@ class ChunkSearch:
         ]
         tails, wholes = [], []
         for context, position in self._beginnings.found_in(key):
-            start, end = self._sources.bounds(context)
+            start, end = self._sources.bounds[context]
             if position and self._begins_with(context, key[position:]):
                 tails.append(_Part(context, position, len(key)))
             elif position and key.startswith(self._sources.key[start:end], position):
@@ -296,14 +298,14 @@ class ChunkSearch:
         return _chain([*heads, *short_heads], wholes, [*tails, *short_tails])
 
     def _ends_with(self, context: int, key: bytes) -> bool:
-        return self._sources.key.endswith(key, *self._sources.bounds(context))
+        return self._sources.key.endswith(key, *self._sources.bounds[context])
 
     def _begins_with(self, context: int, key: bytes) -> bool:
-        return self._sources.key.startswith(key, *self._sources.bounds(context))
+        return self._sources.key.startswith(key, *self._sources.bounds[context])
 
     def _join(self, piece: QuotePiece, chain: Sequence[_Part]) -> Match | None:
         sources = self._sources
-        end = sources.bounds(chain[0].context)[1]
+        end = sources.bounds[chain[0].context][1]
         passages = [sources.passage(end - chain[0].end, end)]
         text, start = sources.text(chain[0].context), passages[0].start
         lead = text[max(start - _NEAR, 0) : start]
@@ -312,7 +314,7 @@ class ChunkSearch:
             return None
         for last, part in pairwise(chain):
             text_before, text = text, sources.text(part.context)
-            low, shared = sources.bounds(part.context)[0], last.end - part.start
+            low, shared = sources.bounds[part.context][0], last.end - part.start
             if shared:
                 parts.append(text_before[start : passages[-1].end])
                 start = sources.passage(low, low + shared).end

@@ -243,7 +243,7 @@ class PhraseSearch:
             return None
         position = sources.find(keys[0])
         while position >= 0 and self._steps > 0:
-            start, end = sources.bounds(sources.context_at(position))
+            start, end = sources.bounds[sources.context_at(position)]
             if placed := self._find_in(edited, start, end):
                 needed = Tolerance.EXACT
                 for piece in placed:

@@ -30,9 +30,10 @@ _KINDS: dict[str, Literal["same", "replaced", "added", "missing"]] = {
     "delete": "added",
     "insert": "missing",
 }
-_GLYPHS = str.maketrans(
-    dict.fromkeys("\u2018\u2019\u02bc\uff07", "'") | dict.fromkeys("\u2010\u2011\u2013\u2014\u2212", "-")
-)
+_GLYPHS = {
+    **dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"),
+    **dict.fromkeys("\u2010\u2011\u2013\u2014\u2212", "-"),
+}
 _EDGES = " \t\r\n\u00a0\u202f\u3000.,;:!?'\"()[]*_-"
 _EDGES += "\u00ab\u00bb\u201c\u201d\u201e\u2026\u3001\u3002\u300c\u300d\uff01\uff0c\uff1f"
 
@@ -53,7 +54,6 @@ def find_nearest(span: str, sources: SourceIndex) -> Nearest | None:
 
     The search follows pieces of the quotation that occur, so its time does not depend on how the contexts look.
     """
-    from rapidfuzz.distance import Levenshtein
     from rapidfuzz.fuzz import ratio
 
     span = span[:_LONGEST]
@@ -63,21 +63,13 @@ def find_nearest(span: str, sources: SourceIndex) -> Nearest | None:
         return None
     inside = sources.text(window.context)[window.start : window.end]
     quoted, around = _split_words(span), _split_words(inside)
-    first, last = _closest(span, quoted, inside, around)
-    found = _Words(around.tokens[first:last], around.keys[first:last])
-    similarity = ratio(" ".join(quoted.keys), " ".join(found.keys)) / 100
+    first, last, changes = _closest(span, quoted, inside, around)
+    similarity = ratio(" ".join(quoted.keys), " ".join(around.keys[first:last])) / 100
     if similarity < _FAINTEST:
         return None
     at = window.start + len(inside) - len(inside.lstrip()) + sum(map(len, around.tokens[:first]))
-    start, end, text = sources.original(Passage(window.context, at, at + len("".join(found.tokens).rstrip())))
-    changes = tuple(
-        WordChange(
-            kind=_KINDS[step.tag],
-            said=quoted.between(step.src_start, step.src_end),
-            source=found.between(step.dest_start, step.dest_end),
-        )
-        for step in Levenshtein.opcodes(quoted.keys, found.keys)
-    )
+    end = at + len("".join(around.tokens[first:last]).rstrip())
+    start, end, text = sources.original(Passage(window.context, at, end))
     return Nearest(context=window.context, start=start, end=end, text=text, similarity=similarity, changes=changes)
 
 
@@ -95,7 +87,7 @@ def _window(key: bytes, length: int, sources: SourceIndex) -> Passage | None:
             best, most = first, last - first + 1
     agreeing = starts[best : best + most]
     middle = min(max(agreeing[len(agreeing) // 2] + len(key) // 2, 0), len(sources.key) - 1)
-    low, high = sources.bounds(sources.context_at(middle))
+    low, high = sources.bounds[sources.context_at(middle)]
     if low == high:
         return None
     context, start = sources.character_at(min(max(agreeing[0] - slack // 2, low), high - 1))
@@ -110,40 +102,43 @@ def _window(key: bytes, length: int, sources: SourceIndex) -> Passage | None:
     return Passage(context, start, end)
 
 
-def _closest(span: str, quoted: _Words, inside: str, around: _Words) -> tuple[int, int]:
-    """Return the (start, end) word indexes of the closest passage."""
+def _closest(span: str, quoted: _Words, inside: str, around: _Words) -> tuple[int, int, tuple[WordChange, ...]]:
+    """Return the (start, end) word indexes of the closest passage, and how it differs."""
     from rapidfuzz.distance import Levenshtein
-
-    first, last = 0, len(around.keys)
-    if len(span) <= _LONG:
-        first, last = _closest_characters(span, inside, around)
-    steps = Levenshtein.opcodes(quoted.keys, around.keys[first:last])
-    if not steps:
-        return first, last
-    # Cut off what is outside the first and last word that are equal; put back what was cut off too early.
-    head, tail = steps[0], steps[-1]
-    if head.tag == "insert":
-        first += head.dest_end
-    elif head.tag == "delete" and around.keys[max(first - head.src_end, 0) : first] == quoted.keys[: head.src_end]:
-        first -= head.src_end
-    dropped = tail.src_end - tail.src_start
-    if tail.tag == "insert":
-        last -= tail.dest_end - tail.dest_start
-    elif tail.tag == "delete" and around.keys[last : last + dropped] == quoted.keys[tail.src_start :]:
-        last += dropped
-    return first, max(first, last)
-
-
-def _closest_characters(span: str, inside: str, around: _Words) -> tuple[int, int]:
     from rapidfuzz.fuzz import partial_ratio_alignment
 
-    alignment = partial_ratio_alignment(_lower(span), _lower(inside))
-    if alignment is None or len(span) >= len(inside):
-        return 0, len(around.keys)
-    indent = len(inside) - len(inside.lstrip())
-    starts = list(accumulate(map(len, around.tokens), initial=indent))
-    first = bisect_right(starts, alignment.dest_start) - 1
-    return max(first, 0), bisect_left(starts, alignment.dest_end)
+    first, last = 0, len(around.keys)
+    if len(span) <= _LONG and len(span) < len(inside):
+        alignment = partial_ratio_alignment(_lower(span), _lower(inside))
+        if alignment:
+            starts = list(accumulate(map(len, around.tokens), initial=len(inside) - len(inside.lstrip())))
+            first = max(bisect_right(starts, alignment.dest_start) - 1, 0)
+            last = bisect_left(starts, alignment.dest_end)
+    steps, low, high = Levenshtein.opcodes(quoted.keys, around.keys[first:last]), first, last
+    if steps:
+        # Cut off what is outside the first and last word that are equal; put back what was cut off too early.
+        head, tail = steps[0], steps[-1]
+        if head.tag == "insert":
+            low += head.dest_end
+        elif head.tag == "delete" and around.keys[max(first - head.src_end, 0) : first] == quoted.keys[: head.src_end]:
+            low -= head.src_end
+        dropped = tail.src_end - tail.src_start
+        if tail.tag == "insert":
+            high -= tail.dest_end - tail.dest_start
+        elif tail.tag == "delete" and around.keys[last : last + dropped] == quoted.keys[tail.src_start :]:
+            high += dropped
+        high = max(low, high)
+    if (low, high) != (first, last):
+        steps = Levenshtein.opcodes(quoted.keys, around.keys[low:high])
+    changes = (
+        WordChange(
+            kind=_KINDS[step.tag],
+            said=quoted.between(step.src_start, step.src_end),
+            source=around.between(low + step.dest_start, low + step.dest_end),
+        )
+        for step in steps
+    )
+    return low, high, tuple(changes)
 
 
 def _lower(text: str) -> str:
@@ -152,7 +147,10 @@ def _lower(text: str) -> str:
 
 
 def _split_words(text: str) -> _Words:
-    comparable = (text if text.isascii() else text.translate(_GLYPHS)).casefold()
+    comparable = text
+    for glyph, plain in () if text.isascii() else _GLYPHS.items():
+        comparable = comparable.replace(glyph, plain)
+    comparable = comparable.casefold()
     if text.isascii() or not UNSPACED_CHARACTER.search(text):
         # The quicker way, as splitting at white space finds the same words.
         tokens, forms = _TOKEN.findall(text), comparable.split()

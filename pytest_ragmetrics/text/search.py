@@ -13,7 +13,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -51,7 +51,7 @@ _SMALL = 4096
 # Bytes that are passed over one character after the other.
 _STEP = 16
 # In no key, so that nothing is found across two contexts.
-_SEPARATOR = b"\x1e"
+_SEPARATOR = "\x1e"
 # An index costs about as much as this many passes over the key.
 _PASSES = 48
 _MOST_MARKS = 32
@@ -61,39 +61,47 @@ _MOST_REPEATS = 4
 
 
 class KeyMaker:
-    """Makes the keys of a text and of any piece of it, having looked at its characters once.
+    """The key of a text, and the keys of pieces of it, having looked at its characters once.
+
+    A character to ``keep`` remains in the key of the text, and in none of its pieces.
 
     >>> maker = KeyMaker("Caf\u00e9 \u2013 \ufb01ne!")
-    >>> maker.key("Caf\u00e9"), maker.key("\ufb01ne!")
-    (b'cafe', b'fine')
+    >>> maker.key, maker.key_of("\ufb01ne!")
+    (b'cafefine', b'fine')
     """
 
-    __slots__ = ("_changes", "_dropped", "_table")
+    __slots__ = ("_changes", "_dropped", "_table", "key")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, keep: str = "") -> None:
         self._changes: dict[str, str] = {}
         self._table: dict[int, str] = {}
         self._dropped = _DROPPED + _FOREIGN
-        if text.isascii():
-            return
-        foreign = text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
-        unusual = "".join(_NOT_PLAIN.findall(foreign))
-        letters = {char: _letters(char) for char in set(unusual)}
-        self._changes = {char: key for char, key in letters.items() if key not in (char, "")}
-        if len(unusual) < len(foreign) or not all(key.isascii() for key in letters.values()):
-            self._dropped = _DROPPED
-            self._changes |= {char: "" for char, key in letters.items() if not key}
-        if len(self._changes) > _FEW:
-            self._table = str.maketrans(self._changes)
+        encoded = text.encode("utf-8", "surrogatepass")
+        if not text.isascii():
+            foreign = encoded.translate(None, _ASCII).decode("utf-8", "surrogatepass")
+            unusual = "".join(_NOT_PLAIN.findall(foreign))
+            letters = {char: _letters(char) for char in set(unusual)}
+            self._changes = {char: key for char, key in letters.items() if key not in (char, "")}
+            if len(unusual) < len(foreign) or not all(key.isascii() for key in letters.values()):
+                self._dropped = _DROPPED
+                self._changes |= {char: "" for char, key in letters.items() if not key}
+            if len(self._changes) > _FEW:
+                self._table = str.maketrans(self._changes)
+            if self._changes:
+                encoded = self._changed(text)
+        self.key = encoded.translate(_LOWERED, self._dropped.translate(None, keep.encode()))
 
-    def key(self, piece: str) -> bytes:
+    def key_of(self, piece: str) -> bytes:
         """Return the comparison key of a piece of the text."""
+        return self._changed(piece).translate(_LOWERED, self._dropped)
+
+    def _changed(self, piece: str) -> bytes:
         if self._table:
             piece = piece.translate(self._table)
         elif self._changes and not piece.isascii():
             for char, letters in self._changes.items():
                 piece = piece.replace(char, letters)
-        return piece.encode("utf-8", "surrogatepass").translate(_LOWERED, self._dropped)
+        return piece.encode("utf-8", "surrogatepass")
 
 
 def comparison_key(text: str) -> bytes:
@@ -102,7 +110,7 @@ def comparison_key(text: str) -> bytes:
     >>> comparison_key("Caf\u00e9 \u2013 \ufb01ne!") == comparison_key("CAFE\u0301 FINE")
     True
     """
-    return text.encode().translate(_LOWERED, _DROPPED) if text.isascii() else KeyMaker(text).key(text)
+    return text.encode().translate(_LOWERED, _DROPPED) if text.isascii() else KeyMaker(text).key
 
 
 @lru_cache(maxsize=65536)
@@ -211,10 +219,15 @@ class SourceIndex:
         self._texts = list(contexts)
         for number, readable in self._readable.items():
             self._texts[number] = readable.text
-        self._maker = KeyMaker("".join(self._texts))
-        keys = [self._maker.key(text) for text in self._texts]
-        self.key = _SEPARATOR.join(keys)
-        self._starts = list(accumulate((len(key) + 1 for key in keys), initial=0))
+        # One key of all texts is made faster than one of each.
+        together = _SEPARATOR.join([text.replace(_SEPARATOR, " ") for text in self._texts])
+        self._maker = KeyMaker(together, keep=_SEPARATOR)
+        self.key = self._maker.key
+        self._starts = [0]
+        while end := self.key.find(_SEPARATOR.encode(), self._starts[-1]) + 1:
+            self._starts.append(end)
+        #: From where to where in ``key`` each context goes.
+        self.bounds = [(start, end - 1) for start, end in pairwise((*self._starts, len(self.key) + 1))]
         self._block_starts: dict[int, list[int]] = {}
         self._searched = 0
 
@@ -232,13 +245,9 @@ class SourceIndex:
             start, end = readable.start(start), readable.end(end)
         return start, end, self._contexts[passage.context][start:end]
 
-    def bounds(self, context: int) -> tuple[int, int]:
-        """Return from where to where in ``key`` a context goes."""
-        return self._starts[context], self._starts[context + 1] - 1
-
     def context_at(self, position: int) -> int:
         """Return which context a position of ``key`` belongs to."""
-        return bisect_right(self._starts, position, hi=len(self._texts)) - 1
+        return bisect_right(self._starts, position) - 1
 
     def find(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
         """Return the first position of a key in ``key[start:end]``, or -1."""
@@ -308,7 +317,7 @@ class SourceIndex:
             # Letters are spread evenly as a rule; where they are not, halving gets there.
             guess = (high - low) * wanted // total - margin if margin else (high - low) // 2
             middle = low + min(max(guess, 1), high - low - 1)
-            before = len(self._maker.key(text[low:middle]))
+            before = len(self._maker.key_of(text[low:middle]))
             if before <= wanted:
                 low, wanted, total = middle, wanted - before, total - before
             else:
@@ -322,12 +331,12 @@ class SourceIndex:
     def block(self, position: int) -> SourceBlock:
         """Return a small piece of a context that a position of ``key`` is somewhere in."""
         context = self.context_at(position)
-        text, (start, end) = self._texts[context], self.bounds(context)
+        text, (start, end) = self._texts[context], self.bounds[context]
         if len(text) <= _SMALL:
             return SourceBlock(context, 0, len(text), start, end - start)
         starts = self._block_starts.get(context)
         if starts is None:
-            lengths = (len(self._maker.key(text[at : at + _BLOCK])) for at in range(0, len(text), _BLOCK))
+            lengths = (len(self._maker.key_of(text[at : at + _BLOCK])) for at in range(0, len(text), _BLOCK))
             starts = self._block_starts[context] = list(accumulate(lengths, initial=0))
         number = bisect_right(starts, position - start) - 1
         low, before = number * _BLOCK, starts[number]
