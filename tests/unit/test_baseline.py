@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.comparison import ColumnEntry
+from pytest_ragmetrics.comparison import Column, ColumnEntry
 from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row
@@ -36,42 +36,35 @@ def run_file(folder: Path, *tests: list[Record]) -> Path:
 
 
 def test_the_file_of_a_run_is_read(tmp_path: Path) -> None:
-    """Scores of all its tests by metric and sample, with the judge and the direction."""
-    tests = [record("q1", 0.5), record("q2", None)], [record("q1", 1.0, metric="coherence")]
+    """Scores of all its tests by metric and sample; a sample that two tests scored differently is ambiguous."""
+    tests = (
+        [record("q1", 0.5), record("q2", None), record("q3", 0.5)],
+        [record("q1", 1.0, metric="coherence"), record("q1", 0.5), record("q3", 0.75)],
+    )
     found = read_baseline(run_file(tmp_path, *tests))
-    harm = found["harmfulness"]
-    assert harm.entries == {"q1": ColumnEntry(score=0.5, judge="openai:small"), "q2": ColumnEntry(score=None)}
-    assert (harm.metric, harm.better, harm.ambiguous) == ("harmfulness", "lower", frozenset())
+    half, unscored = ColumnEntry(score=0.5, judge="openai:small"), ColumnEntry(score=None)
+    assert found["harmfulness"] == Column(
+        metric="harmfulness",
+        better="lower",
+        entries={"q1": half, "q2": unscored, "q3": half},
+        ambiguous=frozenset({"q3"}),
+    )
     assert found["coherence"].entries == {"q1": ColumnEntry(score=1.0, judge="openai:small")}
 
 
-def test_a_sample_of_several_tests_stands_once(tmp_path: Path) -> None:
-    """With different scores it is ambiguous."""
-    same, different = [record("q1", 0.5), record("q2", 0.5)], [record("q1", 0.5), record("q2", 0.75)]
-    found = read_baseline(run_file(tmp_path, same, different))["harmfulness"]
-    assert found.entries["q1"].score == 0.5
-    assert found.ambiguous == {"q2"}
-
-
 def test_the_file_of_a_table_is_read(tmp_path: Path) -> None:
-    """It gives the column that the table itself has, but for clusters."""
+    """It gives the column that the table itself has, but for clusters; early releases named no judge, no direction."""
     result = MetricResult(0.25, metric="harmfulness", judge="openai:small")
     rows = (
         Row(sample=Sample(user_input="Why?"), results={"harmfulness": result}),
         Row(sample=Sample(id="q2"), unscored={"harmfulness": "refused"}),
     )
-    table = Evaluation(metrics=("harmfulness",), rows=rows, better={"harmfulness": "lower"})
-    table.to_json(tmp_path / "table.json")
-    found = read_baseline(str(tmp_path / "table.json"))
-    assert found == {"harmfulness": table.column("harmfulness")}
-
-
-def test_tables_of_earlier_releases_are_read(tmp_path: Path) -> None:
-    """They name neither judges nor directions."""
     file = tmp_path / "table.json"
+    table = Evaluation(metrics=("harmfulness",), rows=rows, better={"harmfulness": "lower"})
+    table.to_json(file)
+    assert read_baseline(str(file)) == {"harmfulness": table.column("harmfulness")}
     file.write_text('\ufeff{"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "scores": {"a": 1}}]}', encoding="utf-8")
-    assert read_baseline(file)["a"].entries == {"q": ColumnEntry(score=1.0)}
-    assert read_baseline(file)["a"].better == "higher"
+    assert read_baseline(file)["a"] == Column(metric="a", better="higher", entries={"q": ColumnEntry(score=1.0)})
 
 
 def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:
@@ -98,21 +91,11 @@ TABLE: dict[str, Any] = {"metrics": ["a"], "rows": [{"sample": {"id": "q"}, "sco
         ('{"tests": []}', "it has no version"),
         ('{"version": 99, "tests": []}', "version 99"),
         (json.dumps({**TABLE, "rows": 1}), "rows must be a valid array, not 1"),
-        (json.dumps({**TABLE, "rows": [1]}), r"rows\[0\] must be an object, not 1"),
-        (json.dumps({**TABLE, "metrics": None}), "metrics must be a valid array, not null"),
         (json.dumps({**TABLE, "better": {"a": "up"}}), "better.a must be 'higher' or 'lower', not \"up\""),
         (json.dumps({**TABLE, "rows": [{"scores": {}}]}), r"rows\[0\] lacks sample"),
         (
-            json.dumps({**TABLE, "rows": [{"sample": {}, "scores": {"a": True}}]}),
-            r"rows\[0\].scores.a must be a valid number, not true",
-        ),
-        (
             '{"metrics": ["a"], "rows": [{"sample": {}, "scores": {"a": 1' + "0" * 400 + "}}]}",
             "scores.a must be a finite number",
-        ),
-        (
-            json.dumps({**TABLE, "rows": [{"sample": {}, "scores": {}, "judges": {"a": 1}}]}),
-            "judges.a must be a valid string, not 1",
         ),
     ],
 )
