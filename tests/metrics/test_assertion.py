@@ -11,7 +11,7 @@ import pytest
 
 import pytest_ragmetrics as rag
 from pytest_ragmetrics import MetricResult, Sample, assert_metric, assert_quoted_spans_aligned
-from pytest_ragmetrics.metrics import Metric, QuotedSpansAlignment
+from pytest_ragmetrics.metrics import Metric
 from tests.scripted_judge import (
     Entry,
     ScriptedEmbedder,
@@ -107,16 +107,6 @@ def test_wrong_bounds_are_refused_before_scoring(bounds: dict[str, Any], error: 
         assert_metric(Fixed(), Sample(response="not even a number"), **bounds)
 
 
-def test_inputs_are_checked() -> None:
-    """A row of another tool is a sample; a misspelt input and a missing field are errors that name what is needed."""
-    row = {"answer": '"open the valve slowly"', "contexts": [SOURCE]}
-    assert assert_metric(QuotedSpansAlignment(), row, min=1.0) == 1.0
-    with pytest.raises(TypeError, match="respose"):
-        QuotedSpansAlignment().score(respose="r")
-    with pytest.raises(ValueError, match="response is missing; it needs response and retrieved_contexts"):
-        QuotedSpansAlignment().score()
-
-
 # What holds a whole set, or several metrics at once, has other bounds.
 OTHERS = {"assert_mean", "assert_pass_rate", "assert_not_worse", "assert_sample"}
 HELPERS = [name for name in dir(rag) if name.startswith("assert_") and name not in OTHERS]
@@ -125,11 +115,11 @@ HELPERS = [name for name in dir(rag) if name.startswith("assert_") and name not 
 @pytest.mark.parametrize("name", HELPERS)
 def test_every_helper_has_the_same_shape(name: str) -> None:
     """Texts first, everything else by keyword."""
-    parameters = list(inspect.signature(getattr(rag, name)).parameters.values())
-    positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    parameters = inspect.signature(getattr(rag, name)).parameters
+    positional = [p for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
     assert 1 <= len(positional) <= 3
     assert all(p.default is p.empty for p in positional)
-    assert {"min", "max", "definition"} & {p.name for p in parameters}
+    assert {"min", "max", "definition"} & parameters.keys()
 
 
 LAMP = ["Moths fly at night. They like lamps."]
@@ -271,20 +261,6 @@ def test_a_failure_of_a_judged_metric(call: Any, failure: str) -> None:
     assert result.metric == failure.partition(" ")[0]
 
 
-class Document:
-    """A passage as a framework has it."""
-
-    page_content = LAMP[0]
-
-
-@pytest.mark.parametrize("contexts", [LAMP, LAMP[0], [Document()], Document()])
-def test_contexts_may_have_any_form(contexts: Any) -> None:
-    """A text, a document, or a list of them; the question is shown where claims are listed."""
-    judge = ScriptedJudge(**LISTED)
-    assert rag.assert_faithful("They do.", contexts, question="Do moths?", min=0.5, judge=judge) == 0.5
-    assert "Do moths?" in judge.prompt("list_claims")
-
-
 def test_parameters_of_judged_metrics_are_passed_on() -> None:
     """Units, weights, scales, and what a sample with nothing to judge is worth."""
     judge = ScriptedJudge(
@@ -296,7 +272,7 @@ def test_parameters_of_judged_metrics_are_passed_on() -> None:
         list_topics=topics(),
         **SUMMARY,
     )
-    assert rag.assert_faithful("Moths fly.", LAMP, unit="sentences", judge=judge) == 1.0
+    assert rag.assert_faithful("Moths fly.", LAMP[0], question="Do they?", unit="sentences", judge=judge) == 1.0
     assert rag.assert_faithful("I cannot say.", LAMP, if_empty=1.0, judge=judge).vacuous
     assert rag.assert_summarizes("Moths fly.", LAMP, coeff=0.0, judge=judge) == 0.5
     assert rag.assert_entities_recalled(MOTHS, "Well.", if_empty=1.0, judge=judge).vacuous

@@ -9,8 +9,12 @@ import pytest
 
 CODE = """
 import sys
-{call}
-print(*sorted(name for name in sys.modules if name.startswith("pytest_ragmetrics.")))
+for module, call in {calls}.items():
+    exec("from pytest_ragmetrics import " + call.partition("(")[0] + "; " + call)
+    ours = [name for name in sys.modules if name.partition(".")[0] == "pytest_ragmetrics"]
+    print(module, *sorted(name.partition(".")[2] for name in ours if "." in name))
+    for name in ours:
+        del sys.modules[name]
 """
 CALLS = {
     "quotes": "assert_quoted_spans_aligned('It says \"open the valve slowly\".', ['Open the valve slowly.'])",
@@ -25,15 +29,19 @@ HEAVY = ("judges", "embedders", "engine", "evaluation", "cache", "stats", "loop"
 ALLOWED = {"quotes": {"quotes"}, "retrieval": {"retrieval", "strings"}}
 
 
-@pytest.mark.parametrize("module", CALLS)
-def test_a_helper_without_a_judge_is_light(module: str) -> None:
-    """About 35 modules of this package, in a process that uses one helper."""
-    call = f"from pytest_ragmetrics import {CALLS[module].partition('(')[0]}\n{CALLS[module]}"
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, list[str]]:
+    """Return the modules of this package that each call loads where none is loaded yet."""
     run = subprocess.run(
-        [sys.executable, "-c", CODE.format(call=call)], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", CODE.format(calls=CALLS)], capture_output=True, text=True, check=True, timeout=60
     )
-    loaded = [name.removeprefix("pytest_ragmetrics.") for name in run.stdout.split()]
-    assert not [name for name in loaded if name.startswith(HEAVY)]
-    assert len(loaded) <= 35
-    metrics = {name.partition(".")[2] for name in loaded if name.startswith("metrics.")}
+    return {line.split()[0]: line.split()[1:] for line in run.stdout.splitlines()}
+
+
+@pytest.mark.parametrize("module", CALLS)
+def test_a_helper_without_a_judge_is_light(loaded: dict[str, list[str]], module: str) -> None:
+    """At most 35 modules of this package, in a process that uses one helper."""
+    assert not [name for name in loaded[module] if name.startswith(HEAVY)]
+    assert len(loaded[module]) <= 35
+    metrics = {name.partition(".")[2] for name in loaded[module] if name.startswith("metrics.")}
     assert metrics - {"assertion", "base", "votes", "verdicts"} == ALLOWED.get(module, {module})

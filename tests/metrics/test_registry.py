@@ -74,8 +74,6 @@ def test_every_metric_is_public_and_has_a_name_of_its_own() -> None:
     ("name", "hint"),
     [
         ("faithfullness", "did you mean faithfulness"),
-        ("context_recal", "did you mean context_recall"),
-        ("answer_relevance", "did you mean answer_relevancy"),
         ("Faithfullness", "did you mean Faithfulness"),
         ("zzz", "there are "),
     ],

@@ -1,4 +1,4 @@
-"""Rankings by ids, and passages told to be the same by their characters."""
+"""Rankings of ids, and contexts compared by their characters."""
 
 from __future__ import annotations
 
@@ -28,10 +28,6 @@ from pytest_ragmetrics.metrics import (
 )
 from pytest_ragmetrics.metrics.retrieval import RankingMetric
 
-# Retrieval
-
-
-ABCDE = list("abcde")
 LOG3 = math.log2(3)
 RANKING: list[Any] = [PrecisionAtK, RecallAtK, HitRate, MRR, MAP, NDCG]
 
@@ -39,48 +35,30 @@ RANKING: list[Any] = [PrecisionAtK, RecallAtK, HitRate, MRR, MAP, NDCG]
 @pytest.mark.parametrize(
     ("metric", "retrieved", "reference", "value"),
     [
-        (PrecisionAtK(), "abcd", "ac", 0.5),
-        (PrecisionAtK(k=1), "abcd", "ac", 1.0),
-        (PrecisionAtK(k=3), "abcd", "ac", 2 / 3),
         # hits / what is actually there, where others would divide by ten
         (PrecisionAtK(k=10), "ab", "ac", 0.5),
         (PrecisionAtK(k=2), "", "a", 0.0),
         # of an id that comes twice the first rank counts, and the second place is the next one's
         (PrecisionAtK(k=2), "aab", "a", 0.5),
-        (PrecisionAtK(k=2), "aab", "ab", 1.0),
-        (RecallAtK(), "abcd", "ae", 0.5),
-        (RecallAtK(k=1), "abcd", "ab", 0.5),
-        (RecallAtK(k=9), "abcd", "dcba", 1.0),
         (RecallAtK(k=2), "aaab", "ab", 1.0),
         (RecallAtK(), "ab", "aaae", 0.5),
         (RecallAtK(), "", "ae", 0.0),
-        (HitRate(), "abc", "cx", 1.0),
         (HitRate(k=2), "abc", "cx", 0.0),
         (HitRate(), "", "c", 0.0),
-        (MRR(), "abc", "cb", 0.5),
         (MRR(k=1), "abc", "cb", 0.0),
-        (MRR(), "aab", "b", 0.5),
         (MRR(), "", "b", 0.0),
-        (MAP(), "abcd", "ad", (1 + 2 / 4) / 2),
         (MAP(), "abcd", "adx", (1 + 2 / 4) / 3),
-        (MAP(k=3), "abcd", "ad", 1 / 2),
-        (MAP(), "aabb", "ab", 1.0),
         (MAP(), "", "ab", 0.0),
-        (NDCG(), "abc", "ac", (1 + 1 / 2) / (1 + 1 / LOG3)),
-        (NDCG(k=2), "abc", "ac", 1 / (1 + 1 / LOG3)),
         # the ideal is cut at k, not at what was retrieved
         (NDCG(k=5), "a", "ac", 1 / (1 + 1 / LOG3)),
         (NDCG(k=1), "a", "ac", 1.0),
-        (NDCG(), "aac", "ac", 1.0),
         (NDCG(), "", "a", 0.0),
         (IDBasedContextPrecision(), "abbc", "bx", 1 / 3),
-        (IDBasedContextPrecision(), "", "b", 0.0),
         (IDBasedContextRecall(), "abbc", "bx", 0.5),
-        (IDBasedContextRecall(), "abbc", "bbb", 1.0),
     ],
 )
 def test_values_by_hand(metric: RankingMetric, retrieved: str, reference: str, value: float) -> None:
-    """Each value is worked out from the definition."""
+    """Each value is worked out from the definition; `test_equal_to_trec_eval` has all others."""
     result = metric.score(retrieved_context_ids=list(retrieved), reference_context_ids=list(reference))
     assert result.value == pytest.approx(value, abs=1e-15)
     assert (result.metric, result.usage.calls, result.judge) == (metric.name, 0, None)
@@ -89,12 +67,10 @@ def test_values_by_hand(metric: RankingMetric, retrieved: str, reference: str, v
 @pytest.mark.parametrize(
     ("grades", "gain", "k", "value"),
     [
-        ({"a": 3, "b": 2, "c": 1}, "linear", None, 1.0),
         ({"c": 3, "b": 2, "a": 1}, "linear", None, (1 + 2 / LOG3 + 3 / 2) / (3 + 2 / LOG3 + 1 / 2)),
         ({"c": 3, "b": 2, "a": 1}, "exponential", None, (1 + 3 / LOG3 + 7 / 2) / (7 + 3 / LOG3 + 1 / 2)),
         ({"c": 3, "b": 2, "a": 1}, "linear", 1, 1 / 3),
         ({"x": 1.5, "a": 0}, "linear", None, 0.0),
-        ({"b": 0.5, "a": 0}, "linear", None, 1 / LOG3),
     ],
 )
 def test_graded_gains(grades: dict[str, float], gain: Any, k: int | None, value: float) -> None:
@@ -115,19 +91,12 @@ def test_numbers_of_numpy_are_ids_cuts_and_grades() -> None:
     assert NDCG(gain="exponential").score(retrieved_context_ids=["a"], relevance={"a": 1e-18}).value == 1.0
 
 
-@pytest.mark.parametrize("metric", RANKING)
-def test_a_number_is_no_text(metric: Any) -> None:
-    """Without grades, which may come out of JSON, ids are compared as given by every metric."""
-    assert metric().score(retrieved_context_ids=[7], reference_context_ids=["7"]).value == 0.0
-
-
 def test_grades_out_of_json_find_ids_that_are_numbers() -> None:
     """A key of a JSON object is a text, the id may be a number."""
     result = NDCG().score(
         retrieved_context_ids=[7, 8, 9], retrieved_contexts=["A.", "B.", "C."], relevance={"7": 2, "9": 1, "5": 1}
     )
-    ideal = 2 + 1 / LOG3 + 1 / 2
-    assert result.value == pytest.approx((2 + 1 / 2) / ideal)
+    assert result.value == pytest.approx((2 + 1 / 2) / (2 + 1 / LOG3 + 1 / 2))
     assert [verdict.reason for verdict in result.verdicts] == ["rank 1", "rank 3", "not retrieved"]
     assert [piece.text for verdict in result.verdicts for piece in verdict.evidence] == ["A.", "C."]
     assert NDCG(k=1).score(retrieved_context_ids=[7, 8], relevance={7: 1, 8: 1}).verdicts[1].reason == "below the top 1"
@@ -138,10 +107,7 @@ def test_grades_out_of_json_find_ids_that_are_numbers() -> None:
     [
         ([3, 1], TypeError, "relevance must be a mapping of ids to grades, not list"),
         ({"a": -1}, ValueError, r"relevance\['a'\] must be a number from 0 to 100, not -1"),
-        ({"a": math.nan}, ValueError, "not nan"),
         ({"a": 101}, ValueError, "not 101"),
-        ({"a": True}, ValueError, "not True"),
-        ({"a": "3"}, ValueError, "not '3'"),
         ({"a": 0}, ValueError, "no grade above 0"),
         ({}, ValueError, "no grade above 0"),
     ],
@@ -153,21 +119,15 @@ def test_grades_that_are_none(grades: Any, error: type[Exception], message: str)
 
 
 @pytest.mark.parametrize("metric", RANKING)
-@pytest.mark.parametrize("k", [0, -1, 2.0, "5", True])
-def test_a_cut_that_is_none(metric: Any, k: Any) -> None:
-    """It is a whole number from 1 on, or None."""
+def test_wrong_cuts_and_ids_are_refused(metric: Any) -> None:
+    """A cut is a whole number from 1 on, or None; a text is no list of ids."""
     with pytest.raises(ValueError, match="k must be a whole number from 1 on"):
-        metric(k=k)
-
-
-@pytest.mark.parametrize("metric", [*RANKING, IDBasedContextRecall])
-def test_what_cannot_be_scored(metric: Any) -> None:
-    """A text is no list of ids."""
+        metric(k=0)
     with pytest.raises(TypeError, match="retrieved_context_ids must be a list of ids, not str"):
         metric().score(retrieved_context_ids="a", reference_context_ids=["a"])
 
 
-def test_verdicts_of_recall_say_where_each_reference_id_stands() -> None:
+def test_verdicts_of_recall_have_the_rank_of_each_reference_id() -> None:
     """One for each reference id, with the passage where there is one for each id."""
     result = RecallAtK(k=2).score(
         retrieved_context_ids=["a", "b", "c"],
@@ -196,10 +156,12 @@ def test_verdicts_of_precision_and_of_the_first_hit() -> None:
     assert MRR(k=1).score(**fields).reason == "no hit among 1 retrieved"
 
 
-def test_ids_are_compared_as_given_and_a_slip_is_named() -> None:
+@pytest.mark.parametrize("metric", RANKING)
+def test_ids_are_compared_as_given_and_a_slip_is_named(metric: Any) -> None:
     """7 is not "7"; where nothing is found for that reason the verdict says so."""
-    result = RecallAtK().score(retrieved_context_ids=[7, 8], reference_context_ids=["7"])
-    assert (result, result.verdicts[0].reason) == (0.0, "not retrieved; ids are compared as given, and 7 is not '7'")
+    result = metric().score(retrieved_context_ids=[7, 8], reference_context_ids=["7"])
+    assert result == 0.0
+    assert metric is NDCG or result.verdicts[0].reason.endswith("; ids are compared as given, and 7 is not '7'")
 
 
 @pytest.mark.parametrize(
@@ -211,30 +173,21 @@ def test_the_helper_names_what_is_missing(metric: Any, value: float) -> None:
     assert assert_retrieved(["x", "a", "y"], ["a", "b"], metric=metric, k=3, min=0).value == pytest.approx(
         value, abs=1e-3
     )
-    with pytest.raises(AssertionError, match=r"0\.00 < 0\.10"):
+    with pytest.raises(
+        AssertionError, match=r' 0\.00 < 0\.10: 1 of 1 .* (missed|not relevant)\n  .*: "[ax]"\n    reason: '
+    ):
         assert_retrieved(["x"], ["a"], metric=metric, min=0.1)
-
-
-def test_the_first_line_of_a_failure_counts() -> None:
-    """Metric, score, threshold, and how many were missed."""
-    with pytest.raises(AssertionError) as failure:
-        assert_retrieved(["a", "x"], ["a", "b", "c"], min=0.5)
-    assert str(failure.value).splitlines()[:3] == [
-        "recall_at_k 0.33 < 0.50: 2 of 3 reference ids missed",
-        '  missed: "b"',
-        "    reason: not retrieved",
-    ]
 
 
 def test_the_helper_takes_grades_for_ndcg_alone() -> None:
     """Other metrics know relevant or not, and k=None takes the whole ranking."""
-    assert assert_retrieved(ABCDE, {"a": 2, "b": 1}, metric="ndcg", k=None, min=1.0).value == 1.0
+    assert assert_retrieved([*"cdefgab"], {"a": 2, "b": 1}, metric="ndcg", k=None, min=0.1) < 0.5
     with pytest.raises(TypeError, match="reference_ids with grades are for metric='ndcg', not 'recall'"):
-        assert_retrieved(ABCDE, {"a": 2}, min=1.0)
+        assert_retrieved(["a"], {"a": 2}, min=1.0)
     with pytest.raises(TypeError, match="retrieved_ids must be a list, best first, not set"):
         assert_retrieved({"a", "b"}, ["a"])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="metric must be 'recall' or 'precision' or"):
-        assert_retrieved(ABCDE, ["a"], metric="f1")  # type: ignore[arg-type]
+        assert_retrieved(["a"], ["a"], metric="f1")  # type: ignore[arg-type]
 
 
 # Against the peers
@@ -285,9 +238,6 @@ def test_shares_stay_shares(retrieved: list[str], reference: list[str], k: int |
     assert MAP().score(retrieved_context_ids=best, reference_context_ids=reference) == 1.0
 
 
-# Non llm contexts
-
-
 # Ten characters each: a likeness is the number of characters that are the same.
 TEN, NINE, FIVE, FOUR = "abcdefghij", "abcdefghi-", "abcde-----", "abcd------"
 
@@ -295,13 +245,9 @@ TEN, NINE, FIVE, FOUR = "abcdefghij", "abcdefghi-", "abcde-----", "abcd------"
 @pytest.mark.parametrize(
     ("retrieved", "reference", "threshold", "recall", "precision"),
     [
-        ([TEN], [TEN], 0.5, 1.0, 1.0),
         # at the threshold is alike, in both
         ([FIVE], [TEN], 0.5, 1.0, 1.0),
         ([FOUR], [TEN], 0.5, 0.0, 0.0),
-        ([NINE], [TEN], 0.9, 1.0, 1.0),
-        ([NINE], [TEN], 1.0, 0.0, 0.0),
-        ([NINE], [TEN, "0123456789"], 0.5, 0.5, 1.0),
         (["0123456789", NINE], [TEN], 0.5, 1.0, 0.5),
         ([NINE, "0123456789", TEN], [TEN], 0.5, 1.0, (1 + 2 / 3) / 2),
         ([], [TEN], 0.5, 0.0, 0.0),
@@ -347,9 +293,8 @@ def test_a_context_that_is_of_no_use_says_which_reference_is_nearest() -> None:
 @pytest.mark.parametrize("metric", [NonLLMContextPrecision, NonLLMContextRecall])
 def test_wrong_parameters(metric: Any) -> None:
     """Each error names the parameter."""
-    for threshold in (-0.1, 1.1, "0.5", True):
-        with pytest.raises(ValueError, match="threshold must be a number from 0 to 1"):
-            metric(threshold=threshold)
+    with pytest.raises(ValueError, match="threshold must be a number from 0 to 1"):
+        metric(threshold=1.1)
     with pytest.raises(ValueError, match="measure must be 'levenshtein' or 'indel'"):
         metric(measure="cosine")
 
@@ -360,9 +305,7 @@ def test_the_helper() -> None:
     assert assert_contexts_alike([NINE], [TEN], metric="precision", measure="hamming", threshold=0.9).value == 1.0
     with pytest.raises(AssertionError) as failure:
         assert_contexts_alike([FOUR], [TEN])
-    assert str(failure.value).splitlines() == [
+    assert str(failure.value).splitlines()[:2] == [
         "non_llm_context_recall 0.00 < 0.80: 1 of 1 reference context not retrieved",
         '  not retrieved: "abcdefghij"',
-        "    reason: no context is 50% alike",
-        '    nearest: "abcd------" (contexts[0][0:10], 40% alike)',
     ]

@@ -32,20 +32,16 @@ from pytest_ragmetrics.metrics import (
     TokenF1,
 )
 
-# Strings
-
 
 @pytest.mark.parametrize(
     ("response", "reference", "same", "present"),
     [
         ("Oslo", "Oslo", 1.0, 1.0),
         ("Oslo.", "Oslo", 0.0, 1.0),
-        ("Oslo", "Oslo.", 0.0, 0.0),
         ("oslo", "Oslo", 0.0, 0.0),
         ("Oslo\n", "Oslo", 0.0, 1.0),
         ("cafe\u0301", "caf\u00e9", 0.0, 0.0),
         ("首都は東京です", "東京", 0.0, 1.0),
-        ("a.c", "abc", 0.0, 0.0),
         ("abc", "a.c", 0.0, 0.0),
     ],
 )
@@ -83,22 +79,13 @@ def test_similarity_by_hand(measure: Any, value: float) -> None:
     assert result.reason == f"{value:.0%} alike by {measure}"
 
 
-def test_a_measure_that_is_none() -> None:
-    """The error lists those that there are."""
-    with pytest.raises(ValueError, match=r"measure must be 'levenshtein' or .* or 'jaro_winkler', not 'cosine'"):
-        NonLLMStringSimilarity(measure="cosine")  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("response", "reference", "value"),
     [
-        ("May 1903", "May 1903", 1.0),
-        ("in May 1903", "May 1903", 0.8),
         # a word counts as often as it stands there
         ("no no no", "no no", 0.8),
         ("red red blue", "red blue blue", 2 / 3),
         ("Answer!", "“answer”", 1.0),
-        ("never", "May 1903", 0.0),
         ("برج طوكيو", "برج", 2 / 3),
         ("Der Köder", "der ko\u0308der", 1.0),
         ("the a an", "…", 1.0),
@@ -118,13 +105,8 @@ def test_token_f1(response: str, reference: str, value: float) -> None:
 
 def test_the_helpers() -> None:
     """Response first, then the reference."""
-    with pytest.raises(AssertionError) as failure:
+    with pytest.raises(AssertionError, match=r"exact_match 0\.00 < 1\.00: 1 of 1 response not the reference\n"):
         assert_exact_match("Bergen", "Oslo")
-    assert str(failure.value).splitlines() == [
-        "exact_match 0.00 < 1.00: 1 of 1 response not the reference",
-        '  not the reference: "Bergen" (response[0:6])',
-        '    reason: the reference is "Oslo"',
-    ]
     with pytest.raises(AssertionError, match=r"string_presence 0\.00 < 1\.00: 1 of 1 response without the reference"):
         assert_string_present("Bergen", "Oslo")
     with pytest.raises(AssertionError, match=r"non_llm_string_similarity 0\.40 < 0\.80: 40% alike by levenshtein"):
@@ -133,9 +115,6 @@ def test_the_helpers() -> None:
         assert_text_alike("big moth", "small moth", metric="token_f1")
     with pytest.raises(ValueError, match="metric must be 'similarity' or 'token_f1'"):
         assert_text_alike("moth", "moth", metric="bleu")  # type: ignore[arg-type]
-
-
-# Overlap
 
 
 SAID = "The pump needs two minutes to fill. Then close the valve."
@@ -150,27 +129,20 @@ def test_bleu_by_hand() -> None:
     assert result.reason == "precisions 0.80, 0.50, 0.33, 0.25; brevity penalty 1.00"
 
 
-@settings(deadline=None)  # the libraries load more when they are first used
+@settings(deadline=None, max_examples=50)  # the libraries load more when they are first used
 @given(WORDS, WORDS)
-def test_bleu_is_that_of_sacrebleu_for_one_segment(response: str, reference: str) -> None:
-    """The whole text is one segment, even where it has several sentences."""
-    score = BleuScore().score(response=response, reference=reference)
-    assert score.value == pytest.approx(sacrebleu.sentence_bleu(response, [reference]).score / 100)
-    assert 0 <= score <= 1
+def test_bleu_and_chrf_are_those_of_sacrebleu(response: str, reference: str) -> None:
+    """Brought to [0, 1]; the whole text is one segment, even where it has several sentences."""
+    fields = {"response": response, "reference": reference}
+    bleu, chrf, plus = BleuScore(), CHRFScore(), CHRFScore(word_order=2, beta=1, char_order=4)
+    peers = sacrebleu.BLEU(effective_order=True), sacrebleu.CHRF(), sacrebleu.CHRF(word_order=2, beta=1, char_order=4)
+    for metric, peer in zip((bleu, chrf, plus), peers, strict=True):
+        score = metric.score(**fields)
+        assert score.value == pytest.approx(peer.sentence_score(response, [reference]).score / 100)
+        assert 0 <= score <= 1
 
 
-@settings(deadline=None)  # the libraries load more when they are first used
-@given(WORDS, WORDS)
-def test_chrf_is_that_of_sacrebleu(response: str, reference: str) -> None:
-    """Brought to [0, 1]."""
-    score = CHRFScore().score(response=response, reference=reference)
-    assert score.value == pytest.approx(sacrebleu.corpus_chrf([response], [[reference]]).score / 100)
-    plus = CHRFScore(word_order=2, beta=1, char_order=4).score(response=response, reference=reference)
-    peer = sacrebleu.CHRF(word_order=2, beta=1, char_order=4).sentence_score(response, [reference])
-    assert plus.value == pytest.approx(peer.score / 100)
-
-
-@settings(deadline=None)  # the libraries load more when they are first used
+@settings(deadline=None, max_examples=50)  # as above
 @given(
     WORDS.filter(lambda text: " " in text),
     WORDS,
@@ -183,15 +155,6 @@ def test_rouge_is_that_of_rouge_score_for_english(response: str, reference: str,
     for mode in ("fmeasure", "precision", "recall"):
         metric = RougeScore(rouge_type=kind, mode=mode, use_stemmer=stem)
         assert metric.score(response=response, reference=reference).value == pytest.approx(getattr(peer, mode))
-
-
-def test_rouge_by_hand() -> None:
-    """Four words in order of five and six."""
-    fields = {"response": "the pump needs two minutes", "reference": "then the pump needs nine minutes"}
-    assert RougeScore(mode="precision").score(**fields).value == pytest.approx(4 / 5)
-    assert RougeScore(mode="recall").score(**fields).value == pytest.approx(4 / 6)
-    assert RougeScore(rouge_type="rouge2").score(**fields).value == pytest.approx(2 * (2 / 4 * 2 / 5) / (2 / 4 + 2 / 5))
-    assert RougeScore().score(**fields).reason == "rougeL: precision 0.80, recall 0.67"
 
 
 SCRIPTS = [
@@ -232,6 +195,7 @@ def test_the_tokenizer_of_bleu_can_be_chosen() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: NonLLMStringSimilarity(measure="cosine"), "measure must be 'levenshtein' or .*, not 'cosine'"),  # type: ignore[arg-type]
         (lambda: BleuScore(tokenize="spm"), "tokenize must be 'auto' or '13a'"),  # type: ignore[arg-type]
         (lambda: CHRFScore(char_order=0), "char_order must be a whole number from 1 on"),
         (lambda: CHRFScore(word_order=-1), "word_order must be a whole number from 1 on"),
