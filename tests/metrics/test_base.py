@@ -1,4 +1,4 @@
-"""What may be set about a metric, and what is said where it may not."""
+"""Parameters of metrics and the errors on wrong ones; F scores."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_ragmetrics import metrics
-from pytest_ragmetrics.metrics.base import check_count, check_flag, check_number
+from pytest_ragmetrics.metrics.base import check_count, check_flag, check_number, f1_of_counts, f_beta
 
 EMPTIABLE = """
 AnswerCorrectness CitationPrecision CitationRecall ContextEntityRecall ContextRecall ContextRelevancy
@@ -52,3 +54,14 @@ def test_a_flag_is_true_or_false(value: object) -> None:
     """What is only as good as true, such as the text "no", is refused."""
     with pytest.raises(ValueError, match="length_penalty must be True or False, not"):
         check_flag("length_penalty", value)
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60), st.just(0.0) | st.floats(0.01, 20))
+def test_f_scores(found: int, surplus: int, missing: int, beta: float) -> None:
+    """From counts, and from precision and recall."""
+    precision = found / (found + surplus) if found + surplus else 0.0
+    recall = found / (found + missing) if found + missing else 0.0
+    below = beta * beta * precision + recall
+    expected = (1 + beta * beta) * precision * recall / below if below else 0.0
+    assert f_beta(precision, recall, beta) == pytest.approx(expected, abs=1e-9)
+    assert f1_of_counts(found, surplus, missing) == pytest.approx(f_beta(precision, recall))

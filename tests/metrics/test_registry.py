@@ -1,4 +1,4 @@
-"""The metrics by name, alias and class name."""
+"""The metrics by name, alias and class name; every metric of Ragas 0.4 and eval-ruby has an answer or a reason."""
 
 from __future__ import annotations
 
@@ -54,6 +54,36 @@ NAMES = {
     # The name of these is that of their class in lower case.
     **{kind: re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower() for kind in PLAIN.split()},
 }
+
+
+#: What the package of Ragas exports.
+RAGAS = """
+AgentGoalAccuracy AnswerAccuracy AnswerCorrectness AnswerRelevancy AspectCritic BleuScore CHRFScore ContextEntityRecall
+ContextPrecision ContextPrecisionWithReference ContextPrecisionWithoutReference ContextRecall ContextRelevance
+ContextUtilization DataCompyScore DomainSpecificRubrics ExactMatch FactualCorrectness Faithfulness
+IDBasedContextPrecision IDBasedContextRecall InstanceSpecificRubrics MultiModalFaithfulness MultiModalRelevance
+NoiseSensitivity NonLLMContextPrecisionWithReference NonLLMContextRecall NonLLMStringSimilarity QuotedSpansAlignment
+ResponseGroundedness RougeScore SQLSemanticEquivalence SemanticSimilarity SimpleCriteriaScore StringPresence
+SummaryScore ToolCallAccuracy ToolCallF1 TopicAdherence
+"""
+EVAL_RUBY = "Faithfulness Relevance Correctness ContextRecall SemanticSimilarity PrecisionAtK RecallAtK MRR NDCG"
+#: These compare tables, images and queries, not texts; rubrics are scales that are given when a metric is made.
+UNANSWERED = {"DataCompyScore", "MultiModalFaithfulness", "MultiModalRelevance", "SQLSemanticEquivalence"}
+RUBRICS = {"DomainSpecificRubrics", "InstanceSpecificRubrics"}
+#: Names of theirs that lead here to another class.
+OTHERWISE = {
+    "ContextPrecisionWithReference": "ContextPrecision",
+    "ContextPrecisionWithoutReference": "ContextUtilization",
+    "SimpleCriteriaScore": "SimpleCriteria",
+}
+
+
+@pytest.mark.parametrize("name", sorted({*RAGAS.split(), *EVAL_RUBY.split()} - UNANSWERED - RUBRICS))
+def test_a_metric_of_theirs_is_in_the_catalogue(name: str) -> None:
+    """A class that can be imported and is known by name."""
+    kind = getattr(metrics, OTHERWISE.get(name, name))
+    assert kind in built_in_metrics()
+    assert metric_named(OTHERWISE.get(name, name)) is kind
 
 
 @pytest.mark.parametrize(("kind", "names"), NAMES.items())
