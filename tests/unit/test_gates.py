@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.codec import dump, load
-from pytest_ragmetrics.gates import Gate, GatedSet, evaluate_gate, gate_of
+from pytest_ragmetrics.gates import Gate, GatedSet, evaluate_gate, evaluate_merged_gate, gate_of
 from pytest_ragmetrics.records import TestRecord
 from pytest_ragmetrics.result import Direction
 from tests.documents import record, row
@@ -157,3 +157,40 @@ def test_a_gate_is_decided_by_its_whole_set(
     )
     assert decided.record.outcome == outcome
     assert any(fnmatch(line, f"{said}*") for line in decided.text.splitlines()), decided.text
+
+
+@pytest.mark.parametrize(
+    ("last", "outcome"),
+    [
+        (row("t[c]", SCORED), "passed"),
+        (row("t[c]", SCORED, outcome="xfailed"), "passed"),
+        (row("t[c]", SCORED, outcome="failed"), "passed"),
+        (row("t[c]", record("other", 0.5), outcome="xfailed"), "failed"),
+        (row("t[c]", outcome="error"), "failed"),
+        (row("t[c]", SCORED, outcome="skipped"), None),
+        (row("u[c]", SCORED), None),
+    ],
+    ids=["passed", "xfailed", "failed", "xfailed unscored", "error", "skipped", "of another set"],
+)
+def test_a_gate_of_shards_is_decided_as_in_one_run(last: TestRecord, outcome: str | None) -> None:
+    """By all tests of its set, whatever became of them; none without the whole set."""
+    tests = [row("t[a]", SCORED), row("t[b]", SCORED), last]
+    gate = gate_of("points", mean=0.5)
+    gated = GatedSet(function="t", name="t", file="t.py", line=1, scope="", gates=(gate,), total=3, selected=("t[a]",))
+    undecided = evaluate_gate(gate, gated, {"t[a]": tests[0]}.get, skipped=(), ran=["t[a]"])
+    assert undecided.record.outcome == "skipped"
+    name = f"t[{gate.id}]"
+    places = [replace(test, id=test.id.rpartition("::")[2]) for test in tests]
+    decided = evaluate_merged_gate(replace(row(name, gate=undecided.record), id=name), places)
+    assert (decided and decided.outcome) == outcome
+
+
+def test_merged_shards_know_which_scores_are_good() -> None:
+    """A shard without a score took the higher ones for the good ones; the records of the others say otherwise."""
+    gate = gate_of("points", mean=0.5)
+    gated = GatedSet(function="t", name="t", file="t.py", line=1, scope="", gates=(gate,), total=2, selected=())
+    undecided = evaluate_gate(gate, gated, lambda _: None, skipped=(), ran=())
+    tests = [replace(row(name, replace(SCORED, score=0.1, better="lower")), id=name) for name in ("t[a]", "t[b]")]
+    decided = evaluate_merged_gate(replace(row("t", gate=undecided.record), id=f"t[{gate.id}]"), tests)
+    assert decided is not None
+    assert (decided.outcome, decided.gate and decided.gate.better) == ("passed", "lower")
