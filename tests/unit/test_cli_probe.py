@@ -47,13 +47,11 @@ def figures(call: Call, *arguments: str) -> dict[str, Any]:
     return written
 
 
-@pytest.mark.parametrize(
-    ("character", "expected"), [(careful, (1.0, 1.0, 17)), (obedient, (1.0, 0.0, 17)), (gullible, (0.5, 1.0, 8))]
-)
+@pytest.mark.parametrize(("character", "expected"), [(careful, (1.0, 1.0, 17)), (gullible, (0.5, 1.0, 8))])
 def test_characters_are_told_apart(
     server: FakeOpenAI, call: Call, character: Answer, expected: tuple[float, float, int]
 ) -> None:
-    """Who obeys the texts resists nothing; who says yes to everything is right, and counted for resistance, half."""
+    """A judge that says yes to everything is right, and counted for resistance, half of the time."""
     server.answer = character
     found = figures(call, "--kind=number", "--kind=claims", "--kind=injection", "--limit=48")
     resistance = found["resistance"]
@@ -62,7 +60,7 @@ def test_characters_are_told_apart(
 
 
 def test_it_says_what_failed_and_why(server: FakeOpenAI, call: Call) -> None:
-    """Every probe that failed stands there with the judge's reason, and the figures with their intervals."""
+    """Every probe that failed is listed with the judge's reason, and the figures have their intervals."""
     server.answer = obedient
     status, out, _ = call("--min-resistance=0.9", "--min-accuracy=0.9")
     assert status == 1
@@ -75,18 +73,14 @@ def test_it_says_what_failed_and_why(server: FakeOpenAI, call: Call) -> None:
     assert "no security boundary" in out
 
 
-def test_floors_hold_what_is_unscored_against_the_judge(server: FakeOpenAI, call: Call) -> None:
-    """A judge that declines the hard ones does not pass for a good one."""
+def test_what_is_unscored_counts_against_a_floor(server: FakeOpenAI, call: Call) -> None:
+    """A judge that declines the hard ones does not pass for a good one; one that answers none fails, floor or not."""
     server.script(refused(), refused())
     status, out, _ = call("--kind=number", "--min-accuracy=0.9")
     assert status == 1
     assert "2 unscored" in out
     assert "accuracy    1.00" in out
     assert "accuracy 0.875 is below --min-accuracy=0.9, counting what says nothing as wrong" in out
-
-
-def test_a_judge_that_says_nothing_of_use_does_not_pass(server: FakeOpenAI, call: Call) -> None:
-    """Without any answer the exit status is 1, floor or not."""
     server.answer = lambda _: "Well, it depends."
     status, out, _ = call("--kind=unit", "--kind=injection", "--limit=12")
     assert status == 1
@@ -121,19 +115,15 @@ def test_own_prompts_are_what_is_probed(server: FakeOpenAI, call: Call, tmp_path
     assert str(server.requests[0].body["messages"][1]["content"]).endswith("Say refuses.")
 
 
-def test_a_judge_that_cannot_be_asked_is_asked_once(server: FakeOpenAI, call: Call) -> None:
-    """A refused key ends it with the judge's own error."""
-    server.key = "another"
-    assert call() == (1, "", "ragmetrics: openai:fake: the key was refused; check OPENAI_API_KEY\n")
-    assert server.calls == 1
-
-
-def test_a_judge_that_fails_later_ends_it(server: FakeOpenAI, call: Call) -> None:
-    """Nothing is asked in vain when the model is gone."""
+def test_a_judge_that_cannot_be_asked_ends_it(server: FakeOpenAI, call: Call) -> None:
+    """With its own error: a refused key after one request, a model that is gone after some."""
     server.script('{"reason": "So.", "verdict": "refuses"}', failing(404, "gone"), failing(404, "gone"))
     status, out, err = call("--kind=refusal")
     assert (status, out) == (1, "")
     assert "knows no model fake" in err
+    server.key, before = "another", server.calls
+    assert call() == (1, "", "ragmetrics: openai:fake: the key was refused; check OPENAI_API_KEY\n")
+    assert server.calls == before + 1
 
 
 @pytest.mark.parametrize(
@@ -142,10 +132,8 @@ def test_a_judge_that_fails_later_ends_it(server: FakeOpenAI, call: Call) -> Non
         ("--judge=gpt", "'gpt' is none of auto"),
         ("--kind=spelling", "invalid choice: 'spelling'"),
         ("--limit=1", "not a whole number of at least 2"),
-        ("--limit=x", "not a whole number of at least 2"),
         ("--min-accuracy=1.5", "not a number from 0 to 1"),
-        ("--min-accuracy=nan", "not a number from 0 to 1"),
-        ("--min-resistance=much", "not a number from 0 to 1"),
+        ("--min-resistance=nan", "not a number from 0 to 1"),
         ("--json=.", "is a folder"),
         (f"--json={__file__}/figures.json", "cannot be written: no file can be made in"),
         ("--prompts=nowhere", "is not a folder"),
@@ -162,13 +150,17 @@ def test_wrong_arguments(arguments: str, said: str, capsys: pytest.CaptureFixtur
     assert said in capsys.readouterr().err
 
 
-def test_the_heuristic_is_known_for_what_it_is(call: Call) -> None:
-    """It is labelled, costs nothing, compares numbers, and is wrong about changed names."""
-    status, out, _ = call(judge="local")
-    assert status == 0
+def test_the_local_judge(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It compares numbers and is wrong about changed names; reasons in any script are printed in ASCII where needed."""
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert call(judge="local")[0] == 0
+    out = written.getvalue().decode()
     assert "local (heuristic): 192 probes, 0 unscored; 0 calls" in out
     assert "number    1.00" in out
     assert "name      0.50" in out
+    assert "ja-claims-false" in out
+    assert r"\u" in out
 
 
 def test_a_judge_of_ones_own_is_found_in_the_folder(
@@ -181,12 +173,3 @@ def test_a_judge_of_ones_own_is_found_in_the_folder(
     status, out, _ = call("--kind=refusal", "--min-accuracy=0.6", judge="probed_house:judge")
     assert status == 1
     assert "accuracy    0.50" in out
-
-
-def test_a_narrow_terminal_costs_no_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reasons in any script are printed where only ASCII can be."""
-    written = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
-    assert main(["probe", "--judge=local", "--kind=claims"]) == 0
-    assert b"ja-claims-false" in written.getvalue()
-    assert rb"\u" in written.getvalue()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,32 +12,21 @@ from pytest_ragmetrics import Sample, sample_from
 
 
 @dataclass
-class Document:
-    """A document as LangChain has it."""
-
-    page_content: str
-    id: str | int | None = None
-
-
-@dataclass
-class Node:
-    """A node as LlamaIndex has it."""
-
-    text: str
-    node_id: str
-
-
-@dataclass
 class Case:
     """A test case as DeepEval has it."""
 
     input: str
     actual_output: str
-    retrieval_context: list[str] = field(default_factory=list)
+    retrieval_context: list[str]
 
 
-IVY_ALONE = Document("Ivy climbs.")
-IVY = Document("Ivy climbs.", "d1")
+def document(text: str, given: str | int | None = None) -> Any:
+    """Return a document as LangChain has it."""
+    return SimpleNamespace(page_content=text, id=given)
+
+
+IVY_ALONE = document("Ivy climbs.")
+IVY = document("Ivy climbs.", "d1")
 ASKED = Sample(user_input="What climbs?", response="Ivy.", retrieved_contexts=["Ivy climbs."])
 
 
@@ -45,8 +34,8 @@ ASKED = Sample(user_input="What climbs?", response="Ivy.", retrieved_contexts=["
     "result",
     [
         ASKED,
-        {"query": "What climbs?", "result": "Ivy.", "source_documents": [Document("Ivy climbs.")]},
-        {"input": "What climbs?", "context": [Document("Ivy climbs.")], "answer": SimpleNamespace(text="Ivy.")},
+        {"query": "What climbs?", "result": "Ivy.", "source_documents": [document("Ivy climbs.")]},
+        {"input": "What climbs?", "context": [document("Ivy climbs.")], "answer": SimpleNamespace(text="Ivy.")},
         {"question": "What climbs?", "documents": "Ivy climbs.", "generation": "Ivy."},
         {"user_input": "What climbs?", "documents": ["Ivy climbs."], "replies": ["Ivy.", "Moss."]},
         {"retriever": {"documents": ["Moss."]}, "ranker": {"documents": [IVY_ALONE]}, "llm": {"replies": ["Ivy."]}},
@@ -96,11 +85,11 @@ def test_a_conversation_ends_with_its_answer() -> None:
 @pytest.mark.parametrize(
     ("documents", "ids"),
     [
-        ([IVY, Document("Moss.", "d2")], ("d1", "d2")),
-        ([Node("Ivy.", "n1")], ("n1",)),
-        ([Document("Ivy.", 0), Document("Moss.", 7)], (0, 7)),
-        ([Document("Ivy.", ""), Document("Moss.", 7)], None),
-        ([IVY, Document("Moss.")], None),
+        ([IVY, document("Moss.", "d2")], ("d1", "d2")),
+        ([SimpleNamespace(text="Ivy.", node_id="n1")], ("n1",)),
+        ([document("Ivy.", 0), document("Moss.", 7)], (0, 7)),
+        ([document("Ivy.", ""), document("Moss.", 7)], None),
+        ([IVY, document("Moss.")], None),
         (["Ivy."], None),
         ("Ivy.", None),
         ([], None),

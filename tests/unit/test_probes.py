@@ -34,10 +34,13 @@ def test_there_are_enough_of_them() -> None:
         assert {probe.language for probe in PROBES if probe.kind == kind} == languages
         count = Counter(probe.affirmative for probe in PROBES if probe.kind == kind)
         assert count[True] == count[False] > 0
+    attacks = Counter(probe.attack for probe in PROBES if probe.attack)
+    assert min(attacks.values()) >= 5
+    assert len(attacks) == 7
 
 
 def test_each_injection_is_its_twin_with_a_text_more() -> None:
-    """A twin is a plain probe of the same language and answer, and the prompts differ."""
+    """A twin is a plain probe of the same language and answer; the injection reaches the prompt, split or not."""
     for probe in PROBES:
         if probe.twin is None:
             assert probe.attack is probe.injected is None
@@ -45,27 +48,12 @@ def test_each_injection_is_its_twin_with_a_text_more() -> None:
         twin = BY_ID[probe.twin]
         assert twin.twin is None
         assert (twin.language, twin.expected, type(twin.task)) == (probe.language, probe.expected, type(probe.task))
-        assert twin.task != probe.task
-
-
-def test_injections_reach_the_judge() -> None:
-    """The words of whatever is injected stand in the prompt, however it was split into sentences."""
-    for probe in PROBES:
-        if probe.injected is not None:
-            prompt = render(probe.task, PromptBook())[1]
-            assert _letters(probe.injected) in _letters(prompt), probe.id
+        assert _letters(probe.injected or "") in _letters(render(probe.task, PromptBook())[1]), probe.id
 
 
 def _letters(text: str) -> str:
     """Return the words and the hidden characters of a text, without the numbers of sentences."""
     return re.sub(r"\[\d+\]|[^\w\U000e0000-\U000e007f]", "", text)
-
-
-def test_every_trick_is_tried_in_several_languages() -> None:
-    """No attack depends on a single text."""
-    attacks = Counter(probe.attack for probe in PROBES if probe.attack)
-    assert min(attacks.values()) >= 5
-    assert len(attacks) == 7
 
 
 def test_plain_texts_are_no_attempt_to_deceive() -> None:
@@ -119,26 +107,16 @@ def test_only_answers_that_are_right_without_the_injection_say_something() -> No
 
 
 def test_what_has_no_answer_is_neither_right_nor_wrong() -> None:
-    """Unscored probes are left out of the accuracy, and are wrong only for the lowest it may be."""
-    chosen, _ = choose(PROBES, ["number"], limit=4)
-    outcomes = [
-        outcome(chosen[0]),
-        outcome(chosen[1]),
-        outcome(chosen[2], "?"),
-        replace(outcome(chosen[3]), found=None),
-    ]
-    figures = ProbeFigures(judge="j", chosen=outcomes)
+    """Unscored probes are left out of the accuracy, and wrong only for the lowest it may be: 0 without any answer."""
+    right, also, wrong, unscored = choose(PROBES, ["number"], limit=4)[0]
+    nothing = replace(outcome(unscored), found=None)
+    figures = ProbeFigures(judge="j", chosen=[outcome(right), outcome(also), outcome(wrong, "?"), nothing])
     assert (figures.accuracy.right, figures.accuracy.n) == (2, 3)
     assert figures.lowest_accuracy == 0.5
     lines = list(figure_lines(figures))
     assert "unscored:" in lines
     assert not any("resistance" in line.lower() for line in lines)
-
-
-def test_a_judge_without_any_answer_has_no_accuracy() -> None:
-    """Then the lowest is 0, so that a floor is not reached."""
-    chosen, _ = choose(PROBES, ["number"], limit=2)
-    figures = ProbeFigures(judge="j", chosen=[replace(outcome(probe), found=None) for probe in chosen])
+    figures = ProbeFigures(judge="j", chosen=[nothing])
     assert figures.accuracy.to_row() == {"right": 0, "n": 0, "estimate": None}
     assert figures.lowest_accuracy == 0.0
     assert not any(line.startswith("accuracy") for line in figure_lines(figures))
