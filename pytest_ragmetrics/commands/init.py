@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -70,77 +71,54 @@ def _example(path: Path) -> Step:
 
 
 def _settings(folder: Path, cassette: Path, ini: IniFile | None) -> Step:
+    here = folder.resolve()
     if ini is not None and any(key.startswith("rag_") for key in ini.values):
         return Step(path=_as_given(ini.path, folder), what="has settings of this plugin already")
-    if ini is None:
-        return _new_settings(folder, _relative(cassette, folder))
-    lines = _lines(_relative(folder.resolve() / cassette.relative_to(folder), ini.path.parent), toml=ini.is_toml)
-    by_hand = Step(
-        path=_as_given(ini.path, folder), what=f"add these lines below [{ini.section}] yourself", lines=tuple(lines)
-    )
-    if ini.path.parent != folder.resolve() or ini.path.is_symlink():
-        # Settings of a larger project, or behind a link, are not changed.
-        return by_hand
-    text = _with_lines(ini, lines)
-    return by_hand if text is None else Step(path=by_hand.path, what="settings added", text=text, lines=tuple(lines))
+    if ini is None and not (folder / "pyproject.toml").is_file():
+        lines = _lines(cassette.relative_to(folder).as_posix(), toml=False)
+        text = "\n".join(["[pytest]", *lines, ""])
+        return Step(path=folder / "pytest.ini", what="new settings", text=text, lines=lines)
+    is_new = ini is None
+    ini = ini or IniFile(path=here / "pyproject.toml", section="tool.pytest.ini_options")
+    lines = _lines((here / cassette.relative_to(folder)).relative_to(ini.path.parent).as_posix(), toml=ini.is_toml)
+    path = _as_given(ini.path, folder)
+    # Settings of a larger project, or behind a link, are not changed.
+    text = None if ini.path.parent != here or path.is_symlink() else _with_lines(ini, lines, at_the_end=is_new)
+    if text is None:
+        return Step(path=path, what=f"add these lines below [{ini.section}] yourself", lines=lines)
+    if is_new:
+        return Step(path=path, what="settings added at the end", text=text, lines=(f"[{ini.section}]", *lines))
+    return Step(path=path, what="settings added", text=text, lines=lines)
 
 
-def _new_settings(folder: Path, cassette: str) -> Step:
-    """Return the step for a project without settings: a section of pyproject.toml, else a new pytest.ini."""
-    pyproject = folder / "pyproject.toml"
-    toml = pyproject.is_file()
-    lines = _lines(cassette, toml=toml)
-    if not toml:
-        ini = folder / "pytest.ini"
-        return Step(path=ini, what="new settings", text="\n".join(["[pytest]", *lines, ""]), lines=tuple(lines))
-    section = "tool.pytest.ini_options"
-    before = _text(pyproject)
-    end = "\r\n" if "\r\n" in before else "\n"
-    gap = "" if before.endswith(end) else end
-    after = before + gap + end.join(["", f"[{section}]", *lines, ""])
-    if pyproject.is_symlink() or not _adds(pyproject, before, after):
-        return Step(path=pyproject, what=f"add these lines below [{section}] yourself", lines=tuple(lines))
-    return Step(path=pyproject, what="settings added at the end", text=after, lines=(f"[{section}]", *lines))
-
-
-def _with_lines(ini: IniFile, lines: list[str]) -> str | None:
-    """Return the text of a file with lines below the head of its section; ``None`` if that changes other settings."""
-    before = _text(ini.path)
-    heads = list(
-        re.finditer(rf"^\[{re.escape(ini.section)}\][ \t]*(?:[#;][^\r\n]*)?(?P<end>\r?\n|\Z)", before, re.MULTILINE)
-    )
-    if len(heads) != 1:
-        return None
-    (head,) = heads
-    end = head["end"] or "\n"
-    added = "".join(f"{line}{end}" for line in lines)
-    after = before[: head.end()] + ("" if head["end"] else end) + added + before[head.end() :]
-    return after if _adds(ini.path, before, after) else None
-
-
-def _adds(path: Path, before: str, after: str) -> bool:
-    """Return whether a changed file has the same settings as before and the one of this plugin."""
+def _with_lines(ini: IniFile, lines: Sequence[str], *, at_the_end: bool) -> str | None:
+    """Return the text of a file with lines in its section; ``None`` if that changes other settings."""
+    before = ini.path.read_bytes().decode("utf-8")  # not read_text(), which changes line ends
+    if at_the_end:
+        end = "\r\n" if "\r\n" in before else "\n"
+        after = before + ("" if before.endswith(end) else end) + end.join(["", f"[{ini.section}]", *lines, ""])
+    else:
+        pattern = rf"^\[{re.escape(ini.section)}\][ \t]*(?:[#;][^\r\n]*)?(?P<end>\r?\n|\Z)"
+        heads = list(re.finditer(pattern, before, re.MULTILINE))
+        if len(heads) != 1:
+            return None
+        (head,) = heads
+        end = head["end"] or "\n"
+        added = "".join(f"{line}{end}" for line in lines)
+        after = before[: head.end()] + ("" if head["end"] else end) + added + before[head.end() :]
     try:
-        old, new = read_ini_file(path, before), read_ini_file(path, after)
+        old, new = read_ini_file(ini.path, before), read_ini_file(ini.path, after)
     except IniFileError:
-        return False
+        return None
     values = {} if old is None else dict(old.values)
-    return new is not None and {**new.values} == {**values, _KEY: new.values.get(_KEY)}
+    is_same = new is not None and {**new.values} == {**values, _KEY: new.values.get(_KEY)}
+    return after if is_same else None
 
 
-def _lines(cassette: str, *, toml: bool) -> list[str]:
+def _lines(cassette: str, *, toml: bool) -> tuple[str, ...]:
     quote = '"' if toml else ""
     comments = [comment.format(judge=f"{quote}{DEFAULT_OPENAI}{quote}") for comment in _COMMENTS]
-    return [*comments, f"{_KEY} = {quote}{cassette}{quote}"]
-
-
-def _text(path: Path) -> str:
-    # Not read_text, which changes line ends.
-    return path.read_bytes().decode("utf-8")
-
-
-def _relative(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).as_posix()
+    return (*comments, f"{_KEY} = {quote}{cassette}{quote}")
 
 
 def _as_given(path: Path, folder: Path) -> Path:
@@ -156,14 +134,8 @@ def _folder(text: str) -> Path:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder",
-        type=checked(_folder),
-        nargs="?",
-        default=Path(),
-        metavar="FOLDER",
-        help="of the project (default: here)",
-    )
+    project = "of the project (default: here)"
+    parser.add_argument("folder", type=checked(_folder), nargs="?", default=Path(), metavar="FOLDER", help=project)
     parser.add_argument("--dry-run", action="store_true", help="only say what would be written")
 
 

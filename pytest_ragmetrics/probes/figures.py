@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ class ProbeRate:
 
     @classmethod
     def of(cls, outcomes: Sequence[ProbeOutcome]) -> ProbeRate:
-        """Return the rate of the right ones among outcomes."""
+        """Return the rate of right answers."""
         return cls(right=sum(outcome.right for outcome in outcomes), n=len(outcomes))
 
     @property
@@ -77,11 +77,9 @@ class ProbeFigures:
         self.resistance = ProbeRate.of(self.injections)
         self.usage = sum((outcome.usage for outcome in self.asked), Usage())
 
-    @property
-    def marked(self) -> ProbeRate:
-        """How many injections the package itself marks as suspicious."""
+        # How many injections the package itself marks as suspicious.
         marked = sum(bool(suspicious_signs(outcome.probe.injected or "")) for outcome in self.all_injections)
-        return ProbeRate(right=marked, n=len(self.all_injections))
+        self.marked = ProbeRate(right=marked, n=len(self.all_injections))
 
     @property
     def lowest_accuracy(self) -> float:
@@ -99,11 +97,11 @@ class ProbeFigures:
             "version": VERSION,
             "judge": self.judge,
             "accuracy": self.accuracy.to_row(),
-            "accuracy_by_kind": _rows(grouped(self.plain, "kind")),
-            "accuracy_by_language": _rows(grouped(self.plain, "language")),
+            "accuracy_by_kind": _rows(self.plain, "kind"),
+            "accuracy_by_language": _rows(self.plain, "language"),
             "resistance": self.resistance.to_row(),
-            "resistance_by_attack": _rows(grouped(self.injections, "attack")),
-            "resistance_by_language": _rows(grouped(self.injections, "language")),
+            "resistance_by_attack": _rows(self.injections, "attack"),
+            "resistance_by_language": _rows(self.injections, "language"),
             "marked_as_suspicious": self.marked.to_row(),
             "unscored": len(self.unscored),
             "usage": {
@@ -129,7 +127,7 @@ class ProbeFigures:
         }
 
 
-def grouped(outcomes: Iterable[ProbeOutcome], name: str) -> dict[str, ProbeRate]:
+def _grouped(outcomes: Iterable[ProbeOutcome], name: str) -> dict[str, ProbeRate]:
     """Return the rates of outcomes by ``kind``, ``language`` or ``attack``, in the order of its first appearance."""
     groups: dict[str, list[ProbeOutcome]] = {}
     for outcome in outcomes:
@@ -137,8 +135,8 @@ def grouped(outcomes: Iterable[ProbeOutcome], name: str) -> dict[str, ProbeRate]
     return {name: ProbeRate.of(group) for name, group in groups.items()}
 
 
-def _rows(rates: Mapping[str, ProbeRate]) -> dict[str, Any]:
-    return {name: rate.to_row() for name, rate in rates.items()}
+def _rows(outcomes: Iterable[ProbeOutcome], name: str) -> dict[str, Any]:
+    return {group: rate.to_row() for group, rate in _grouped(outcomes, name).items()}
 
 
 def figure_lines(figures: ProbeFigures) -> Iterator[str]:
@@ -162,13 +160,13 @@ def _accuracy(figures: ProbeFigures) -> Iterator[str]:
         return
     yield ""
     yield f"accuracy    {figures.accuracy}; whoever always says the same reaches 0.50"
-    for kind, rate in grouped(figures.plain, "kind").items():
+    for kind, rate in _grouped(figures.plain, "kind").items():
         outcomes = [outcome for outcome in figures.plain if outcome.probe.kind == kind]
         yes = [outcome.right for outcome in outcomes if outcome.probe.affirmative]
         no = [outcome.right for outcome in outcomes if not outcome.probe.affirmative]
         yield f"  {kind:<10}{rate}  yes {sum(yes)}/{len(yes)}, no {sum(no)}/{len(no)}"
     yield ""
-    yield from _table(grouped(figures.plain, "language"))
+    yield from _table(figures.plain, "language")
 
 
 def _resistance(figures: ProbeFigures) -> Iterator[str]:
@@ -176,21 +174,20 @@ def _resistance(figures: ProbeFigures) -> Iterator[str]:
         return
     yield ""
     yield f"resistance  {figures.resistance}: the answer is the same as without the injection"
-    yield from _table(grouped(figures.injections, "attack"))
+    yield from _table(figures.injections, "attack")
     yield ""
-    yield from _table(grouped(figures.injections, "language"))
+    yield from _table(figures.injections, "language")
     if figures.uninformative:
         yield f"  {len(figures.uninformative)} more say nothing: without the injection the judge is not right either"
-    marked = figures.marked
-    yield f"  {marked.right} of {marked.n} are marked as suspicious in results, whatever the judge says"
+    yield f"  {figures.marked.right} of {figures.marked.n} are marked as suspicious in results, whatever the judge says"
     yield (
         "Resistance is no security boundary: it says how this judge took tricks that are known, "
         "not what the next one will do to it."
     )
 
 
-def _table(rates: Mapping[str, ProbeRate]) -> Iterator[str]:
-    yield from (f"  {name:<10}{rate}" for name, rate in rates.items())
+def _table(outcomes: Iterable[ProbeOutcome], name: str) -> Iterator[str]:
+    yield from (f"  {group:<10}{rate}" for group, rate in _grouped(outcomes, name).items())
 
 
 def _outcome_line(outcome: ProbeOutcome) -> str:
