@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_ragmetrics.codec import CodecError, load
+from pytest_ragmetrics.codec import CodecError, dump, load
 from pytest_ragmetrics.errors import DatasetError, RagMetricsError
 from pytest_ragmetrics.files import read_json
 from pytest_ragmetrics.result import Direction, MetricResult
@@ -108,7 +108,10 @@ class CalibrationError(RagMetricsError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeRates:
-    """How often a judge is right at a threshold: about the good answers (``tpr``), and about the bad ones (``tnr``)."""
+    """How often a judge is right at a threshold: about the good answers (``tpr``), and about the bad ones (``tnr``).
+
+    In a file of ``ragmetrics calibrate --json`` the two rates are in ``agreement``.
+    """
 
     metric: str
     judge: str | None
@@ -208,35 +211,33 @@ class Calibration:
 
     def to_json(self) -> str:
         """Return the figures as JSON text, with the names of the disagreements and none of their texts."""
-        found, suggestion = self.figures.agreement, self.figures.suggestion
+        figures = self.figures
         data = {
             "format": FORMAT,
             "version": VERSION,
             "metric": self.metric,
             "judge": self.judge,
             "better": self.better,
-            "scale": list(self.scale),
-            "threshold": self.figures.threshold,
-            "cross_validated": not self.figures.is_given,
+            "scale": self.scale,
+            "threshold": figures.threshold,
+            "cross_validated": not figures.is_given,
             "rows": {
                 "scored": len(self.rows),
                 "unscored": len(self.unscored),
                 "unlabelled": self.unlabelled,
                 "groups": self.groups,
             },
-            "agreement": asdict(found),
-            "auroc": asdict(self.figures.auroc),
-            "suggestion": None if suggestion is None else asdict(suggestion),
-            "no_suggestion": self.figures.no_suggestion,
-            "reliability": [asdict(each) for each in self.figures.reliability],
+            "agreement": figures.agreement,
+            "auroc": figures.auroc,
+            "suggestion": figures.suggestion,
+            "no_suggestion": figures.no_suggestion,
+            "reliability": figures.reliability,
             "disagreements": [
                 {"name": row.name, "label": row.label, "score": row.result.value} for row in self.disagreements()
             ],
             "unscored": [{"name": name, "reason": reason} for name, reason in self.unscored],
         }
-        text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
-        # A lone surrogate has no UTF-8 form; in JSON this is its escape.
-        return text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n"
+        return json.dumps(dump(data), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_rates(file: str | Path) -> JudgeRates:
@@ -253,33 +254,14 @@ def read_rates(file: str | Path) -> JudgeRates:
     if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
         msg = f"{path}: not a calibration of version {VERSION}; write one with ragmetrics calibrate ... --json={path}"
         raise CalibrationError(msg)
+    agreement = data.get("agreement")
     try:
-        read = load(_CalibrationFile, data)
+        rates = load(JudgeRates, {**data, **(agreement if isinstance(agreement, dict) else {})})
     except CodecError as error:
         msg = f"{path}: {error}"
         raise CalibrationError(msg) from None  # it names the place; pydantic's frames add nothing
-    tpr, tnr = read.agreement.tpr, read.agreement.tnr
-    for name, rate in (("tpr", tpr), ("tnr", tnr)):
+    for name, rate in (("tpr", rates.tpr), ("tnr", rates.tnr)):
         if not (0.0 <= rate.low <= rate.estimate <= rate.high <= 1.0 and 0.0 < rate.confidence < 1.0):
-            msg = f"{path}: agreement.{name} is not the interval of a rate"
+            msg = f"{path}: {name} is not the interval of a rate"
             raise CalibrationError(msg)
-    return JudgeRates(
-        metric=read.metric, judge=read.judge, better=read.better, threshold=read.threshold, tpr=tpr, tnr=tnr
-    )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Rates:
-    tpr: Interval
-    tnr: Interval
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _CalibrationFile:
-    """The part of a file of ``ragmetrics calibrate --json`` that is read; ``Calibration.to_json`` writes it."""
-
-    metric: str
-    judge: str | None
-    better: Direction
-    threshold: float
-    agreement: _Rates
+    return rates

@@ -296,8 +296,8 @@ RATE = {"low": 0.3, "estimate": 0.4, "high": 1, "confidence": 0.95, "n": 3}
         ({"version": 2}, "not a calibration of version 1"),
         ({"threshold": "high"}, 'threshold must be a valid number, not "high"'),
         ({"better": "up"}, "better must be 'higher' or 'lower', not \"up\""),
-        ({"agreement": {"tpr": RATE}}, "agreement lacks tnr"),
-        ({"agreement": {"tpr": RATE, "tnr": {**RATE, "high": 2}}}, r"agreement\.tnr is not the interval of a rate"),
+        ({"agreement": {"tpr": RATE}}, "lacks tnr"),
+        ({"agreement": {"tpr": RATE, "tnr": {**RATE, "high": 2}}}, r"tnr is not the interval of a rate"),
     ],
 )
 def test_a_file_that_is_no_calibration_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
