@@ -234,9 +234,7 @@ TOML = 'rag_judge = "local"\nrag_cache_dir = "kept"\nrag_cassette = "judge.jsonl
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("pytest.ini", f"[pytest]\n{INI}"),
         ("pyproject.toml", f"[tool.pytest.ini_options]\n{TOML}"),
-        ("tox.ini", f"[pytest]\n{INI}"),
         ("setup.cfg", f"[tool:pytest]\n{INI}"),
     ],
 )
