@@ -129,6 +129,13 @@ class FakeOpenAI:
         """Use these replies for the next requests, in order, before ``answer`` is asked again."""
         self._script.extend(replies)
 
+    def reset(self) -> None:
+        """Answer as a new server does, and forget the requests."""
+        self._script.clear()
+        self.requests.clear()
+        self.answer, self.latency, self.refuses, self.key = answer_sensibly, 0.0, frozenset(), None
+        self.in_flight_max, self.waves = 0, []
+
     @property
     def base_url(self) -> str:
         """The address to give to an OpenAI client."""

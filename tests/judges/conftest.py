@@ -9,11 +9,18 @@ import pytest
 from tests.fake_openai import FakeOpenAI
 
 
-@pytest.fixture
-def server() -> Iterator[FakeOpenAI]:
-    """Return a running server."""
+@pytest.fixture(scope="package")
+def _running() -> Iterator[FakeOpenAI]:
+    """Run one server for all tests of judges."""
     with FakeOpenAI() as running:
         yield running
+
+
+@pytest.fixture
+def server(_running: FakeOpenAI) -> FakeOpenAI:
+    """Return a running server as it begins."""
+    _running.reset()
+    return _running
 
 
 @pytest.fixture(autouse=True)

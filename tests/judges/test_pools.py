@@ -17,7 +17,7 @@ from tests.fake_openai import FakeOpenAI
 
 @pytest.fixture(autouse=True)
 def _without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take away the proxies of the machine."""
+    """Remove the proxies of the machine."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
 
@@ -46,17 +46,12 @@ def test_one_after_the_other_needs_one_connection() -> None:
 
 
 def test_many_at_once_share_pools_of_a_few_connections() -> None:
-    """No more connections than requests, and all of these at the same time."""
-    with Served(latency=0.5) as server:
+    """The fifth request in flight is the first of the second pool; when all are done, the first pool is used again."""
+    with Served(waves=[20]) as server:
         judge = OpenAIJudge("fake", base_url=server.base_url, api_key="k")
         ask(judge, *(ListClaims(text=f"{number}.") for number in range(20)))
-        assert server.in_flight_max <= server.connections <= 20
-        assert server.in_flight_max > 8
-
-
-def test_pools_are_filled_one_after_the_other() -> None:
-    """The fifth request in flight is the first of the second pool; when all are done, the first pool is used again."""
-    with Served(latency=0.3) as server:
+        assert (server.in_flight_max, server.connections) == (20, 20)
+    with Served(waves=[5, 1]) as server:
         transport = pooled_transport(openai, secure=False)
 
         async def main() -> None:
@@ -66,20 +61,13 @@ def test_pools_are_filled_one_after_the_other() -> None:
                     await asyncio.gather(*(sdk.embeddings.create(model="m", input=f"{n}") for n in range(count)))
 
         asyncio.run(main())
-        assert len(transport._pools) == 2
-        assert transport._busy == [0, 0]
-        assert server.connections == 5
+        assert (len(transport._pools), transport._busy, server.connections) == (2, [0, 0], 5)
 
 
-def test_behind_a_proxy_the_client_finds_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It knows the proxies of the environment."""
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
-    assert pooled_transport(openai, secure=True) is None
-
-
-def test_certificates_are_checked() -> None:
-    """All pools share what they are checked with."""
+def test_proxies_and_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pools share the certificates that they check; behind a proxy the client of the SDK is used instead."""
     verify = pooled_transport(openai, secure=True)._verify
     assert isinstance(verify, ssl.SSLContext)
-    assert verify.verify_mode is ssl.CERT_REQUIRED
-    assert verify.check_hostname
+    assert (verify.verify_mode, verify.check_hostname) == (ssl.CERT_REQUIRED, True)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    assert pooled_transport(openai, secure=True) is None

@@ -1,0 +1,427 @@
+"""The OpenAI and the Anthropic judge through their SDKs and a real socket: requests, replies, and what fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from traceback import TracebackException
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, UnscoredError
+from pytest_ragmetrics.judges.anthropic import AnthropicJudge
+from pytest_ragmetrics.judges.api import ApiJudge
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.judges.transport import (
+    DIRECT,
+    JudgeOutageError,
+    JudgeUnavailableError,
+    Reply,
+    UnreadableReplyError,
+)
+from pytest_ragmetrics.result import Usage
+from tests import fake_openai as fake
+from tests.asking import MemoryTransport, ask
+from tests.every_task import EVERY_TASK, VERIFY
+from tests.fake_openai import FakeOpenAI
+
+KEY = "sk-ant-fake-0123456789"
+CLAIMS = ListClaims(text="The lake is deep. Pike live in it.")
+GOOD = json.dumps({"claims": ["Der See ist groß."]}, ensure_ascii=False)
+KINDS: dict[str, type[ApiJudge[Any]]] = {"openai": OpenAIJudge, "anthropic": AnthropicJudge}
+BOTH = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the pause before a retry where no answer of the server can: after a dropped or a silent connection."""
+    for kind in KINDS:
+        monkeypatch.setattr(f"{kind}._base_client.INITIAL_RETRY_DELAY", 0.01, raising=False)
+
+
+def judge(server: FakeOpenAI, kind: str = "openai", **options: Any) -> ApiJudge[Any]:
+    """Return a judge that asks the server and retries twice."""
+    url = server.base_url if kind == "openai" else server.root_url
+    return KINDS[kind]("fake-1", **{"base_url": url, "api_key": KEY, "retries": 2, "timeout": 5, **options})
+
+
+def failure(asked: ApiJudge[Any], error: type[JudgeError] = JudgeError) -> str:
+    """Return the message of a failing judge; the key is neither in it nor in the variables of its traceback."""
+    with pytest.raises(JudgeError) as failed:
+        ask(asked, CLAIMS)
+    assert failed.type is error
+    shown = TracebackException.from_exception(failed.value, capture_locals=True).format()
+    assert KEY not in f"{failed.value!r} {''.join(shown)}"
+    return str(failed.value)
+
+
+@BOTH
+def test_every_task_is_asked_with_its_schema(server: FakeOpenAI, kind: str) -> None:
+    """One request a task, with strict structured output or a tool that must be called; the key is in its header."""
+    answers = ask(judge(server, kind), *EVERY_TASK)
+    assert all(answered.answer is not None for answered in answers)
+    requests = {}
+    for request in server.requests:
+        body = request.body
+        if kind == "openai":
+            form = body["response_format"]
+            assert (form["type"], form["json_schema"]["strict"]) == ("json_schema", True)
+            named = form["json_schema"]["name"], form["json_schema"]["schema"]
+            assert [message["role"] for message in body["messages"]] == ["system", "user"]
+            assert request.headers["authorization"] == f"Bearer {KEY}"
+        else:
+            (tool,) = body["tools"]
+            named = tool["name"], tool["input_schema"]
+            assert body["tool_choice"] == {"type": "tool", "name": tool["name"]}
+            assert [message["role"] for message in body["messages"]] == ["user"]
+            assert body["system"].startswith("You judge texts.")
+            assert request.path == "/v1/messages"
+            assert KEY in (request.headers.get("x-api-key"), request.headers.get("authorization", "")[7:])
+        assert body["temperature"] == 0
+        requests[named[0]] = named[1]
+    assert requests == {task.prompt: task.schema() for task in EVERY_TASK}
+    assert server.calls == len(EVERY_TASK)
+
+
+@BOTH
+def test_usage_and_reply_are_kept(server: FakeOpenAI, kind: str) -> None:
+    """Tokens are those of the server; what is stored is readable JSON; an unknown model has no price."""
+    server.script(fake.Reply(text=GOOD, usage=(120, 7)))
+    transport = MemoryTransport()
+    (answered,) = ask(judge(server, kind), CLAIMS, transport=transport)
+    assert answered.usage == Usage(calls=1, prompt_tokens=120, completion_tokens=7, cost=None)
+    ((request, reply),) = transport.kept
+    assert (request.kind, reply.text) == (kind, GOOD)
+
+
+def test_a_known_model_has_a_price(server: FakeOpenAI) -> None:
+    """The cost is computed from the tokens, 0 without a count; a cached reply says what it saved and costs nothing."""
+    bare = {"id": "x", "choices": [{"index": 0, "finish_reason": "stop", "message": {"content": GOOD}}]}
+    server.script(fake.Reply(text=GOOD, usage=(1_000_000, 0)), fake.Reply(raw=json.dumps(bare).encode()))
+    transport = MemoryTransport()
+    asked = OpenAIJudge("gpt-4o", base_url=server.base_url)
+    live, cached = (ask(asked, CLAIMS, transport=transport)[0].usage for _ in "ab")
+    assert live.cost is not None
+    assert live.cost > 0.1
+    assert cached == Usage(cached_calls=1, saved=live.cost)
+    assert ask(asked, CLAIMS)[0].usage == Usage(calls=1, cost=0.0)
+    assert server.calls == 2
+
+
+class TestRepair:
+    """A reply that does not fit is repaired once."""
+
+    BAD = json.dumps({"verdicts": [{"number": 1, "reason": "", "sentences": [1], "verdict": "supported"}]})
+    FULL = json.dumps(
+        {"verdicts": [{"number": n, "reason": "", "sentences": [], "verdict": "unsupported"} for n in (1, 2)]}
+    )
+
+    @BOTH
+    def test_one_request_repairs_and_both_are_counted(self, server: FakeOpenAI, kind: str) -> None:
+        """The judge is sent its own reply and the fault; the tokens of both requests are counted."""
+        server.script(fake.Reply(text=self.BAD, usage=(100, 10)), fake.Reply(text=self.FULL, usage=(130, 20)))
+        transport = MemoryTransport()
+        (answered,) = ask(judge(server, kind), VERIFY, transport=transport)
+        assert [judgement.ok for judgement in answered.answer] == [False, False]
+        assert (answered.usage.calls, answered.usage.prompt_tokens, answered.usage.completion_tokens) == (2, 230, 30)
+        first, second = (request.body["messages"] for request in server.requests)
+        *before, own, fault = second
+        assert before == first
+        assert own == {"role": "assistant", "content": self.BAD}
+        assert "nothing for claim 2" in fault["content"]
+        ((request, reply),) = transport.kept
+        assert request.messages[-1] == first[-1]
+        assert reply == Reply(text=self.FULL, prompt_tokens=230, completion_tokens=30, calls=2)
+
+    def test_a_second_misfit_is_unscored(self, server: FakeOpenAI) -> None:
+        """There is no third request: the error contains the fault, the reply and the tokens of both."""
+        server.script(fake.Reply(text=self.BAD, usage=(100, 10)), fake.Reply(text=self.BAD, usage=(130, 20)))
+        transport = MemoryTransport()
+        with pytest.raises(UnreadableReplyError) as failed:
+            ask(judge(server), VERIFY, transport=transport)
+        assert (server.calls, transport.kept) == (2, [])
+        for part in ("openai:fake-1, verify_claims", "nothing for claim 2", '"sentences": [1]'):
+            assert part in str(failed.value)
+        assert (failed.value.reply.prompt_tokens, failed.value.reply.calls) == (230, 2)
+
+    @pytest.mark.parametrize("reply", ["Yes, all of it.", '{"claims": [1]}', '{"claims": []', "[]"])
+    def test_nonsense_is_repaired_too(self, server: FakeOpenAI, reply: str) -> None:
+        """Prose, wrong types and broken JSON are asked for once more."""
+        server.script(reply, GOOD)
+        assert ask(judge(server), CLAIMS)[0].answer == ("Der See ist groß.",)
+        assert server.calls == 2
+
+    @pytest.mark.parametrize(("kind", "text"), [("openai", "```json\n{}\n```"), ("anthropic", "Here you are: {}.")])
+    def test_prose_around_the_object_is_not_stored(self, server: FakeOpenAI, kind: str, text: str) -> None:
+        """Fences and prose are removed, also from a text in place of a tool call."""
+        server.script(text.replace("{}", GOOD))
+        transport = MemoryTransport()
+        ask(judge(server, kind), CLAIMS, transport=transport)
+        assert [reply.text for _, reply in transport.kept] == [GOOD]
+        assert server.calls == 1
+
+    @pytest.mark.parametrize("text", ["edited by hand", '{"claims": 3}', f"{GOOD} and more"])
+    def test_a_recorded_reply_that_does_not_fit_is_unscored(self, server: FakeOpenAI, text: str) -> None:
+        """The error says that the record was edited, and the judge is not asked again."""
+        transport = MemoryTransport()
+        asked = judge(server)
+        transport.kept.append((asked.request(CLAIMS), Reply(text=text)))
+        with pytest.raises(UnscoredError, match="recorded reply does not fit"):
+            ask(asked, CLAIMS, transport=transport)
+        assert server.calls == 0
+
+
+class TestNegotiation:
+    """What a server refuses is left out from then on, and does not change the cache key."""
+
+    @pytest.mark.parametrize(
+        ("refuses", "form", "calls"),
+        [
+            ({"json_schema"}, {"type": "json_object"}, 2),
+            ({"json_schema", "json_object"}, None, 3),
+            ({"response_format"}, None, 3),
+        ],
+    )
+    def test_output_steps_down(self, server: FakeOpenAI, refuses: set[str], form: object, calls: int) -> None:
+        """Schema, then JSON mode, then text: tried once a judge; the schema is then part of the prompt."""
+        server.refuses = frozenset(refuses)
+        asked = judge(server)
+
+        async def twice() -> None:
+            await asked.ask(CLAIMS)
+            await asked.ask(VERIFY)
+            await asked.aclose()
+
+        asyncio.run(twice())
+        assert [request.status for request in server.requests] == [400] * (calls - 1) + [200, 200]
+        last = server.requests[-1].body
+        assert last.get("response_format") == form
+        assert json.dumps(VERIFY.schema(), separators=(",", ":")) in last["messages"][-1]["content"]
+
+    @BOTH
+    def test_refused_parameters_are_dropped_but_stay_in_the_key(self, server: FakeOpenAI, kind: str) -> None:
+        """Each refused parameter is left out, the others stay; the request handed in is the same before and after."""
+        server.refuses = frozenset({"temperature", "top_p"})
+        asked = judge(server, kind, parameters={"temperature": 0.3, "top_p": 0.9, "seed": 7, "min_p": 0.1})
+        before = asked.request(CLAIMS)
+        transport = MemoryTransport()
+        ask(asked, CLAIMS, transport=transport)
+        assert [request.status for request in server.requests] == [400, 400, 200]
+        body = server.requests[-1].body
+        assert not {"temperature", "top_p"} & body.keys()
+        assert (body["seed"], body["min_p"], "max_tokens" in body) == (7, 0.1, kind == "anthropic")
+        assert transport.kept[0][0] == before == asked.request(CLAIMS)
+        assert before.parameters["temperature"] == 0.3
+        assert asked.request(CLAIMS, vote=1) != before
+
+    def test_many_step_down_at_once(self, server: FakeOpenAI) -> None:
+        """Requests that are refused together step down once, not once each."""
+        server.refuses = frozenset({"json_schema"})
+        server.waves = [10, 10]
+        ask(judge(server), *[ListClaims(text=f"Lake {number} is deep.") for number in range(10)])
+        assert (server.calls, server.answered) == (20, 10)
+        assert all(r.body["response_format"] == {"type": "json_object"} for r in server.requests if r.status == 200)
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            "This model does not support response format `json_schema`.",
+            "'response_format.type' must be in ['text', 'json_object']",
+            "Structured output is not available.",
+        ],
+    )
+    def test_the_words_of_other_servers_are_understood(self, server: FakeOpenAI, message: str) -> None:
+        """A refusal is also recognised by its text, with 422 as with 400."""
+        for status in (400, 422):
+            server.script(fake.failing(status, message))
+            assert ask(judge(server), CLAIMS)[0].answer
+
+    def test_a_model_that_may_not_be_forced_answers_in_text(self, server: FakeOpenAI) -> None:
+        """Where the tool cannot be forced, the schema is part of the prompt and the answer is text."""
+        server.script(fake.failing(400, "Thinking may not be enabled when tool_choice forces tool use."), f"So: {GOOD}")
+        assert ask(judge(server, "anthropic"), CLAIMS)[0].answer == ("Der See ist groß.",)
+        body = server.requests[-1].body
+        assert not {"tools", "tool_choice"} & body.keys()
+        assert json.dumps(CLAIMS.schema(), separators=(",", ":")) in body["messages"][0]["content"]
+
+
+def replies() -> Iterator[tuple[str, fake.Reply, type[JudgeError], str]]:
+    """Yield rows of a kind, a reply, the error that it becomes, and a part of its message."""
+    plain, gone = JudgeError, JudgeUnavailableError
+    for kind, label in (("openai", "OpenAI"), ("anthropic", "Anthropic")):
+        name = kind.upper()
+        yield kind, fake.truncated(), plain, "was cut off by its length limit"
+        yield kind, fake.refused("I will not."), plain, "refused to answer: I will not."
+        yield kind, fake.Reply(text=""), plain, "replied with nothing"
+        strange = f"does not answer like the {label} API; check {name}_BASE_URL"
+        yield kind, fake.Reply(raw=b'{"ok": true}'), plain, strange
+        yield kind, fake.failing(401), gone, f"the key was refused; check {name}_API_KEY"
+        unknown = f"knows no model fake-1 (Gone.); check its name and {name}_BASE_URL"
+        yield kind, fake.failing(404, "Gone."), gone, unknown
+        yield kind, fake.failing(400, f"{KEY} is too long"), plain, "rejected with status 400 (*** is too long)"
+    no_right = "the key may not use the model fake-1 (No.); check OPENAI_API_KEY"
+    yield "openai", fake.failing(403, "No."), gone, no_right
+    yield "openai", fake.out_of_quota(), gone, "no credit left (You exceeded your current quota, please check your plan"
+    yield "anthropic", fake.failing(400, "Your credit balance is too low to go on."), gone, "no credit left"
+    yield "openai", fake.truncated(GOOD), plain, "was cut off by its length limit"
+    yield "openai", fake.filtered(), plain, "was stopped by the provider's content filter"
+    yield "openai", fake.Reply(text=None), plain, "replied with nothing"
+    for raw in (b'{"choices": []}', b'["ok"]'):
+        yield "openai", fake.Reply(raw=raw), plain, "does not answer like the OpenAI API"
+    text = {"content-type": "text/plain"}
+    yield "openai", fake.Reply(raw=b"ok", headers=text), plain, "does not answer like the OpenAI API"
+    yield "openai", fake.Reply(raw=b"<html>"), plain, "sent what is no answer to the request"
+
+
+class TestFailures:
+    """Each failure of a provider becomes a JudgeError that says what to do, and never shows the key."""
+
+    @pytest.mark.parametrize(("kind", "reply", "error", "message"), list(replies()))
+    def test_what_no_retry_can_cure(
+        self, server: FakeOpenAI, kind: str, reply: fake.Reply, error: type[JudgeError], message: str
+    ) -> None:
+        """The error says what to check, is neither repaired nor retried, and ends a run if no request can succeed."""
+        server.script(reply)
+        assert message in failure(judge(server, kind), error)
+        assert server.calls == 1
+
+    def test_a_key_that_the_server_repeats_is_not_shown(self, server: FakeOpenAI) -> None:
+        """A server that quotes a wrong key does not get it into the message."""
+        server.key = "sk-other"
+        assert "the key was refused" in failure(judge(server), JudgeUnavailableError)
+
+    @BOTH
+    def test_overload_is_waited_for(self, server: FakeOpenAI, kind: str) -> None:
+        """A pause that the server asks for is kept and reported; dropped and failed requests are sent again."""
+        limited: list[int] = []
+        server.script(fake.rate_limited(0.1), fake.dropped(), fake.failing(529, "Overloaded"), fake.rate_limited())
+        asked = judge(server, kind, retries=4)
+        request = replace(asked.request(CLAIMS), rate_limited=lambda: limited.append(1))
+
+        async def timed() -> float:
+            began = asyncio.get_running_loop().time()
+            reply = await DIRECT.send(request)
+            await asked.aclose()
+            assert reply.calls == 1
+            return asyncio.get_running_loop().time() - began
+
+        assert asyncio.run(timed()) >= 0.1
+        assert (server.calls, limited) == (5, [1, 1])
+
+    @pytest.mark.parametrize(
+        ("reply", "options", "message"),
+        [
+            (fake.rate_limited(), {}, "asked too fast, after 2 retries (Rate limit reached.); lower --rag-concurrency"),
+            (fake.failing(500, "No coffee."), {}, "failed with status 500, after 2 retries (No coffee.)"),
+            (fake.dropped(), {"retries": 1}, "{url} cannot be reached, after 1 retry"),
+            (fake.silent(), {"retries": 1, "timeout": 0.1}, "no answer within 0.1 s, after 1 retry; see --rag-timeout"),
+        ],
+    )
+    def test_an_outage_names_the_settings_that_help(
+        self, server: FakeOpenAI, reply: fake.Reply, options: dict[str, Any], message: str
+    ) -> None:
+        """A request is retried as often as asked for."""
+        server.answer = lambda _: reply
+        asked = judge(server, **options)
+        assert message.format(url=server.base_url) in failure(asked, JudgeOutageError)
+        assert server.calls == 1 + options.get("retries", 2)
+
+    def test_all_attempts_together_have_a_deadline(self, server: FakeOpenAI) -> None:
+        """A pause that the server asks for does not extend it."""
+        server.answer = lambda _: fake.rate_limited(30)
+        assert "no answer within 0.2 s in all" in failure(judge(server, deadline=0.2), JudgeOutageError)
+
+    def test_nobody_listens(self) -> None:
+        """A refused connection names address and variable, an unusable one too; neither shows a password or token."""
+        with FakeOpenAI() as gone:
+            plain = gone.base_url
+        url = plain.replace("//", "//me:s3cret@") + "?token=t0ken"
+        with pytest.raises(JudgeNotConfiguredError) as refused:
+            ask(OpenAIJudge("fake-1", base_url=url.replace("http://", "ftp://"), api_key=KEY), CLAIMS)
+        message = failure(OpenAIJudge("fake-1", base_url=url, api_key=KEY, retries=0), JudgeOutageError)
+        assert plain.replace("//", "//***@") in message
+        assert "check the network and OPENAI_BASE_URL" in message
+        for shown in (message, str(refused.value)):
+            assert "//***@127.0.0.1" in shown
+            assert "s3cret" not in shown
+            assert "t0ken" not in shown
+
+
+class TestKeyAndAddress:
+    """Where key and address come from, and the error if they are missing."""
+
+    @pytest.mark.parametrize(
+        ("kind", "options", "message"),
+        [
+            ("openai", {}, "openai:m needs a key: set OPENAI_API_KEY"),
+            ("anthropic", {}, "anthropic:m needs a key: set ANTHROPIC_API_KEY"),
+            ("openai", {"base_url": "host:80", "api_key": KEY}, "must begin with http:// or https://, not 'host:80'"),
+            *(
+                ("openai", {"api_key": key}, "OPENAI_API_KEY holds characters that no key has$")
+                for key in ("sk-zwölf", "sk-two words", "sk-a\r\nx-evil: 1")
+            ),
+        ],
+    )
+    def test_what_is_missing_is_named(self, kind: str, options: dict[str, Any], message: str) -> None:
+        """Nothing is sent without a key or with one that no header may contain, which is not shown."""
+        with pytest.raises(JudgeNotConfiguredError, match=message):
+            ask(KINDS[kind]("m", **options), CLAIMS)
+
+    def test_the_environment_gives_both(self, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Key and address are read from it without white space; an address alone is enough, and no key is made up."""
+        monkeypatch.setenv("OPENAI_BASE_URL", f" {server.base_url} ")
+        assert ask(OpenAIJudge("fake-1"), CLAIMS)[0].answer
+        assert server.requests[0].headers["authorization"] == "Bearer none"
+        monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+        server.key = KEY
+        assert ask(OpenAIJudge("fake-1"), CLAIMS)[0].answer
+
+    def test_nothing_shows_the_key(self, server: FakeOpenAI) -> None:
+        """Neither the judge nor its requests show the key or the address."""
+        asked = judge(server)
+        shown = f"{asked!r} {asked.request(CLAIMS)!r} {asked._connection!r}"
+        assert KEY not in shown
+        assert "127.0.0.1" not in shown
+        assert repr(asked) == "<OpenAIJudge openai:fake-1>"
+
+    @pytest.mark.parametrize(("kind", "wanted"), [("openai", ""), ("anthropic", "[anthropic]")])
+    def test_a_missing_package_names_what_to_install(
+        self, monkeypatch: pytest.MonkeyPatch, kind: str, wanted: str
+    ) -> None:
+        """Without the SDK the message is the command that installs it."""
+        monkeypatch.setitem(sys.modules, kind, None)
+        with pytest.raises(JudgeNotConfiguredError) as failed:
+            ask(KINDS[kind]("fake-1", api_key=KEY), CLAIMS)
+        assert f'pip install "pytest-ragmetrics{wanted}"' in str(failed.value)
+
+
+def test_requests_are_made_at_the_same_time(server: FakeOpenAI) -> None:
+    """Tasks asked together are in flight together, each vote with its own request."""
+    server.waves = [16]
+    ask(judge(server), *[ListClaims(text=f"Lake {number} is deep.") for number in range(8)], votes=2)
+    assert (server.calls, server.waves) == (16, [])
+
+
+def test_further_samples_are_varied(server: FakeOpenAI) -> None:
+    """The first sample has temperature 0, the next have 1; parameters that are given are used for all."""
+    ask(judge(server), CLAIMS, votes=2)
+    ask(judge(server, parameters={"temperature": 0.3}), CLAIMS, votes=2)
+    temperatures = [request.body["temperature"] for request in server.requests]
+    # The two samples of a question are in flight together: either may arrive first.
+    assert (sorted(temperatures[:2]), temperatures[2:]) == ([0, 1], [0.3, 0.3])
+
+
+def test_importing_the_judge_does_not_import_the_sdk() -> None:
+    """The SDK, which takes a second to import, is loaded with the first request."""
+    code = (
+        "import sys; from pytest_ragmetrics.judges.openai import OpenAIJudge; OpenAIJudge('m');"
+        "print({name.split('.')[0] for name in sys.modules} & {'openai', 'httpx', 'httpx2', 'numpy', 'pydantic'})"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "set()"
