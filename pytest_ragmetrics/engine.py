@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.budget import Budget, Budgeted
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.key import EMBEDDING
+from pytest_ragmetrics.cache.entry import EMBEDDING
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport, Mode
 from pytest_ragmetrics.circuit_breaker import CircuitBreakers

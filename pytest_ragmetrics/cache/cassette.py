@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ragmetrics.cache.entry import CacheEntry, CacheError
-from pytest_ragmetrics.cache.nearest import NearestRecording, Neighbours
 from pytest_ragmetrics.files import write_atomically
 
 # A letter or digit before a pattern excludes it: "task-..." contains "sk-...".
@@ -98,7 +97,6 @@ class Cassette:
     def __init__(self, file: Path) -> None:
         self.file = file
         self._entries: dict[str, CacheEntry] | None = None
-        self._neighbours: dict[str, Neighbours] = {}
 
     @classmethod
     def sent(cls, file: Path, rows: Iterable[Mapping[str, Any]]) -> Cassette:
@@ -117,13 +115,6 @@ class Cassette:
     def pick(self, keys: Iterable[str]) -> dict[str, CacheEntry]:
         """Return the entries of those keys that have one."""
         return {key: self.entries[key] for key in keys if key in self.entries}
-
-    def nearest(self, request: Mapping[str, Any]) -> NearestRecording | None:
-        """Return the entry nearest to a request of the same task, with the difference; ``None`` without any."""
-        task = request["task"]
-        if task not in self._neighbours:
-            self._neighbours[task] = Neighbours(entry for entry in self.entries.values() if entry.task == task)
-        return self._neighbours[task].nearest(request)
 
     def save(
         self,
@@ -151,7 +142,7 @@ class Cassette:
             written = text != self.file.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
         if written:
             write_atomically(self.file, text)
-        self._entries, self._neighbours = after, {}
+        self._entries = after
         added, dropped = len(after.keys() - before.keys()), len(before.keys() - after.keys())
         return Saved(written=written, entries=len(after), added=added, dropped=dropped, refused=refused)
 

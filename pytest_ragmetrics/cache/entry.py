@@ -1,17 +1,110 @@
-"""One answer that is kept, with the request it answers, and what can be wrong with a place that keeps them."""
+"""A reply that is kept, with the request it answers, and the key that is computed from all that determines the reply.
+
+Thresholds, retries, timeouts, time, base URL, API key and reporting options determine nothing and stay out of the key.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from pytest_ragmetrics.cache.key import EMBEDDING, key_of
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.judges.transport import Reply
+from pytest_ragmetrics.judges.transport import Reply, Request
+
+#: The task of a row that asks for a vector.
+EMBEDDING = "embedding"
+
+# Changes whenever the same request would have to be asked anew.
+_VERSION = 1
+# Up to here every integer is exactly one float.
+_LARGEST_EXACT = 2**53
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+# A schema is made of these, and is gone through for every request.
+_AS_IT_IS = frozenset({str, int, bool, type(None)})
+
+
+def request_row(request: Request) -> dict[str, Any]:
+    """Return all that determines the reply to a request as JSON builtins; raises as :func:`canonical`."""
+    return {
+        "task": request.task,
+        "kind": request.kind,
+        "model": request.model,
+        "vote": request.vote,
+        "parameters": _plain(request.parameters, "parameters"),
+        "messages": [{"role": message["role"], "content": message["content"]} for message in request.messages],
+        "schema": _plain(request.schema, "schema"),
+    }
+
+
+def embedding_row(*, kind: str, model: str, text: str, dimensions: int | None = None) -> dict[str, Any]:
+    """Return all that determines the vector of a text.
+
+    >>> embedding_row(kind="openai", model="m", text="Water is wet.")["task"]
+    'embedding'
+    """
+    return {"task": EMBEDDING, "kind": kind, "model": model, "dimensions": dimensions, "text": text}
+
+
+def key_of(row: Mapping[str, Any], *, salt: str = "", plain: bool = False) -> str:
+    """Return the key of a row: the SHA-256 of its canonical JSON, 64 hexadecimal digits.
+
+    ``salt`` separates caches by hand. ``plain`` spares a row just made by a function above what makes it one. Raises
+    as :func:`canonical`.
+
+    >>> key_of({"model": "m", "vote": 0}) == key_of({"vote": 0, "model": "m"})
+    True
+    >>> key_of({"model": "m", "vote": 0}) == key_of({"model": "m", "vote": 1})
+    False
+    """
+    whole = {"version": _VERSION, "salt": salt, "request": row}
+    text = _ENCODER.encode(whole) if plain else canonical(whole)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def canonical(value: object) -> str:
+    r"""Return the one JSON text of a value: ASCII, sorted, without blanks; ``1.0`` is ``1``, a tuple is a list.
+
+    Raises ``TypeError`` for what is not JSON and ``ValueError`` for NaN and infinity.
+
+    >>> canonical({"b": (1.0, None), "a": "ü"})
+    '{"a":"\\u00fc","b":[1,null]}'
+    """
+    return _ENCODER.encode(_plain(value, "the value"))
+
+
+def _plain(value: object, place: str) -> Any:
+    if type(value) in _AS_IT_IS or isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return _number(value, place)
+    if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str):
+                msg = f"{place}: the name of a field must be a str, not {type(name).__name__}"
+                raise TypeError(msg)
+        return {
+            name: item if type(item) in _AS_IT_IS else _plain(item, f"{place}.{name}") for name, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [item if type(item) in _AS_IT_IS else _plain(item, place) for item in value]
+    msg = f"{place}: {type(value).__name__} is not JSON"
+    raise TypeError(msg)
+
+
+def _number(value: float, place: str) -> float:
+    if not math.isfinite(value):
+        msg = f"{place}: {value} is not JSON"
+        raise ValueError(msg)
+    return int(value) if value.is_integer() and abs(value) <= _LARGEST_EXACT else float(value)
+
 
 Redact = Callable[[str], str]
 
@@ -31,9 +124,9 @@ class CacheUnavailableError(CacheError):
 class CacheEntry:
     """A request and its reply, both as JSON builtins, under the key of the request.
 
-    ``request`` is what :mod:`~pytest_ragmetrics.cache.key` makes of it; ``reply`` is ``text`` with the tokens and calls
-    it took, or ``vector`` as base64. ``created`` is a UTC time in ISO 8601. ``redacted`` says that the request here
-    is not word for word the one that was sent, so that the key cannot be computed from it.
+    ``request`` is what :func:`request_row` or :func:`embedding_row` makes of it; ``reply`` is ``text`` with the tokens
+    and calls it took, or ``vector`` as base64. ``created`` is a UTC time in ISO 8601. ``redacted`` says that the
+    request here is not word for word the one that was sent, so that the key cannot be computed from it.
     """
 
     key: str
@@ -69,16 +162,10 @@ class CacheEntry:
     @classmethod
     def from_row(cls, row: object) -> CacheEntry:
         """Read what :meth:`to_row` made; raise ``ValueError`` saying what is wrong with it."""
-        if not isinstance(row, Mapping):
-            msg = "not a JSON object"
-            raise ValueError(msg)  # noqa: TRY004 - it is read from a file: a wrong value, not a wrong call
-        missing = {"key", "created", "request", "reply"} - row.keys()
-        surplus = row.keys() - {"key", "created", "salt", "redacted", "request", "reply"}
-        if missing or surplus:
-            msg = f"{'no' if missing else 'unknown'} field {min(missing or surplus)!r}"
-            raise ValueError(msg)
-        _check(row)
-        return cls(**row)
+        problem = _problem(row)
+        if problem is not None:
+            raise ValueError(problem)
+        return cls(**row)  # type: ignore[arg-type] # checked above
 
     def problem(self) -> str | None:
         """Say how the key contradicts the request, as after an edit by hand."""
@@ -95,9 +182,12 @@ def new_entry(
         row: dict[str, Any] = {"vector": reply}
     else:
         row = {"text": reply.text, **{name: getattr(reply, name) for name in _COUNTS}}
+    shown = request
+    if redact is not None:
+        shown = redacted_request(request, redact)
+        row |= {"text": _redacted_json(row["text"], redact)} if "text" in row else {}
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    entry = CacheEntry(key=key, request=request, reply=row, created=created, salt=salt)
-    return entry if redact is None else _redacted(entry, redact)
+    return CacheEntry(key=key, request=shown, reply=row, created=created, salt=salt, redacted=shown != request)
 
 
 def redacted_request(request: Mapping[str, Any], redact: Redact) -> dict[str, Any]:
@@ -108,14 +198,6 @@ def redacted_request(request: Mapping[str, Any], redact: Redact) -> dict[str, An
     if "messages" in row:
         row["messages"] = [{**message, "content": redact(message["content"])} for message in row["messages"]]
     return row
-
-
-def _redacted(entry: CacheEntry, redact: Redact) -> CacheEntry:
-    request = redacted_request(entry.request, redact)
-    reply = dict(entry.reply)
-    if "text" in reply:
-        reply["text"] = _redacted_json(reply["text"], redact)
-    return replace(entry, request=request, reply=reply, redacted=request != entry.request)
 
 
 def _redacted_json(text: str, redact: Redact) -> str:
@@ -138,19 +220,23 @@ def _redacted_values(data: Any, redact: Redact) -> Any:
     return data
 
 
-def _check(row: Mapping[str, Any]) -> None:
-    problem = None
+def _problem(row: object) -> str | None:
+    if not isinstance(row, Mapping):
+        return "not a JSON object"
+    missing = {"key", "created", "request", "reply"} - row.keys()
+    surplus = row.keys() - {"key", "created", "salt", "redacted", "request", "reply"}
+    if missing or surplus:
+        return f"{'no' if missing else 'unknown'} field {min(missing or surplus)!r}"
+    request, reply, created = row["request"], row["reply"], row["created"]
     if not isinstance(row["key"], str) or not _KEY.fullmatch(row["key"]):
-        problem = "the key is not a SHA-256"
-    elif not isinstance(row.get("salt", ""), str) or not isinstance(row.get("redacted", False), bool):
-        problem = "the salt must be a text, and redacted true or false"
-    elif not isinstance(row["request"], Mapping) or not isinstance(row["request"].get("task"), str):
-        problem = "the request names no task"
-    elif not isinstance(row["reply"], Mapping) or not _is_reply(row["reply"], row["request"]["task"]):
-        problem = "the reply is not one"
-    if problem is not None:
-        raise ValueError(problem)
-    _check_time(row["created"])
+        return "the key is not a SHA-256"
+    if not isinstance(row.get("salt", ""), str) or not isinstance(row.get("redacted", False), bool):
+        return "the salt must be a text, and redacted true or false"
+    if not isinstance(request, Mapping) or not isinstance(request.get("task"), str):
+        return "the request names no task"
+    if not isinstance(reply, Mapping) or not _is_reply(reply, request["task"]):
+        return "the reply is not one"
+    return None if _is_time(created) else f"created must be a time with its zone, not {created!r}"
 
 
 def _is_reply(reply: Mapping[str, Any], task: str) -> bool:
@@ -164,11 +250,8 @@ def _is_reply(reply: Mapping[str, Any], task: str) -> bool:
     )
 
 
-def _check_time(created: object) -> None:
+def _is_time(created: object) -> bool:
     try:
-        aware = isinstance(created, str) and datetime.fromisoformat(created).tzinfo is not None
+        return isinstance(created, str) and datetime.fromisoformat(created).tzinfo is not None
     except ValueError:
-        aware = False
-    if not aware:
-        msg = f"created must be a time with its zone, not {created!r}"
-        raise ValueError(msg)
+        return False

@@ -6,8 +6,7 @@ import difflib
 import heapq
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -26,15 +25,6 @@ _WIDTH = 160
 _MARGIN = 40
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NearestRecording:
-    """The recorded entry closest to a request; ``similarity`` of the two texts is in [0, 1]."""
-
-    entry: CacheEntry
-    similarity: float
-    difference: tuple[str, ...]
-
-
 class Neighbours:
     """Recorded entries of one task, indexed by line, so that few of them are compared in full."""
 
@@ -46,21 +36,21 @@ class Neighbours:
             for line in set(text.split("\n")):
                 self._having[line].append(number)
 
-    def nearest(self, request: Mapping[str, Any]) -> NearestRecording | None:
-        """Return the entry nearest to a request; ``None`` if there is no entry."""
+    def explain_miss(self, request: Mapping[str, Any]) -> str:
+        """Return the message for a request that is not recorded: how it differs from the nearest one of its task."""
         from rapidfuzz.fuzz import ratio
 
-        lines = readable(request)
+        task, lines = request["task"], readable(request)
+        head = f"replaying, and this request was never recorded: {task} ({request.get('kind')}:{request.get('model')})"
+        head += "; record it with --rag-cache=auto"
         text = "\n".join(lines)
         scored = [(ratio(text[:_COMPARED], self._texts[n][:_COMPARED]), -n) for n in self._candidates(text)]
         if not scored:
-            return None
+            return f"{head}\nno request of {task} is recorded at all"
         score, number = max(scored)
         entry = self._entries[-number]
-        names = (f"recorded {entry.created}", "asked now")
-        return NearestRecording(
-            entry=entry, similarity=score / 100, difference=difference(readable(entry.request), lines, names)
-        )
+        changed = difference(self._texts[-number].split("\n"), lines, (f"recorded {entry.created}", "asked now"))
+        return "\n".join((head, f"the nearest recorded request is {score / 100:.0%} alike:", *changed))
 
     def _candidates(self, text: str) -> set[int]:
         shared: Counter[int] = Counter()
@@ -91,7 +81,7 @@ def readable(request: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def difference(old: Sequence[str], new: Sequence[str], names: tuple[str, str]) -> tuple[str, ...]:
+def difference(old: Sequence[str], new: Sequence[str], names: tuple[str, str]) -> list[str]:
     r"""Return the unified diff of two texts, shortened to fit a terminal.
 
     >>> print(*difference(["task: t", "one"], ["task: t", "two"], ("a", "b")), sep="\n")
@@ -102,58 +92,33 @@ def difference(old: Sequence[str], new: Sequence[str], names: tuple[str, str]) -
     -one
     +two
     """
-    lines = list(_shortened(list(difflib.unified_diff(old, new, *names, lineterm="", n=1))))
-    if len(lines) > _LINES:
-        lines[_LINES:] = [f"... and {len(lines) - _LINES} lines more"]
-    return tuple(lines)
-
-
-def _shortened(lines: list[str]) -> Iterator[str]:
-    """Shorten long lines; a line and its replacement to where they differ."""
+    lines = list(difflib.unified_diff(old, new, *names, lineterm="", n=1))
     at = 0
     while at < len(lines):
-        gone = _run(lines, at, "-")
-        come = _run(lines, at + gone, "+")
-        pairs = [_window(old, new) for old, new in zip(lines[at : at + gone], lines[at + gone :], strict=False)]
-        if gone and gone == come:
-            yield from (old for old, _ in pairs)
-            yield from (new for _, new in pairs)
-            at += gone + come
+        gone = list(takewhile(lambda line: line.startswith("-"), lines[at:]))
+        come = list(takewhile(lambda line: line.startswith("+"), lines[at + len(gone) :]))
+        if gone and len(gone) == len(come):
+            # Of a line and its replacement the part that differs is shown.
+            pairs = [_around_change(*pair) for pair in zip(gone, come, strict=True)]
+            lines[at : at + 2 * len(gone)] = [line for side in zip(*pairs, strict=True) for line in side]
+            at += 2 * len(gone)
         else:
-            yield _line(lines[at])
+            lines[at] = _shown(lines[at])
             at += 1
+    return lines if len(lines) <= _LINES else [*lines[:_LINES], f"... and {len(lines) - _LINES} lines more"]
 
 
-def _run(lines: Sequence[str], at: int, mark: str) -> int:
-    return sum(1 for _ in takewhile(lambda line: line.startswith(mark), lines[at:]))
+def _around_change(old: str, new: str) -> tuple[str, str]:
+    from rapidfuzz.distance import Postfix, Prefix
+
+    before = Prefix.similarity(old[1:], new[1:])
+    after = min(Postfix.similarity(old, new), min(len(old), len(new)) - 1 - before)
+    return _shown(old, before, after), _shown(new, before, after)
 
 
-def _window(old: str, new: str) -> tuple[str, str]:
-    before = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old[1:], new[1:], strict=False)))
-    rest = min(len(old), len(new)) - 1 - before
-    ends = zip(reversed(old), reversed(new), strict=False)
-    after = min(rest, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], ends)))
-    return _around(old, before, after), _around(new, before, after)
-
-
-def _around(line: str, before: int, after: int) -> str:
-    """Return a line without most of its first ``before`` and last ``after`` characters, which are unchanged."""
-    if len(line) <= _WIDTH:
-        return _line(line)
-    start = 1 + max(0, before - _MARGIN)
-    end = len(line) - max(0, after - _MARGIN)
-    middle = f"{'…' if start > 1 else ''}{line[start:end]}{'…' if end < len(line) else ''}"
-    return _line(line[0] + middle)
-
-
-def _line(line: str) -> str:
-    return line[:1] + shortened(printable(line[1:]), _WIDTH) if line else line
-
-
-def explain_miss(request: Mapping[str, Any], nearest: NearestRecording | None) -> str:
-    """Return the message for a request that is not recorded."""
-    asked = f"{request['task']} ({request.get('kind')}:{request.get('model')})"
-    head = f"replaying, and this request was never recorded: {asked}; record it with --rag-cache=auto"
-    if nearest is None:
-        return f"{head}\nno request of {request['task']} is recorded at all"
-    return "\n".join((head, f"the nearest recorded request is {nearest.similarity:.0%} alike:", *nearest.difference))
+def _shown(line: str, before: int = 0, after: int = 0) -> str:
+    """Return a line to print; of a long one not all of the ``before`` and ``after`` characters that are unchanged."""
+    if len(line) > _WIDTH:
+        start, end = 1 + max(0, before - _MARGIN), len(line) - max(0, after - _MARGIN)
+        line = f"{line[0]}{'…' if start > 1 else ''}{line[start:end]}{'…' if end < len(line) else ''}"
+    return line[:1] + shortened(printable(line[1:]), _WIDTH)

@@ -19,11 +19,13 @@ from pytest_ragmetrics.cache.entry import (
     CacheError,
     CacheUnavailableError,
     Redact,
+    embedding_row,
+    key_of,
     new_entry,
     redacted_request,
+    request_row,
 )
-from pytest_ragmetrics.cache.key import embedding_row, key_of, request_row
-from pytest_ragmetrics.cache.nearest import NearestRecording, Neighbours, explain_miss
+from pytest_ragmetrics.cache.nearest import Neighbours
 from pytest_ragmetrics.cache.single_flight import Fetched, SingleFlight
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.errors import CacheMissError
@@ -175,16 +177,16 @@ class CacheTiers:
                 self._give_up(store, error)
         return recorded | made if refreshing else made | recorded
 
-    def nearest(self, request: Mapping[str, Any]) -> NearestRecording | None:
-        """Return the recorded entry nearest to a request of its task: from the cassette, else from the store."""
-        found = None if self.cassette is None else self.cassette.nearest(request)
-        store = self._store
-        if found is not None or store is None or not store.exists():
-            return found
+    def explain_miss(self, request: Mapping[str, Any]) -> str:
+        """Compare a request with the nearest one of its task in the cassette, or in the store if there is none."""
         task = request["task"]
         if task not in self._neighbours:
-            self._neighbours[task] = Neighbours(entry for entry in store if entry.task == task)
-        return self._neighbours[task].nearest(request)
+            recorded = () if self.cassette is None else self.cassette.entries.values()
+            entries = [entry for entry in recorded if entry.task == task]
+            if not entries and self._store is not None and self._store.exists():
+                entries = [entry for entry in self._store if entry.task == task]
+            self._neighbours[task] = Neighbours(entries)
+        return self._neighbours[task].explain_miss(request)
 
     def _is_replay_without(self, store: Store) -> bool:
         # A replay from a cassette alone must not leave a folder behind, nor need one that can be written.
@@ -352,7 +354,7 @@ class CachedTransport:
         if missing and self.mode == "replay":
             row = rows[missing[0]]
             seen = row if self._redact is None else redacted_request(row, self._redact)
-            raise CacheMissError(explain_miss(seen, self._tiers.nearest(seen)))
+            raise CacheMissError(self._tiers.explain_miss(seen))
         return found
 
     async def _entries(

@@ -17,8 +17,7 @@ from pytest_ragmetrics import files as paths
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.cache import maintenance
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.entry import CacheError
-from pytest_ragmetrics.cache.key import EMBEDDING
+from pytest_ragmetrics.cache.entry import EMBEDDING, CacheError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.commands.command import JUDGES, Command, CommandResult, local_modules, take_embedder, take_judge
 from pytest_ragmetrics.commands.ini_file import find_ini_file

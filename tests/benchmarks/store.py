@@ -15,8 +15,7 @@ from pathlib import Path
 
 import diskcache
 
-from pytest_ragmetrics.cache.entry import CacheEntry, new_entry
-from pytest_ragmetrics.cache.key import key_of
+from pytest_ragmetrics.cache.entry import CacheEntry, key_of, new_entry
 from pytest_ragmetrics.cache.store import Store, text_disk
 from pytest_ragmetrics.judges.transport import Reply
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.cache.key import canonical, embedding_row, key_of, request_row
+from pytest_ragmetrics.cache.entry import canonical, embedding_row, key_of, request_row
 from pytest_ragmetrics.judges.transport import ChatMessage, Request
 
 REQUEST = Request(

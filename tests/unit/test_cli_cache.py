@@ -16,8 +16,7 @@ import pytest
 
 import pytest_ragmetrics
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.entry import CacheEntry, new_entry
-from pytest_ragmetrics.cache.key import key_of
+from pytest_ragmetrics.cache.entry import CacheEntry, key_of, new_entry
 from pytest_ragmetrics.cache.maintenance import default_folder, read_age
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main

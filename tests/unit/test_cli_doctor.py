@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.entry import new_entry
-from pytest_ragmetrics.cache.key import key_of
+from pytest_ragmetrics.cache.entry import key_of, new_entry
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.commands.doctor import cache_checks

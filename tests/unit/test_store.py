@@ -26,8 +26,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pytest_ragmetrics
-from pytest_ragmetrics.cache.entry import CacheEntry, CacheError, CacheUnavailableError, new_entry
-from pytest_ragmetrics.cache.key import key_of
+from pytest_ragmetrics.cache.entry import CacheEntry, CacheError, CacheUnavailableError, key_of, new_entry
 from pytest_ragmetrics.cache.store import Store, text_disk
 from pytest_ragmetrics.judges.transport import Reply
 from tests.read_only import read_only
@@ -39,7 +38,7 @@ PRELUDE = """
 import sys, time
 from pathlib import Path
 from pytest_ragmetrics.cache.entry import new_entry
-from pytest_ragmetrics.cache.key import key_of
+from pytest_ragmetrics.cache.entry import key_of
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.judges.transport import Reply
 
