@@ -2,64 +2,166 @@
 
 from __future__ import annotations
 
-import argparse
+import os
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
-from pytest_ragmetrics.cache import maintenance
+from pytest_ragmetrics.cache.cassette import Cassette
+from pytest_ragmetrics.cache.entry import CacheError
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.commands.command import Command, Work, checked
+from pytest_ragmetrics.commands.command import Command, checked
+from pytest_ragmetrics.text.characters import printable
+
+FOLDER = ".ragmetrics"
+VARIABLE = "RAGMETRICS_CACHE_DIR"
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def _on_store(work: Callable[[Store, argparse.Namespace], Sequence[str]]) -> Work:
-    def run(arguments: argparse.Namespace) -> Sequence[str]:
-        with Store(arguments.dir or maintenance.default_folder()) as store:
+def default_folder() -> Path:
+    """Return the folder named in the environment, else the nearest ``.ragmetrics`` here or above, else one here."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named)
+    here = Path.cwd()
+    return next((place / FOLDER for place in (here, *here.parents) if (place / FOLDER).is_dir()), here / FOLDER)
+
+
+def read_age(text: str) -> timedelta:
+    """Return the length of time in ``90m``, ``12h``, ``30d`` or ``8w``; raise ``ValueError`` for anything else.
+
+    >>> read_age("30d").days
+    30
+    """
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not (number.isascii() and number.isdigit()):
+        msg = f"{text!r} is not a length of time such as 90m, 12h, 30d or 8w"
+        raise ValueError(msg)
+    try:
+        return timedelta(**{_UNITS[unit]: int(number)})
+    except OverflowError as error:
+        msg = f"{text!r} is longer than can be counted"
+        raise ValueError(msg) from error
+
+
+def _describe(store: Store, _: Namespace) -> list[str]:
+    contents = store.contents()
+    kib = contents.size / 1024
+    size = f"{kib:,.0f} KiB" if kib < 1024 else f"{kib / 1024:,.1f} MiB"  # noqa: PLR2004 - KiB in a MiB
+    lines = [f"{store.folder}: {_entries(contents.entries)}, {size}"]
+    if contents.oldest and contents.newest:
+        tokens = f"{contents.prompt_tokens:,} prompt and {contents.completion_tokens:,} completion tokens"
+        lines.append(f"made {contents.oldest:%Y-%m-%d} to {contents.newest:%Y-%m-%d}, for {tokens}")
+        width = max(len(task) for task, _ in contents.kinds)
+        lines += [f"  {task:<{width}}  {model}  {count:,}" for (task, model), count in contents.kinds.items()]
+    return lines
+
+
+def _verify(store: Store, arguments: Namespace) -> list[str]:
+    faults = store.verify()
+    lines = [f"{printable(fault.key)}: {fault.problem}" for fault in faults]
+    if not faults:
+        return [f"{store.folder}: {_entries(store.count())}, all sound"]
+    if arguments.remove:
+        store.remove(faults)
+        return [*lines, f"{store.folder}: removed {_entries(len(faults))}"]
+    msg = "\n".join([*lines, f"{store.folder}: {len(faults)} unsound; --remove drops them"])
+    raise CacheError(msg)
+
+
+def _prune(store: Store, arguments: Namespace) -> list[str]:
+    try:
+        limit = datetime.now(timezone.utc) - arguments.older_than
+    except OverflowError:
+        limit = datetime.min.replace(tzinfo=timezone.utc)
+    dropped = store.prune(limit)
+    return [f"{store.folder}: dropped {_entries(dropped)}, kept {store.count()}"]
+
+
+def _clear(store: Store, _: Namespace) -> list[str]:
+    return [f"{store.folder}: dropped {_entries(store.clear())}"]
+
+
+def _export(store: Store, arguments: Namespace) -> list[str]:
+    file = arguments.file
+    saved = Cassette(file).save({entry.key: entry for entry in store}, complete=True)
+    if saved.refused:
+        msg = "\n".join([*map(str, saved.refused), f"{file}: written without them, {_entries(saved.entries)}"])
+        raise CacheError(msg)
+    return [f"{file}: {_entries(saved.entries)}"]
+
+
+def _import(store: Store, arguments: Namespace) -> list[str]:
+    lines = []
+    for file in arguments.files:
+        if not file.exists():
+            msg = f"{file}: there is no such cassette"
+            raise CacheError(msg)
+        entries = Cassette(file).entries
+        kept = store.get_many(tuple(entries))
+        # Of two entries with one key the later one is kept.
+        news = [entry for key, entry in entries.items() if key not in kept or entry.made_at > kept[key].made_at]
+        store.put_many(news)
+        lines.append(f"{file}: took {len(news)} of {_entries(len(entries))}")
+    return lines
+
+
+def _entries(count: int) -> str:
+    return f"{count:,} {'entry' if count == 1 else 'entries'}"
+
+
+def _action(
+    name: str, summary: str, work: Callable[[Store, Namespace], Sequence[str]], *names: str, **options: Any
+) -> Command:
+    """Return the command of work on the store, with the argument that it takes, if any."""
+
+    def run(arguments: Namespace) -> Sequence[str]:
+        with Store(arguments.dir or default_folder()) as store:
+            if work is not _import and not store.exists():
+                msg = f"{store.folder}: there is no cache"
+                raise CacheError(msg)
             return work(store, arguments)
 
-    return run
+    def configure(parser: ArgumentParser) -> None:
+        if names:
+            parser.add_argument(*names, **options)
 
+    return Command(name=name, help=summary, run=run, configure=configure)
 
-_DIR = f"the folder of the cache (default: ${maintenance.VARIABLE}, else {maintenance.FOLDER} here or above)"
-_COMMANDS = (
-    Command(
-        name="stats", help="Say what the cache contains.", run=_on_store(lambda store, _: maintenance.describe(store))
-    ),
-    Command(
-        name="verify",
-        help="Check the database and every entry.",
-        configure=lambda parser: parser.add_argument("--remove", action="store_true", help="drop what is unsound"),
-        run=_on_store(lambda store, arguments: maintenance.verify(store, remove=arguments.remove)),
-    ),
-    Command(
-        name="prune",
-        help="Drop the entries made longer ago than an age.",
-        configure=lambda parser: parser.add_argument(
-            "--older-than",
-            type=checked(maintenance.read_age),
-            required=True,
-            metavar="AGE",
-            help="such as 12h, 30d or 8w",
-        ),
-        run=_on_store(lambda store, arguments: maintenance.prune(store, arguments.older_than)),
-    ),
-    Command(
-        name="export",
-        help="Write all entries into a cassette.",
-        configure=lambda parser: parser.add_argument("file", type=Path, metavar="FILE"),
-        run=_on_store(lambda store, arguments: maintenance.export(store, arguments.file)),
-    ),
-    Command(
-        name="import",
-        help="Take over the entries of cassettes.",
-        configure=lambda parser: parser.add_argument("files", type=Path, metavar="FILE", nargs="+"),
-        run=_on_store(lambda store, arguments: maintenance.import_(store, arguments.files)),
-    ),
-    Command(name="clear", help="Drop everything.", run=_on_store(lambda store, _: maintenance.clear(store))),
-)
 
 CACHE = Command(
     name="cache",
     help="Tend the answers kept on this machine.",
-    configure=lambda parser: parser.add_argument("--dir", type=Path, help=_DIR),
-    commands=_COMMANDS,
+    configure=lambda parser: parser.add_argument(
+        "--dir", type=Path, help=f"the folder of the cache (default: ${VARIABLE}, else {FOLDER} here or above)"
+    ),
+    commands=(
+        _action("stats", "Say what the cache contains.", _describe),
+        _action(
+            "verify",
+            "Check the database and every entry.",
+            _verify,
+            "--remove",
+            action="store_true",
+            help="drop what is unsound",
+        ),
+        _action(
+            "prune",
+            "Drop the entries made longer ago than an age.",
+            _prune,
+            "--older-than",
+            type=checked(read_age),
+            required=True,
+            metavar="AGE",
+            help="such as 12h, 30d or 8w",
+        ),
+        _action("export", "Write all entries into a cassette.", _export, "file", type=Path, metavar="FILE"),
+        _action(
+            "import", "Take over the entries of cassettes.", _import, "files", type=Path, metavar="FILE", nargs="+"
+        ),
+        _action("clear", "Drop everything.", _clear),
+    ),
 )

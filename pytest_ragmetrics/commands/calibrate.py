@@ -81,7 +81,7 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
 
 
 def _cache_dir(arguments: argparse.Namespace) -> Path | None:
-    from pytest_ragmetrics.cache.maintenance import default_folder
+    from pytest_ragmetrics.commands.cache import default_folder
 
     mode = os.environ.get(_MODE, "").strip() or "auto"
     if mode not in ("auto", "off"):

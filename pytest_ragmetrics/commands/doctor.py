@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_ragmetrics import files as paths
 from pytest_ragmetrics import loop
-from pytest_ragmetrics.cache import maintenance
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import EMBEDDING, CacheError
 from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.commands.cache import FOLDER, default_folder
 from pytest_ragmetrics.commands.command import JUDGES, Command, CommandResult, local_modules, take_embedder, take_judge
 from pytest_ragmetrics.commands.ini_file import find_ini_file
 from pytest_ragmetrics.embedders.embedder import Embedder
@@ -378,7 +378,7 @@ def _examine(arguments: argparse.Namespace) -> CommandResult:
         *plugin_checks(project),
         *settings_checks(project),
         *provider_checks(project),
-        *cache_checks(cache or (project.root / maintenance.FOLDER if project.ini else maintenance.default_folder())),
+        *cache_checks(cache or (project.root / FOLDER if project.ini else default_folder())),
         *cassette_checks(project),
     ]
     open_ = sum(bool(check.to_do) for check in checks)

@@ -40,7 +40,7 @@ def _generate(arguments: argparse.Namespace) -> CommandResult:
 def _made(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics import loop
     from pytest_ragmetrics.budget import Budget, Limits
-    from pytest_ragmetrics.cache.maintenance import default_folder
+    from pytest_ragmetrics.commands.cache import default_folder
     from pytest_ragmetrics.engine import Engine
     from pytest_ragmetrics.generate.documents import find_documents, read_passages
     from pytest_ragmetrics.generate.golden_set import GoldenFile, GoldenSet, spread, writer

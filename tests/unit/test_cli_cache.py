@@ -17,9 +17,9 @@ import pytest
 import pytest_ragmetrics
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import CacheEntry, key_of, new_entry
-from pytest_ragmetrics.cache.maintenance import default_folder, read_age
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.commands.cache import default_folder, read_age
 from pytest_ragmetrics.judges.transport import Reply
 
 NOW = datetime.now(timezone.utc).isoformat(timespec="seconds")
