@@ -16,10 +16,10 @@ from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport, Mode
 from pytest_ragmetrics.circuit_breaker import CircuitBreakers
 from pytest_ragmetrics.embedders.batches import Batches
-from pytest_ragmetrics.embedders.embedder import CustomEmbedder, Embedder, as_embedder
+from pytest_ragmetrics.embedders.embedder import Embedder, as_embedder
 from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
-from pytest_ragmetrics.judges.judge import AnsweringJudge, CustomJudge, Judge, PromptedJudge, as_judge
+from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge, PromptedJudge, as_judge
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, Transport
@@ -72,9 +72,6 @@ class Engine:
         # Two that ask for the same judge at once must get the same one, with one client.
         self._making = threading.Lock()
         self._store = None if cache_dir is None or cache == "off" else Store(cache_dir)
-        if forecast is not None and self._store is not None and not self._store.exists():
-            # Looking into it would create it.
-            self._store = None
         self._cassette = Cassette(cassette) if isinstance(cassette, Path) else cassette
         self._is_forecast = forecast is not None
         paying: Transport = Providers() if budget is None else Budgeted(Providers(), budget)
@@ -105,16 +102,12 @@ class Engine:
         is asked within the limits of the run, and not closed at its end. It is the one returned, unless it has an
         ``ask`` of its own that somebody is paid for: then it is one that sends what it is asked over the transport.
         """
-        judge = (
-            given if isinstance(given, Judge) else self._made(self._judges, self._make_judge, given or self._specs[0])
-        )
+        judge = given if isinstance(given, Judge) else self._made(self._judges, given or self._specs[0])
         return judge if isinstance(judge, PromptedJudge) or not judge.is_paid else AnsweringJudge(judge)
 
     def embedder(self, given: Embedder | str | None = None) -> Embedder:
         """Return an embedder as :meth:`judge` returns a judge."""
-        if isinstance(given, Embedder):
-            return given
-        return self._made(self._embedders, self._make_embedder, given or self._specs[1])
+        return given if isinstance(given, Embedder) else self._made(self._embedders, given or self._specs[1])
 
     def close(self) -> None:
         """Wait for what is being paid for, then close every client and the store; asking again opens them again."""
@@ -135,35 +128,28 @@ class Engine:
             stack.push_async_callback(self._batches.aclose)
             await self.cache.settle()
 
-    def _made(self, made: dict[str, P], make: Callable[[str], P], spec: str) -> P:
+    def _made(self, made: dict[str, P], spec: str) -> P:
         with self._making:
             if spec not in made:
-                made[spec] = make(spec)
+                made[spec] = self._make(spec, embedding=made is self._embedders)
             return made[spec]
 
-    def _make_judge(self, spec: str) -> Judge:
-        offered = self._offers[0](spec)
+    def _make(self, spec: str, *, embedding: bool) -> Any:
+        """Return the judge of a spec, or the embedder."""
+        options: dict[str, Any] = {} if embedding else {"prompts": self._prompts}
+        adapt: Callable[..., Any] = as_embedder if embedding else as_judge
+        make: Callable[..., Any] = make_embedder if embedding else make_judge
+        offered = self._offers[embedding](spec)
         if offered is not None:
-            return as_judge(offered, name=spec, prompts=self._prompts)
+            return adapt(offered, name=spec, **options)
         try:
-            made = self._as_recorded(spec, embedding=False)
-            return make_judge(made, timeout=self._timeout, retries=self._retries, prompts=self._prompts)
+            meant = self._as_recorded(spec, embedding=embedding)
+            return make(meant, timeout=self._timeout, retries=self._retries, **options)
         except JudgeNotConfiguredError:
             if not self._is_forecast:
                 raise
             # What it would be asked is counted all the same.
-            return CustomJudge(_never, name=spec, prompts=self._prompts)
-
-    def _make_embedder(self, spec: str) -> Embedder:
-        offered = self._offers[1](spec)
-        if offered is not None:
-            return as_embedder(offered, name=spec)
-        try:
-            return make_embedder(self._as_recorded(spec, embedding=True), timeout=self._timeout, retries=self._retries)
-        except JudgeNotConfiguredError:
-            if not self._is_forecast:
-                raise
-            return CustomEmbedder(_never, name=spec)
+            return adapt(_never, name=spec, **options)
 
     def _as_recorded(self, spec: str, *, embedding: bool) -> str:
         """Return what ``auto`` means in a replay, if the answers in the cassette are of one model alone."""

@@ -81,9 +81,9 @@ class _Batch:
 class Store:
     """Entries in a folder, for any thread of any number of processes.
 
-    The folder need not exist; nothing is opened or created before the first use, and a read-only folder is read. All
-    methods raise :class:`CacheUnavailableError` if the folder or the database cannot be used, and :class:`CacheError`
-    for a row that was tampered with. Close it after use.
+    The folder need not exist, and only writing creates it; a read-only folder is read. All methods raise
+    :class:`CacheUnavailableError` if the folder or the database cannot be used, and :class:`CacheError` for a row that
+    was tampered with. Close it after use.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -124,7 +124,7 @@ class Store:
             rows = ((key, connection.execute(query, (key,)).fetchone()) for key in keys)
             return {key: _entry(key, *row[:3]) for key, row in rows if row is not None and run in (None, row[3])}
 
-        return self._read(read)
+        return self._read(read, {})
 
     def put_many(self, entries: Iterable[CacheEntry], *, run: str = "") -> None:
         """Store entries, all or none."""
@@ -140,7 +140,7 @@ class Store:
 
     def count(self) -> int:
         """Return the number of entries."""
-        return self._read(lambda connection: int(connection.execute("SELECT COUNT(*) FROM Cache").fetchone()[0]))
+        return self._read(lambda connection: int(connection.execute("SELECT COUNT(*) FROM Cache").fetchone()[0]), 0)
 
     def __iter__(self) -> Iterator[CacheEntry]:
         """Iterate over all entries in the order of their keys."""
@@ -230,23 +230,30 @@ class Store:
             msg = f"{self.folder}: the cache cannot be used: {error}"
             raise CacheUnavailableError(msg) from error
 
-    def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
+    def _read(self, query: Callable[[sqlite3.Connection], T], nothing: T) -> T:
+        """Return the result of a query; ``nothing`` where there is no database, which reading does not create."""
+
+        def read() -> T:
+            if self._connection is None and not self.database.exists():
+                return nothing
+            return query(self._connected())
+
         with self._lock:
-            return self._guard(lambda: query(self._connected()))
+            return self._guard(read)
 
     def _keys(self) -> list[str]:
         def read(connection: sqlite3.Connection) -> list[str]:
             rows = connection.execute("SELECT key, raw FROM Cache ORDER BY key")
             return [_checked(raw, _RAW, None, key, "")[0] for key, raw in rows]
 
-        return self._read(read)
+        return self._read(read, [])
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
-            if self.database.exists() and not (os.access(self.folder, os.W_OK) and os.access(self.database, os.W_OK)):
-                _refuse_foreign(self.folder)
-            else:
+            if os.access(self.folder, os.W_OK) and os.access(self.database, os.W_OK):
                 self._submit(self._opened).result()
+            else:
+                _refuse_foreign(self.folder)
             self._connection = _connect(self.database)
         return self._connection
 

@@ -90,14 +90,10 @@ class Used:
     tests: dict[str, str] = field(default_factory=dict)
     loose: dict[str, CacheEntry] = field(default_factory=dict)
 
-    def note(self, key: str, test: str | None) -> None:
-        """Remember that a key was asked for."""
-        self.tests.setdefault(key, test or "")
-
     def add(self, other: Used) -> None:
         """Take over what another process used."""
         for key, test in other.tests.items():
-            self.note(key, test)
+            self.tests.setdefault(key, test)
         self.loose.update(other.loose)
 
     def to_row(self) -> dict[str, Any]:
@@ -138,17 +134,23 @@ class CacheTiers:
 
     async def look(self, keys: Sequence[str]) -> dict[str, CacheEntry]:
         """Return the entries of those keys that have one; when refreshing, only those this run made."""
-        found = {} if self.cassette is None or self._mode == "refresh" else self.cassette.pick(keys)
+        return self.find(keys)
+
+    def find(self, keys: Sequence[str]) -> dict[str, CacheEntry]:
+        """Do as :meth:`look`, outside of a loop."""
+        refreshing = self._mode == "refresh"
+        found = {} if self.cassette is None or refreshing else self.cassette.pick(keys)
         found |= {key: self.loose[key] for key in keys if key in self.loose}
-        store = self._store
         rest = [key for key in keys if key not in found]
-        if not rest or store is None or self._is_replay_without(store):
-            return found
-        try:
-            return found | store.get_many(rest, run=self._run if self._mode == "refresh" else None)
-        except CacheUnavailableError as error:
-            self._give_up(store, error)
-            return found
+        if rest and self._store is not None:
+            try:
+                found |= self._store.get_many(rest, run=self._run if refreshing else None)
+            except CacheUnavailableError as error:
+                if self._mode == "replay":
+                    raise
+                self._store = None
+                self._stop_writing(error)
+        return found
 
     async def keep(self, entries: Sequence[CacheEntry]) -> None:
         """Keep entries, overwriting those of their keys."""
@@ -162,20 +164,11 @@ class CacheTiers:
                 return
         self.loose.update({entry.key: entry for entry in entries})
 
-    def collect(self, keys: Iterable[str], loose: Mapping[str, CacheEntry]) -> dict[str, CacheEntry]:
+    def collect(self, keys: Iterable[str]) -> dict[str, CacheEntry]:
         """Return the entries behind keys that a run used; those that got no answer are left out."""
         wanted = tuple(keys)
-        refreshing = self._mode == "refresh"
-        recorded = {} if self.cassette is None else self.cassette.pick(wanted)
-        made = {key: loose[key] for key in wanted if key in loose}
-        missing = [key for key in wanted if key not in made and (refreshing or key not in recorded)]
-        store = self._store
-        if missing and store is not None:
-            try:
-                made |= store.get_many(missing, run=self._run if refreshing else None) if store.exists() else {}
-            except CacheUnavailableError as error:
-                self._give_up(store, error)
-        return recorded | made if refreshing else made | recorded
+        # Of a request that could not be refreshed the reply recorded before is kept.
+        return ({} if self.cassette is None else self.cassette.pick(wanted)) | self.find(wanted)
 
     def explain_miss(self, request: Mapping[str, Any]) -> str:
         """Compare a request with the nearest one of its task in the cassette, or in the store if there is none."""
@@ -183,27 +176,16 @@ class CacheTiers:
         if task not in self._neighbours:
             recorded = () if self.cassette is None else self.cassette.entries.values()
             entries = [entry for entry in recorded if entry.task == task]
-            if not entries and self._store is not None and self._store.exists():
+            if not entries and self._store is not None:
                 entries = [entry for entry in self._store if entry.task == task]
             self._neighbours[task] = Neighbours(entries)
         return self._neighbours[task].explain_miss(request)
 
-    def _is_replay_without(self, store: Store) -> bool:
-        # A replay from a cassette alone must not leave a folder behind, nor need one that can be written.
-        return self._mode == "replay" and not store.exists()
-
-    def _give_up(self, store: Store, error: CacheUnavailableError) -> None:
-        if self._mode == "replay":
-            raise error
-        if self._store is store:
-            self._store = None
-            # A folder that cannot be used says so when it is first looked into, or once it is written to.
-            self._stop_writing(error)
-
     def _stop_writing(self, error: CacheUnavailableError) -> None:
         if self._is_writable:
             self._is_writable = False
-            kept = "without a local cache" if self._store is None else "and adds nothing to the local cache"
+            is_read = self._store is not None and self._store.exists()
+            kept = "and adds nothing to the local cache" if is_read else "without a local cache"
             self._warn(f"{error}; this run goes on {kept}")
 
 
@@ -292,7 +274,7 @@ class CachedTransport:
     @property
     def used_here(self) -> Used:
         """What was asked for, with all answers that the cassette lacks: for a process that cannot read this store."""
-        entries = self._tiers.collect(self._tests, self._tiers.loose)
+        entries = self._tiers.collect(self._tests)
         recorded = {} if self._tiers.cassette is None else self._tiers.cassette.entries
         fresh = {key: entry for key, entry in entries.items() if recorded.get(key) != entry}
         return Used(tests=self._tests, loose=fresh)
@@ -304,11 +286,12 @@ class CachedTransport:
         """
         if self._tiers.cassette is None or self.mode == "off":
             return None
-        used = Used()
-        for part in (self.used, *others):
+        used = self.used
+        for part in others:
             used.add(part)
-        entries = self._tiers.collect(used.tests, used.loose)
-        return self._tiers.cassette.save(entries, complete=complete, keep=keep, tests=used.tests)
+        return self._tiers.cassette.save(
+            self._tiers.collect(used.tests), complete=complete, keep=keep, tests=used.tests
+        )
 
     async def settle(self) -> None:
         """Wait for what is being paid for on this loop, and cancel the rest; before the loop is stopped."""

@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -107,6 +107,7 @@ def test_entries_outlive_the_store(tmp_path: Path) -> None:
     """The next run finds what this one paid for; no folder is made before the first use."""
     with Store(tmp_path / "cache") as first:
         assert not first.exists()
+        assert first.get(entry(1).key) is None
         assert list(tmp_path.iterdir()) == []
         first.put_many([entry(1), entry(2)])
     with Store(tmp_path / "cache") as second:
@@ -265,14 +266,13 @@ def test_a_folder_that_is_read_only_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("below", ["file", "file/cache", "file/a/b/cache"])
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, below: str) -> None:
-    """A file in its place or above it is an error about that folder."""
+    """A file in its place or above it is an error about that folder, when it is written to; nothing is in it."""
     (tmp_path / "file").write_text("")
     folder = tmp_path / below
     with Store(folder) as store:
-        uses: list[Callable[[], object]] = [lambda: store.put(entry(1)), lambda: store.get(entry(1).key)]
-        for use in uses:
-            with pytest.raises(CacheUnavailableError, match=re.escape(str(folder))):
-                use()
+        assert (store.get(entry(1).key), store.count(), list(store)) == (None, 0, [])
+        with pytest.raises(CacheUnavailableError, match=re.escape(str(folder))):
+            store.put(entry(1))
 
 
 def test_a_database_that_is_none_is_an_error(store: Store) -> None:
