@@ -196,10 +196,10 @@ class DryRun:
     async def send(self, request: AnyRequest) -> Reply:
         """Return the reply that is stored, or else one by rule; raise ``UnscoredError`` where there is no rule."""
         if isinstance(request, EmbeddingRequest):
-            return Reply(vectors=await self._vectors(request))
+            return Reply(vectors=self._vectors(request))
         if request.provider is not None and not request.provider.is_paid:
             return await self._cache.send(request)
-        key, stored = await self._cache.find(request)
+        key, stored = self._cache.find(request)
         if stored is not None:
             self._forecast.asked(None, stored.usage(request))
             return stored
@@ -217,11 +217,11 @@ class DryRun:
         except JudgeError:
             return _smallest_answer(task)
 
-    async def _vectors(self, request: EmbeddingRequest) -> npt.NDArray[np.float32]:
+    def _vectors(self, request: EmbeddingRequest) -> npt.NDArray[np.float32]:
         """Return the vectors that are stored, or if one is missing vectors by rule."""
         import numpy as np
 
-        keyed, found = await self._cache.find_vectors(request)
+        keyed, found = self._cache.find_vectors(request)
         missing = {key: text for key, text in keyed.items() if key not in found}
         self._forecast.embedded(missing, len(request.texts), lambda texts: _embedding_usage(request, texts))
         if missing or not keyed:

@@ -29,7 +29,7 @@ _SHORTEST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.05
 
 #: Returns the stored values of those keys that have one.
-Look = Callable[[Sequence[str]], Awaitable[Mapping[str, V]]]
+Look = Callable[[Sequence[str]], Mapping[str, V]]
 #: Fetches and stores the values of all keys. It calls its second argument when it begins to cost something: before
 #: that it is cancelled when its last caller is.
 Fetch = Callable[[Sequence[str], Callable[[], None]], Awaitable[Mapping[str, V]]]
@@ -154,7 +154,7 @@ class SingleFlight(Generic[V]):
         fetch: Callable[[Sequence[str]], Awaitable[Mapping[str, V]]],
     ) -> dict[str, Fetched[V]]:
         async with state.semaphore, self._held(state, keys):
-            found = {key: Fetched(value=value, fetched=False) for key, value in (await look(keys)).items()}
+            found = {key: Fetched(value=value, fetched=False) for key, value in look(keys).items()}
             missing = [key for key in keys if key not in found]
             if missing:
                 fetched = await fetch(missing)

@@ -132,12 +132,8 @@ class CacheTiers:
         self._warn = warn
         self._neighbours: dict[str, Neighbours] = {}
 
-    async def look(self, keys: Sequence[str]) -> dict[str, CacheEntry]:
+    def look(self, keys: Sequence[str]) -> dict[str, CacheEntry]:
         """Return the entries of those keys that have one; when refreshing, only those this run made."""
-        return self.find(keys)
-
-    def find(self, keys: Sequence[str]) -> dict[str, CacheEntry]:
-        """Do as :meth:`look`, outside of a loop."""
         refreshing = self._mode == "refresh"
         found = {} if self.cassette is None or refreshing else self.cassette.pick(keys)
         found |= {key: self.loose[key] for key in keys if key in self.loose}
@@ -168,7 +164,7 @@ class CacheTiers:
         """Return the entries behind keys that a run used; those that got no answer are left out."""
         wanted = tuple(keys)
         # Of a request that could not be refreshed the reply recorded before is kept.
-        return ({} if self.cassette is None else self.cassette.pick(wanted)) | self.find(wanted)
+        return ({} if self.cassette is None else self.cassette.pick(wanted)) | self.look(wanted)
 
     def explain_miss(self, request: Mapping[str, Any]) -> str:
         """Compare a request with the nearest one of its task in the cassette, or in the store if there is none."""
@@ -245,7 +241,7 @@ class CachedTransport:
             return await self._counted(request)
         return await (self._embed(request) if isinstance(request, EmbeddingRequest) else self._judge(request))
 
-    async def find(self, request: Request) -> tuple[str | None, Reply | None]:
+    def find(self, request: Request) -> tuple[str | None, Reply | None]:
         """Return the key of a request and the reply that is stored, making no request and noting nothing.
 
         There is no key where nothing is stored. Raises ``CacheMissError`` in replay.
@@ -254,15 +250,13 @@ class CachedTransport:
             return None, None
         row = request_row(request)
         key = key_of(row, salt=self._salt, plain=True)
-        entry = (await self._found({key: row})).get(key)
+        entry = self._found({key: row}).get(key)
         return key, None if entry is None else entry.answer(cached=True)
 
-    async def find_vectors(
-        self, request: EmbeddingRequest
-    ) -> tuple[dict[str, str], dict[str, npt.NDArray[np.float32]]]:
+    def find_vectors(self, request: EmbeddingRequest) -> tuple[dict[str, str], dict[str, npt.NDArray[np.float32]]]:
         """Return the texts and the vectors that are stored, by key, as :meth:`find` does."""
         rows = dict(self._keyed(request))
-        found = {} if self.mode == "off" else await self._found(rows)
+        found = {} if self.mode == "off" else self._found(rows)
         vectors = {key: read_vector(entry.reply["vector"]) for key, entry in found.items()}
         return {key: row["text"] for key, row in rows.items()}, vectors
 
@@ -331,8 +325,8 @@ class CachedTransport:
         )
         return [(key_of(row, salt=self._salt, plain=True), row) for row in rows]
 
-    async def _found(self, rows: Mapping[str, Row]) -> dict[str, CacheEntry]:
-        found = await self._tiers.look(tuple(rows))
+    def _found(self, rows: Mapping[str, Row]) -> dict[str, CacheEntry]:
+        found = self._tiers.look(tuple(rows))
         missing = [key for key in rows if key not in found]
         if missing and self.mode == "replay":
             row = rows[missing[0]]
@@ -346,7 +340,7 @@ class CachedTransport:
         if self._tiers.cassette is not None:
             for key in rows:
                 self._tests.setdefault(key, self._asker() or "")
-        found = await self._found(rows)
+        found = self._found(rows)
         fetched = {key: Fetched(value=entry, fetched=False) for key, entry in found.items()}
         missing = [key for key in rows if key not in found]
 

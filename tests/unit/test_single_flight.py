@@ -33,7 +33,7 @@ folder = Path(sys.argv[1])
 batch = int(sys.argv[2])
 keys = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(20)]
 
-async def look(wanted):
+def look(wanted):
     return {key: (folder / key).read_text() for key in wanted if (folder / key).exists()}
 
 async def fetch(wanted, depart):
@@ -62,7 +62,7 @@ import asyncio, sys
 from pathlib import Path
 from pytest_ragmetrics.cache.single_flight import SingleFlight
 
-async def look(wanted):
+def look(wanted):
     return {}
 
 async def fetch(wanted, depart):
@@ -89,7 +89,7 @@ class Source:
         """Ask for keys."""
         return asyncio.ensure_future(flight.share(keys, self.look, self.fetch))
 
-    async def look(self, keys: Sequence[str]) -> dict[str, str]:
+    def look(self, keys: Sequence[str]) -> dict[str, str]:
         """Return the stored values."""
         return {key: self.stored[key] for key in keys if key in self.stored}
 
@@ -320,7 +320,7 @@ def test_two_loops_in_one_process_share_a_fetch(tmp_path: Path) -> None:
     stored: dict[str, str] = {}
     fetches: list[str] = []
 
-    async def look(keys: Sequence[str]) -> dict[str, str]:
+    def look(keys: Sequence[str]) -> dict[str, str]:
         return {key: stored[key] for key in keys if key in stored}
 
     async def fetch(keys: Sequence[str], _: Callable[[], None]) -> dict[str, str]:
