@@ -179,6 +179,8 @@ class Store:
         """Check the database and every row; raise :class:`CacheUnavailableError` if SQLite finds it corrupt."""
 
         def check() -> list[Fault]:
+            if not self.database.exists():
+                return []
             with closing(_connect(self.database)) as connection:
                 connection.text_factory = lambda text: text.decode("utf-8", "replace")
                 answers = [answer for (answer,) in connection.execute("PRAGMA integrity_check")]
