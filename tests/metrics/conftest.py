@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_ragmetrics import context, loop
+from pytest_ragmetrics import loop
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from tests.fake_openai import FakeOpenAI
+from tests.metrics.fake_session import outside_sessions
 
 
 @pytest.fixture
@@ -37,13 +38,6 @@ def openai_embedder(server: FakeOpenAI) -> Iterator[OpenAIEmbedder]:
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Score as a script does, without the session that runs these tests, its cache and anybody's keys."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    around = []
-    while (running := context.current().session) is not None:
-        context.leave(running)
-        around.append(running)
-    yield
-    for running in reversed(around):
-        context.enter(running)
+    """Score outside of the session that runs these tests."""
+    with outside_sessions(monkeypatch):
+        yield

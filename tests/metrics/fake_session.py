@@ -1,4 +1,4 @@
-"""A session as the metrics see it, without pytest around it."""
+"""A session as the metrics see it, without pytest around it, and a scope without any."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 from pytest_ragmetrics import context
 from pytest_ragmetrics.embedders.embedder import as_embedder
@@ -70,3 +72,17 @@ class FakeSession:
     def embedder(self, given: Embedder | str | None = None) -> Embedder:
         """Return the embedder that a metric was given, else its own."""
         return make_embedder(given) if isinstance(given, str) else given or as_embedder(self._embedder)
+
+
+@contextmanager
+def outside_sessions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Score as a script does, without the session that runs these tests and without keys in the environment."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    around = []
+    while (running := context.current().session) is not None:
+        context.leave(running)
+        around.append(running)
+    yield
+    for running in reversed(around):
+        context.enter(running)

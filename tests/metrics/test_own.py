@@ -61,19 +61,6 @@ def test_a_function_is_a_metric() -> None:
     assert table.rows[1].unscored["brevity"].endswith("brevity: response is blank; it needs response")
 
 
-def test_it_tells_the_session() -> None:
-    """A scoring carries its name, its direction, and what was asked."""
-    worse = metric(name="waffle", better="lower", scale=(0, 100))(lambda response: float(len(response)))
-    session = FakeSession(judge=ScriptedJudge(critique=says("yes")))
-    with session.running():
-        worse.score(response="Moss.")
-        politeness.score(response="Moss.")
-    first, second = session.scorings
-    assert (first.metric, first.better, float(first.outcome)) == ("waffle", "lower", 5.0)  # type: ignore[arg-type]
-    assert (second.metric, second.better, len(second.exchanges)) == ("politeness", "higher", 1)
-    assert worse.scale == (0.0, 100.0)
-
-
 def test_what_is_not_given_is_left_to_the_default() -> None:
     """A field with a default may be missing, or empty; the whole sample is there for those who want it."""
 
@@ -127,14 +114,22 @@ def test_what_is_no_score_is_refused(returned: Any, error: type[Exception], mess
 
 
 def test_it_asks_the_judge() -> None:
-    """The result carries the judge and what it cost; several votes are as many judgements."""
+    """The result carries the judge and what it cost, the scoring what was asked; votes are as many judgements."""
     judge = ScriptedJudge(critique=[says("yes"), says("no"), says("no")])
-    assert isinstance(politeness, JudgedMetric)
-    own = politeness.asking(judge=judge)
-    result = own.score(response="Moss grows.")
+    waffle = metric(name="waffle", better="lower", scale=(0, 100))(lambda response: float(len(response)))
+    session = FakeSession(judge=judge)
+    with session.running():
+        result = politeness.score(response="Moss grows.")
+        assert waffle.score(response="Moss.") == 5.0
     assert (result.value, result.judge, result.usage.calls) == (1.0, "scripted", 1)
-    result = assert_metric(own, {"response": "Moss grows."}, max=0.5, votes=3)
-    assert (result.value, result.samples) == (0.0, (0.0, 0.0))
+    assert [(it.metric, it.better, len(it.exchanges)) for it in session.scorings] == [
+        ("politeness", "higher", 1),
+        ("waffle", "lower", 0),
+    ]
+    assert waffle.scale == (0.0, 100.0)
+    assert isinstance(politeness, JudgedMetric)
+    voted = assert_metric(politeness.asking(judge=judge), {"response": "Moss grows."}, max=0.5, votes=3)
+    assert (voted.value, voted.samples) == (0.0, (0.0, 0.0))
 
 
 def test_a_plain_function_may_ask_too() -> None:

@@ -32,7 +32,7 @@ from pytest_ragmetrics.sample import Sample
 from tests.asking import MemoryTransport
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, Reply, failing, filtered, out_of_quota, rate_limited
-from tests.metrics.fake_session import FakeSession
+from tests.metrics.fake_session import FakeSession, outside_sessions
 from tests.scripted_judge import ScriptedJudge, rated
 
 #: Three rows with a perfect, a middling and a poor answer, by the words they share.
@@ -45,16 +45,9 @@ ROWS = [
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Evaluate as a script does, without the session that runs these tests and anybody's keys."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    around = []
-    while (running := context.current().session) is not None:
-        context.leave(running)
-        around.append(running)
-    yield
-    for running in reversed(around):
-        context.enter(running)
+    """Evaluate outside of the session that runs these tests, each test with a loop of its own."""
+    with outside_sessions(monkeypatch):
+        yield
     loop.stop()
 
 

@@ -172,10 +172,3 @@ def test_a_long_comparison_is_cut_short_and_safe_to_print() -> None:
     assert "    ... and 5 more" in lines
     assert "  only here: 12 (new0[2J, new1[2J," in "\n".join(lines)
     assert lines[-1].endswith("q24 and 5 more)")
-
-
-def test_nothing_in_common_is_said() -> None:
-    """There are no figures then."""
-    found = table({"a": 1.0}).compare(table({"b": 1.0}))["faithfulness"]
-    assert found.difference is None
-    assert str(found).startswith("faithfulness: no row has a score in both runs\n")
