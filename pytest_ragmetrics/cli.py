@@ -17,7 +17,7 @@ from pytest_ragmetrics.commands.init import INIT
 from pytest_ragmetrics.commands.metrics import METRICS_COMMAND
 from pytest_ragmetrics.commands.probe import PROBE
 from pytest_ragmetrics.commands.report import REPORT
-from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 
 #: Every command there is.
 COMMANDS = (INIT, DOCTOR, PROBE, CACHE, GENERATE, CALIBRATE, METRICS_COMMAND, REPORT)
@@ -37,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         found = arguments.run(arguments)
+    except ArgumentError as error:
+        arguments.refuse(str(error))  # raises SystemExit
     except (RagMetricsError, OSError) as error:
         _write(sys.stderr, f"ragmetrics: {error}\n")
         return 1
@@ -74,7 +76,7 @@ def _add(parser: argparse.ArgumentParser, commands: Sequence[Command]) -> None:
         chosen = choices.add_parser(command.name, help=command.help, description=command.help)
         command.configure(chosen)
         if command.run is not None:
-            chosen.set_defaults(run=command.run)
+            chosen.set_defaults(run=command.run, refuse=chosen.error)
         if command.commands:
             _add(chosen, command.commands)
 

@@ -51,3 +51,7 @@ class DatasetError(RagMetricsError):
         if field is not None:
             place = f"{place}: field {field!r}" if place else f"field {field!r}"
         super().__init__(f"{place}: {message}" if place else message)
+
+
+class ArgumentError(RagMetricsError):
+    """An argument of a command cannot be used; nothing was asked or written."""

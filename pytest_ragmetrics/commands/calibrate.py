@@ -20,7 +20,7 @@ from pytest_ragmetrics.commands.command import (
     take_judge,
     take_run,
 )
-from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.files import write_atomically
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ def _calibrate(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, floor_line
 
     found = _measured(arguments)
-    lines = calibration_lines(found, worst=arguments.worst)
-    lines += _written(arguments, found)
+    lines = [*calibration_lines(found, worst=arguments.worst), *_written(arguments, found)]
     faults = []
     if arguments.min_kappa is not None:
         faults = fault_lines(found, arguments.min_kappa, skip_unscored=arguments.skip_unscored)
@@ -55,9 +54,10 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
     try:
         scale = LabelScale(field=arguments.label_field, low=low, high=high, good_from=arguments.good_from)
     except ValueError as error:
-        arguments.refuse(str(error))
+        raise ArgumentError(str(error)) from error
     if arguments.json is not None and arguments.json.resolve() == arguments.file.resolve():
-        arguments.refuse("--json would replace the labelled answers: name another file")
+        msg = "--json would replace the labelled answers: name another file"
+        raise ArgumentError(msg)
     cache_dir = _cache_dir(arguments)
     try:
         return calibrate(
@@ -144,7 +144,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add("--html", type=output(".html"), metavar="FILE.html", help="write a page")
     add("--json", type=output(), metavar="FILE", help="write the figures, for Evaluation.corrected_mean()")
     add("--worst", type=count(), default=10, metavar="N", help="disagreements to show (default: %(default)s)")
-    parser.set_defaults(refuse=parser.error)
 
 
 CALIBRATE = Command(

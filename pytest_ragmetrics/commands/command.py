@@ -82,7 +82,7 @@ def count(least: int = 1) -> Callable[[str], int]:
 
 def number(low: float = -math.inf, high: float = math.inf) -> Callable[[str], float]:
     """Return the reader of a finite number from ``low`` to ``high``."""
-    ends = f"from {low:g} to {high:g}" if high < math.inf else f"of at least {low:g}"
+    ends = f" from {low:g} to {high:g}" if high < math.inf else f" of at least {low:g}" if low > -math.inf else ""
 
     def read(text: str) -> float:
         try:
@@ -90,7 +90,7 @@ def number(low: float = -math.inf, high: float = math.inf) -> Callable[[str], fl
         except ValueError:
             found = math.nan
         if not (math.isfinite(found) and low <= found <= high):
-            msg = f"{text!r} is not a number{f' {ends}' if math.isfinite(low) else ''}"
+            msg = f"{text!r} is not a number{ends}"
             raise ValueError(msg)
         return found
 

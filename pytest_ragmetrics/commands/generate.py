@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.commands.command import (
     Command,
@@ -28,16 +27,6 @@ _LANGUAGE = re.compile(r"[^\W\d_][\w() -]{0,39}")
 
 @local_modules()
 def _generate(arguments: argparse.Namespace) -> CommandResult:
-    from pytest_ragmetrics.generate.documents import ArgumentError
-
-    try:
-        return _made(arguments)
-    except ArgumentError as error:
-        refuse: Callable[[str], NoReturn] = arguments.refuse
-        refuse(str(error))
-
-
-def _made(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics import loop
     from pytest_ragmetrics.budget import Budget, Limits
     from pytest_ragmetrics.commands.cache import default_folder
@@ -89,7 +78,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     requests, cache = "requests at a time (default: 32)", "as for `ragmetrics cache`"
     take_run(parser, requests=requests, cache=cache, seed="which passages are asked about")
     add("--max-calls", type=count(), metavar="N", help="ask the judge at most so often")
-    parser.set_defaults(refuse=parser.error)
 
 
 def _language(text: str) -> str | None:

@@ -18,6 +18,7 @@ from pytest_ragmetrics.commands.command import (
     output,
     take_judge,
 )
+from pytest_ragmetrics.errors import ArgumentError
 from pytest_ragmetrics.files import prompt_folder, write_atomically
 from pytest_ragmetrics.probes.probes import INJECTION, KINDS, choose, read_probes
 
@@ -38,9 +39,11 @@ def _probe(arguments: argparse.Namespace) -> CommandResult:
     # A floor for a figure that no chosen probe is part of is refused.
     kinds = {probe.kind for probe in chosen}
     if arguments.min_resistance is not None and INJECTION not in kinds:
-        arguments.refuse(f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit")
+        msg = f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit"
+        raise ArgumentError(msg)
     if arguments.min_accuracy is not None and not kinds - {INJECTION}:
-        arguments.refuse(f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind")
+        msg = f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind"
+        raise ArgumentError(msg)
     engine = Engine(judge=arguments.judge, cache_dir=arguments.cache_dir, prompts=arguments.prompts)
     name = engine.judge().name
     outcomes = ask_probes(engine, [*chosen, *besides])
@@ -80,7 +83,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     prompts = checked(lambda text: prompt_folder(text, Path.cwd()))
     parser.add_argument("--prompts", type=prompts, metavar="DIR", help="as the setting rag_prompts")
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="keep the answers there (default: nowhere)")
-    parser.set_defaults(refuse=parser.error)
 
 
 PROBE = Command(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_ragmetrics.errors import DatasetError, RagMetricsError
+from pytest_ragmetrics.errors import ArgumentError, DatasetError
 from pytest_ragmetrics.text.characters import printable
 from pytest_ragmetrics.text.sentences import split_sentences
 
@@ -32,10 +32,6 @@ _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}$")
 _MARKDOWN_LEVELS = {"=": 1, "-": 2}
 _BOM = "\ufeff"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class ArgumentError(RagMetricsError):
-    """An argument of the command cannot be used; the judge was not asked and nothing was written."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import (
+    ArgumentError,
     BudgetExceededError,
     JudgeError,
     JudgeNotConfiguredError,
@@ -23,7 +24,7 @@ from pytest_ragmetrics.errors import (
 )
 from pytest_ragmetrics.explain.phrases import counted, usage_text
 from pytest_ragmetrics.files import write_atomically
-from pytest_ragmetrics.generate.documents import ArgumentError, SourcePassage, row_id
+from pytest_ragmetrics.generate.documents import SourcePassage, row_id
 from pytest_ragmetrics.generate.drafting import AskedQuestions, Row, Skipped, drafted
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.local import LocalJudge

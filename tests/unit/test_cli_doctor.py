@@ -110,10 +110,11 @@ def test_failures_of_a_provider(
 
 
 def test_a_server_that_is_gone(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its address is named, without the password in it."""
+    """Its address is named, without the passwords and the key in it."""
     with FakeOpenAI() as gone:
-        url = gone.base_url.replace("//", "//me:secret@") + "?pass=secret"
+        url = gone.base_url.replace("//", "//me:secret@") + "/key-secret?pass=secret"
     monkeypatch.setenv("OPENAI_BASE_URL", url)
+    monkeypatch.setenv("OPENAI_API_KEY", "key-secret")
     assert "secret" not in call(1, ["//***@127.0.0.1", "cannot be reached"], "--judge=openai:fake")
 
 
@@ -259,7 +260,10 @@ def test_wrong_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
         "'many' is not a whole number of at least 1",
         "RAGMETRICS_CONCURRENCY is not usable",
     )
-    assert call(1, said, "--judge=local").endswith("4 things to do\n")
+    made = f"{Path.cwd() / '.ragmetrics'} will be made when the first answer is kept"
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    assert call(1, [*said, made], "--judge=local").endswith("4 things to do\n")
 
 
 def test_a_judge_made_by_a_hook_is_no_wrong_setting(call: Call) -> None:

@@ -254,24 +254,29 @@ def test_a_file_that_can_no_longer_be_written_ends_the_run(server: FakeOpenAI, c
     assert json.loads(Path("moved.jsonl").read_text(encoding="utf-8").partition("\n")[0])
 
 
-@pytest.mark.parametrize(
-    ("replies", "reason", "calls"),
-    [(["no idea", "none at all"], "no usable answer of the judge", 6), ([filtered()], "the judge failed", 5)],
-)
-def test_a_passage_without_an_answer_harms_no_other(
-    server: FakeOpenAI, call: Call, replies: list[str | Reply], reason: str, calls: int
-) -> None:
+def test_a_passage_without_an_answer_harms_no_other(server: FakeOpenAI, call: Call) -> None:
     """It is skipped with the reason, another one takes its place, and every attempt is counted."""
-    server.script(*replies)
+    server.script("no idea", "none at all")
     status, out, _ = call(2, "--concurrency", "1")
     assert status == 0
-    assert f"skipped 1 passage: 1 {reason}" in out
-    assert "none at all" in out or len(replies) == 1
-    assert server.calls == calls
+    assert "skipped 1 passage: 1 no usable answer of the judge" in out
+    assert "none at all" in out
+    assert "judge: 6 calls" in out
+    assert server.calls == 6
+
+
+def test_eight_failures_end_the_run_only_in_a_row(server: FakeOpenAI, call: Call) -> None:
+    """A row between them shows that the provider answers."""
+    turn = itertools.count(1)
+    server.answer = lambda body: answer_sensibly(body) if next(turn) in {5, 6, 11, 12} else filtered()
+    status, out, _ = call(2, "--concurrency", "1")
+    assert status == 0
+    assert "skipped 8 passages: 8 the judge failed" in out
+    assert server.calls == 12
 
 
 def test_the_same_question_is_kept_once(server: FakeOpenAI, call: Call) -> None:
-    """A judge that asks of everything the same has one row."""
+    """A judge that asks the same of every passage has one row."""
 
     def answer(body: dict[str, Any]) -> str:
         said = json.loads(answer_sensibly(body))

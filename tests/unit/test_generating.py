@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.generate.documents import ArgumentError, SourcePassage, find_documents, read_passages, row_id
+from pytest_ragmetrics.errors import ArgumentError, DatasetError
+from pytest_ragmetrics.generate.documents import SourcePassage, find_documents, read_passages, row_id
 from pytest_ragmetrics.generate.drafting import AskedQuestions, Row, Skipped, drafted
 from pytest_ragmetrics.generate.golden_set import GoldenFile, spread
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task, WriteGoldenQuestion
