@@ -1,4 +1,4 @@
-"""The agreement of a judge with people: the figures of other tools, and intervals that keep their promise."""
+"""The agreement of a judge with people: the figures of other tools, and intervals with the coverage that they claim."""
 
 from __future__ import annotations
 
@@ -47,13 +47,6 @@ def test_kappa_is_that_of_statsmodels(counts: tuple[int, int, int, int]) -> None
     found = agreement(*rows_of(*counts)).kappa
     assert found.estimate == pytest.approx(float(expected), abs=1e-9)
     assert -1.0 <= found.low <= found.estimate <= found.high <= 1.0
-
-
-def test_kappa_intervals_are_close_to_those_of_statsmodels() -> None:
-    """With many rows the asymptotic interval of statsmodels and ours are nearly the same."""
-    theirs = cohens_kappa([[400, 100], [50, 150]])
-    ours = agreement(*rows_of(400, 100, 150, 50)).kappa
-    assert (ours.low, ours.high) == pytest.approx((theirs.kappa_low, theirs.kappa_upp), abs=0.01)
 
 
 @settings(deadline=None, max_examples=50)

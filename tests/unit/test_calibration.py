@@ -276,7 +276,7 @@ def test_the_page_shows_what_the_terminal_shows() -> None:
 
 
 def test_the_file_gives_the_rates_back(tmp_path: Path) -> None:
-    """What was written is read again; it holds names and no texts, and is UTF-8 whatever the names are."""
+    """What was written is read again; it contains names and no texts, and is always UTF-8."""
     found = hostile()
     file = tmp_path / "calibration.json"
     file.write_text(found.to_json(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Rates corrected for the errors of the judge, and the promise of their intervals."""
+"""Rates corrected for the errors of the judge, and the coverage of their intervals."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def test_what_is_no_rate_is_refused(rate: float) -> None:
 
 
 @pytest.mark.parametrize(("truth", "tpr", "tnr", "labels"), [(0.5, 0.85, 0.8, 60), (0.95, 0.95, 0.7, 100)])
-def test_the_corrected_rate_holds_the_truth_as_often_as_it_says(
+def test_the_corrected_rate_contains_the_truth_as_often_as_it_says(
     truth: float, tpr: float, tnr: float, labels: int
 ) -> None:
-    """Over simulated calibrations and runs the interval of 95 % holds the true rate; the raw one hardly ever does."""
+    """Over simulated calibrations and runs the interval of 95 % contains the true rate; the raw one hardly ever does."""
     random = np.random.default_rng(labels)
     hits = raw = 0
     for _ in range(250):
@@ -115,10 +115,10 @@ def test_a_good_judge_makes_few_labels_go_far() -> None:
 
 
 @pytest.mark.parametrize("clustered", [False, True])
-def test_prediction_powered_intervals_hold_the_truth_as_often_as_they_say(
+def test_prediction_powered_intervals_contain_the_truth(
     clustered: bool,  # noqa: FBT001 - of the simulation
 ) -> None:
-    """Over simulated sets, with clusters over both parts and without, the interval of 95 % holds the mean."""
+    """Over simulated sets, with clusters over both parts and without, the interval of 95 % contains the mean."""
     random = np.random.default_rng(7)
     hits = 0
     for _ in range(250):

@@ -56,5 +56,5 @@ def test_a_score_never_seems_to_be_on_the_other_side_of_its_bound(score: float, 
     ],
 )
 def test_figures_take_the_digits_and_the_unit_they_need(text: Callable[[Any], str], expected: dict[Any, str]) -> None:
-    """Two decimals where these are true, bounds as somebody typed them, 100 % for the same alone, unknown prices."""
+    """Two decimals where these are true, bounds as they were typed, 100 % for the same alone, unknown prices."""
     assert {value: text(value) for value in expected} == expected

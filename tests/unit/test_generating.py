@@ -85,7 +85,7 @@ class TestDocuments:
             assert found("e") == ["e/?.md"]
 
     def test_documents_elsewhere_have_no_absolute_names(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Their names begin with the last name of the argument; two of one name could not be told apart."""
+        """Their names begin with the last name of the argument; two of one name are refused."""
         for name in ("docs/a.md", "other/a.md", "work/x.md"):
             place(name)
         monkeypatch.chdir(tmp_path / "work")
@@ -195,7 +195,7 @@ class TestTask:
 
 
 class TestDrafting:
-    """A question is kept if everything about it holds."""
+    """A question is kept if it passes every check."""
 
     def test_a_sound_question_becomes_a_row(self) -> None:
         """With the passage word for word, its place, and the sentences that support the answer."""
@@ -288,7 +288,7 @@ class TestDrafting:
         ("太湖有多深？", "太湖有多深", True),
     ],
 )
-def test_near_duplicates_are_told_from_questions_of_one_form(one: str, other: str, *, same: bool) -> None:
+def test_near_duplicates_and_questions_of_one_form(one: str, other: str, *, same: bool) -> None:
     """Wording and spelling make no new question; a name, a number or another interrogative does."""
     asked = AskedQuestions(["Who swims here?", one])
     assert asked.same(other) == (one if same else None)

@@ -173,7 +173,7 @@ def test_flags_that_are_all_equal_count_by_cluster() -> None:
         ([0.5], {"confidence": True}, "not True"),
     ],
 )
-def test_what_makes_no_sense_is_named(scores: list[float], arguments: dict[str, object], message: str) -> None:
+def test_wrong_arguments_are_named(scores: list[float], arguments: dict[str, object], message: str) -> None:
     """With what to write instead."""
     with pytest.raises(ValueError, match=message):
         mean_interval(scores, **arguments)  # type: ignore[arg-type]
@@ -226,7 +226,7 @@ def test_intervals_of_any_scores(
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.floats(0.01, 0.999), st.integers(1, 7))
 def test_intervals_of_rates_lie_around_the_rate(flags: list[bool], confidence: float, size: int) -> None:
-    """Within 0 and 1, for clusters of any size; whoever asks for the share that fails gets the mirror image."""
+    """Within 0 and 1, for clusters of any size; that of the share that fails is the mirror image."""
     clusters = [index // size for index in range(len(flags))]
     found = rate_interval(flags, confidence=confidence, clusters=clusters)
     assert 0.0 <= found.low <= found.estimate <= found.high <= 1.0

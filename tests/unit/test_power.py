@@ -21,15 +21,6 @@ from pytest_ragmetrics.stats.thresholds import suggest_threshold
 SCORES = [0.9, 0.8, 1.0, 0.7, 0.85] * 4
 
 
-def test_that_many_more_like_them_settle_a_mean() -> None:
-    """And one less does not, but for what n - 1 makes of the spread of copies."""
-    more = samples_to_settle(SCORES, 0.83)
-    assert more is not None
-    enough = SCORES * ((20 + more) // 20 + 1)
-    assert verdict(mean_interval(enough), 0.83) == "passed"
-    assert verdict(mean_interval(SCORES * ((20 + more) // 20 - 1)), 0.83) == "inconclusive"
-
-
 def test_it_is_what_makes_a_t_test_significant_half_of_the_time() -> None:
     """The mean stays where it is just as often as not, and statsmodels says the same."""
     scores = np.random.default_rng(3).normal(0.8, 0.1, 30).tolist()

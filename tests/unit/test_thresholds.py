@@ -1,4 +1,4 @@
-"""Suggested thresholds: where they lie, and how honestly they are judged."""
+"""Suggested thresholds: their place in a gap, and their figures on further answers."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_what_suggests_nothing(scores: list[float], good: list[bool], clusters: 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_fold_is_left_without_a_class_to_learn_from(seed: int) -> None:
-    """Two groups that hold bad answers never fall into one fold, whatever else they hold."""
+    """Two groups with bad answers never fall into one fold."""
     groups = [*range(30), 0, 30]
     good = [True] * 30 + [False, False]
     scores = [0.9 - index / 1000 for index in range(30)] + [0.1, 0.2]
