@@ -66,7 +66,7 @@ def test_what_is_no_rate_is_refused(rate: float) -> None:
 def test_the_corrected_rate_contains_the_truth_as_often_as_it_says(
     truth: float, tpr: float, tnr: float, labels: int
 ) -> None:
-    """Over simulated calibrations and runs the interval of 95 % contains the true rate; the raw one hardly ever does."""
+    """Over simulated calibrations the interval of 95 % contains the true rate; the raw one hardly ever does."""
     random = np.random.default_rng(labels)
     hits = raw = 0
     for _ in range(250):
