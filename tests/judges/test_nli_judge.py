@@ -25,7 +25,7 @@ from pytest_ragmetrics.judges.tasks import (
     RateRelevance,
     VerifyClaims,
 )
-from pytest_ragmetrics.judges.transport import DIRECT, Answered, AnyRequest, Reply
+from pytest_ragmetrics.judges.transport import DIRECT, Answered
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Hallucination, ResponseGroundedness
 from tests.metrics.fake_session import FakeSession
 from tests.word_scorer import WordScorer
@@ -82,28 +82,28 @@ def test_several_sentences_support_a_claim_together(
 
 
 def test_a_long_context_is_cut_into_passages_that_overlap() -> None:
-    """No premise has more words than fit beside the claim, and every sentence is in one."""
-    scorer = WordScorer(limit=40)
+    """No premise has more words than fit beside the claim; every sentence is in one unless few are tried."""
     sentences = [f"Tree {number} stands in the garden of the castle." for number in range(60)]
-    (found,) = verified(judge(scorer, passages=100), "Tree 59 stands in the castle.", contexts=(" ".join(sentences),))
-    premises = [premise for batch in scorer.seen for premise, _ in batch]
-    assert max(scorer.lengths(premises)) <= 40 - 6
-    assert all(any(sentence in premise for premise in premises) for sentence in sentences)
-    assert found.sentences == (59,)
-
-
-def test_of_too_many_passages_the_closest_are_tried() -> None:
-    """The one with the words of the claim is among them, at any place."""
-    scorer = WordScorer(limit=40)
-    context = " ".join([*(f"Tree {number} stands in the garden." for number in range(200)), "Moles dig tunnels there."])
-    assert verified(judge(scorer, passages=2), "Moles dig tunnels.", contexts=(context,))[0].ok
-    assert sum(map(len, scorer.seen)) <= 6
+    for most, tried in ((100, 100), (2, 6)):
+        scorer = WordScorer(limit=40)
+        (found,) = verified(
+            judge(scorer, passages=most), "Tree 59 stands in the castle.", contexts=(" ".join(sentences),)
+        )
+        premises = [premise for batch in scorer.seen for premise, _ in batch]
+        assert max(scorer.lengths(premises)) <= 40 - 6
+        assert all(any(sentence in premise for premise in premises) for sentence in sentences) is (most == 100)
+        assert len(premises) <= tried
+        assert found.sentences == (59,)
 
 
 def test_the_threshold_decides() -> None:
-    """0.96 is enough for 0.9 and not for 0.99."""
-    assert verified(judge(threshold=0.9), "Mint spreads fast.")[0].ok
-    assert not verified(judge(threshold=0.99), "Mint spreads fast.")[0].ok
+    """0.96 is enough for 0.9 and not for 0.99; no other probability is a threshold."""
+    for threshold, ok in ((0.9, True), (0.99, False)):
+        assert verified(judge(threshold=threshold), "Mint spreads fast.")[0].ok is ok
+    for name in ("threshold", "passages"):
+        impossible: Any = {name: 0}
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            judge(**impossible)
 
 
 @pytest.mark.parametrize("contexts", [(), ("",), ("  \n ", "---")])
@@ -209,21 +209,6 @@ def test_an_exchange_shows_the_texts_and_the_answer(store: Store) -> None:
     assert (missed.reply, missed.cached) == (None, False)
 
 
-class Altered:
-    """A transport with a reply that somebody edited."""
-
-    async def send(self, request: AnyRequest) -> Reply:
-        """Return an answer without a verdict."""
-        return Reply(text='{"verdicts": []}', cached=True)
-
-
-def test_a_recorded_reply_that_does_not_fit_is_no_score() -> None:
-    """It names the task, as it does for other judges."""
-    task = VerifyClaims(claims=("Mint.",), contexts=GARDEN)
-    with pytest.raises(UnscoredError, match="nli:words, verify_claims: the recorded reply does not fit"):
-        asyncio.run(judge().ask(task, transport=Altered()))
-
-
 class Broken(WordScorer):
     """A scorer with a model that fails at some words."""
 
@@ -254,27 +239,31 @@ def test_a_failing_model_fails_the_task_at_fault_alone() -> None:
     assert "3 finite numbers a pair are wanted" in str(hole)
 
 
-def test_a_claim_that_leaves_no_room_is_refused() -> None:
-    """It is not cut short, for half a claim may be true."""
-    with pytest.raises(JudgeError, match="takes 20 tokens, and a sentence leaves 8 of them for its source"):
-        verified(judge(WordScorer(limit=20)), " ".join(["word"] * 12))
+@pytest.mark.parametrize(
+    ("scorer", "options", "error", "message"),
+    [
+        # It is not cut short, for half a claim may be true.
+        ({"limit": 20}, {}, JudgeError, "takes 20 tokens, and a sentence leaves 8 of them for its source"),
+        (
+            {},
+            {"labels": ("yes", "no")},
+            JudgeNotConfiguredError,
+            r"has 3 classes \(contradiction, entailment, neutral\)",
+        ),
+        ({}, {"labels": ("yes", "no", "maybe")}, JudgeNotConfiguredError, "has the labels 'yes', 'no', 'maybe'"),
+    ],
+)
+def test_a_model_that_cannot_be_asked(
+    scorer: dict[str, Any], options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    """The error says what does not fit."""
+    with pytest.raises(error, match=message):
+        verified(judge(WordScorer(**scorer), **options), " ".join(["word"] * 12))
 
 
 def test_labels_can_be_named_where_a_model_does_not() -> None:
-    """They are given in the order of its numbers, as many as it has."""
-    unnamed = WordScorer(labels=("contradiction", "entailment", "neutral"))
-    named = NliJudge("words", scorer=unnamed, labels=("refuted", "supported", "NEI"))
-    assert verified(named, "Mint spreads fast.")[0].ok
-    with pytest.raises(JudgeNotConfiguredError, match=r"has 3 classes \(contradiction, entailment, neutral\)"):
-        verified(NliJudge("words", scorer=unnamed, labels=("yes", "no")), "Mint spreads fast.")
-
-
-@pytest.mark.parametrize("name", ["threshold", "passages"])
-def test_impossible_parameters(name: str) -> None:
-    """They are refused when the judge is made."""
-    parameters: Any = {name: 0}
-    with pytest.raises(ValueError, match=f"{name} must be"):
-        judge(**parameters)
+    """They are given in the order of its numbers."""
+    assert verified(judge(labels=("refuted", "supported", "NEI")), "Mint spreads fast.")[0].ok
 
 
 def test_a_spec_makes_the_judge_without_its_libraries(monkeypatch: pytest.MonkeyPatch) -> None:

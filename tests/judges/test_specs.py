@@ -1,46 +1,73 @@
-"""From the text of a setting to a judge, or to words that say what is missing."""
+"""Specs of judges and embedders: what each makes, and the errors of those that make none."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from pytest_ragmetrics.embedders.local import LocalEmbedder, SentenceTransformersEmbedder
+from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
 from pytest_ragmetrics.judges.anthropic import AnthropicJudge
 from pytest_ragmetrics.judges.judge import CustomJudge, Judge
+from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.specs import check_spec, make_judge
 
+OWN = OpenAIJudge("m")
 
-def install(monkeypatch: pytest.MonkeyPatch, **names: Any) -> None:
-    """Make a module ``house.judges`` with these names."""
+
+def needy(prompt: str) -> str:
+    """Return what it is given."""
+    return prompt
+
+
+def unready() -> Judge:
+    """Miss something."""
+    msg = "set HOUSE_TOKEN"
+    raise JudgeNotConfiguredError(msg)
+
+
+@pytest.fixture(autouse=True)
+def _house(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a module ``house.judges`` with factories."""
     module = ModuleType("house.judges")
-    vars(module).update(names)
+    shelf = type("Shelf", (), {"make": lambda: OWN})
+    names = {"make": lambda: OWN, "simple": lambda: str.lower, "Shelf": shelf, "three": lambda: 3, "NUMBER": 3}
+    vars(module).update(names, needy=needy, unready=unready)
     monkeypatch.setitem(sys.modules, "house", ModuleType("house"))
     monkeypatch.setitem(sys.modules, "house.judges", module)
 
 
 @pytest.mark.parametrize(
-    ("spec", "kind", "name"),
+    ("make", "spec", "kind", "name"),
     [
-        ("openai:gpt-5.4-mini", OpenAIJudge, "openai:gpt-5.4-mini"),
-        (" openai:org/model:tag ", OpenAIJudge, "openai:org/model:tag"),
-        ("anthropic:claude-haiku-5-5", AnthropicJudge, "anthropic:claude-haiku-5-5"),
+        (make_judge, " openai:org/model:tag ", OpenAIJudge, "openai:org/model:tag"),
+        (make_judge, "anthropic:claude-haiku-5-5", AnthropicJudge, "anthropic:claude-haiku-5-5"),
+        (make_judge, "local", LocalJudge, "local (heuristic)"),
+        (make_judge, "house.judges:simple", CustomJudge, "house.judges:simple"),
+        (make_judge, "house.judges:Shelf.make", OpenAIJudge, "openai:m"),
+        (make_embedder, " local ", LocalEmbedder, "local (heuristic)"),
+        (make_embedder, "openai:m", OpenAIEmbedder, "openai:m"),
+        (make_embedder, "sentence-transformers:a b/m", SentenceTransformersEmbedder, "sentence-transformers:a b/m"),
+        (make_embedder, f"{LocalEmbedder.__module__}:LocalEmbedder", LocalEmbedder, "local (heuristic)"),
     ],
 )
-def test_providers(spec: str, kind: type[Judge], name: str) -> None:
-    """A provider and its model make a judge, for which no key is needed before it is asked."""
-    judge = make_judge(spec)
-    assert type(judge) is kind
-    assert judge.name == name
+def test_a_spec_makes_its_kind(make: Callable[[str], Any], spec: str, kind: type, name: str) -> None:
+    """A provider with a model needs no key before it is asked; what a factory returns is named after the spec."""
+    made = make(spec)
+    assert (type(made), made.name) == (kind, name)
 
 
-def test_the_settings_reach_the_judge() -> None:
-    """Timeout, retries and prompts are handed on."""
+def test_what_a_factory_makes_and_settings_are_passed_on() -> None:
+    """A judge is taken as it is; timeout, retries and prompts reach the judge of a provider."""
+    assert make_judge("house.judges:make") is OWN
     prompts = PromptBook()
     judge = make_judge("openai:m", timeout=7, retries=3, prompts=prompts)
     assert isinstance(judge, OpenAIJudge)
@@ -48,86 +75,83 @@ def test_the_settings_reach_the_judge() -> None:
     assert (judge._connection._timeout, judge._connection._retries) == (7, 3)
 
 
-def test_local() -> None:
-    """The built-in heuristic says in its name what it is."""
-    assert make_judge("local").name == "local (heuristic)"
-
-
 @pytest.mark.parametrize(
-    ("variables", "name"),
+    ("make", "variables", "name"),
     [
-        ({"OPENAI_API_KEY": "sk-1"}, "openai:"),
-        ({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "openai:"),
-        ({"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2"}, "openai:"),
-        ({"OPENAI_API_KEY": " ", "ANTHROPIC_API_KEY": "sk-2"}, "anthropic:"),
-        ({"ANTHROPIC_API_KEY": "sk-2"}, "anthropic:"),
+        (make_judge, {"OPENAI_API_KEY": "sk-1"}, "openai:"),
+        (make_judge, {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "openai:"),
+        (make_judge, {"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2"}, "openai:"),
+        (make_judge, {"OPENAI_API_KEY": " ", "ANTHROPIC_API_KEY": "sk-2"}, "anthropic:"),
+        (make_embedder, {"OPENAI_API_KEY": "sk-1"}, "openai:"),
+        (make_embedder, {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "openai:"),
     ],
 )
-def test_auto_goes_by_the_keys(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], name: str) -> None:
+def test_auto_goes_by_the_keys(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[str], Any], variables: dict[str, str], name: str
+) -> None:
     """OpenAI where its key or address is set, Anthropic where only its key is."""
     for variable, value in variables.items():
         monkeypatch.setenv(variable, value)
-    assert make_judge("auto").name.startswith(name)
-
-
-def test_auto_without_a_key_names_the_three_ways_on() -> None:
-    """No heuristic stands in for a model in silence: the error says how to go on."""
-    with pytest.raises(JudgeNotConfiguredError) as failed:
-        make_judge("auto")
-    for way in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "--rag-cache=replay", "--rag-cassette", "--rag-judge=local"):
-        assert way in str(failed.value)
-
-
-def test_a_factory_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the factory returns is asked: a judge as it is, anything else under the name of the spec."""
-    own = OpenAIJudge("m")
-    install(monkeypatch, make=lambda: own, simple=lambda: str.lower, Shelf=type("Shelf", (), {"make": lambda: own}))
-    assert make_judge("house.judges:make") is own
-    assert make_judge("house.judges:Shelf.make") is own
-    judge = make_judge("house.judges:simple")
-    assert isinstance(judge, CustomJudge)
-    assert judge.name == "house.judges:simple"
+    assert make("auto").name.startswith(name)
 
 
 @pytest.mark.parametrize(
-    ("spec", "problem"),
+    ("make", "ways"),
     [
-        ("house.nowhere:make", "ModuleNotFoundError: No module named 'house.nowhere'"),
-        ("house.judges:nothing", "AttributeError"),
-        ("house.judges:three", "TypeError: a judge is an object with complete"),
-        ("house.judges:needy", r"TypeError: .*missing 1 required positional argument"),
-        ("house.judges:NUMBER", "TypeError: 'int' object is not callable"),
+        (make_judge, "OPENAI_API_KEY.*ANTHROPIC_API_KEY.*--rag-cache=replay.*--rag-cassette.*--rag-judge=local"),
+        (make_embedder, "OPENAI_API_KEY.*--rag-cache=replay.*--rag-cassette.*--rag-embedder=local"),
     ],
 )
-def test_a_factory_that_makes_no_judge(monkeypatch: pytest.MonkeyPatch, spec: str, problem: str) -> None:
-    """The error names the spec and what went wrong with it."""
-
-    def needy(prompt: str) -> str:
-        return prompt
-
-    install(monkeypatch, three=lambda: 3, needy=needy, NUMBER=3)
-    with pytest.raises(JudgeNotConfiguredError, match=f"{spec} makes no judge: {problem}"):
-        make_judge(spec)
+def test_auto_without_a_key_names_the_three_ways_on(make: Callable[[str], Any], ways: str) -> None:
+    """The heuristic is not used unasked: the error says how to go on."""
+    with pytest.raises(JudgeNotConfiguredError, match=ways):
+        make("auto")
 
 
-def test_what_a_factory_says_for_itself_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A factory that knows what is missing says it in its own words."""
-
-    def make() -> Judge:
-        msg = "set HOUSE_TOKEN"
-        raise JudgeNotConfiguredError(msg)
-
-    install(monkeypatch, make=make)
+@pytest.mark.parametrize(
+    ("make", "spec", "problem"),
+    [
+        (make_judge, "house.nowhere:make", "ModuleNotFoundError: No module named 'house.nowhere'"),
+        (make_judge, "house.judges:nothing", "AttributeError"),
+        (make_judge, "house.judges:three", "TypeError: a judge is an object with complete"),
+        (make_judge, "house.judges:needy", r"TypeError: .*missing 1 required positional argument"),
+        (make_judge, "house.judges:NUMBER", "TypeError: 'int' object is not callable"),
+        (make_embedder, "house.judges:three", "TypeError: an embedder is an object with embed"),
+    ],
+)
+def test_a_factory_that_makes_nothing(make: Callable[[str], Any], spec: str, problem: str) -> None:
+    """The error names the spec and its fault; an error of ours that the factory raises passes."""
+    noun = "judge" if make is make_judge else "embedder"
+    with pytest.raises(JudgeNotConfiguredError, match=f"{spec} makes no {noun}: {problem}"):
+        make(spec)
     with pytest.raises(JudgeNotConfiguredError, match=r"^set HOUSE_TOKEN$"):
-        make_judge("house.judges:make")
+        make("house.judges:unready")
 
 
-SLIPS = ("", "gpt-5.4-mini", "openai", "openai:", "openai: ", "anthropic:", "nli:", "nli: ")
+FORMS = {
+    check_spec: "is none of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY$",
+    check_embedder_spec: "is none of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY",
+}
 
 
-@pytest.mark.parametrize("spec", [*SLIPS, "a b:c", "m:", ":f", "m.:f", "1m:f"])
-def test_what_is_no_spec(spec: str) -> None:
+@pytest.mark.parametrize(
+    "spec", ["", "gpt-5", "openai", "openai:", "openai: ", "anthropic:", "a b:c", "m:", ":f", "m.:f"]
+)
+@pytest.mark.parametrize("check", FORMS)
+def test_what_is_no_spec(check: Callable[[str], str], spec: str) -> None:
     """Anything else is refused before a test runs, with the forms that there are."""
-    forms = "is none of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY"
-    with pytest.raises(ValueError, match=forms):
-        check_spec(spec)
+    with pytest.raises(ValueError, match=FORMS[check]):
+        check(spec)
+
+
+@pytest.mark.parametrize(
+    ("check", "spec"),
+    [
+        *((check_spec, spec) for spec in ("nli:", "nli: ", "1m:f")),
+        *((check_embedder_spec, spec) for spec in ("anthropic:claude", "sentence-transformers:", "1a:b")),
+    ],
+)
+def test_what_is_no_spec_of_its_kind(check: Callable[[str], str], spec: str) -> None:
+    """A provider without a model, and one without embeddings."""
+    with pytest.raises(ValueError, match=FORMS[check]):
+        check(spec)

@@ -65,23 +65,25 @@ def test_labels_that_say_nothing_are_listed(names: list[str]) -> None:
     assert all(repr(name) in str(raised.value) for name in names)
 
 
-def test_one_number_is_a_probability_for_or_against() -> None:
-    """A class called hallucination counts against entailment, any other one for it."""
-    assert read_labels(["LABEL_0"], model="tiny").read([2.0])[0] == pytest.approx(0.8808, abs=1e-4)
-    assert read_labels(["hallucination"], model="tiny").read([2.0])[0] == pytest.approx(0.1192, abs=1e-4)
-
-
-@settings(max_examples=40)
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=3))
-def test_numbers_become_probabilities(logits: list[float]) -> None:
-    """However large they are, the shares lie between 0 and 1."""
-    said = Labels(count=len(logits), entailment=0, contradiction=len(logits) - 1 or None).read(logits)
-    assert all(0 <= share <= 1 for share in said)
+@pytest.mark.parametrize(
+    ("names", "logits", "shares"),
+    [
+        (["LABEL_0"], [2.0], (0.8808, 0.0)),
+        (["hallucination"], [2.0], (0.1192, 0.0)),
+        (["hallucination"], [-1e6], (1.0, 0.0)),
+        (["LABEL_0"], [-1e6], (0.0, 0.0)),
+        (["contradiction", "entailment"], [-1e6, 1e6], (1.0, 0.0)),
+        (["contradiction", "entailment", "neutral"], [math.log(2), 0.0, 0.0], (0.25, 0.5)),
+    ],
+)
+def test_numbers_become_probabilities(names: list[str], logits: list[float], shares: tuple[float, float]) -> None:
+    """A single class called hallucination counts against entailment, any other one for it; no number overflows."""
+    assert read_labels(names, model="tiny").read(logits) == pytest.approx(shares, abs=1e-4)
 
 
 @pytest.mark.parametrize("logits", [[], [1.0], [1.0, math.nan], [1.0, math.inf], [1.0, 2.0, 3.0]])
 def test_other_numbers_are_refused(logits: list[float]) -> None:
-    """Too many, too few and those that are none."""
+    """Too many, too few, and those that are not finite."""
     with pytest.raises(ValueError, match="2 finite numbers a pair are wanted"):
         Labels(count=2, entailment=1).read(logits)
 
@@ -133,11 +135,11 @@ class Slow(WordScorer):
 
 
 def test_what_gathers_meanwhile_is_one_batch() -> None:
-    """While the model works for one task, those of others wait together; cancelled ones are left out."""
+    """Tasks that arrive while a batch is scored share the next; cancelled ones are left out, closing cancels all."""
     scorer = Slow()
     batching = BatchingScorer(lambda: scorer, width=8)
 
-    async def many() -> list[Sequence[float]]:
+    async def many() -> list[object]:
         first = asyncio.create_task(batching.score([("a b", "a")]))
         await asyncio.to_thread(scorer.begun.wait)
         others = [asyncio.create_task(batching.score([("a b", f"{number % 6}"), ("a b", "b")])) for number in range(9)]
@@ -146,56 +148,44 @@ def test_what_gathers_meanwhile_is_one_batch() -> None:
         lost.cancel()
         await asyncio.gather(lost, return_exceptions=True)
         scorer.go_on.set()
-        await asyncio.gather(first, *others)
-        return [(await other)[1] for other in others]
-
-    assert asyncio.run(many()) == [[0.0, 4.0, 0.0]] * 9
-    assert [len(pairs) for pairs in scorer.seen] == [1, 7]
-    batching.close()
-
-
-def test_closing_cancels_the_waiting_pairs() -> None:
-    """The batch that has begun is finished."""
-    scorer = Slow()
-    batching = BatchingScorer(lambda: scorer)
+        return [await first, *[(await other)[1] for other in others]]
 
     async def closed() -> list[object]:
-        first = asyncio.create_task(batching.score([("a", "a")]))
+        scorer.begun.clear()
+        scorer.go_on.clear()
+        begun = asyncio.create_task(batching.score([("a", "a")]))
         await asyncio.to_thread(scorer.begun.wait)
-        second = asyncio.create_task(batching.score([("b", "b")]))
+        waiting = asyncio.create_task(batching.score([("b", "b")]))
         await asyncio.sleep(0)
         batching.close()
         scorer.go_on.set()
-        return list(await asyncio.gather(first, second, return_exceptions=True))
+        return list(await asyncio.gather(begun, waiting, return_exceptions=True))
 
+    assert asyncio.run(many()) == [[[0.0, 4.0, 0.0]], *[[0.0, 4.0, 0.0]] * 9]
+    assert [len(pairs) for pairs in scorer.seen] == [1, 7]
     done, cancelled = asyncio.run(closed())
     assert done == [[0.0, 4.0, 0.0]]
     assert isinstance(cancelled, asyncio.CancelledError)
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    """Return a folder with the files of a model."""
+def test_a_folder_is_identified_by_its_files(tmp_path: Path) -> None:
+    """Another place or a new read-me change nothing; another byte of the weights or another file of the model does."""
     folder = tmp_path / "tiny"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
     (folder / "model.safetensors").write_bytes(b"weights")
-    return folder
-
-
-def test_a_folder_is_known_by_what_is_in_it(model: Path, tmp_path: Path) -> None:
-    """Another place or a new read-me change nothing; another byte of the weights or another file of the model does."""
-    source = find_source(str(model))
-    assert source.is_folder
+    source = find_source(str(folder))
+    assert (source.is_folder, source.options) == (True, {"local_files_only": True})
     assert source.identity.startswith("tiny@")
-    moved = model.rename(tmp_path / "moved").rename(tmp_path / "elsewhere").rename(model)
-    (moved / "README.md").write_text("Notes.")
-    (moved / "runs").mkdir()
-    assert find_source(f"{model}/").identity == source.identity
-    (model / "model.safetensors").write_bytes(b"weightz")
-    retrained = find_source(str(model)).identity
-    (model / "vocab.txt").write_text("oak")
-    assert len({source.identity, retrained, find_source(str(model)).identity}) == 3
+    (tmp_path / "elsewhere").mkdir()
+    folder = folder.rename(tmp_path / "elsewhere" / "tiny")
+    (folder / "README.md").write_text("Notes.")
+    (folder / "runs").mkdir()
+    assert find_source(f"{folder}/").identity == source.identity
+    (folder / "model.safetensors").write_bytes(b"weightz")
+    retrained = find_source(str(folder)).identity
+    (folder / "vocab.txt").write_text("oak")
+    assert len({source.identity, retrained, find_source(str(folder)).identity}) == 3
 
 
 @pytest.mark.parametrize("written", ["./models/tiny", "/models/tiny", "~/tiny", "a/b/c", "models\\tiny"])
@@ -224,16 +214,14 @@ def test_the_window_is_the_smaller_of_two_that_are_known(
     assert window(family=family, positions=positions, stated=stated) == most
 
 
+@pytest.mark.parametrize(("name", "revision"), [("house/entailment@v2", "v2"), ("house/entailment", None)])
+def test_a_name_of_the_hub_is_its_own_identity(name: str, revision: str | None) -> None:
+    """The hub is not asked for the identity; without a revision the current state is loaded."""
+    source = find_source(name)
+    assert (source.place, source.revision, source.identity) == ("house/entailment", revision, name)
+    assert source.options == {"revision": revision or "main"}
+
+
 def test_classes_without_a_name_have_a_number() -> None:
-    """As the library calls them itself."""
+    """As in the library itself."""
     assert class_names({0: "yes", 5: "beyond"}, 2) == ["yes", "LABEL_1"]
-
-
-def test_a_name_has_its_revision_and_a_folder_none(tmp_path: Path) -> None:
-    """A name of the hub is its own identity, so the hub need not be asked; a folder is read without the network."""
-    source = find_source("house/entailment@v2")
-    assert (source.place, source.revision, source.identity) == ("house/entailment", "v2", "house/entailment@v2")
-    assert source.options == {"revision": "v2"}
-    source = find_source("house/entailment")
-    assert (source.revision, source.options) == (None, {"revision": "main"})
-    assert find_source(str(tmp_path)).options == {"local_files_only": True}

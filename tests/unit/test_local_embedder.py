@@ -1,4 +1,4 @@
-"""The embedder by rule, embedders of one's own, and specs."""
+"""The embedder by rule, models in a folder, and embedders of one's own."""
 
 from __future__ import annotations
 
@@ -18,13 +18,9 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.embedders.embedder import CustomEmbedder, as_embedder, as_vectors
 from pytest_ragmetrics.embedders.local import LocalEmbedder, SentenceTransformersEmbedder
-from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError
 
 EMBEDDER = LocalEmbedder()
-SPECS = ["auto", " local ", "openai:m", "sentence-transformers:some folder/m", "pkg.mod:make", "pkg:Class.make"]
-NO_SPECS = ["", "openai", "openai:", "anthropic:claude", "nonsense", "a b:c", "1a:b", "sentence-transformers:"]
 
 
 def likeness(first: str, second: str) -> float:
@@ -89,14 +85,10 @@ def later(texts: Sequence[str]) -> Any:
 
 @pytest.mark.parametrize("target", [Lengths(), Lengths().embed, counted, later])
 def test_anything_that_embeds_makes_an_embedder(target: Any) -> None:
-    """An object with embed(), a function and an asynchronous function all do."""
+    """An object with embed(), a function and an asynchronous function all do; an embedder is taken as it is."""
     vectors = asyncio.run(as_embedder(target).aembed(["one", "four"]))
     assert vectors.tolist() == [[3.0, 1.0], [4.0, 1.0]]
     assert vectors.dtype == np.float32
-
-
-def test_an_embedder_is_taken_as_it_is() -> None:
-    """An embedder is not wrapped, and what embeds nothing is refused."""
     assert as_embedder(EMBEDDER) is EMBEDDER
     with pytest.raises(TypeError, match="not int"):
         as_embedder(3)
@@ -138,49 +130,11 @@ def test_failures_of_a_custom_embedder_keep_their_cause(cause: Exception, error:
 
 
 def test_closing_closes_the_target() -> None:
-    """An embedder of one's own that holds something is told to let go."""
+    """If it has something to close."""
     aclose = AsyncMock()
     asyncio.run(CustomEmbedder(SimpleNamespace(embed=Lengths().embed, aclose=aclose)).aclose())
     aclose.assert_awaited_once_with()
     asyncio.run(CustomEmbedder(Lengths()).aclose())
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_specs_are_trimmed(spec: str) -> None:
-    """What names an embedder is accepted."""
-    assert check_embedder_spec(spec) == spec.strip()
-
-
-@pytest.mark.parametrize("spec", NO_SPECS)
-def test_what_is_no_spec_is_refused(spec: str) -> None:
-    """Anything else is an error that lists what there is."""
-    with pytest.raises(ValueError, match="none of auto, local, openai:MODEL"):
-        check_embedder_spec(spec)
-
-
-def test_auto_needs_a_key_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without key and address the three ways on are named; with either, OpenAI is asked."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(JudgeNotConfiguredError, match=r"OPENAI_API_KEY.*--rag-cache=replay.*--rag-embedder=local"):
-        make_embedder("auto")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    assert isinstance(make_embedder("auto"), OpenAIEmbedder)
-
-
-def test_specs_make_embedders() -> None:
-    """Each kind of spec makes its kind of embedder, named after the spec."""
-    assert isinstance(make_embedder("local"), LocalEmbedder)
-    assert make_embedder("openai:m").name == "openai:m"
-    assert make_embedder("sentence-transformers:folder").name == "sentence-transformers:folder"
-    assert make_embedder(f"{LocalEmbedder.__module__}:LocalEmbedder").name == "local (heuristic)"
-
-
-@pytest.mark.parametrize("spec", ["no_such_module_here:make", "json:no_such_name", "json:dumps", "builtins:int"])
-def test_a_factory_that_makes_no_embedder_is_an_error(spec: str) -> None:
-    """A missing module, a missing name, a failing factory and a wrong product all name the spec."""
-    with pytest.raises(JudgeNotConfiguredError, match=f"{spec} makes no embedder"):
-        make_embedder(spec)
 
 
 def test_a_model_folder_is_loaded_once_and_offline(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
