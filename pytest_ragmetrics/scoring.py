@@ -10,9 +10,7 @@ from contextvars import copy_context
 from pathlib import Path
 
 from pytest_ragmetrics import context, loop
-from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.engine import Engine
-from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
@@ -26,16 +24,12 @@ async def measured(metric: Metric, sample: Sample, thread: Executor) -> MetricRe
 
     User metrics run on the one worker thread of ``thread``: they need not be thread-safe.
     """
-    if _may_block(metric):
+    kind = type(metric)
+    # Without ameasure() a metric of a user may block; those of this package compute, and wait for nothing.
+    if kind.ameasure is Metric.ameasure and kind.__module__.partition(".")[0] != __name__.partition(".")[0]:
         in_thread = asyncio.get_running_loop().run_in_executor
         return await in_thread(thread, copy_context().run, metric.score_sample, sample)
     return await metric.ascore_sample(sample)
-
-
-def _may_block(metric: Metric) -> bool:
-    """Tell whether measuring may hold up the loop: those of this package compute, and wait for nothing."""
-    kind = type(metric)
-    return kind.ameasure is Metric.ameasure and kind.__module__.partition(".")[0] != __name__.partition(".")[0]
 
 
 @contextmanager
@@ -69,22 +63,15 @@ async def ascoring_session(cache_dir: str | Path | None, concurrency: int) -> As
 class _OwnSession:
     """A session around one evaluation outside pytest; its scorings are recorded nowhere."""
 
+    votes = 1
+    dry_run = False
+    metrics = ()
+    baseline = None
+
     def __init__(self, cache_dir: str | Path | None, concurrency: int) -> None:
-        self.engine = Engine(cache_dir=None if cache_dir is None else Path(cache_dir), concurrency=concurrency)
         self.concurrency = concurrency
-        self.votes = 1
-        self.dry_run = False
-        self.metrics = ()
-        self.baseline = None
-        self.transport = self.engine.transport
+        self.engine = Engine(cache_dir=None if cache_dir is None else Path(cache_dir), concurrency=concurrency)
+        self.transport, self.judge, self.embedder = self.engine.transport, self.engine.judge, self.engine.embedder
 
     def scored(self, scoring: context.Scoring) -> None:
         """Record nothing."""
-
-    def judge(self, given: Judge | str | None = None) -> Judge:
-        """Return a given judge, or that of a spec, or the one that the environment has a key for."""
-        return self.engine.judge(given)
-
-    def embedder(self, given: Embedder | str | None = None) -> Embedder:
-        """Return an embedder as :meth:`judge` returns a judge."""
-        return self.engine.embedder(given)
