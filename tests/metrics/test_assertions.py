@@ -43,7 +43,7 @@ def test_all_hold() -> None:
     assert [result.metric for result in results.values()] == ["lexical_grounding", "numbers_aligned"]
 
 
-def test_all_that_fell_short_is_told_at_once() -> None:
+def test_all_that_fell_short_is_reported_at_once() -> None:
     """Each of them with its own explanation, in the order given; where lower is better the bound is a maximum."""
     judge = ScriptedJudge(
         list_claims=claims("Pike eat fish.", "Pike fly."),
@@ -60,8 +60,8 @@ def test_all_that_fell_short_is_told_at_once() -> None:
     assert '  not supported: "Pike fly."' in lines
 
 
-def test_what_is_unscored_is_told_with_what_fell_short() -> None:
-    """Three outcomes: one held, one fell short, and one has no score."""
+def test_unscored_metrics_are_reported_with_those_that_fell_short() -> None:
+    """Of three metrics one meets its bound, one falls short, and one has no score."""
     judge = ScriptedJudge(list_claims="no JSON")
     with pytest.raises(AssertionError) as caught:
         assert_sample(PLAIN, lexical_grounding=0.5, numbers_aligned=1, faithfulness=0.8, judge=judge)
@@ -71,7 +71,7 @@ def test_what_is_unscored_is_told_with_what_fell_short() -> None:
 
 
 def test_a_score_that_is_missing_is_no_failure_and_no_pass() -> None:
-    """Where all that has a score holds, what has none is unscored."""
+    """Where every score meets its bound, a missing one makes the test unscored."""
     judge = ScriptedJudge(list_claims="no JSON")
     with pytest.raises(UnscoredError) as caught:
         assert_sample(PLAIN, lexical_grounding=0.5, faithfulness=0.8, judge=judge)
@@ -86,8 +86,8 @@ def test_without_a_judge_it_says_how_to_get_one() -> None:
         assert_sample(PLAIN, numbers_aligned=1, faithfulness=0.8)
 
 
-def test_the_session_hears_of_each_once_with_its_bound() -> None:
-    """All results are recorded, whatever came of the others."""
+def test_the_session_records_each_once_with_its_bound() -> None:
+    """All results are recorded, also where another metric fails."""
     session = FakeSession(judge=ScriptedJudge(list_claims="no JSON"))
     with session.running(), pytest.raises(AssertionError):
         assert_sample(PLAIN, lexical_grounding=0.5, numbers_aligned=1, faithfulness=0.8)
@@ -130,7 +130,7 @@ def waffle(response: str) -> float:
 
 
 def test_own_metrics_are_known() -> None:
-    """What the session knows by name is held like any other; what is wrong with its function is raised as it is."""
+    """Metrics of the session are known by name; an error of their function is raised as it is."""
     session = FakeSession()
     session.metrics = [brevity, waffle]
     with session.running():
@@ -158,7 +158,7 @@ def test_own_metrics_are_known() -> None:
         ({"faithfulness": 0.8, "votes": 0}, ValueError, "votes must be a whole number from 1 on, not 0"),
     ],
 )
-def test_what_cannot_be_held_is_said_before_anything_is_asked(
+def test_wrong_bounds_are_errors_before_anything_is_asked(
     bounds: dict[str, Any], kind: type[Exception], said: str
 ) -> None:
     """Each mistake is named, and nothing was asked or recorded."""
@@ -212,7 +212,7 @@ def test_five_metrics_in_a_chain_of_three(
 
 
 def test_metrics_share_what_they_ask_alike(server: FakeOpenAI, openai_judge: Any, openai_embedder: Any) -> None:
-    """The claims of a text are listed once for all metrics, and held against the reference once."""
+    """The claims of a text are listed once for all metrics, and verified against the reference once."""
     names = ["faithfulness", "factual_correctness", "answer_correctness", "noise_sensitivity"]
     table = evaluate([SAMPLE], names, judge=openai_judge, embedder=openai_embedder, progress=False)
     assert all(None not in table.scores(metric) for metric in names)

@@ -108,7 +108,7 @@ def test_numbers_verdicts_and_results_are_scores(returned: Any, expected: Metric
     ids=str,
 )
 def test_what_is_no_score_is_refused(returned: Any, error: type[Exception], message: str) -> None:
-    """A function that forgets to return says so by name."""
+    """The error names the metric, as where its function forgets to return."""
     with pytest.raises(error, match=message):
         returning(returned).score(response="Moss.")
 
@@ -135,29 +135,21 @@ def test_it_asks_the_judge() -> None:
 def test_a_plain_function_may_ask_too() -> None:
     """A function that is no coroutine may return one, or the result of ``ask`` itself."""
 
-    @metric
-    def direct(sample: Sample, ask: Ask) -> Any:
-        return ask.result(0.5, reason="Half.")
+    async def answer(ask: Ask) -> MetricResult:
+        return ask.result(float((await ask(POLITE)).ok), reason="Asked.")
 
-    @metric
-    def late(response: str, ask: Ask) -> Any:
-        async def answer() -> MetricResult:
-            return ask.result(float((await ask(POLITE)).ok), reason="Asked.")
-
-        return answer()
-
-    judge = ScriptedJudge(critique=says("yes"))
-    with FakeSession(judge=judge).running():
-        assert direct.score(response="Moss.").reason == "Half."
-        result = late.score(response="Moss.")
-    assert (result.value, result.reason, result.judge) == (1.0, "Asked.", "scripted")
+    direct = metric(name="direct")(lambda sample, ask: ask.result(0.5, reason="Half."))
+    late = metric(name="late")(lambda response, ask: answer(ask))
+    with FakeSession(judge=ScriptedJudge(critique=says("yes"))).running():
+        results = [own.score(response="Moss.") for own in (direct, late)]
+    assert [(it.value, it.reason, it.judge) for it in results] == [(0.5, "Half.", None), (1.0, "Asked.", "scripted")]
 
 
 PASSAGES = {"response": "Moss grows.", "retrieved_contexts": ["Moss grows on stones."]}
 
 
 def total(session: FakeSession) -> int:
-    """Return how many calls all scorings together told a session of."""
+    """Return how many calls all scorings of a session made."""
     return sum(scoring.usage.calls for scoring in session.scorings)
 
 
@@ -190,7 +182,7 @@ async def asking_as_well(sample: Sample, ask: Ask) -> MetricResult:
     ids=lambda value: getattr(value, "name", str(value)),
 )
 def test_what_it_scores_by_is_counted_once(own: Metric, calls: int, of_itself: int) -> None:
-    """The parts tell the session of what they cost; the whole tells of what it asked besides."""
+    """The scorings of the parts have what those cost; that of the whole has what it asked besides."""
     session = FakeSession(judge=ScriptedJudge(critique=says("yes"), verify_claims=verdicts([1])))
     with session.running():
         assert own.score(**PASSAGES) == 1.0
@@ -198,7 +190,7 @@ def test_what_it_scores_by_is_counted_once(own: Metric, calls: int, of_itself: i
 
 
 def test_what_it_scores_by_is_counted_once_where_it_fails() -> None:
-    """A part without a score has told what that cost, and asking before it is the whole's own."""
+    """The scoring of a part has its cost also without a score; requests before it belong to the whole."""
     session = FakeSession(judge=ScriptedJudge(critique=says("yes"), verify_claims="no JSON"))
     with session.running(), pytest.raises(UnscoredError, match="verify_claims: no usable answer"):
         asking_as_well.score(**PASSAGES)

@@ -89,7 +89,7 @@ EMBEDDER = ScriptedEmbedder({text: [1.0] for text in ("Do moths fly?", "Do they?
 
 
 def test_the_helper_scores_its_metrics_together() -> None:
-    """All metrics of a sample at the same time: as deep as the deepest one, and each is told to the session."""
+    """All at the same time: the chain of requests is as long as the longest one, and the session records each."""
     asked, session, names = judge(), FakeSession(), ("faithfulness", "ResponseRelevancy")
     with session.running():
         result = assert_ragas_score(FIELDS, metrics=names, min=0.6, judge=asked, embedder=EMBEDDER)

@@ -115,7 +115,7 @@ def test_an_unknown_name_points_to_those_near_it(name: str, hint: str) -> None:
 
 
 class Brevity(Metric):
-    """A metric of somebody else's, which is not in the catalogue for being defined."""
+    """A metric of a user, which defining it does not add to the registry."""
 
     name = "brevity"
 

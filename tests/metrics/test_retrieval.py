@@ -100,7 +100,7 @@ def test_grades_out_of_json_find_ids_that_are_numbers() -> None:
         ({}, ValueError, "no grade above 0"),
     ],
 )
-def test_grades_that_are_none(grades: Any, error: type[Exception], message: str) -> None:
+def test_wrong_grades_are_refused(grades: Any, error: type[Exception], message: str) -> None:
     """The error names the id."""
     with pytest.raises(error, match=message):
         NDCG().score(retrieved_context_ids=["a"], relevance=grades)
@@ -160,7 +160,7 @@ def test_the_helper_names_what_is_missing(metric: Any) -> None:
         assert_retrieved(["x"], ["a"], metric=metric, min=0.1)
 
 
-def test_the_helper_takes_grades_for_ndcg_alone() -> None:
+def test_the_helper_takes_grades_only_for_ndcg() -> None:
     """Other metrics know relevant or not, and k=None takes the whole ranking."""
     assert assert_retrieved([*"cdefgab"], {"a": 2, "b": 1}, metric="ndcg", k=None, min=0.1) < 0.5
     with pytest.raises(TypeError, match="reference_ids with grades are for metric='ndcg', not 'recall'"):
@@ -244,7 +244,7 @@ def test_what_was_missed_is_shown_with_what_is_nearest() -> None:
 
 
 def test_a_context_that_is_of_no_use_says_which_reference_is_nearest() -> None:
-    """The nearest stands in the reference, not in the contexts, so the reason names it."""
+    """The nearest is a text of the reference, not a context, so the reason names it."""
     result = NonLLMContextPrecision().score(retrieved_contexts=[FOUR, NINE], reference_contexts=["-" * 20, TEN])
     assert [(v.ok, v.reason) for v in result.verdicts] == [
         (False, "40% alike to reference_contexts[1], the nearest"),

@@ -64,7 +64,7 @@ def test_the_same_and_present(response: str, reference: str, same: float, presen
     ],
 )
 def test_a_failure_says_what_is_different(metric: ExactMatch, response: str, reference: str, reason: str) -> None:
-    """Near misses are told apart."""
+    """White space and case are named where only they differ."""
     assert metric.score(response=response, reference=reference).reason == reason
 
 
@@ -82,7 +82,7 @@ def test_similarity_by_hand(measure: Any, value: float) -> None:
 @pytest.mark.parametrize(
     ("response", "reference", "value"),
     [
-        # a word counts as often as it stands there
+        # a word counts as often as it occurs
         ("no no no", "no no", 0.8),
         ("red red blue", "red blue blue", 2 / 3),
         ("Answer!", "“answer”", 1.0),
@@ -224,7 +224,7 @@ def test_wrong_parameters(make: Any, message: str) -> None:
 def test_rouge_without_anything_to_compare_is_no_score(
     kind: Any, response: str, reference: str, wanted: str, longer: str
 ) -> None:
-    """Where one text alone has something it is 0.0."""
+    """Where only one text has a run of words it is 0.0."""
     metric = RougeScore(rouge_type=kind)
     with pytest.raises(UnscoredError, match=f"rouge_score: neither response nor reference has {wanted} to compare"):
         metric.score(response=response, reference=reference)

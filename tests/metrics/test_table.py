@@ -44,7 +44,7 @@ def test_a_row_for_every_metric() -> None:
 
 
 def test_every_metric_is_in_a_group_once() -> None:
-    """Those that ask nobody come first."""
+    """Metrics that ask neither a judge nor an embedder come first."""
     _, _, *rows = table_by_needs()
     for kind in built_in_metrics():
         assert sum(f"`{kind.__name__}`" in row.split(" | ")[2] for row in rows) == 1

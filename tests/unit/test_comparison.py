@@ -73,7 +73,7 @@ def test_signs_of_a_cluster_are_flipped_together() -> None:
 
 @pytest.mark.parametrize(("gained", "lost"), [(0, 0), (0, 1), (3, 3), (1, 9), (12, 4), (40, 80), (2000, 2100)])
 def test_mcnemar_s_test_is_that_of_statsmodels(gained: int, lost: int) -> None:
-    """The exact one, whatever the counts."""
+    """The exact one, for small and large counts."""
     expected = mcnemar([[5, gained], [lost, 5]], exact=True).pvalue if gained + lost else 1.0
     assert mcnemar_p(gained, lost) == pytest.approx(expected, abs=1e-9)
 

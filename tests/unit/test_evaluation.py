@@ -60,7 +60,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
 
 
 class Length(Metric):
-    """Scores a response by its length, and breaks on a comma."""
+    """Scores a response by its length, and breaks on some of them."""
 
     name = "length"
     scale = (0.0, 100.0)
@@ -72,7 +72,8 @@ class Length(Metric):
         if "," in text:
             msg = "no commas, please"
             raise ZeroDivisionError(msg)
-        return MetricResult(len(text) / 100, metric=self.name)
+        # A number where a result is asked for, as a mistake.
+        return 0.5 if "swim" in text else MetricResult(len(text) / 100, metric=self.name)  # type: ignore[return-value]
 
 
 class Slow(JudgedMetric):
@@ -105,7 +106,7 @@ def test_rows_come_in_the_order_of_the_samples() -> None:
 
 
 def test_metrics_go_by_name_and_get_the_judge_and_the_embedder() -> None:
-    """One that takes neither is given neither; one metric may stand alone, and a table be empty."""
+    """One that takes neither is given neither; a single metric needs no list, and a table may be empty."""
     rows = [{**row, "contexts": ["Moths."]} for row in ROWS]
     table = evaluate(rows, ["relevance", "lexical_grounding", "ResponseRelevancy"], judge="local", embedder="local")
     assert table.metrics == ("relevance", "lexical_grounding", "answer_relevancy")
@@ -116,25 +117,17 @@ def test_metrics_go_by_name_and_get_the_judge_and_the_embedder() -> None:
     )
 
 
-class Bare(Length):
-    """Returns a number where a result is asked for."""
-
-    name = "bare"
-
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return a number."""
-        return 0.5  # type: ignore[return-value]  # the mistake
-
-
-def test_a_row_that_breaks_harms_no_other() -> None:
+def test_an_error_in_a_row_leaves_the_others_scored() -> None:
     """It keeps the reason, for each metric that gave no score; the others have all of theirs."""
     judge = ScriptedJudge(rate_relevance=lambda prompt: "no" if "moths" in prompt else rated(2))
     rows = [*ROWS, {"id": "d", "answer": "One, two."}, {"id": "e", "question": "Well?"}]
-    table = evaluate(rows, [Length(), Relevance(judge=judge), Bare()], concurrency=1)
+    table = evaluate(rows, [Length(), Relevance(judge=judge)], concurrency=1)
     assert table.scores("relevance") == [None, 0.5, 0.5, None, None]
-    assert [score is None for score in table.scores("length")] == [False] * 3 + [True] * 2
+    assert [score is None for score in table.scores("length")] == [False, True, False, True, True]
     assert "it replied 'no'" in table.rows[0].unscored["relevance"]
-    assert table.rows[1].unscored == {"bare": "bare: TypeError: bare.measure() returned float, not a MetricResult"}
+    assert table.rows[1].unscored == {
+        "length": "length: TypeError: length.measure() returned float, not a MetricResult"
+    }
     assert table.rows[3].unscored["length"] == "length: ZeroDivisionError: no commas, please"
     assert "user_input is missing" in table.rows[3].unscored["relevance"]
 
@@ -235,7 +228,7 @@ def test_the_second_time_is_paid_for(server: FakeOpenAI, tmp_path: Path) -> None
 
 
 def test_one_judge_serves_all_metrics(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A spec given for several metrics is one judge, with one client, and so is none."""
+    """A spec given for several metrics makes one judge, with one client; without a spec so does the environment."""
     made: list[str] = []
 
     def counted(spec: str, **settings: Any) -> Judge:

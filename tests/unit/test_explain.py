@@ -45,7 +45,7 @@ def test_the_first_line_has_metric_score_threshold_and_counts(result: MetricResu
     + [(operator, True, operator) for operator in ("<", "<=", ">", ">=", "==")],
 )
 def test_the_operator_shown_is_the_one_that_is_true(operator: str, outcome: bool, shown: str) -> None:  # noqa: FBT001
-    """What failed is shown as its contrary, what held as it was written."""
+    """A failed comparison is shown with the contrary operator, any other as it was written."""
     assert headline(MetricResult(0.5, metric="m"), held(0.5, operator=operator, outcome=outcome)).split()[2] == shown
 
 

@@ -127,7 +127,7 @@ def test_clusters_of_unscored_rows_are_left_out_with_them() -> None:
         assert_mean([0.5, 0.6, 0.7], 0.5, clusters="ab")
 
 
-def test_a_pass_rate_is_held_against_a_bound() -> None:
+def test_a_pass_rate_is_compared_with_a_bound() -> None:
     """How many scores reach theirs; with a confidence Wilson's interval decides, and says how many are missing."""
     found = assert_pass_rate(table(SCORES), min_score=0.8, min_rate=0.8)
     assert (found.value, found.reached, found.n) == (0.8, 16, 20)
@@ -157,7 +157,7 @@ def test_scores_are_taken_in_any_form() -> None:
     assert [assert_mean(form, 0.85).value for form in forms] == pytest.approx([0.85] * 5)
 
 
-def test_of_several_metrics_one_is_meant() -> None:
+def test_of_several_metrics_one_is_named() -> None:
     """Which has to be said, and to be there."""
     both = {"a": MetricResult(0.2, metric="a"), "b": MetricResult(0.9, metric="b")}
     rows = (Row(sample=Sample(id="q"), results=both),)
@@ -173,8 +173,8 @@ def test_of_several_metrics_one_is_meant() -> None:
         assert_mean(rows, 0.5, metric="c")
 
 
-def test_rows_without_a_score_are_named_and_never_left_out_in_silence() -> None:
-    """Neither for a mean nor for a rate; whoever leaves them out says so, and sees how many there were."""
+def test_rows_without_a_score_are_named() -> None:
+    """A mean and a rate are errors, unless the call leaves such rows out; then their number is shown."""
     gaps = table([0.9, None, 0.8, None])
     assertions = partial(assert_mean, gaps, 0.5), partial(assert_pass_rate, gaps, 0.5, 0.5)
     for assertion in assertions:
@@ -238,8 +238,8 @@ def test_what_are_no_scores_is_refused(results: Any, error: type[Exception], mes
         assert_mean(results, 0.5)
 
 
-def test_scores_of_another_scale_are_held_as_they_are() -> None:
-    """Where nobody knows the ends of the scale the interval has none."""
+def test_intervals_end_at_the_scale() -> None:
+    """The scale is declared or recognised by its scores; otherwise the interval is not bounded."""
     found = assert_mean([4.0, 5.0, 5.0, 4.5, 4.0, 5.0], 4.0, confidence=0.9)
     assert found.interval == mean_interval([4.0, 5.0, 5.0, 4.5, 4.0, 5.0], confidence=0.9, method="auto", bounds=None)
     negative = assert_mean([-0.5, 0.5, 0.25], -1.0, confidence=0.9).interval
@@ -250,7 +250,7 @@ def test_scores_of_another_scale_are_held_as_they_are() -> None:
 
 
 def test_in_a_dry_run_nothing_fails() -> None:
-    """The scores stand for others."""
+    """Its scores are placeholders."""
     evaluation = table([0.1, 0.2])
     for row in evaluation.rows:
         row.results["faithfulness"].decides = False
