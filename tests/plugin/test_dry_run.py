@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import RunPytest
+from tests.plugin.conftest import MANY, RunPytest
 
 SUITE = """
     import pytest
@@ -46,18 +47,54 @@ def files_in(folder: Path) -> set[str]:
     return {str(path) for path in found if not any(part in kept for part in path.parts)}
 
 
-@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n2"]], ids=["alone", "xdist"])
+#: Rows without a response are scored as if their reference, or their question, were it; contexts are stood in for too.
+ROWS = """
+    import pytest
+    from pytest_ragmetrics import Sample
+
+    ROWS = [
+        Sample(user_input=f"Does it hum {n}?", reference=f"It hums {n}.", retrieved_contexts=["It hums."])
+        for n in range(4)
+    ]
+    QUESTIONS = [
+        {"question": "Does it hum?"},
+        {"question": "Does it rattle?", "reference": "It rattles."},
+        {"question": "Does it leak?", "reference": "It leaks.", "reference_contexts": ["It leaks at night."]},
+    ]
+
+    @pytest.fixture
+    def rag_respond():
+        raise RuntimeError("asked")
+
+    @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness", "relevance"])
+    @pytest.mark.rag_gate("faithfulness", mean=0.85)
+    def test_row(rag_sample, rag_scores):
+        assert rag_scores["faithfulness"] >= 2
+
+    @pytest.mark.rag_dataset(QUESTIONS, metrics=["faithfulness"])
+    def test_question(rag_scores):
+        assert rag_scores["faithfulness"] >= 0.8
+"""
+
+
+@pytest.mark.parametrize("workers", [[], MANY], ids=["alone", "xdist"])
 def test_what_would_be_asked_is_counted_and_not_asked(
     run: RunPytest, pytester: pytest.Pytester, server: FakeOpenAI, workers: list[str]
 ) -> None:
-    """Requests by metric, tokens and dollars; every test that scores is skipped, whatever came of it."""
-    options = ["--rag-dry-run", "-rs", "--rag-json=out.json", "--rag-report=out.html", "--rag-cassette=tape.jsonl"]
-    before = files_in(pytester.path) | {"test_it.py"}
-    result = run(*workers, *options, test_it=SUITE)
-    result.assert_outcomes(passed=1, skipped=5)
+    """Requests by metric, tokens and dollars; every test that scores is skipped, whatever its outcome.
+
+    No score is in a file, and nothing counts against a budget.
+    """
+    files = ["--rag-json=out.json", "--rag-report=out.html", "--rag-cassette=tape.jsonl", "--junitxml=junit.xml"]
+    before = files_in(pytester.path) | {"test_it.py", "test_rows.py", "junit.xml"}
+    result = run(*workers, "--rag-dry-run", "--rag-max-calls=0", "-rs", *files, test_it=SUITE, test_rows=ROWS)
+    result.assert_outcomes(passed=1, skipped=5 + 4 + 1 + 3)
     assert result.ret == pytest.ExitCode.OK
     assert server.calls == 0
     assert files_in(pytester.path) == before
+    properties = re.findall(r'name="rag\.([^"]*)', (pytester.path / "junit.xml").read_text("utf-8"))
+    assert all(name.startswith("faithfulness.mean") for name in properties), "there is a score beside the gate"
+    result.stdout.no_fnmatch_line("budget:*")
     result.stdout.fnmatch_lines(
         [
             "ragmetrics: judge auto, embedder auto, cache auto, dry run: nothing is asked",
@@ -65,10 +102,10 @@ def test_what_would_be_asked_is_counted_and_not_asked(
             "metric                  samples  requests  cached  prompt tokens     cost",
             "(embeddings)                  *         1       0             ??  $0.0000",
             "answer_relevancy              1         1       0            ???  $0.000?",
-            "faithfulness                  2         4       0           ????  $0.00??",
+            "faithfulness                  9        18       0          ?????  $0.0???",
             "quoted_spans_alignment        1         0       0              0  $0.0000",
-            "relevance                     2         2       0            ???  $0.000?",
-            "total                                   8       0           ????  $0.00??",
+            "relevance                     6         6       0           ????  $0.00??",
+            "total                                  26       0          ?????  $0.0???",
             "An estimate; no request was made. *",
             "*out.html: not written, this was a dry run",
             "*out.json: not written, this was a dry run",
@@ -78,41 +115,35 @@ def test_what_would_be_asked_is_counted_and_not_asked(
 
 
 def test_what_is_forecast_is_what_is_asked(run: RunPytest, server: FakeOpenAI) -> None:
-    """The same suite, run in earnest, makes as many requests; then a dry run finds them all in the cache."""
+    """The same suite, run in earnest, makes as many requests; then they are in the cache, but for a new text."""
     suite = """
-        from pytest_ragmetrics import assert_faithful, assert_relevant
+        from pytest_ragmetrics import assert_faithful, assert_relevant, assert_semantically_similar
 
-        def test_both():
+        def test_all():
             assert_faithful("The pump hums in May.", ["The pump hums in May."], min=0)
             assert_relevant("Does it hum?", "It hums.", min=0)
             assert_relevant("Does it hum?", "It hums.", min=0)
+            assert_semantically_similar("It hums.", "It {what}.", min=0)
+            assert_semantically_similar("It hums.", "It {what}.", min=0)
     """
-    forecast = run("--rag-dry-run", test_it=suite)
-    run(test_it=suite).assert_outcomes(passed=1)
-    forecast.stdout.fnmatch_lines([f"total * {server.calls}       1  *"])
-    again = run("--rag-dry-run", "-rs", test_it=suite)
-    again.stdout.fnmatch_lines(["total * 0       4              0  $0.0000", "*dry run: 0 requests"])
-    assert server.calls == 3
-
-
-def test_prompt_tokens_are_estimated_in_bytes(run: RunPytest, server: FakeOpenAI) -> None:
-    """Four letters make a token; so do somewhat more than one Chinese character."""
-    suite = """
-        from pytest_ragmetrics.metrics import Relevance
-
-        def test_it():
-            Relevance().score(user_input="Does it hum?", response={text!r} * 1000)
-    """
-    sizes = []
-    for text in ("hums", "慢慢来了"):
-        lines = run("--rag-dry-run", test_it=suite.format(text=text)).outlines
-        sizes.append(int(next(line for line in lines if line.startswith("relevance")).split()[4]))
-    assert sizes[1] - sizes[0] == 2000
+    hums, sings = suite.format(what="hums"), suite.format(what="sings")
+    forecast = run("--rag-dry-run", test_it=hums)
+    run(test_it=hums).assert_outcomes(passed=1)
+    calls = server.calls
+    forecast.stdout.fnmatch_lines(["(embeddings)               4         1       1  *", f"total * {calls}       2  *"])
+    for text, made in ((hums, 0), (sings, 1)):
+        again = run("--rag-dry-run", "-rs", test_it=text)
+        again.stdout.fnmatch_lines([f"(embeddings)               4         {made}       {2 - made}  *"])
+        again.stdout.fnmatch_lines([f"total * {made}       {6 - made}  *", "*dry run: 0 requests"])
+    assert server.calls == calls == 4
 
 
 @pytest.mark.usefixtures("no_provider")
 def test_no_key_is_needed(run: RunPytest) -> None:
-    """An explicit model has a price whether or not it can be asked; without any judge the price is unknown."""
+    """An explicit model has a price whether or not it can be asked; without any judge the price is unknown.
+
+    Votes are counted in full, although an assertion may stop early.
+    """
     suite = """
         from pytest_ragmetrics import assert_answer_relevant, assert_relevant
 
@@ -121,27 +152,14 @@ def test_no_key_is_needed(run: RunPytest) -> None:
             assert_answer_relevant("Does it hum?", "It hums.")
     """
     known = ["--rag-judge=openai:gpt-4o-mini", "--rag-embedder=openai:text-embedding-3-small"]
-    result = run("--rag-dry-run", *known, test_it=suite)
+    result = run("--rag-dry-run", "--rag-votes=5", *known, test_it=suite)
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["total *3       0  * $0.000*"])
+    result.stdout.fnmatch_lines(["relevance *1         5       0  *", "total *11       4  * $0.00??"])
     result = run("--rag-dry-run", test_it=suite)
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["(embeddings) * unknown", "total *3       0  * unknown"])
     result = run("--rag-dry-run", "--rag-judge=no_module:judge", "--rag-embedder=openai:text-embedding-3-small")
     result.stdout.fnmatch_lines(["total *3       0  * $0.0000 + 2 unpriced"])
-
-
-def test_votes_are_counted_in_full(run: RunPytest, server: FakeOpenAI) -> None:
-    """Although an assertion might stop early."""
-    suite = """
-        from pytest_ragmetrics import assert_relevant
-
-        def test_it():
-            assert_relevant("Does it hum?", "It hums.", min=0.5)
-    """
-    result = run("--rag-dry-run", "--rag-votes=5", test_it=suite)
-    result.stdout.fnmatch_lines(["relevance        1         5       0  *"])
-    assert server.calls == 0
 
 
 def test_own_judges_and_embedders_are_not_asked(run: RunPytest, pytester: pytest.Pytester) -> None:
@@ -267,76 +285,6 @@ def test_fixtures_that_score_are_excused_too(run: RunPytest, server: FakeOpenAI)
     assert server.calls == 0
 
 
-def test_embeddings_that_are_kept_are_free(run: RunPytest, server: FakeOpenAI) -> None:
-    """Vectors come from the cache where all are there; a text is embedded once."""
-    suite = """
-        from pytest_ragmetrics import assert_semantically_similar
-
-        def test_it():
-            assert_semantically_similar("It hums.", "It {what}.", min=0)
-            assert_semantically_similar("It hums.", "It {what}.", min=0)
-    """
-    run(test_it=suite.format(what="hums")).assert_outcomes(passed=1)
-    calls = server.calls
-    for what, made in (("hums", 0), ("sings", 1)):
-        result = run("--rag-dry-run", test_it=suite.format(what=what))
-        result.stdout.fnmatch_lines([f"(embeddings)               4         {made}       {2 - made}  *"])
-    assert server.calls == calls
-
-
-@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n2"]], ids=["alone", "xdist"])
-def test_a_data_set_is_forecast_without_its_application(run: RunPytest, server: FakeOpenAI, workers: list[str]) -> None:
-    """A row without a response is scored as if its reference, or its question, were it; a gate has nothing to hold."""
-    result = run(
-        "--rag-dry-run",
-        *workers,
-        test_it="""
-            import pytest
-            from pytest_ragmetrics import Sample
-
-            ROWS = [
-                Sample(user_input=f"Does it hum {n}?", reference=f"It hums {n}.", retrieved_contexts=["It hums."])
-                for n in range(4)
-            ]
-
-            @pytest.fixture
-            def rag_respond():
-                raise RuntimeError("asked")
-
-            @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness", "relevance"])
-            @pytest.mark.rag_gate("faithfulness", mean=0.85)
-            def test_row(rag_sample, rag_scores):
-                assert rag_scores["faithfulness"] >= 2
-        """,
-    )
-    result.assert_outcomes(skipped=5)
-    result.stdout.fnmatch_lines(["faithfulness * 4 * 8 *", "relevance * 4 * 4 *", "total * 12 *"])
-    assert server.calls == 0
-
-
-def test_contexts_that_only_the_application_knows_are_stood_in_for(run: RunPytest, server: FakeOpenAI) -> None:
-    """A row of questions alone costs what asking about its answer costs, not nothing."""
-    result = run(
-        "--rag-dry-run",
-        test_it="""
-            import pytest
-
-            ROWS = [
-                {"question": "Does it hum?"},
-                {"question": "Does it rattle?", "reference": "It rattles."},
-                {"question": "Does it leak?", "reference": "It leaks.", "reference_contexts": ["It leaks at night."]},
-            ]
-
-            @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness"])
-            def test_row(rag_scores):
-                assert rag_scores["faithfulness"] >= 0.8
-        """,
-    )
-    result.assert_outcomes(skipped=3)
-    result.stdout.fnmatch_lines(["faithfulness * 3 * 6 *"])
-    assert server.calls == 0
-
-
 def test_a_suite_that_scores_nothing_has_nothing_to_forecast(run: RunPytest) -> None:
     """And its tests run as ever."""
     result = run("--rag-dry-run", test_it="def test_it(): pass\ndef test_fails(): assert 1 == 2")
@@ -344,24 +292,9 @@ def test_a_suite_that_scores_nothing_has_nothing_to_forecast(run: RunPytest) -> 
     result.stdout.fnmatch_lines(["dry run: no test scored anything"])
 
 
-def test_properties_of_junit_are_left_out(run: RunPytest, pytester: pytest.Pytester, server: FakeOpenAI) -> None:
-    """A score that is none stands in no file."""
-    run("--rag-dry-run", "--junitxml=junit.xml", test_it=SUITE)
-    assert "rag." not in (pytester.path / "junit.xml").read_text("utf-8")
-    assert server.calls == 0
-
-
-def test_a_crashed_worker_is_missed(run: RunPytest, server: FakeOpenAI) -> None:
+@pytest.mark.usefixtures("server")
+def test_a_crashed_worker_is_missed(run: RunPytest) -> None:
     """What its tests would have asked for nobody knows, and the forecast says so."""
-    crash = SUITE + "\n    def test_zcrash():\n        import os\n        os._exit(3)\n"
-    result = run("-p", "xdist", "-n1", "--rag-dry-run", test_it=crash)
+    crash = "def test_crash():\n    import os\n    os._exit(3)\n"
+    result = run("-p", "xdist", "-n1", "--max-worker-restart=0", "--rag-dry-run", test_it=crash)
     result.stdout.fnmatch_lines(["1 worker(s) crashed: *"])
-    assert server.calls == 0
-
-
-def test_the_run_is_not_mistaken_for_a_real_one(run: RunPytest, server: FakeOpenAI) -> None:
-    """With a limit on the budget nothing is counted against it."""
-    result = run("--rag-dry-run", "--rag-max-calls=0", test_it=SUITE)
-    result.assert_outcomes(passed=1, skipped=5)
-    result.stdout.no_fnmatch_line("budget:*")
-    assert server.calls == 0

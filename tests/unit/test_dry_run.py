@@ -66,6 +66,16 @@ def test_every_task_has_an_answer(task: Task[Any]) -> None:
     assert forecast.judged.requests + forecast.judged.cached == 2
 
 
+def test_prompt_tokens_are_estimated_in_bytes() -> None:
+    """Four letters make a token; so do somewhat more than one Chinese character."""
+    made, _ = dry_run()
+    latin, chinese = (
+        asked(made, OpenAIJudge("m"), RateRelevance(question="Does it hum?", response=text * 1000))[1].prompt_tokens
+        for text in ("hums", "慢慢来了")
+    )
+    assert chinese - latin == 2000
+
+
 def test_a_stand_in_for_a_list_has_something_in_it() -> None:
     """From an empty list nothing would follow, and what is asked about its items would be forgotten."""
     made, _ = dry_run()
