@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -46,8 +45,7 @@ NOWHERE = """
 """
 WAYS = {
     "one process": ["-n0"],
-    "load": ["--tx=2*popen", "--dist=load", "--maxschedchunk=1"],
-    "worksteal": ["-n3", "--dist=worksteal", "--rag-cache=off"],
+    "worksteal": ["-n2", "--dist=worksteal", "--rag-cache=off"],
     "nowhere": ["-n2"],
 }
 
@@ -85,7 +83,7 @@ def test_the_rows_of_a_crashed_worker_are_taken_over(
 ) -> None:
     """A worker that dies takes its own test with it; what it had in hand is done by the others."""
     monkeypatch.setenv("CRASHING", "r2")
-    run(*JUDGED, "-n2", test_golden=SUITE).assert_outcomes(passed=6, failed=1)
+    run(*JUDGED, "-n2", "--max-worker-restart=1", test_golden=SUITE).assert_outcomes(passed=6, failed=1)
     assert server.calls >= 7 * 3
 
 
@@ -93,29 +91,16 @@ def test_a_cassette_reaches_workers_that_cannot_read_it(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
     """A worker elsewhere replays what the controller sent, and what it had to ask comes back into the cassette."""
-    suite = pytester.mkdir("suite")
-    pytester.makepyfile(**{"suite/test_golden": SUITE.replace("range(7)", "range(3)")})
+    suite, far = pytester.mkdir("suite"), pytester.mkdir("far")
     cassette = pytester.path / "answers.jsonl"
-    common = (
-        *JUDGED,
-        "-o",
-        "rag_cassette=../answers.jsonl",
-        "--dist=load",
-        f"--rsyncdir={suite}",
-        f"--rootdir={suite}",
-    )
-
-    def elsewhere(name: str) -> str:
-        folder = pytester.path / "far" / name
-        folder.mkdir(parents=True)
-        return f"--tx=popen//chdir={folder}"
-
-    warned = ("-W", "ignore::DeprecationWarning", str(suite))
-    run(*common, elsewhere("a"), *warned).assert_outcomes(passed=3)
-    assert len(list(map(json.loads, cassette.read_text("utf-8").splitlines()))) == server.calls == 9
-    before = cassette.read_bytes()
-    result = run(*common, elsewhere("b"), "--rag-cache=replay", *warned)
+    common = (*JUDGED, "-o", "rag_cassette=../answers.jsonl", f"--rootdir={suite}", str(suite))
+    run(*common, "--rag-cache-dir=cache", **{"suite/test_golden": SUITE.replace("range(7)", "range(2)")})
+    before = cassette.read_text("utf-8").splitlines()
+    assert len(before) == server.calls == 6
+    elsewhere = ("--dist=load", f"--tx=popen//chdir={far}", f"--rsyncdir={suite}", "-W", "ignore::DeprecationWarning")
+    result = run(*common, *elsewhere, **{"suite/test_golden": SUITE.replace("range(7)", "range(3)")})
     result.assert_outcomes(passed=3)
-    assert server.calls == 9
-    assert cassette.read_bytes() == before
-    result.stdout.fnmatch_lines(["judge calls: 0 made *, 9 saved *"])
+    result.stdout.fnmatch_lines(["judge calls: 3 made *, 6 saved *"])
+    after = cassette.read_text("utf-8").splitlines()
+    assert (len(after), server.calls) == (9, 9)
+    assert set(before) <= set(after)
