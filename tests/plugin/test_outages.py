@@ -25,28 +25,14 @@ from tests.fake_openai import (
     silent,
     truncated,
 )
-from tests.plugin.conftest import RunPytest, wait_until
+from tests.plugin.conftest import MANY, RunPytest, wait_until
 
 TABLE = """
     import pytest
     from pytest_ragmetrics import JudgeError, evaluate
     ROWS = [{"user_input": f"Is pump {n} blue?", "response": f"Pump {n} is blue."} for n in range(10)]
 """
-NINE = """
-    def test_nine_of_ten():
-        table = evaluate(ROWS, ["relevance"])
-        assert [n for n, row in enumerate(table.rows) if "relevance" in row.results] == [0, 1, 2, 3, 4, 5, 6, 8, 9]
-        print("REASON", table.rows[7].unscored["relevance"])
-        assert table.stats()["relevance"].unscored == 1
-"""
-
-
-def answering_all_but(row: int, reply: Reply) -> Callable[[Body], str | Reply]:
-    """Return the answers of a server that has one reply for everything about a row."""
-    return lambda body: reply if f"Pump {row} is" in str(body["messages"]) else answer_sensibly(body)
-
-
-#: What may become of a request, and what is said of it.
+#: Rows that get a bad reply, and the reason that each of them has then.
 BAD = [
     (failing(500), "*the server failed with status 500, after 1 retry*"),
     (Reply(text="I would rather talk about the weather."), "*no usable answer, also after a repair: *weather*"),
@@ -55,58 +41,63 @@ BAD = [
     (Reply(text='{"reason": "It do'), "*no usable answer, also after a repair: *"),
     (refused("Not this one."), "*refused to answer: Not this one."),
     (dropped(), "*cannot be reached, after 1 retry*"),
-    (silent(), "*no answer within 2 s, after 1 retry*"),
 ]
 
 
-def test_one_bad_answer_costs_one_score(run: RunPytest, server: FakeOpenAI) -> None:
-    """The rows that were answered have a score, and each of the others says why it has none."""
+def answering(bad: dict[int, Reply]) -> Callable[[Body], str | Reply]:
+    """Return the answers of a server that has one reply for everything about some of the rows."""
 
     def answer(body: Body) -> str | Reply:
-        bad = (reply for row, (reply, _) in enumerate(BAD) if f"Pump {row} is" in str(body["messages"]))
-        return next(bad, answer_sensibly(body))
+        asked = str(body["messages"])
+        return next((reply for row, reply in bad.items() if f"Pump {row} is" in asked), answer_sensibly(body))
 
-    server.answer = answer
+    return answer
+
+
+def test_a_bad_answer_costs_one_score_and_is_not_kept(run: RunPytest, server: FakeOpenAI) -> None:
+    """Each row without a score says why it has none; the next run asks for those rows again and for no other."""
+    server.answer = answering({row: reply for row, (reply, _) in enumerate(BAD)})
     test = """
     def test_it():
         table = evaluate(ROWS, ["relevance"])
-        assert [n for n, row in enumerate(table.rows) if "relevance" in row.results] == [8, 9]
-        for row in table.rows[:8]:
+        assert [n for n, row in enumerate(table.rows) if "relevance" in row.results] == [7, 8, 9]
+        for row in table.rows[:7]:
             print("REASON", row.unscored["relevance"])
-        assert table.stats()["relevance"].unscored == 8
+        assert table.stats()["relevance"].unscored == 7
     """
     # More in flight than rows, lest the circuit breaker opens.
-    result = run("-s", "--rag-retries=1", "--rag-timeout=2", "--rag-concurrency=20", test_table=TABLE + test)
+    result = run("-s", "--rag-retries=1", "--rag-concurrency=20", test_table=TABLE + test)
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([*(f"*REASON {reason}" for _, reason in BAD), "relevance  10 * 8"])
-
-
-def test_a_bad_answer_is_not_kept(run: RunPytest, server: FakeOpenAI) -> None:
-    """What failed is asked again by the next run, and nothing else is."""
-    server.answer = answering_all_but(7, truncated())
-    run(test_table=TABLE + NINE).assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([*(f"*REASON {reason}" for _, reason in BAD), "relevance  10 * 7"])
     server.answer = answer_sensibly
     before = server.calls
-    run(test_table=TABLE + NINE).assert_outcomes(failed=1)
-    assert server.calls == before + 1
+    run().assert_outcomes(failed=1)
+    assert server.calls == before + 7
 
 
-def test_a_judge_that_is_too_busy_throughout_is_one_error(run: RunPytest, server: FakeOpenAI) -> None:
-    """When every request is turned away, the table gives up with one error that says what to change."""
-    server.answer = lambda _: rate_limited()
-    result = run("--rag-retries=2", test_table=TABLE + "\n    def test_it(): evaluate(ROWS, ['relevance'])")
+@pytest.mark.parametrize(
+    ("reply", "option", "reason", "at_most"),
+    [
+        (
+            rate_limited(),
+            "retries=2",
+            "JudgeError: * none of 10 *asked too fast, after 2 retries*--rag-conc*",
+            30,
+        ),
+        # One more may have begun before the first was read.
+        (out_of_quota(), "concurrency=1", "the account has no credit left (You exceeded your current quota*", 2),
+    ],
+    ids=["busy", "no credit"],
+)
+def test_a_judge_that_answers_nothing_is_one_error(  # noqa: PLR0917 - fixtures, and a row of the table
+    run: RunPytest, server: FakeOpenAI, reply: Reply, option: str, reason: str, at_most: int
+) -> None:
+    """A judge that is too busy throughout is asked again; without credit it is neither retried nor asked for more."""
+    server.answer = lambda _: reply
+    result = run(f"--rag-{option}", test_table=TABLE + "\n    def test_it(): evaluate(ROWS, ['relevance'])")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E *JudgeError: * none of 10 *asked too fast, after 2 retries*--rag-concurrency*"])
-
-
-def test_no_credit_stops_at_once(run: RunPytest, server: FakeOpenAI) -> None:
-    """An account without credit is said so, and neither retried nor asked for the other rows."""
-    server.answer = lambda _: out_of_quota()
-    result = run("--rag-concurrency=1", test_table=TABLE + "\n    def test_it(): evaluate(ROWS, ['relevance'])")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E *the account has no credit left (You exceeded your current quota*"])
-    # One more may have begun before the first was read.
-    assert server.calls <= 2
+    result.stdout.fnmatch_lines([f"E *{reason}"])
+    assert server.calls <= at_most
 
 
 ONE_BY_ONE = """
@@ -137,8 +128,8 @@ def started(pytester: pytest.Pytester, *args: str) -> Iterator[subprocess.Popen[
 def test_a_killed_process_loses_what_was_not_answered(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
 ) -> None:
-    """After SIGKILL in the middle of a request only that one is paid for again, and nobody waits for the dead."""
-    server.answer = answering_all_but(3, silent())
+    """After SIGKILL in the middle of a request only that one is paid for again, and no lock is waited for."""
+    server.answer = answering({3: silent()})
     pytester.makepyfile(test_rows=ONE_BY_ONE)
     with started(pytester) as process:
         wait_until(lambda: server.in_flight == 1 and server.answered == 3, process)
@@ -158,12 +149,12 @@ def test_a_killed_worker_costs_nothing_twice(
 ) -> None:
     """When a worker dies the others go on; the next run pays for what was missing, and the cassette is whole then."""
     monkeypatch.setenv("KILL", "3")
-    args = ("-p", "xdist", "-n2", "-o", "rag_cassette=answers.jsonl")
-    result = run(*args, "--max-worker-restart=1", test_rows=ONE_BY_ONE)
+    cassette = "--rag-cassette=answers.jsonl"
+    result = run(*MANY, cassette, "--max-worker-restart=1", test_rows=ONE_BY_ONE)
     result.assert_outcomes(passed=5, failed=1)
     assert (server.answered, server.duplicates) == (5, 0)
     monkeypatch.delenv("KILL")
-    run(*args).assert_outcomes(passed=6)
+    run(cassette).assert_outcomes(passed=6)
     assert (server.answered, server.duplicates) == (6, 0)
     assert len((pytester.path / "answers.jsonl").read_text("utf-8").splitlines()) == 6
 
@@ -171,7 +162,7 @@ def test_a_killed_worker_costs_nothing_twice(
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")
 def test_an_interrupt_keeps_what_is_on_its_way(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
     """Ctrl-C ends the run as an interrupt, and the requests in flight are waited for and kept."""
-    server.latency = 0.5
+    server.latency = 0.3
     pytester.makepyfile(test_rows=AT_ONCE)
     with started(pytester, "--rag-concurrency=4") as process:
         wait_until(lambda: server.in_flight == 4 and server.answered == 4, process)
@@ -191,8 +182,7 @@ def test_an_interrupt_of_workers_is_recorded(run: RunPytest, server: FakeOpenAI,
     """What they paid for until they ended stands in the cassette of the run, which replays without them."""
     server.latency = 0.3
     pytester.makepyfile(test_rows=ONE_BY_ONE)
-    cassette = ("-o", "rag_cassette=answers.jsonl")
-    with started(pytester, "-p", "xdist", "-n2", *cassette) as process:
+    with started(pytester, *MANY, "--rag-cassette=answers.jsonl") as process:
         wait_until(lambda: server.answered >= 2, process)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
