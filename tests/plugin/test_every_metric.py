@@ -44,7 +44,7 @@ WITH_PARAMETERS = {
     "simple_criteria": 'metrics.SimpleCriteria(definition="How exact is it?")',
     "aspect_critique": 'metrics.AspectCritique(name="politeness", definition="Is it polite?")',
 }
-#: What is said where their names stand alone.
+#: What is missing where the name is all that is given.
 NAMELESS = (
     ("rubric", "steps must be at least two descriptions"),
     ("simple_criteria", "definition is blank"),
@@ -67,7 +67,7 @@ TEXTS = {
     "steps": '["It is wrong.", "It is right."]',
     "definition": '"How exact is it?"',
 }
-#: What else tells a metric from others of its helper. The server answers with yes.
+#: Further arguments that choose the metric of a helper. The server answers with yes.
 MORE = {
     "aspect_critique": 'definition="Is it polite?"',
     "harmfulness": "good=1",
@@ -188,17 +188,14 @@ def test_it_works_everywhere_and_is_forecast(runs: Runs) -> None:
         assert (requests > 0) is (kind.rounds > 0 and kind.name != "semantic_similarity"), kind
 
 
-@pytest.mark.parametrize(("name", "wanted"), NAMELESS, ids=[name for name, _ in NAMELESS])
-def test_a_name_that_is_not_enough_says_what_is_missing(run: RunPytest, name: str, wanted: str) -> None:
-    """What takes a definition of one's own cannot be made by its name alone: no test is run, and evaluate() refuses."""
-    result = run(
-        test_it=f"""
-            import pytest
-            @pytest.mark.rag_dataset([{{"response": "So."}}], metrics=[{name!r}])
-            def test_it(rag_sample, rag_scores): ...
-        """
-    )
+def test_a_name_that_is_not_enough_says_what_is_missing(run: RunPytest) -> None:
+    """A metric that takes a definition cannot be made by its name alone: no test is run, and evaluate() refuses."""
+    marked = "@pytest.mark.rag_dataset([{{'response': 'So.'}}], metrics=[{0!r}])\ndef test_{0}(rag_sample): ...\n"
+    result = run(test_it="import pytest\n" + "".join(marked.format(name) for name, _ in NAMELESS))
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: test_it.py::test_it: marker rag_dataset: {name}: {wanted}*"])
-    with pytest.raises(ValueError, match=f"{name}: {wanted}"):
-        evaluate([{"response": "So."}], [name])
+    result.stderr.fnmatch_lines(
+        [f"*test_it.py::test_{name}: marker rag_dataset: {name}: {wanted}*" for name, wanted in NAMELESS]
+    )
+    for name, wanted in NAMELESS:
+        with pytest.raises(ValueError, match=f"{name}: {wanted}"):
+            evaluate([{"response": "So."}], [name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -21,6 +22,16 @@ OUTCOMES = {
     "own_metric": {"passed": 6, "xfailed": 1},
     "quickstart": {"passed": 13, "xfailed": 4},
 }
+
+WRONG = [
+    "Decaffeinated beans roast faster and need a setting of 200 °C at most.",
+    (
+        "The drum and the drive motor are covered for five years if the roaster is used in a café, a shop or any other "
+        "business."
+    ),
+    "The heating element must be rinsed with water or sprayed with oven cleaner.",
+    "You may send the Rondel 2 back within 54 days of delivery, for any reason or for none.",
+]
 
 
 @pytest.fixture
@@ -95,10 +106,16 @@ def test_the_judge_of_the_hook_gives_its_reason(pytester: pytest.Pytester, examp
 def test_the_golden_set_is_as_its_baseline_says(pytester: pytest.Pytester, example: Path, no_provider: None) -> None:
     """The committed baseline is that of the committed application, and can be written anew in its place."""
     baseline = example / "baseline.json"
-    for _ in range(2):
-        result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example), f"--rag-json={baseline}")
-        result.assert_outcomes(**OUTCOMES["golden_set"])
-        result.stdout.fnmatch_lines(["against the baseline: 0 better, 0 worse, 238 the same"])
+
+    def scores() -> list[tuple[str, list[float]]]:
+        tests = json.loads(baseline.read_text("utf-8"))["tests"]
+        return [(test["id"], [record["score"] for record in test["records"]]) for test in tests]
+
+    committed = scores()
+    result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example), f"--rag-json={baseline}")
+    result.assert_outcomes(**OUTCOMES["golden_set"])
+    result.stdout.fnmatch_lines(["against the baseline: 0 better, 0 worse, 238 the same"])
+    assert scores() == committed
 
 
 @pytest.mark.parametrize("example", ["golden_set"], indirect=True)
@@ -143,3 +160,34 @@ def test_a_broken_row_of_the_golden_set_fails_alone(
     result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example))
     result.assert_outcomes(passed=59, failed=3, errors=2, xfailed=3)
     result.stdout.fnmatch_lines(["*questions.jsonl:5: row broken-*: no JSON: Expecting ',' delimiter (column *)"])
+
+
+@pytest.mark.parametrize("example", ["quickstart"], indirect=True)
+def test_the_wrong_answers_of_the_quickstart_fail_for_their_quotations(
+    pytester: pytest.Pytester, example: Path
+) -> None:
+    """Without the marks the four tests fail, each with score, count and what the handbook says.
+
+    The page marks the four wrong quotations, and no other, as not found.
+    """
+    options = ("-p", "no:randomly", "--runxfail", "--rag-report=out.html")
+    result = pytester.runpytest_inprocess(str(example), "-p", "ragmetrics", *options)
+    result.assert_outcomes(passed=13, failed=4)
+    result.stdout.fnmatch_lines(
+        [
+            "ragmetrics: judge local (heuristic), *",
+            "*quoted_spans_alignment 0.50 < 0.90: 1 of 2 quoted spans not found*",
+            "*within 45 days of delivery*",
+            "*quoted_spans_alignment 0.00 < 0.90: 1 of 1 quoted span*not found*",
+            "*quoted_spans_alignment 0.50 < 0.90: 1 of 2 quoted spans not found*",
+            "*must not be rinsed with water*",
+            "*quoted_spans_alignment 0.00 < 0.90: 1 of 1 quoted span*not found*",
+            "judged by: local (heuristic)",
+        ]
+    )
+    page = (pytester.path / "out.html").read_text(encoding="utf-8")
+    marked = re.findall(r'<mark class="missing" data-n[^>]*>(.*?)</mark>', page, re.DOTALL)
+    texts = sorted(re.sub(r"<[^>]+>", "", text) for text in marked)
+    # Single words are those of the answer without quotations that are not in the handbook.
+    assert [text for text in texts if " " in text] == WRONG
+    assert "You may send the Rondel 2 back within 45 days of delivery" in page
