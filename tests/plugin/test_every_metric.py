@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
@@ -14,7 +13,7 @@ from pytest_ragmetrics import evaluate
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import RunOnce, RunPytest
+from tests.plugin.conftest import RunPytest, Scored
 
 CALL = {"name": "find_passage", "args": {"about": "pump"}}
 #: One row that every metric can score.
@@ -124,42 +123,6 @@ def test_table_{name}():
 """
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Runs:
-    """What a dry run of the suite forecast, by metric, and what it then did in earnest, by test."""
-
-    forecast: dict[str, list[str]]
-    tests: dict[str, dict[str, Any]]
-    page: str
-
-
-@pytest.fixture(scope="module")
-def runs(run_once: RunOnce, shared_server: FakeOpenAI) -> Runs:
-    """Run the suite of all metrics twice: as a dry run, and in earnest."""
-    # What metrics ask alike is asked once: a row of its own for each tells whose the requests are.
-    rows = {
-        kind.name: json.loads(json.dumps(ROW).replace("Aldo", f"Aldo{n}")) for n, kind in enumerate(built_in_metrics())
-    }
-    tests = (
-        TESTS.format(name=kind.name, helper=call(kind), metric=WITH_PARAMETERS.get(kind.name, repr(kind.name)))
-        for kind in built_in_metrics()
-    )
-    suite = "".join([HEAD.replace("ROWS", repr(rows)), *tests])
-    args = ("-q", "-p", "no:cacheprovider", "--rag-judge=openai:gpt-5.4-mini")
-    rehearsed = run_once(*args, "--rag-dry-run", provider=shared_server, test_all=suite)
-    dry = rehearsed.result.outlines
-    assert not shared_server.calls
-    made = run_once(
-        *args, "--rag-report=out.html", "--rag-json=out.json", provider=shared_server, folder=rehearsed.folder
-    )
-    table = dry[dry.index("dry run:") + 2 :]
-    return Runs(
-        forecast={line.split()[0]: line.split()[1:] for line in table},
-        tests={name.partition("::")[2]: row for name, row in made.tests.items()},
-        page=made.text("out.html"),
-    )
-
-
 def test_every_helper_belongs_to_a_metric() -> None:
     """Each is the helper that a metric names, apart from those for any metric or for several."""
     others = {"assert_mean", "assert_metric", "assert_not_worse", "assert_pass_rate", "assert_ragas_score"}
@@ -167,22 +130,38 @@ def test_every_helper_belongs_to_a_metric() -> None:
     assert {kind.helper for kind in built_in_metrics()} == helpers - others - {"assert_sample"}
 
 
-def test_it_works_everywhere_and_is_forecast(runs: Runs) -> None:
-    """A helper, a column of a data set and a table give one score, on the scale; and the files tell of all three.
+def test_it_works_everywhere_and_is_forecast(
+    run: RunPytest, server: FakeOpenAI, scored: Scored, pytester: pytest.Pytester
+) -> None:
+    """A helper, a column of a data set and a table give one score, on the scale; and the files have all three.
 
-    The dry run counts for a metric the three samples and the requests that are then made, each of them once. One test
-    for all metrics, lest every worker of xdist makes the runs.
+    The dry run counts for a metric the three samples and the requests that are then made, each of them once.
     """
-    for kind in built_in_metrics():
-        tests = [runs.tests[f"test_{way}_{kind.name}{row}"] for way, row in WAYS]
-        assert [test["outcome"] for test in tests] == ["passed"] * 3, (kind, [test["message"] for test in tests])
-        records = [record for test in tests for record in test["records"]]
+    kinds = built_in_metrics()
+    # What metrics ask alike is asked once: a row of its own for each shows which metric made a request.
+    rows = {kind.name: json.loads(json.dumps(ROW).replace("Aldo", f"Aldo{n}")) for n, kind in enumerate(kinds)}
+    tests = (
+        TESTS.format(name=kind.name, helper=call(kind), metric=WITH_PARAMETERS.get(kind.name, repr(kind.name)))
+        for kind in kinds
+    )
+    suite = "".join([HEAD.replace("ROWS", repr(rows)), *tests])
+    args = ("-q", "-p", "no:cacheprovider", "--rag-judge=openai:gpt-5.4-mini")
+    table = run(*args, "--rag-dry-run", test_all=suite).outlines
+    forecast = {line.split()[0]: line.split()[1:3] for line in table[table.index("dry run:") + 2 :] if line}
+    assert not server.calls
+    run(*args, "--rag-report=out.html", "--rag-json=out.json")
+    page = (pytester.path / "out.html").read_text("utf-8")
+    found = {name.partition("::")[2]: test for name, test in scored().items()}
+    for kind in kinds:
+        three = [found[f"test_{way}_{kind.name}{row}"] for way, row in WAYS]
+        assert [test["outcome"] for test in three] == ["passed"] * 3, (kind, [test["message"] for test in three])
+        records = [record for test in three for record in test["records"]]
         assert [record["outcome"] for record in records] == ["passed", "passed", "measured"], kind
         ((metric, score),) = {(record["metric"], record["score"]) for record in records}
         low, high = kind.scale
         assert low <= score <= high, kind
-        assert f"test_column_{kind.name}" in runs.page
-        samples, requests = map(int, runs.forecast[metric][:2])
+        assert f"test_column_{kind.name}" in page
+        samples, requests = map(int, forecast[metric])
         assert samples == 3, kind
         assert requests == sum(record["usage"]["calls"] for record in records), kind
         assert (requests > 0) is (kind.rounds > 0 and kind.name != "semantic_similarity"), kind
