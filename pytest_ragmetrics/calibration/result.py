@@ -103,7 +103,7 @@ def group_of(sample: Sample, field: str | None = None) -> Hashable | None:
 
 
 class CalibrationError(RagMetricsError):
-    """A calibration cannot be read."""
+    """A calibration cannot be made or read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

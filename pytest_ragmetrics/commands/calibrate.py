@@ -20,17 +20,13 @@ from pytest_ragmetrics.commands.command import (
     take_judge,
     take_run,
 )
-from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
+from pytest_ragmetrics.errors import ArgumentError
 from pytest_ragmetrics.files import write_atomically
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.calibration.result import Calibration
 
 _MODE = "RAGMETRICS_CACHE"
-
-
-class NotCalibratedError(RagMetricsError):
-    """The figures cannot be computed."""
 
 
 @local_modules()
@@ -48,7 +44,7 @@ def _calibrate(arguments: argparse.Namespace) -> CommandResult:
 
 def _measured(arguments: argparse.Namespace) -> Calibration:
     from pytest_ragmetrics.calibration.calibrate import calibrate
-    from pytest_ragmetrics.calibration.result import LabelScale
+    from pytest_ragmetrics.calibration.result import CalibrationError, LabelScale
 
     low, high = arguments.label_scale
     try:
@@ -77,16 +73,17 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
         )
     except (TypeError, ValueError) as error:
         msg = f"{arguments.file}: {error}"
-        raise NotCalibratedError(msg) from error
+        raise CalibrationError(msg) from error
 
 
 def _cache_dir(arguments: argparse.Namespace) -> Path | None:
+    from pytest_ragmetrics.calibration.result import CalibrationError
     from pytest_ragmetrics.commands.cache import default_folder
 
     mode = os.environ.get(_MODE, "").strip() or "auto"
     if mode not in ("auto", "off"):
         msg = f"{_MODE}={mode} is for runs of pytest: calibrate knows auto and off. Use rag_calibrated() in a test"
-        raise NotCalibratedError(msg)
+        raise CalibrationError(msg)
     return None if mode == "off" else arguments.cache_dir or default_folder()
 
 

@@ -83,12 +83,12 @@ def _settings(folder: Path, cassette: Path, ini: IniFile | None) -> Step:
     lines = _lines((here / cassette.relative_to(folder)).relative_to(ini.path.parent).as_posix(), toml=ini.is_toml)
     path = _as_given(ini.path, folder)
     # Settings of a larger project, or behind a link, are not changed.
-    text = None if ini.path.parent != here or path.is_symlink() else _with_lines(ini, lines, at_the_end=is_new)
-    if text is None:
+    after = None if ini.path.parent != here or path.is_symlink() else _with_lines(ini, lines, at_the_end=is_new)
+    if after is None:
         return Step(path=path, what=f"add these lines below [{ini.section}] yourself", lines=lines)
     if is_new:
-        return Step(path=path, what="settings added at the end", text=text, lines=(f"[{ini.section}]", *lines))
-    return Step(path=path, what="settings added", text=text, lines=lines)
+        return Step(path=path, what="settings added at the end", text=after, lines=(f"[{ini.section}]", *lines))
+    return Step(path=path, what="settings added", text=after, lines=lines)
 
 
 def _with_lines(ini: IniFile, lines: Sequence[str], *, at_the_end: bool) -> str | None:

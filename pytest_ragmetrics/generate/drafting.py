@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from pytest_ragmetrics.errors import UnscoredError
@@ -25,52 +25,38 @@ _SHORTEST = 20
 # The longest passage that is asked about (characters); only given passages can be longer.
 _LONGEST_GIVEN = 8000
 
-_Question = tuple[str, tuple[str, ...], frozenset[str]]  # text, words, keys of its telling words
 
-
-class AskedQuestions:
-    """The questions of a golden set, to find one that is the same in nearly the same words.
+def same_question(question: str, others: Iterable[str]) -> str | None:
+    """Return the first of the others that asks the same in nearly the same words, ``None`` if there is none.
 
     Questions that begin with another word (when, where) or differ in a name or a number are different ones.
 
-    >>> asked = AskedQuestions(["How deep is the lake Aru?", "When was it dug in 1887?"])
-    >>> asked.same("How deep is lake Aru?"), asked.same("How deep is the lake Oro?")
+    >>> others = ["How deep is the lake Aru?", "When was it dug in 1887?"]
+    >>> same_question("How deep is lake Aru?", others), same_question("How deep is the lake Oro?", others)
     ('How deep is the lake Aru?', None)
     """
-
-    def __init__(self, questions: Iterable[str] = ()) -> None:
-        self._buckets: defaultdict[object, list[_Question]] = defaultdict(list)
-        for question in questions:
-            self.add(question)
-
-    def add(self, question: str) -> None:
-        """Add a question to the set."""
-        read, bucket = self._read(question)
-        bucket.append(read)
-
-    def same(self, question: str) -> str | None:
-        """Return a question of the set that is the same as this one, ``None`` if there is none."""
-        read, bucket = self._read(question)
-        return next((other[0] for other in bucket if _is_same(read, other)), None)
-
-    def _read(self, question: str) -> tuple[_Question, list[_Question]]:
-        words, keys = tuple(word_tokens(question)), frozenset(word.key for word in telling_words(question))
-        numbers = frozenset(key for key in keys if any(map(str.isdigit, key)))
-        return (question, words, keys), self._buckets[words[:1], numbers]
+    return next((other for other in others if _is_same(question, other)), None)
 
 
-def _is_same(one: _Question, other: _Question) -> bool:
+def _is_same(one: str, other: str) -> bool:
     from rapidfuzz import fuzz
 
     def has_spellings(words: frozenset[str], others: frozenset[str]) -> bool:
         return all(any(fuzz.ratio(word, other) >= _ALIKE for other in others) for word in words)
 
-    (_, words, keys), (_, other_words, other_keys) = one, other
-    if words == other_words:
-        return True
+    (words, keys, numbers), (other_words, other_keys, other_numbers) = _read(one), _read(other)
+    if words[:1] != other_words[:1] or numbers != other_numbers:
+        return False
     mine, theirs = keys - other_keys, other_keys - keys
     alike = has_spellings(mine, theirs) and has_spellings(theirs, mine)
-    return alike and fuzz.ratio(" ".join(words), " ".join(other_words)) >= _ALIKE
+    return words == other_words or (alike and fuzz.ratio(" ".join(words), " ".join(other_words)) >= _ALIKE)
+
+
+@cache  # each question is compared with every later one
+def _read(question: str) -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
+    """Return the words of a question, the keys of its telling words, and those of numbers among them."""
+    keys = frozenset(word.key for word in telling_words(question))
+    return tuple(word_tokens(question)), keys, frozenset(key for key in keys if any(map(str.isdigit, key)))
 
 
 class Skipped(NamedTuple):

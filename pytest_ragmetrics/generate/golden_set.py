@@ -25,7 +25,7 @@ from pytest_ragmetrics.errors import (
 from pytest_ragmetrics.explain.phrases import counted, usage_text
 from pytest_ragmetrics.files import write_atomically
 from pytest_ragmetrics.generate.documents import SourcePassage, row_id
-from pytest_ragmetrics.generate.drafting import AskedQuestions, Row, Skipped, drafted
+from pytest_ragmetrics.generate.drafting import Row, Skipped, drafted, same_question
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.tasks import Task
@@ -206,7 +206,7 @@ class GoldenSet:
         self._wanted = questions
         self._width = width
         self._language = language
-        self._asked = AskedQuestions(row["user_input"] for row in file.rows if isinstance(row.get("user_input"), str))
+        self._questions = [row["user_input"] for row in file.rows if isinstance(row.get("user_input"), str)]
         self._old = len(file.rows)
         self._skipped: list[Skipped] = []
         self._failures = 0
@@ -252,7 +252,7 @@ class GoldenSet:
         else:
             if isinstance(made, Skipped):
                 self._skip(made)
-            elif (same := self._asked.same(made["user_input"])) is not None:
+            elif (same := same_question(made["user_input"], self._questions)) is not None:
                 self._skip(Skipped(passage.id, "the same question as another", same))
             else:
                 self._write(made)
@@ -263,7 +263,7 @@ class GoldenSet:
         except OSError as error:
             self._stop(RagMetricsError(f"no row can be written: {error}"))
             return
-        self._asked.add(row["user_input"])
+        self._questions.append(row["user_input"])
         self._advance(1)
 
     def _stop(self, error: RagMetricsError) -> None:

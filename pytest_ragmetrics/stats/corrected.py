@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
 
 from pytest_ragmetrics.stats.intervals import Interval, check_values, mean_interval, propagated
 
@@ -70,37 +69,28 @@ def prediction_powered_mean(
     rest = [row for row in range(len(scores)) if row not in found]
     share = len(rest) / len(scores)
     errors = [label - share * scores[row] for row, label in found.items()]
-    labelled = _Rows(values=errors, clusters=[names[row] for row in found])
-    first = labelled.mean(confidence, (0.0 - share, 1.0))
+    labelled = [names[row] for row in found]
+    first = mean_interval(errors, confidence=confidence, clusters=labelled, method="auto", bounds=(0.0 - share, 1.0))
     if not rest:
         return first
-    others = _Rows(values=[scores[row] for row in rest], clusters=[names[row] for row in rest])
+    others, unlabelled = [scores[row] for row in rest], [names[row] for row in rest]
+    second = mean_interval(others, confidence=confidence, clusters=unlabelled, method="auto", bounds=_SHARES)
     return propagated(
         lambda one, other: one + share * other,
-        (first, others.mean(confidence, _SHARES)),
+        (first, second),
         n=len(scores),
         bounds=_SHARES,
-        correlation=_correlation(labelled, others),
+        correlation=_correlation(_residuals(errors, labelled), _residuals(others, unlabelled)),
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Rows:
-    """Values of some rows with the cluster of each."""
-
-    values: Sequence[float]
-    clusters: Sequence[Hashable]
-
-    def mean(self, confidence: float, bounds: tuple[float, float]) -> Interval:
-        return mean_interval(self.values, confidence=confidence, clusters=self.clusters, method="auto", bounds=bounds)
-
-    def residuals(self) -> dict[Hashable, float]:
-        """Return the sum of the deviations from the mean for each cluster."""
-        mean = math.fsum(self.values) / len(self.values)
-        sums: dict[Hashable, float] = {}
-        for value, cluster in zip(self.values, self.clusters, strict=True):
-            sums[cluster] = sums.get(cluster, 0.0) + value - mean
-        return sums
+def _residuals(values: Sequence[float], clusters: Sequence[Hashable]) -> dict[Hashable, float]:
+    """Return the sum of the deviations from the mean for each cluster."""
+    mean = math.fsum(values) / len(values)
+    sums: dict[Hashable, float] = {}
+    for value, cluster in zip(values, clusters, strict=True):
+        sums[cluster] = sums.get(cluster, 0.0) + value - mean
+    return sums
 
 
 def _rogan_gladen(passed: float, tpr: float, tnr: float) -> float:
@@ -117,9 +107,8 @@ def _as_interval(rate: Interval | float, name: str, like: Interval) -> Interval:
     return Interval(estimate=float(value), low=float(value), high=float(value), confidence=like.confidence, n=like.n)
 
 
-def _correlation(rows: _Rows, others: _Rows) -> float:
-    """Return the correlation of two means over rows with common clusters."""
-    one, other = rows.residuals(), others.residuals()
+def _correlation(one: Mapping[Hashable, float], other: Mapping[Hashable, float]) -> float:
+    """Return the correlation of two means by their residuals in common clusters."""
     spread = math.sqrt(math.fsum(r * r for r in one.values()) * math.fsum(r * r for r in other.values()))
     common = math.fsum(residual * other[cluster] for cluster, residual in one.items() if cluster in other)
     return min(max(common / spread, -1.0), 1.0) if spread else 0.0

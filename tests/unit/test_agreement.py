@@ -130,9 +130,8 @@ def test_copies_in_a_cluster_are_no_evidence() -> None:
 
 def alike(random: np.random.Generator, cluster: np.ndarray) -> np.ndarray:
     """Return normal variables that correlate by 0.3 in their cluster."""
-    return math.sqrt(0.3) * random.normal(size=cluster.max() + 1)[cluster] + math.sqrt(0.7) * random.normal(
-        size=len(cluster)
-    )
+    own: np.ndarray = math.sqrt(0.7) * random.normal(size=len(cluster))
+    return own + math.sqrt(0.3) * random.normal(size=cluster.max() + 1)[cluster]
 
 
 def test_intervals_contain_the_truth_as_often_as_they_say() -> None:

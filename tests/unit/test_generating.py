@@ -13,7 +13,7 @@ import pytest
 
 from pytest_ragmetrics.errors import ArgumentError, DatasetError
 from pytest_ragmetrics.generate.documents import SourcePassage, find_documents, read_passages, row_id
-from pytest_ragmetrics.generate.drafting import AskedQuestions, Row, Skipped, drafted
+from pytest_ragmetrics.generate.drafting import Row, Skipped, drafted, same_question
 from pytest_ragmetrics.generate.golden_set import GoldenFile, spread
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task, WriteGoldenQuestion
 from tests.scripted_judge import ScriptedJudge, verdicts
@@ -290,8 +290,7 @@ class TestDrafting:
 )
 def test_near_duplicates_and_questions_of_one_form(one: str, other: str, *, same: bool) -> None:
     """Wording and spelling make no new question; a name, a number or another interrogative does."""
-    asked = AskedQuestions(["Who swims here?", one])
-    assert asked.same(other) == (one if same else None)
+    assert same_question(other, ["Who swims here?", one]) == (one if same else None)
 
 
 def row(number: int, file: str = "a.md") -> dict[str, Any]:
