@@ -209,61 +209,50 @@ class OwnJudge(Judge):
 
 
 @pytest.mark.parametrize(
-    ("usage", "spent"),
+    ("usage", "asked", "spent"),
     [
-        (Usage(calls=1, prompt_tokens=7, completion_tokens=3), BudgetUse(calls=2, tokens=20, unpriced=2)),
-        (Usage(), BudgetUse(calls=2, tokens=10, unpriced=2)),
-        (Usage(calls=3, prompt_tokens=30), BudgetUse(calls=3, tokens=30, unpriced=1)),
+        (Usage(calls=1, prompt_tokens=7, completion_tokens=3), 2, BudgetUse(calls=2, tokens=20, unpriced=2)),
+        (Usage(), 2, BudgetUse(calls=2, tokens=10, unpriced=2)),
+        (Usage(calls=3, prompt_tokens=30), 1, BudgetUse(calls=3, tokens=30, unpriced=1)),
     ],
 )
-def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, spent: BudgetUse, make: Make) -> None:
-    """A call each time, or as many as it says; tokens that it does not tell are estimated."""
+def test_a_judge_with_an_ask_of_its_own_is_counted(usage: Usage, asked: int, spent: BudgetUse, make: Make) -> None:
+    """A call each time, or as many as it says; tokens that it does not tell are estimated; its cache is free."""
     judge, budget = OwnJudge(usage), make(Limits(calls=2))
     engine = Engine(cache="off", budget=budget)
-    asked = engine.judge(judge)
-    assert (asked.name, asked.is_varied, asked.is_paid) == ("own", True, True)
-    for _ in range(2 // max(usage.calls, 1) or 1):
-        assert asyncio.run(asked.ask(TASK, transport=engine.transport)).answer.value == 1.0
+    shell, cached = engine.judge(judge), engine.judge(OwnJudge(Usage(cached_calls=1)))
+    assert (shell.name, shell.is_varied, shell.is_paid) == ("own", True, True)
+    for _ in range(3):
+        asyncio.run(cached.ask(TASK, transport=engine.transport))
+    assert budget.used() == BudgetUse()
+    for _ in range(asked):
+        assert asyncio.run(shell.ask(TASK, transport=engine.transport)).answer.value == 1.0
     with pytest.raises(BudgetExceededError, match=r"^--rag-max-calls=2 is reached"):
-        asyncio.run(asked.ask(TASK, transport=engine.transport))
+        asyncio.run(shell.ask(TASK, transport=engine.transport))
     assert budget.used() == replace(spent, refused=1)
-    assert judge.asked == -(-2 // max(usage.calls, 1))
-
-
-class Undecided(OwnJudge):
-    """Finds no answer that could be trusted."""
-
-    async def ask(self, task: Task[Any], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[Any]:
-        """Raise, and tell what finding out cost."""
-        msg = "own: no usable answer"
-        raise UnscoredError(msg, usage=self.usage if self.usage.calls else None)
+    assert judge.asked == asked
 
 
 @pytest.mark.parametrize(
     ("usage", "spent"),
     [
         (Usage(calls=2, prompt_tokens=14, completion_tokens=6), BudgetUse(calls=2, tokens=20, unpriced=1)),
-        (Usage(), BudgetUse(calls=1)),
+        (None, BudgetUse(calls=1)),
     ],
 )
-def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage, spent: BudgetUse, make: Make) -> None:
+def test_what_such_a_judge_spends_in_vain_is_counted(usage: Usage | None, spent: BudgetUse, make: Make) -> None:
     """Also where it has no answer in the end."""
+
+    class Undecided(OwnJudge):
+        async def ask(self, task: Task[Any], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[Any]:
+            msg = "own: no usable answer"
+            raise UnscoredError(msg, usage=usage)
+
     budget = make(Limits(calls=9))
     engine = Engine(cache="off", budget=budget)
-    asked = engine.judge(Undecided(usage))
     with pytest.raises(UnscoredError, match="own: no usable answer"):
-        asyncio.run(asked.ask(TASK, transport=engine.transport))
+        asyncio.run(engine.judge(Undecided()).ask(TASK, transport=engine.transport))
     assert budget.used() == spent
-
-
-def test_what_such_a_judge_found_in_a_cache_is_free(make: Make) -> None:
-    """Its call is given back."""
-    budget = make(Limits(calls=1))
-    engine = Engine(cache="off", budget=budget)
-    asked = engine.judge(OwnJudge(Usage(cached_calls=1)))
-    for _ in range(3):
-        asyncio.run(asked.ask(TASK, transport=engine.transport))
-    assert budget.used() == BudgetUse()
 
 
 def test_who_costs_nothing_and_who_counts_already_are_asked_as_they_are(make: Make) -> None:

@@ -134,35 +134,6 @@ def test_who_costs_nothing_is_asked() -> None:
     engine.close()
 
 
-def test_an_engine_closes_whom_it_made() -> None:
-    """Also those that were never asked."""
-    closed: list[str] = []
-
-    class Target:
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        async def complete(self, messages: object, schema: object) -> str:
-            raise AssertionError
-
-        def embed(self, texts: list[str]) -> object:
-            raise AssertionError
-
-        async def aclose(self) -> None:
-            closed.append(self.name)
-
-    engine = Engine(
-        cache="off",
-        offer_judge=lambda _: Target("judge"),
-        offer_embedder=lambda _: Target("embedder"),
-        forecast=Forecast(),
-    )
-    assert engine.judge().name == "auto"
-    assert engine.embedder().name == "auto"
-    engine.close()
-    assert sorted(closed) == ["embedder", "judge"]
-
-
 def test_vectors_by_rule_stand_in_for_all_of_a_request() -> None:
     """They are not mixed with others, which may have another length."""
     made, forecast = dry_run()

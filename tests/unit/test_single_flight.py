@@ -23,39 +23,6 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pytest_ragmetrics.__file__).
 
 A, B, C = (hashlib.sha256(name.encode()).hexdigest() for name in "ABC")
 
-#: A process that keeps what it fetches in files, and notes each fetch in one more.
-PROCESS = """
-import asyncio, hashlib, sys
-from pathlib import Path
-from pytest_ragmetrics.cache.single_flight import SingleFlight
-
-folder = Path(sys.argv[1])
-batch = int(sys.argv[2])
-keys = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(20)]
-
-def look(wanted):
-    return {key: (folder / key).read_text() for key in wanted if (folder / key).exists()}
-
-async def fetch(wanted, depart):
-    depart()
-    await asyncio.sleep(0.02)
-    with (folder / "fetched").open("a") as log:
-        log.writelines(f"{key}\\n" for key in wanted)
-    for key in wanted:
-        (folder / key).write_text(key[::-1])
-    return {key: key[::-1] for key in wanted}
-
-async def main():
-    flight = SingleFlight(folder / "locks")
-    shift = int(sys.argv[3]) * 3
-    order = keys[shift:] + keys[:shift]
-    parts = [order[at:at + batch] for at in range(0, len(order), 1 if batch > 1 else batch)]
-    for found in await asyncio.gather(*(flight.share(part, look, fetch) for part in parts)):
-        assert all(landed.value == key[::-1] for key, landed in found.items())
-
-asyncio.run(main())
-"""
-
 #: A process that fetches for ever, and says when it has begun.
 HOLDER = """
 import asyncio, sys
@@ -115,12 +82,6 @@ async def until(condition: Callable[[], bool]) -> None:
             return
         await asyncio.sleep(0.01)
     pytest.fail("it never became true")
-
-
-def start(script: str, *arguments: str) -> subprocess.Popen[str]:
-    """Start another process."""
-    command = [sys.executable, "-W", "error", "-c", script, *arguments]
-    return subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def run(scenario: Callable[[SingleFlight[str], Source], Awaitable[None]], locks: Path | None, **options: Any) -> None:
@@ -335,20 +296,11 @@ def test_two_loops_in_one_process_share_a_fetch(tmp_path: Path) -> None:
     assert fetches == [A]
 
 
-@pytest.mark.parametrize("batch", [1, 5], ids=["one-by-one", "in-batches"])
-def test_processes_that_ask_the_same_pay_once(tmp_path: Path, batch: int) -> None:
-    """Three processes that ask for the same twenty keys at once fetch twenty, alone and in overlapping batches."""
-    for process in [start(PROCESS, str(tmp_path), str(batch), str(number)) for number in range(3)]:
-        _, err = process.communicate(timeout=120)
-        assert (process.returncode, err) == (0, "")
-    fetches = (tmp_path / "fetched").read_text().split()
-    assert (len(fetches), len(set(fetches))) == (20, 20)
-
-
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Start a process that fetches A for ever, with its lock in the temporary folder."""
-    with start(HOLDER, str(tmp_path), A) as process:
+    command = [sys.executable, "-W", "error", "-c", HOLDER, str(tmp_path), A]
+    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         yield process
