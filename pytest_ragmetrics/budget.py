@@ -31,7 +31,8 @@ _RESERVE = """UPDATE used SET calls = calls + 1 WHERE (:calls IS NULL OR calls <
 _REFUSE = "UPDATE used SET refused = refused + 1"
 _CORRECT = "UPDATE used SET calls = calls + ?"
 _CHARGE = "UPDATE used SET tokens = tokens + ?, cost = cost + ?, unpriced = unpriced + ?"
-_READ = "SELECT calls, tokens, cost, unpriced, refused FROM used"
+_COUNTED = ("calls", "tokens", "cost", "unpriced", "refused")
+_READ = f"SELECT {', '.join(_COUNTED)} FROM used"  # noqa: S608 - the names above
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,8 +67,7 @@ class BudgetUse:
     refused: int = 0
 
     def __add__(self, other: BudgetUse) -> BudgetUse:
-        mine, theirs = asdict(self), asdict(other)
-        return BudgetUse(**{name: mine[name] + theirs[name] for name in mine})
+        return BudgetUse(**{name: number + getattr(other, name) for name, number in asdict(self).items()})
 
 
 class UnpricedError(BudgetExceededError):
@@ -153,8 +153,8 @@ nothing more is asked, and the answers paid for are kept
 
     def used(self) -> BudgetUse:
         """Return what all processes used so far."""
-        _, (calls, tokens, cost, unpriced, refused) = self._do(_READ)
-        return BudgetUse(calls=calls, tokens=tokens, cost=cost, unpriced=unpriced, refused=refused)
+        _, row = self._do(_READ)
+        return BudgetUse(**dict(zip(_COUNTED, row, strict=True)))
 
     def close(self) -> None:
         """Close the file."""
@@ -172,12 +172,11 @@ nothing more is asked, and the answers paid for are kept
             return
         self._do(_REFUSE)
         used, limits = self.used(), self.limits
-        by_limit = {
-            f"--rag-max-calls={limits.calls}": limits.calls is not None and used.calls >= limits.calls,
-            f"--rag-max-tokens={limits.tokens}": limits.tokens is not None and used.tokens >= limits.tokens,
-            f"--rag-max-cost={limits.cost}": limits.cost is not None and used.cost >= limits.cost,
-        }
-        names = " and ".join(name for name, is_reached in by_limit.items() if is_reached)
+        names = " and ".join(
+            f"--rag-max-{name}={limit}"
+            for name, limit in asdict(limits).items()
+            if limit is not None and getattr(used, name) >= limit
+        )
         reached = f"{names} is reached ({format_use(limits, used)} used)"
         msg = f"{reached}: nothing more is asked, and the answers paid for are kept"
         raise BudgetExceededError(msg)

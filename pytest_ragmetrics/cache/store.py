@@ -215,15 +215,6 @@ class Store:
                 writer.submit(self._close_cache).result()
                 writer.shutdown()
 
-    def pause(self) -> None:
-        """Close, and keep other threads from opening until this thread calls :meth:`resume`."""
-        self._lock.acquire()
-        self.close()
-
-    def resume(self) -> None:
-        """Undo :meth:`pause`."""
-        self._lock.release()
-
     def _guard(self, work: Callable[[], T]) -> T:
         """Convert errors of the system and of SQLite to one that names the folder."""
         try:
@@ -246,7 +237,7 @@ class Store:
     def _keys(self) -> list[str]:
         def read(connection: sqlite3.Connection) -> list[str]:
             rows = connection.execute("SELECT key, raw FROM Cache ORDER BY key")
-            return [_checked(raw, _RAW, None, key, "")[0] for key, raw in rows]
+            return [_checked(raw, _RAW, None, "", key) for key, raw in rows]
 
         return self._read(read, [])
 
@@ -321,17 +312,17 @@ _forking = threading.Lock()
 
 
 def _pause_all() -> None:
+    """Close all stores, and keep other threads from opening them until the fork is made."""
     _forking.acquire()
     for store in tuple(_stores):
-        try:
-            store.pause()
-        finally:
-            _paused.append(store)
+        store._lock.acquire()  # noqa: SLF001 - of this module
+        _paused.append(store)
+        store.close()
 
 
 def _resume_all() -> None:
     while _paused:
-        _paused.pop().resume()
+        _paused.pop()._lock.release()  # noqa: SLF001 - of this module
     _forking.release()
 
 
@@ -347,7 +338,7 @@ def _row(entry: CacheEntry, run: str) -> tuple[str, str, str]:
 
 def _entry(key: str, mode: object, filename: object, value: object) -> CacheEntry:
     """Return the entry of a row; raise :class:`CacheError` for a row that this package did not write."""
-    _, text = _checked(1, mode, filename, key, value)
+    text = _checked(1, mode, filename, key, value)
     try:
         entry = CacheEntry.from_row(json.loads(text))
     except (ValueError, RecursionError) as error:
@@ -375,13 +366,13 @@ def _problem(raw: object, mode: object, filename: object, key: object, value: ob
     return None if isinstance(key, str) and isinstance(value, str) else "it is not text"
 
 
-def _checked(raw: object, mode: object, filename: object, key: object, value: object) -> tuple[str, str]:
-    """Return the key and the value of a row; raise :class:`CacheError` if it is unsafe to read."""
+def _checked(raw: object, mode: object, filename: object, key: object, value: object) -> str:
+    """Return the value of a row; raise :class:`CacheError` if key or value are unsafe to read."""
     problem = _problem(raw, mode, filename, key, value)
     if problem is not None:
         msg = f"a row of the cache was tampered with: {problem}; `ragmetrics cache verify` names it"
         raise CacheError(msg)
-    return _text(key), _text(value)
+    return str(value)
 
 
 def _text(value: object) -> str:
@@ -401,13 +392,13 @@ def text_disk() -> type[diskcache.Disk]:
             return _text(key), True
 
         def get(self, key: object, raw: object) -> str:
-            return _checked(raw, _RAW, None, key, "")[0]
+            return _checked(raw, _RAW, None, "", key)
 
         def store(self, value: object, read: object, key: object = None) -> tuple[int, int, None, str]:  # noqa: ARG002 - diskcache's signature
             return 0, _RAW, None, _text(value)
 
         def fetch(self, mode: object, filename: object, value: object, read: object) -> str:  # noqa: ARG002 - diskcache's signature
-            return _checked(1, mode, filename, "", value)[1]
+            return _checked(1, mode, filename, "", value)
 
         def remove(self, file_path: object) -> None:
             """Delete no file: a tampered row may name any."""
