@@ -81,9 +81,13 @@ class ScriptedEmbedder:
         return [self._vectors[text] for text in texts]
 
 
-def claims(*texts: str) -> dict[str, Any]:
-    """Answer with these claims."""
-    return {"claims": list(texts)}
+def _listing(key: str) -> Callable[..., dict[str, Any]]:
+    return lambda *items: {key: list(items)}
+
+
+#: Answers that are one list: of claims, key phrases, closed questions, entities, or the numbers of sentences.
+claims, phrases, questions = _listing("claims"), _listing("phrases"), _listing("questions")
+entities, chosen = _listing("entities"), _listing("sentences")
 
 
 def _numbered(key: str, entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -105,24 +109,9 @@ def written(*questions: str, evasive: Sequence[int] = ()) -> dict[str, Any]:
     return {"questions": [{"question": text, "noncommittal": number in evasive} for number, text in numbered]}
 
 
-def phrases(*texts: str) -> dict[str, Any]:
-    """Answer with these key phrases."""
-    return {"phrases": list(texts)}
-
-
-def questions(*texts: str) -> dict[str, Any]:
-    """Answer with these closed questions."""
-    return {"questions": list(texts)}
-
-
 def answers(*words: str) -> dict[str, Any]:
     """Answer the questions with yes or no."""
     return _numbered("answers", ({"answer": word} for word in words))
-
-
-def chosen(*numbers: int) -> dict[str, Any]:
-    """Choose these sentences."""
-    return {"sentences": list(numbers)}
 
 
 def says(word: str, reason: str = "Because.") -> dict[str, Any]:
@@ -138,11 +127,6 @@ def rated(step: int, reason: str = "So so.") -> dict[str, Any]:
 def useful(*numbers: int) -> dict[str, Any]:
     """Decide that a context is of use by these sentences, or useless if there are none."""
     return {"reason": "So it is.", "sentences": list(numbers), "verdict": "useful" if numbers else "useless"}
-
-
-def entities(*names: str) -> dict[str, Any]:
-    """Answer with these entities."""
-    return {"entities": list(names)}
 
 
 def contradicted(*cited: Sequence[int]) -> dict[str, Any]:

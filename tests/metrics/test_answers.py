@@ -1,4 +1,4 @@
-"""AnswerRelevancy, AnswerCorrectness and RefusalCorrectness."""
+"""AnswerRelevancy, AnswerCorrectness, SemanticSimilarity, RefusalCorrectness and SummaryScore."""
 
 from __future__ import annotations
 
@@ -7,10 +7,27 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import UnscoredError
-from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.metrics import AnswerCorrectness, AnswerRelevancy, RefusalCorrectness
+from pytest_ragmetrics.metrics import (
+    AnswerCorrectness,
+    AnswerRelevancy,
+    RefusalCorrectness,
+    SemanticSimilarity,
+    SummaryScore,
+)
+from tests.asking import MemoryTransport
+from tests.metrics.fake_session import FakeSession
 from tests.metrics.test_claims import comparing
-from tests.scripted_judge import Answer, ScriptedEmbedder, ScriptedJudge, chosen, says, written
+from tests.scripted_judge import (
+    Entry,
+    ScriptedEmbedder,
+    ScriptedJudge,
+    answers,
+    chosen,
+    phrases,
+    questions,
+    says,
+    written,
+)
 
 # Answer relevancy
 
@@ -33,25 +50,30 @@ def score(judge: ScriptedJudge, embedder: Any = None, **parameters: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("generated", "value"),
+    ("generated", "likeness", "least"),
     [
-        (["same"], 1.0),
-        (["near"], 0.8),
-        (["far"], 0.0),
-        (["against"], -1.0),
-        (["zero"], 0.0),
-        (["same", "near", "far"], 0.6),
-        (["same", "against"], 0.0),
-        (["near", "against", "far", "same"], 0.2),
+        (["same"], [1.0], "same"),
+        (["against"], [-1.0], "against"),
+        (["zero"], [0.0], "zero"),
+        (["near", "against", "far", "same"], [0.8, -1.0, 0.0, 1.0], "against"),
     ],
 )
-def test_it_is_the_mean_cosine_similarity(generated: list[str], value: float) -> None:
-    """Lengths of vectors do not matter, opposite directions count below zero, and a vector of zeros is like nothing."""
-    judge = ScriptedJudge(write_questions=written(*generated))
-    result = score(judge, strictness=len(generated))
-    assert result.value == pytest.approx(value, abs=1e-12)
-    assert [verdict.text for verdict in result.verdicts] == generated
-    assert (len(judge.tasks), judge.depth, result.usage.calls) == (1, 1, 1)
+def test_it_is_the_mean_cosine_similarity(generated: list[str], likeness: list[float], least: str) -> None:
+    """Lengths of vectors do not matter, opposite directions count below zero, and a vector of zeros is like nothing.
+
+    The questions come together, so that they differ, with one embedding; the judge does not see the real one.
+    """
+    judge, embedder = ScriptedJudge(write_questions=written(*generated)), ScriptedEmbedder(VECTORS)
+    result = score(judge, embedder, strictness=len(generated))
+    assert result.value == pytest.approx(sum(likeness) / len(likeness), abs=1e-12)
+    assert result.reason == f'mean similarity of {len(likeness)} generated questions; the least alike is "{least}"'
+    assert [(v.text, v.reason) for v in result.verdicts] == [
+        (text, f"cosine similarity {value:.2f} to the question")
+        for text, value in zip(generated, likeness, strict=True)
+    ]
+    assert f"exactly {len(generated)}" in judge.prompt("write_questions")
+    assert ASKED not in judge.prompt("write_questions")
+    assert embedder.asked == [[ASKED, *generated]]
 
 
 def test_the_same_direction_is_exactly_one() -> None:
@@ -61,51 +83,27 @@ def test_the_same_direction_is_exactly_one() -> None:
     assert score(judge, ScriptedEmbedder(vectors), strictness=2).value == 1.0
 
 
-def test_three_questions_are_one_request_and_one_embedding() -> None:
-    """The questions come together, so that they differ, with one embedding; the judge does not see the real one."""
-    judge, embedder = ScriptedJudge(write_questions=written("same", "near", "far")), ScriptedEmbedder(VECTORS)
-    score(judge, embedder)
-    assert "exactly 3" in judge.prompt("write_questions")
-    assert ASKED not in judge.prompt("write_questions")
-    assert embedder.asked == [[ASKED, "same", "near", "far"]]
-
-
 @pytest.mark.parametrize(
-    ("rule", "evasive", "zero"),
+    ("rule", "count", "evasive", "zero"),
     [
-        ("all", [], False),
-        ("all", [1, 2], False),
-        ("all", [1, 2, 3], True),
-        ("any", [], False),
-        ("any", [2], True),
-        ("majority", [1], False),
-        ("majority", [1, 3], True),
+        ("all", 3, [1, 2], False),
+        ("all", 3, [1, 2, 3], True),
+        ("any", 3, [], False),
+        ("any", 3, [2], True),
+        ("majority", 3, [1, 3], True),
+        ("majority", 2, [1], False),
     ],
 )
-def test_a_noncommittal_response_scores_zero(rule: Any, evasive: list[int], zero: bool) -> None:  # noqa: FBT001
+def test_a_noncommittal_response_scores_zero(rule: Any, count: int, evasive: list[int], zero: bool) -> None:  # noqa: FBT001
     """Which flags make it noncommittal is the caller's rule; then nothing is embedded."""
-    judge = ScriptedJudge(write_questions=written("same", "near", "far", evasive=evasive))
+    judge = ScriptedJudge(write_questions=written(*("same", "near", "far")[:count], evasive=evasive))
     embedder = ScriptedEmbedder(VECTORS)
-    result = score(judge, embedder, noncommittal=rule)
-    assert result.value == (0.0 if zero else pytest.approx(0.6))
-    assert [verdict.ok for verdict in result.verdicts] == [number not in evasive for number in (1, 2, 3)]
+    result = score(judge, embedder, noncommittal=rule, strictness=count)
+    assert result.value == (0.0 if zero else pytest.approx(1.8 / count))
+    assert [verdict.ok for verdict in result.verdicts] == [n not in evasive for n in range(1, count + 1)]
     assert bool(embedder.asked) is not zero
-    assert ("noncommittal" in result.reason) is zero
-
-
-def test_half_is_no_majority() -> None:
-    """Of two flags, one is not most of them."""
-    judge = ScriptedJudge(write_questions=written("same", "near", evasive=[1]))
-    assert score(judge, strictness=2, noncommittal="majority").value == pytest.approx(0.9)
-
-
-def test_the_reason_names_the_question_that_is_least_alike() -> None:
-    """A low score says what the response seems to answer instead."""
-    result = score(ScriptedJudge(write_questions=written("same", "far", "near")))
-    assert result.reason == 'mean similarity of 3 generated questions; the least alike is "far"'
-    assert [verdict.reason for verdict in result.verdicts] == [
-        f"cosine similarity {value} to the question" for value in ("1.00", "0.00", "0.80")
-    ]
+    said = f"the response is noncommittal: {len(evasive)} of {count} generated questions say so"
+    assert (result.reason == said) is zero
 
 
 @pytest.mark.parametrize("vectors", [[[1.0, 0.0]], [[1.0], [float("nan")]], [1.0, 2.0], "vectors", [[], []]])
@@ -116,50 +114,64 @@ def test_vectors_that_are_none(vectors: Any) -> None:
         score(judge, lambda texts: vectors, strictness=1)
 
 
-def test_an_unknown_rule_is_an_error() -> None:
-    """The rules are named."""
-    with pytest.raises(ValueError, match="noncommittal must be 'all' or 'any' or 'majority', not 'some'"):
-        AnswerRelevancy(noncommittal="some")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("metric", "parameters", "problem"),
+    [
+        (AnswerRelevancy, {"noncommittal": "some"}, "noncommittal must be 'all' or 'any' or 'majority', not 'some'"),
+        *(
+            (AnswerCorrectness, {"weights": weights}, "weights must")
+            for weights in ((1,), (1, 1, 1), (-1, 1), (0, 0), 0.75, "11", None, (True, 1), (float("nan"), 1))
+        ),
+        *((SummaryScore, {"coeff": coeff}, "coeff must be a number from 0 to 1") for coeff in (-0.1, 1.1, "0.5", True)),
+        (SummaryScore, {"length_penalty": 1}, "length_penalty must be True or False"),
+        (SemanticSimilarity, {"threshold": 1.5}, "threshold must be a number from 0 to 1"),
+    ],
+)
+def test_parameters_are_checked(metric: Any, parameters: dict[str, Any], problem: str) -> None:
+    """A value that is out of range is an error when the metric is made."""
+    with pytest.raises(ValueError, match=problem):
+        metric(**parameters)
 
 
 # Answer correctness
 
 
 #: The cosine similarity of these two is 0.6.
-EMBEDDER = ScriptedEmbedder({"The response.": [1.0, 0.0], "The reference.": [3.0, 4.0]})
+VECTOR_PAIR = {"The response.": [1.0, 0.0], "The reference.": [3.0, 4.0]}
 CONTRARY = ScriptedEmbedder({"The response.": [1.0, 0.0], "The reference.": [-1.0, 0.0]})
+PAIR: dict[str, Any] = {"response": "The response.", "reference": "The reference."}
 
 
-def correctness_score(judge: ScriptedJudge, *, embedder: Any = EMBEDDER, **parameters: Any) -> Any:
+def correctness_score(judge: ScriptedJudge, *, embedder: Any = None, **parameters: Any) -> Any:
     """Score a response against a reference."""
-    metric = AnswerCorrectness(judge=judge, embedder=embedder, **parameters)
-    return metric.score(response="The response.", reference="The reference.")
+    return AnswerCorrectness(judge=judge, embedder=embedder or ScriptedEmbedder(VECTOR_PAIR), **parameters).score(
+        **PAIR
+    )
 
 
 @pytest.mark.parametrize(
     ("said", "wanted", "f1"),
     [
         ([True], [True], 1.0),
-        ([True, False], [True], 1 / 1.5),
         ([True], [True, False], 1 / 1.5),
-        ([True, False], [True, False], 1 / 2),
         ([False], [False], 0.0),
         ([True, True, False], [True, False, False], 2 / 3.5),
     ],
 )
 def test_it_weighs_statements_and_similarity(said: list[bool], wanted: list[bool], f1: float) -> None:
-    """TP / (TP + (FP + FN) / 2), three to one with the cosine, or by other weights."""
-    assert correctness_score(comparing(said, wanted)) == pytest.approx(0.75 * f1 + 0.25 * 0.6)
-    assert correctness_score(comparing(said, wanted), weights=(3, 2)) == pytest.approx(0.6 * f1 + 0.4 * 0.6)
+    """TP / (TP + (FP + FN) / 2), three to one with the cosine, or by other weights; the opposite is no similarity."""
+    judge, embedder = comparing(said, wanted), ScriptedEmbedder(VECTOR_PAIR)
+    assert correctness_score(judge, embedder=embedder) == pytest.approx(0.75 * f1 + 0.25 * 0.6)
+    assert correctness_score(judge, weights=(3, 2)) == pytest.approx(0.6 * f1 + 0.4 * 0.6)
+    assert correctness_score(judge, embedder=CONTRARY) == pytest.approx(0.75 * f1)
+    assert embedder.asked == [["The response.", "The reference."]]
 
 
 def test_what_has_no_weight_is_not_asked_for() -> None:
     """The judge alone, or the embedder alone."""
-    judge = comparing([True], [True])
-    embedder = ScriptedEmbedder({})
-    assert correctness_score(judge, embedder=embedder, weights=(1, 0)) == 1.0
-    assert embedder.asked == []
-    judge = ScriptedJudge()
+    embedder, judge = ScriptedEmbedder({}), ScriptedJudge()
+    alone = correctness_score(comparing([True], [True]), embedder=embedder, weights=(1, 0))
+    assert (alone, alone.reason, embedder.asked) == (1.0, "1 statements right, 0 wrong, 0 missing", [])
     result = correctness_score(judge, weights=(0, 1))
     assert (result, judge.requests, result.reason) == (pytest.approx(0.6), [], "similarity 0.60")
 
@@ -171,55 +183,36 @@ def test_every_statement_is_counted_once() -> None:
     assert result.reason == "1 statements right, 1 wrong, 1 missing; similarity 0.60"
 
 
-def test_the_opposite_direction_counts_as_no_similarity() -> None:
-    """The correctness_score stays within its scale."""
-    assert correctness_score(comparing([False], [False]), embedder=CONTRARY) == 0.0
-    assert correctness_score(comparing([True], [True]), embedder=CONTRARY) == 0.75
-
-
-def test_it_takes_two_rounds() -> None:
-    """Both texts are split at the same time, and then held against each other at the same time; one embedding."""
-    judge, embedder = comparing([True], [True]), ScriptedEmbedder({"The response.": [1.0], "The reference.": [1.0]})
-    assert correctness_score(judge, embedder=embedder) == 1.0
-    assert (judge.tasks, judge.depth) == (["list_claims"] * 2 + ["verify_claims"] * 2, 2)
-    assert embedder.asked == [["The response.", "The reference."]]
-
-
-@pytest.mark.parametrize(("said", "wanted", "side"), [([], [True], "response"), ([True], [], "reference")])
-def test_no_statement_on_one_side_is_zero(said: list[bool], wanted: list[bool], side: str) -> None:
+def test_no_statement_on_one_side_is_zero_and_on_neither_no_score() -> None:
     """A refusal is no correct answer, however alike the words are."""
-    judge = comparing(said, wanted)
-    result = correctness_score(judge)
-    assert (result, result.reason, judge.tasks) == (0.0, f"the {side} has no statement", ["list_claims"] * 2)
-
-
-def test_no_statement_on_either_side_is_no_score() -> None:
-    """Unless the caller says what it is worth."""
+    for said, wanted, side in (([], [True], "response"), ([True], [], "reference")):
+        judge = comparing(said, wanted)
+        result = correctness_score(judge)
+        assert (result, result.reason, judge.tasks) == (0.0, f"the {side} has no statement", ["list_claims"] * 2)
     with pytest.raises(UnscoredError, match="answer_correctness: neither text has a statement"):
         correctness_score(comparing([], []))
     assert correctness_score(comparing([], []), if_empty=1.0).vacuous
 
 
-@pytest.mark.parametrize("weights", [(1,), (1, 1, 1), (-1, 1), (0, 0), 0.75, "11", None, (True, 1), (float("nan"), 1)])
-def test_weights_are_two_numbers(weights: Any) -> None:
-    """Anything else is an error that says so."""
-    with pytest.raises(ValueError, match="weights must"):
-        AnswerCorrectness(weights=weights)
+def test_similarity_is_the_cosine_of_the_embedder() -> None:
+    """No judge is asked; with a threshold the score is whether the similarity reaches it."""
+    embedder = ScriptedEmbedder(VECTOR_PAIR)
+    result = SemanticSimilarity(embedder=embedder).score(**PAIR)
+    assert result == pytest.approx(0.6)
+    assert (result.judge, result.reason) == ("custom:scripted-vectors", "cosine similarity 0.60")
+    for threshold, value, reason in ((0.5, 1.0, "0.60 ≥ 0.5"), (0.7, 0.0, "0.60 < 0.7")):
+        result = SemanticSimilarity(threshold=threshold, embedder=embedder).score(**PAIR)
+        assert (result, result.reason) == (value, f"cosine similarity {reason}")
 
 
 # Refusal
 
 
-FIELDS: dict[str, Any] = {
-    "user_input": "When do moths fly?",
-    "response": "At night.",
-    "retrieved_contexts": ["Bats hunt. Moths fly at night."],
-}
-
-
 def refusal_score(judge: Any, **inputs: Any) -> Any:
     """Score a response about moths."""
-    return RefusalCorrectness(judge=judge).score(**{**FIELDS, **inputs})
+    fields = {"user_input": "When do moths fly?", "response": "At night."}
+    contexts = ["Bats hunt. Moths fly at night."]
+    return RefusalCorrectness(judge=judge).score(**{**fields, "retrieved_contexts": contexts, **inputs})
 
 
 @pytest.mark.parametrize(
@@ -234,40 +227,16 @@ def refusal_score(judge: Any, **inputs: Any) -> Any:
 def test_refusing_and_being_able_to_answer_exclude_each_other(
     word: str, sentences: list[int], value: float, reason: str
 ) -> None:
-    """Two requests at the same time; the verdict shows the sentences that answer."""
+    """The verdict shows the sentences that answer; without contexts the right thing is to refuse, without asking."""
     judge = ScriptedJudge(judge_refusal=says(word), select_sentences=chosen(*sentences))
     result = refusal_score(judge)
     assert (result, result.reason) == (value, reason)
     (verdict,) = result.verdicts
     assert (verdict.ok, verdict.reason, verdict.start, verdict.end) == (bool(value), "Because.", 0, 9)
     assert [piece.text for piece in verdict.evidence] == ["Moths fly at night."] * len(sentences)
-    assert (sorted(judge.tasks), judge.depth) == (["judge_refusal", "select_sentences"], 1)
-
-
-@pytest.mark.parametrize("contexts", [[], [""], [" \n"]])
-def test_without_contexts_the_right_thing_is_to_refuse(contexts: list[str]) -> None:
-    """Nothing retrieved cannot answer, and nobody is asked whether it can."""
-    for word, value in (("refuses", 1.0), ("answers", 0.0)):
-        judge = ScriptedJudge(judge_refusal=says(word))
-        assert refusal_score(judge, retrieved_contexts=contexts) == value
-        assert judge.tasks == ["judge_refusal"]
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        {"judge_refusal": says("yes"), "select_sentences": chosen()},
-        {"judge_refusal": says("answers"), "select_sentences": chosen(3)},
-        {"judge_refusal": JudgeError("out of ink"), "select_sentences": chosen()},
-        {"judge_refusal": says("answers"), "select_sentences": JudgeError("out of ink")},
-    ],
-)
-def test_one_judgement_alone_is_no_score(script: dict[str, Answer]) -> None:
-    """Whichever is missing, and what was paid for is counted."""
-    with pytest.raises(UnscoredError, match=r"no usable answer|out of ink") as caught:
-        refusal_score(ScriptedJudge(**script))
-    assert caught.value.usage is not None
-    assert caught.value.usage.calls in (1, 3)
+    for contexts in ([], [" \n"]):
+        alone = ScriptedJudge(judge_refusal=says(word))
+        assert refusal_score(alone, retrieved_contexts=contexts) == float(word == "refuses")
 
 
 def test_the_local_judge_knows_the_usual_words() -> None:
@@ -275,3 +244,73 @@ def test_the_local_judge_knows_the_usual_words() -> None:
     assert refusal_score("local", response="Moths fly at night.") == 1.0
     assert refusal_score("local", response="I do not know.") == 0.0
     assert refusal_score("local", response="I do not know.", user_input="Who owns the old mill?") == 1.0
+
+
+# Summary
+
+
+CONTEXTS = ["Moths fly at night.", "They like lamps."]  # 19 + 1 + 16 = 36 characters
+CLOSED = ["Do moths fly?", "At night?", "Do they like lamps?", "Is that all?"]
+
+
+def summing(*words: str, **changes: Entry) -> ScriptedJudge:
+    """Return a judge that asks as many questions as there are words, and answers with these."""
+    script: dict[str, Any] = {
+        "list_key_phrases": phrases("moths", "lamps"),
+        "write_closed_questions": questions(*CLOSED[: len(words)]),
+        "answer_questions": answers(*words),
+    }
+    return ScriptedJudge(**{**script, **changes})
+
+
+@pytest.mark.parametrize(
+    ("words", "summary", "parameters", "value"),
+    [
+        # conciseness of "Moths fly." is 1 - 10/36
+        (["yes", "no"], "Moths fly.", {}, 0.5 * 0.5 + 0.5 * (26 / 36)),
+        (["yes", "yes", "yes", "no"], "Moths fly.", {"coeff": 0.25}, 0.75 * 0.75 + 0.25 * (26 / 36)),
+        (["yes"], "Moths fly.", {"coeff": 0.0}, 1.0),
+        # characters, in every script
+        (["no"], "蛾飞在夜间飞行吗吗", {"coeff": 1.0}, 27 / 36),
+        # longer than the contexts: conciseness is 0
+        (["yes", "yes"], "Moths fly. " * 10, {}, 0.5),
+        # not halved without the penalty
+        (["yes", "no", "no", "no"], "Moths fly.", {"length_penalty": False, "coeff": 0.9}, 0.25),
+    ],
+)
+def test_a_summary_answers_and_is_short(
+    words: list[str], summary: str, parameters: dict[str, Any], value: float
+) -> None:
+    """Answered questions and conciseness, weighed by coeff; without the penalty the questions alone."""
+    result = SummaryScore(judge=summing(*words), **parameters).score(response=summary, reference_contexts=CONTEXTS)
+    assert result.value == pytest.approx(value, abs=1e-9)
+    assert [(v.text, v.ok, v.reason) for v in result.verdicts] == [
+        (CLOSED[index], word == "yes", f"Reason {index + 1}.") for index, word in enumerate(words)
+    ]
+    share = f"{words.count('yes')} of {len(words)} questions answered by the summary"
+    concise = 1 - min(len(summary), 36) / 36
+    assert result.reason == (f"{share}, conciseness {concise:.2f}" if "length_penalty" not in parameters else share)
+
+
+def test_a_changed_summary_costs_one_request() -> None:
+    """Key phrases and questions depend on the contexts alone, and are kept."""
+    judge = summing("yes", "no")
+    with FakeSession(transport=MemoryTransport()).running():
+        cold = SummaryScore(judge=judge).score(response="Moths fly.", reference_contexts=CONTEXTS)
+        warm = SummaryScore(judge=judge).score(response="Moths fly well.", reference_contexts=CONTEXTS)
+    assert [(it.usage.calls, it.usage.cached_calls) for it in (cold, warm)] == [(3, 0), (1, 2)]
+    assert judge.tasks[3:] == ["answer_questions"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "count"), [({"list_key_phrases": phrases()}, 1), ({"write_closed_questions": questions()}, 2)]
+)
+def test_without_questions_there_is_no_score(changes: dict[str, Entry], count: int) -> None:
+    """Nothing to ask about is unscored, not a division by zero, and no further request."""
+    judge = summing("yes", **changes)
+    inputs: dict[str, Any] = {"response": "Moths fly.", "reference_contexts": CONTEXTS}
+    with pytest.raises(UnscoredError, match="summary_score: there is nothing to ask about the contexts"):
+        SummaryScore(judge=judge).score(**inputs)
+    assert len(judge.tasks) == count
+    result = SummaryScore(judge=judge, if_empty=0.0).score(**inputs)
+    assert (result, result.vacuous) == (0.0, True)

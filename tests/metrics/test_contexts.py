@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics import UnscoredError
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.metrics import (
     ContextEntityRecall,
@@ -40,8 +39,8 @@ def judging(verdicts: list[bool]) -> ScriptedJudge:
     """Return a judge that says of each of :func:`contexts` whether it is of use."""
 
     def answer(prompt: str) -> Answer:
-        found = re.search(r"Moth (\d+) flies", prompt)
-        return useful(1) if found and verdicts[int(found[1]) - 1] else useful()
+        (number,) = re.findall(r"Moth (\d+) flies", prompt)
+        return useful(1) if verdicts[int(number) - 1] else useful()
 
     return ScriptedJudge(judge_usefulness=answer)
 
@@ -51,31 +50,9 @@ def score(judge: Any, count: int, **inputs: Any) -> Any:
     return ContextPrecision(judge=judge).score(**{**FIELDS, "retrieved_contexts": contexts(count), **inputs})
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "value"),
-    [
-        ([True], 1.0),
-        ([False], 0.0),
-        ([True, True, True], 1.0),
-        ([True, True, False], 1.0),
-        ([False, True], 1 / 2),
-        ([True, False, True], (1 + 2 / 3) / 2),
-        ([False, False, True], 1 / 3),
-        ([False, True, True], (1 / 2 + 2 / 3) / 2),
-        ([False, False, False], 0.0),
-    ],
-)
-def test_it_is_the_average_precision(verdicts: list[bool], value: float) -> None:
-    """By hand; what is perfect is exactly 1.0, and nothing of use is 0.0."""
-    result = score(judging(verdicts), len(verdicts))
-    assert result == value
-    assert [verdict.ok for verdict in result.verdicts] == verdicts
-    assert result.reason == f"{sum(verdicts)} of {len(verdicts)} contexts of use"
-
-
 @given(st.lists(st.booleans(), max_size=30))
 def test_average_precision_is_the_definition(verdicts: list[bool]) -> None:
-    """Against a straight-line count; in [0, 1], 1.0 exactly when all that are of use stand first."""
+    """Against a straight-line count; in [0, 1], 1.0 exactly when all that are of use come first."""
     total = hits = 0.0
     for rank, verdict in enumerate(verdicts):
         if verdict:
@@ -87,36 +64,29 @@ def test_average_precision_is_the_definition(verdicts: list[bool]) -> None:
     assert (value == 1.0) == (any(verdicts) and verdicts == sorted(verdicts, reverse=True))
 
 
-def test_ten_contexts_are_judged_at_once() -> None:
-    """One small request a context, none waits for another, and each shows its own context alone."""
-    judge = judging([True] * 10)
-    assert score(judge, 10) == 1.0
-    assert (judge.tasks, judge.depth) == (["judge_usefulness"] * 10, 1)
-    prompts = [request.messages[1]["content"] for request in judge.requests]
-    assert [len(re.findall(r"Moth \d+ flies", prompt)) for prompt in prompts] == [1] * 10
-
-
-def test_another_order_asks_the_same() -> None:
-    """The prompt of a context does not depend on its rank, so that a re-ranked list costs nothing."""
-    first, second = judging([True, False, True]), judging([True, False, True])
-    assert score(first, 3) == pytest.approx(5 / 6)
-    assert score(second, 3, retrieved_contexts=contexts(3)[::-1]) == pytest.approx(5 / 6)
-    assert {str(request) for request in first.requests} == {str(request) for request in second.requests}
+@pytest.mark.parametrize(
+    ("verdicts", "value"), [([True, True, False], 1.0), ([False, True, True], (1 / 2 + 2 / 3) / 2), ([False] * 3, 0.0)]
+)
+def test_it_is_the_average_precision(verdicts: list[bool], value: float) -> None:
+    """By rank; each request shows one context, whatever its rank, so that a re-ranked list costs nothing."""
+    judge, reverse = judging(verdicts), judging(verdicts)
+    result = score(judge, len(verdicts))
+    assert (result, [verdict.ok for verdict in result.verdicts]) == (value, verdicts)
+    assert result.reason == f"{sum(verdicts)} of {len(verdicts)} contexts of use"
+    assert (judge.tasks, judge.depth) == (["judge_usefulness"] * 3, 1)
+    score(reverse, 3, retrieved_contexts=contexts(3)[::-1])
+    assert {str(request) for request in judge.requests} == {str(request) for request in reverse.requests}
 
 
 @pytest.mark.parametrize("metric", [ContextPrecision, ContextUtilization])
 def test_without_contexts_it_is_zero_and_nobody_is_asked(metric: Any) -> None:
-    """Nothing retrieved is nothing of use; a blank context is never of use either."""
-    judge = ScriptedJudge()
+    """Nothing retrieved is nothing of use; a blank context is never of use either, and keeps its rank."""
+    judge = judging([True])
     assert metric(judge=judge).score(**FIELDS, response="So.", retrieved_contexts=[]) == 0.0
     blank = metric(judge=judge).score(**FIELDS, response="So.", retrieved_contexts=["", " \n"])
     assert (blank, [verdict.reason for verdict in blank.verdicts]) == (0.0, ["It has no sentence."] * 2)
     assert judge.requests == []
-
-
-def test_a_blank_context_keeps_its_rank() -> None:
-    """It pushes down what follows it."""
-    assert score(judging([True]), 1, retrieved_contexts=["", *contexts(1)]) == 0.5
+    assert metric(judge=judge).score(**FIELDS, response="So.", retrieved_contexts=["", *contexts(1)]) == 0.5
 
 
 def test_verdicts_show_what_was_of_use() -> None:
@@ -134,18 +104,7 @@ def test_use_is_judged_by_the_reference_or_by_the_response() -> None:
     for metric, answer in ((ContextPrecision, "At night."), (ContextUtilization, "At noon.")):
         judge = judging([True])
         metric(judge=judge).score(**FIELDS, response="At noon.", retrieved_contexts=contexts(1))
-        prompt = judge.prompt("judge_usefulness")
-        assert answer in prompt
-        assert len({"At night.", "At noon."} & set(prompt.splitlines())) == 1
-
-
-def test_one_context_without_a_verdict_is_no_score() -> None:
-    """It is never left out of the average; what the others cost is counted."""
-    judge = ScriptedJudge(judge_usefulness=[useful(1), JudgeError("out of ink"), useful(1)])
-    with pytest.raises(UnscoredError, match="context_precision: out of ink") as caught:
-        score(judge, 3)
-    assert caught.value.usage is not None
-    assert caught.value.usage.calls == 2
+        assert {"At night.", "At noon."} & {*judge.prompt("judge_usefulness").splitlines()} == {answer}
 
 
 # Context recall
@@ -156,84 +115,65 @@ CONTEXTS = ["Moths fly at night. They like lamps."]
 
 def recall_score(judge: ScriptedJudge, reference: Any, contexts: Any = CONTEXTS, **parameters: Any) -> Any:
     """Score the recall of a reference."""
-    return ContextRecall(judge=judge, **parameters).score(reference=reference, retrieved_contexts=contexts)
+    metric = ContextRecall(judge=judge, **parameters)
+    return metric.score(reference=reference, retrieved_contexts=contexts, user_input="What do moths do?")
 
 
 @pytest.mark.parametrize(
     ("reference", "cited", "value"),
     [
-        ("Moths fly.", [[1]], 1.0),
-        ("Moths fly.", [None], 0.0),
-        ("Moths fly. They sing.", [[1], None], 0.5),
         ("Moths fly.\n\n\n\nThey sing.\n\n", [[1], None], 0.5),
         ("- Moths fly\n- They sing\n- They like light", [[1], None, [2]], 2 / 3),
         (["Moths fly.", "They sing."], [[1], None], 0.5),
         (("Moths fly", "They sing", "They like light"), [[1], None, [1]], 2 / 3),
         ("蛾在夜间飞行。它们唱歌。", [[1], None], 0.5),
-        ("Die Motten fliegen nachts, z. B. im Mai. Sie singen nicht.", [[1], None], 0.5),
     ],
 )
 def test_it_is_the_share_of_sentences_found(reference: Any, cited: list[list[int] | None], value: float) -> None:
     """Sentences are split and counted here; blank lines are none, and several references are joined."""
-    judge = ScriptedJudge(verify_claims=verdicts(*cited))
-    result = recall_score(judge, reference)
+    result = recall_score(ScriptedJudge(verify_claims=verdicts(*cited)), reference)
+    found = sum(numbers is not None for numbers in cited)
     assert result == value
-    assert len(result.verdicts) == len(cited)
-    assert (judge.tasks, judge.depth) == (["verify_claims"], 1)
-
-
-def test_verdicts_keep_reason_and_evidence() -> None:
-    """Each sentence has the judge's explanation and the sentence that holds it; its place is not in the response."""
-    judge = ScriptedJudge(verify_claims=verdicts([2], None))
-    found, missing = recall_score(judge, "They like light. They sing.").verdicts
-    assert (found.text, found.reason, found.evidence[0].text) == ("They like light.", "Reason 1.", "They like lamps.")
-    assert (missing.text, missing.reason, missing.evidence) == ("They sing.", "Reason 2.", ())
-    assert found.start is missing.start is None
+    assert result.reason == f"{found} of {len(cited)} sentences of the reference found in the contexts"
+    assert [(v.ok, v.start, v.reason) for v in result.verdicts] == [
+        (numbers is not None, None, f"Reason {index}.") for index, numbers in enumerate(cited, start=1)
+    ]
+    assert [len(v.evidence) for v in result.verdicts] == [numbers is not None for numbers in cited]
 
 
 def test_claims_instead_of_sentences_take_two_requests() -> None:
     """The reference is split into claims first, with the question to resolve its pronouns."""
-    judge = ScriptedJudge(list_claims=claims("Moths fly.", "Moths sing."), verify_claims=verdicts([1], None))
-    metric = ContextRecall(judge=judge, unit="claims")
-    result = metric.score(reference="They fly and sing.", retrieved_contexts=CONTEXTS, user_input="What do moths do?")
-    assert result == 0.5
-    assert result.reason == "1 of 2 claims of the reference found in the contexts"
+    judge = ScriptedJudge(list_claims=claims("Moths fly.", "Moths sing."), verify_claims=verdicts([2], None))
+    result = recall_score(judge, "They fly and sing.", unit="claims")
+    assert (result, result.reason) == (0.5, "1 of 2 claims of the reference found in the contexts")
+    assert result.verdicts[0].evidence[0].text == "They like lamps."
     assert (judge.tasks, judge.depth) == (["list_claims", "verify_claims"], 2)
     assert "What do moths do?" in judge.prompt("list_claims")
 
 
-@pytest.mark.parametrize("unit", ["sentences", "claims"])
-@pytest.mark.parametrize("contexts", [[], [""], ["\n", " "]])
-def test_empty_contexts_score_zero_without_a_request(unit: str, contexts: list[str]) -> None:
+@pytest.mark.parametrize("contexts", [[], ["\n", " "]])
+def test_empty_contexts_score_zero_without_a_request(contexts: list[str]) -> None:
     """Nothing retrieved holds nothing; no judge is needed to say so, not even a configured one."""
-    judge = ScriptedJudge()
-    result = recall_score(judge, "Moths fly. They sing.", contexts, unit=unit)
-    assert (result, [verdict.ok for verdict in result.verdicts], judge.requests) == (0.0, [False, False], [])
-    assert ContextRecall().score(reference="Moths fly.", retrieved_contexts=contexts) == 0.0
-
-
-def test_a_reference_without_claims_has_no_score() -> None:
-    """Unless the caller says what it is worth."""
-    judge = ScriptedJudge(list_claims=claims())
-    with pytest.raises(UnscoredError, match="context_recall: the reference has no claims"):
-        recall_score(judge, "Well.", unit="claims")
-    assert recall_score(judge, "Well.", unit="claims", if_empty=0.25) == 0.25
+    for unit in ("sentences", "claims"):
+        result = ContextRecall(unit=unit).score(reference="Moths fly. They sing.", retrieved_contexts=contexts)
+        assert (result, [verdict.ok for verdict in result.verdicts]) == (0.0, [False, False])
+        assert (result.reason or "").endswith("found in the contexts: there is no context")
+    assert ContextRecall(if_empty=1).score(reference="...", retrieved_contexts=contexts).verdicts[0].text == "..."
+    entities = ContextEntityRecall().score(reference="Lund.", retrieved_contexts=contexts)
+    assert (entities, entities.reason) == (0.0, "there is no context")
 
 
 @pytest.mark.parametrize(
     ("reference", "contexts", "error", "message"),
     [
-        (" ", CONTEXTS, ValueError, "context_recall: reference is blank"),
         ([], CONTEXTS, ValueError, "context_recall: reference is blank"),
         (["", " "], CONTEXTS, ValueError, "context_recall: reference is blank"),
-        (None, CONTEXTS, ValueError, "context_recall: reference is missing"),
-        ("Moths fly.", None, ValueError, "context_recall: retrieved_contexts is missing"),
         (5, CONTEXTS, TypeError, "reference must be a str, not int"),
         (["Moths fly.", 5], CONTEXTS, TypeError, "reference must be a str, not (int|list)"),
     ],
 )
 def test_a_blank_input_is_an_error(reference: Any, contexts: Any, error: type[Exception], message: str) -> None:
-    """What is missing, or no text, is named."""
+    """A list without text, and anything else, is named."""
     with pytest.raises(error, match=message):
         recall_score(ScriptedJudge(), reference, contexts)
 
@@ -244,65 +184,52 @@ def test_a_blank_input_is_an_error(reference: Any, contexts: Any, error: type[Ex
 FOUR = ["One. Two.", "Three. Four."]
 # Cosines: One-Two 0.8, One-Three 0.0, Two-Three 0.6, One-Four -1.0, Two-Four -0.8, Three-Four 0.0.
 VECTORS = {"One.": [1.0, 0.0], "Two.": [0.8, 0.6], "Three.": [0.0, 1.0], "Four.": [-1.0, 0.0]}
-# Both names of the one, and the default.
-JACCARD = [{"agreement": "jaccard"}, {"agreement": "jaccard_score"}]
-BEST_MATCH: list[dict[str, str]] = [{}]
 
 
 def relevancy_score(*samples: Answer, **parameters: Any) -> Any:
     """Score four sentences, one sample for each answer."""
     judge = ScriptedJudge(select_sentences=list(samples))
-    embedder = ScriptedEmbedder(VECTORS)
-    metric = ContextRelevancy(judge=judge, embedder=embedder, strictness=len(samples), **parameters)
+    metric = ContextRelevancy(judge=judge, embedder=ScriptedEmbedder(VECTORS), strictness=len(samples), **parameters)
     result = metric.score(user_input="How many?", retrieved_contexts=FOUR)
     assert (len(judge.tasks), judge.depth) == (len(samples), 1)
     assert [request.vote for request in judge.requests] == list(range(len(samples)))
     return result
 
 
-@pytest.mark.parametrize(
-    ("numbers", "value"), [([1], 0.25), ([1, 2], 0.5), ([4, 1, 3], 0.75), ([1, 2, 3, 4], 1.0), ([], 0.0)]
-)
-def test_one_sample_is_the_share_of_sentences(numbers: list[int], value: float) -> None:
+@pytest.mark.parametrize("numbers", [[1], [4, 1, 3], [1, 2, 3, 4], []])
+def test_one_sample_is_the_share_of_sentences(numbers: list[int]) -> None:
     """With one sample there is nothing to agree on; insufficient information is the empty choice."""
     result = relevancy_score(chosen(*numbers))
-    assert result == value
+    assert result == len(numbers) / 4
     assert [verdict.ok for verdict in result.verdicts] == [number in numbers for number in (1, 2, 3, 4)]
     assert result.reason == f"{len(numbers)} of 4 context sentences needed"
 
 
 @pytest.mark.parametrize(
-    ("names", "samples", "overlap", "agreement"),
+    ("samples", "overlap", "shared", "alike"),
     [
-        (JACCARD, [[1], [1]], 1 / 4, 1.0),
-        (JACCARD, [[1], [2]], 1 / 4, 0.0),
-        (JACCARD, [[1, 2], [2, 3]], 2 / 4, 1 / 3),
-        (JACCARD, [[1, 2], [1, 2, 3, 4]], 3 / 4, 1 / 2),
-        (JACCARD, [[], []], 0.0, 1.0),
-        (JACCARD, [[1], []], 1 / 8, 0.0),
-        (JACCARD, [[1], [1], [2]], 1 / 4, 1 / 3),
-        (JACCARD, [[1], [1, 2], []], 3 / 12, (1 / 2 + 0 + 0) / 3),
-        (JACCARD, [[1, 2, 3, 4]] * 3, 1.0, 1.0),
-        (BEST_MATCH, [[1], [1]], 1 / 4, 1.0),
-        (BEST_MATCH, [[1], [2]], 1 / 4, 0.8),
-        (BEST_MATCH, [[2], [1]], 1 / 4, 0.8),
+        ([[1], [1]], 1 / 4, 1.0, 1.0),
+        ([[2], [1]], 1 / 4, 0.0, 0.8),
         # one way 1.0; the other way One finds itself and Three finds nothing: (1 + 0) / 2
-        (BEST_MATCH, [[1], [1, 3]], 3 / 8, (1.0 + 0.5) / 2),
-        (BEST_MATCH, [[1, 3], [1]], 3 / 8, (1.0 + 0.5) / 2),
+        ([[1, 3], [1]], 3 / 8, 1 / 2, (1.0 + 0.5) / 2),
         # One: Two 0.8, Two: Two 1.0; Two: Two 1.0, Three: Two 0.6
-        (BEST_MATCH, [[1, 2], [2, 3]], 2 / 4, (0.9 + 0.8) / 2),
+        ([[1, 2], [2, 3]], 2 / 4, 1 / 3, (0.9 + 0.8) / 2),
         # opposite directions do not count below nothing
-        (BEST_MATCH, [[1], [4]], 1 / 4, 0.0),
-        (BEST_MATCH, [[], [2]], 1 / 8, 0.0),
-        (BEST_MATCH, [[], []], 0.0, 1.0),
-        (BEST_MATCH, [[1], [1], [2]], 1 / 4, (1 + 0.8 + 0.8) / 3),
-        (BEST_MATCH, [[1], [2], []], 1 / 6, (0.8 + 0 + 0) / 3),
+        ([[1], [4]], 1 / 4, 0.0, 0.0),
+        ([[], []], 0.0, 1.0, 1.0),
+        ([[1], []], 1 / 8, 0.0, 0.0),
+        ([[1], [1], [2]], 1 / 4, 1 / 3, (1 + 0.8 + 0.8) / 3),
+        ([[1], [2], []], 1 / 6, 0.0, (0.8 + 0 + 0) / 3),
     ],
 )
-def test_agreement(names: list[Any], samples: list[list[int]], overlap: float, agreement: float) -> None:
+def test_agreement(samples: list[list[int]], overlap: float, shared: float, alike: float) -> None:
     """The mean over all pairs: shared / chosen by either; or the similarity of each sentence to the best, both ways."""
-    for name in names:
-        result = relevancy_score(*(chosen(*numbers) for numbers in samples), **name)
+    for parameters, agreement in (
+        ({"agreement": "jaccard"}, shared),
+        ({"agreement": "jaccard_score"}, shared),
+        ({}, alike),
+    ):
+        result = relevancy_score(*(chosen(*numbers) for numbers in samples), **parameters)
         assert result.value == pytest.approx(overlap * agreement)
         assert f"in {len(samples)} samples, agreement {agreement:.2f}" in result.reason
 
@@ -326,8 +253,7 @@ def test_the_majority_decides_which_sentences_are_shown_as_needed() -> None:
     """A verdict for each sentence, with its place; half of the samples are no majority."""
     one, *others = relevancy_score(chosen(1, 3), chosen(1), chosen(1, 3), chosen(2), agreement="jaccard").verdicts
     assert (one.text, one.ok, one.evidence[0].start) == ("One.", True, 0)
-    assert [(v.text, v.ok) for v in others] == [("Two.", False), ("Three.", False), ("Four.", False)]
-    assert others[0].evidence == ()
+    assert [(v.text, v.ok, v.evidence) for v in others] == [(text, False, ()) for text in ("Two.", "Three.", "Four.")]
 
 
 @pytest.mark.parametrize(
@@ -344,15 +270,8 @@ def test_one_sample_that_fails_leaves_no_score(answers: list[Answer], contexts: 
         ContextRelevancy(judge=judge, strictness=3).score(user_input="How many?", retrieved_contexts=contexts)
 
 
-@pytest.mark.parametrize("agreement", ["bertscore", "", None])
-def test_an_unknown_agreement_is_an_error(agreement: Any) -> None:
-    """The choices are named when the metric is made."""
-    with pytest.raises(ValueError, match="agreement must be 'bert_score' or 'jaccard'"):
-        ContextRelevancy(agreement=agreement)
-
-
 def test_from_end_to_end(server: FakeOpenAI, openai_judge: OpenAIJudge, openai_embedder: OpenAIEmbedder) -> None:
-    """Through the SDK and a real server: three samples at the same time."""
+    """Through the SDK and a real server: three samples at the same time; an unknown agreement is an error at once."""
     server.latency = 0.1
     metric = ContextRelevancy(judge=openai_judge, embedder=openai_embedder, strictness=3)
     result = metric.score(
@@ -360,21 +279,18 @@ def test_from_end_to_end(server: FakeOpenAI, openai_judge: OpenAIJudge, openai_e
     )
     assert result.value == pytest.approx(1 / 3)
     assert (server.calls, server.in_flight_max) == (3, 3)
+    with pytest.raises(ValueError, match="agreement must be 'bert_score' or 'jaccard'"):
+        ContextRelevancy(agreement="bertscore")  # type: ignore[arg-type] # the error is the point
 
 
 # Entity recall
 
 
-ENTITY_RECALL_FIELDS: dict[str, Any] = {
-    "reference": "Ada Brandt left Lund in May 1903.",
-    "retrieved_contexts": ["Rain.", "ADA BRANDT was a potter. She left Lund."],
-}
-
-
-def entity_score(judge: Any, **inputs: Any) -> Any:
+def entity_score(judge: Any, **parameters: Any) -> Any:
     """Score the entities of a reference."""
-    parameters = {name: inputs.pop(name) for name in ("if_empty",) if name in inputs}
-    return ContextEntityRecall(judge=judge, **parameters).score(**{**ENTITY_RECALL_FIELDS, **inputs})
+    metric = ContextEntityRecall(judge=judge, **parameters)
+    contexts = ["Rain.", "ADA BRANDT was a potter. Later she went to Aru."]
+    return metric.score(reference="In May 1903 the potter Ada Brandt left Lund.", retrieved_contexts=contexts)
 
 
 def naming(wanted: Answer, given: Answer) -> ScriptedJudge:
@@ -386,53 +302,38 @@ def naming(wanted: Answer, given: Answer) -> ScriptedJudge:
     ("wanted", "given", "value"),
     [
         (["Ada Brandt", "Lund"], ["Lund", "Ada Brandt", "Aru"], 1.0),
-        (["Ada Brandt", "Lund"], ["Lund"], 0.5),
         (["Ada Brandt"], ["ada  BRANDT"], 1.0),
         (["\uff21da Brandt\u2019s mill"], ["Ada Brandt's mill"], 1.0),
         (["Straße"], ["STRASSE"], 1.0),
-        (["Lund", "LUND"], ["Lund"], 1.0),
         (["Lund", "LUND", "Aru"], ["Lund"], 0.5),
-        (["Lund"], [], 0.0),
         (["Lund"], ["Lunden"], 0.0),
-        (["1903"], ["1904"], 0.0),
+        (["1903"], [], 0.0),
     ],
 )
 def test_it_is_the_share_of_entities_found(wanted: list[str], given: list[str], value: float) -> None:
-    """After folding, each counted once; two requests at the same time."""
-    judge = naming(entities(*wanted), entities(*given))
-    assert entity_score(judge) == value
-    assert (judge.tasks, judge.depth) == (["list_entities"] * 2, 1)
+    """After folding, each counted once."""
+    assert entity_score(naming(entities(*wanted), entities(*given))) == value
 
 
-def test_verdicts_show_where_an_entity_stands() -> None:
-    """The first place in the contexts, where the judge wrote it as it stands there."""
-    result = entity_score(naming(entities("Ada Brandt", "May 1903", "Aru"), entities("ADA BRANDT", "aru")))
+def test_verdicts_show_where_an_entity_is() -> None:
+    """The first place in the contexts, where the judge wrote it as it is there; the local judge finds names, dates."""
+    result = entity_score(naming(entities("Ada Brandt", "May 1903", "Rome"), entities("ADA BRANDT", "rome")))
     found, missing, elsewhere = result.verdicts
     (piece,) = found.evidence
     assert (piece.context, piece.start, piece.end, piece.text) == (1, 0, 10, "ADA BRANDT")
     assert (missing.ok, missing.evidence) == (False, ())
     assert (elsewhere.ok, elsewhere.evidence) == (True, ())
     assert result.reason == "2 of 3 entities of the reference found in the contexts"
+    local = {verdict.text: verdict.ok for verdict in entity_score("local").verdicts}
+    assert local == {"Ada Brandt": True, "Lund": False, "May 1903": False}
 
 
-@pytest.mark.parametrize("contexts", [[], [""], [" \n"]])
-def test_without_contexts_it_is_zero_and_nobody_is_asked_of_entity_recall(contexts: list[str]) -> None:
-    """Nothing retrieved names nothing."""
-    judge = ScriptedJudge()
-    assert entity_score(judge, retrieved_contexts=contexts) == 0.0
-    assert judge.requests == []
-
-
-def test_a_reference_without_entities_has_no_score() -> None:
+def test_a_reference_without_claims_or_entities_has_no_score() -> None:
     """Unless the caller says what it is worth."""
+    nothing = ScriptedJudge(list_claims=claims(), list_entities=entities())
+    with pytest.raises(UnscoredError, match="context_recall: the reference has no claims"):
+        recall_score(nothing, "Well.", unit="claims")
+    assert recall_score(nothing, "Well.", unit="claims", if_empty=0.25) == 0.25
     with pytest.raises(UnscoredError, match="context_entity_recall: the reference has no entities"):
-        entity_score(naming(entities(), entities("Lund")))
-    assert entity_score(naming(entities(), entities("Lund")), if_empty=1.0).vacuous
-
-
-def test_the_local_judge_takes_names_and_dates() -> None:
-    """By rule: proper names, dates, and amounts."""
-    reference = "In May 1903 the potter Ada Brandt left Lund."
-    result = entity_score("local", reference=reference, retrieved_contexts=["Later the potter Ada Brandt went to Aru."])
-    found = {verdict.text: verdict.ok for verdict in result.verdicts}
-    assert found == {"Ada Brandt": True, "Lund": False, "May 1903": False}
+        entity_score(nothing)
+    assert entity_score(nothing, if_empty=1.0).vacuous

@@ -39,52 +39,39 @@ def test_a_field_that_is_missing_or_blank_is_named(kind: type[Metric], field: st
 
 MOTHS = ["Moths fly at night. They like lamps.", "Bats eat moths."]
 PIKE = {"user_input": "What do pike eat?", "response": "Pike eat fish. Rain is wet.", "reference": "Pike eat fish."}
-SCORES: list[tuple[type[Metric], dict[str, Any], float, int]] = [
-    (metrics.Faithfulness, {"response": "Moths fly at night. Whales sing.", "retrieved_contexts": MOTHS}, 0.5, 2),
-    (metrics.FactualCorrectness, PIKE, 2 / 3, 4),
-    (metrics.AnswerCorrectness, {**PIKE, "response": "Pike eat fish."}, 1.0, 5),
-    (metrics.Hallucination, {"response": "Moths fly by day.", "retrieved_contexts": MOTHS}, 1.0, 1),
-    (metrics.RefusalCorrectness, {**PIKE, "retrieved_contexts": ["Pike eat fish."]}, 1.0, 2),
-    (
-        metrics.RefusalCorrectness,
-        {**PIKE, "response": "I cannot say.", "retrieved_contexts": ["Pike eat fish."]},
-        0.0,
-        2,
-    ),
-    (metrics.ContextPrecision, {**PIKE, "retrieved_contexts": ["Pike eat small fish.", "Rain is wet."]}, 1.0, 2),
-    (metrics.ContextRecall, {"reference": "Moths fly at night. Whales sing.", "retrieved_contexts": MOTHS}, 0.5, 1),
-    (
-        metrics.ContextEntityRecall,
-        {"reference": "Ada Brandt left Lund in May.", "retrieved_contexts": ["Ada Brandt left Lund."]},
-        3 / 4,
-        2,
-    ),
-    (metrics.Relevance, {"user_input": "Do moths fly?", "response": "Moths fly."}, 1.0, 1),
-    (metrics.Correctness, {"response": "Moths fly.", "reference": "Moths fly."}, 1.0, 1),
-    (
-        metrics.ContextPrecisionProportion,
-        {"user_input": "Do moths fly at night?", "retrieved_contexts": ["Moths fly at night.", "Whales sing."]},
-        0.5,
-        1,
-    ),
-    (
-        metrics.CitationRecall,
-        {"response": "Pike eat fish [1]. Rain is wet [1].", "retrieved_contexts": ["Pike eat fish."]},
-        0.5,
-        2,
-    ),
-    (metrics.AnswerRelevancy, {"user_input": "Who pays tax?", "response": "I do not know."}, 0.0, 1),
-]
 
 
-@pytest.mark.parametrize("row", SCORES)
-def test_a_judge_behind_a_server(
-    row: tuple[type[Metric], dict[str, Any], float, int], server: FakeOpenAI, openai_judge: Any, openai_embedder: Any
+@pytest.mark.parametrize(
+    ("kind", "fields", "value", "calls"),
+    [
+        (metrics.Faithfulness, {"response": "Moths fly at night. Whales sing.", "retrieved_contexts": MOTHS}, 0.5, 2),
+        (metrics.AnswerCorrectness, {**PIKE, "response": "Pike eat fish."}, 1.0, 5),
+        (metrics.Hallucination, {"response": "Moths fly by day.", "retrieved_contexts": MOTHS}, 1.0, 1),
+        (metrics.RefusalCorrectness, {**PIKE, "retrieved_contexts": ["Pike eat fish."]}, 1.0, 2),
+        (metrics.ContextPrecision, {**PIKE, "retrieved_contexts": ["Pike eat small fish.", "Rain is wet."]}, 1.0, 2),
+        (metrics.ContextEntityRecall, {"reference": "Ada Brandt left Lund.", "retrieved_contexts": MOTHS}, 0.0, 2),
+        (metrics.Relevance, {"user_input": "Do moths fly?", "response": "Moths fly."}, 1.0, 1),
+        (
+            metrics.ContextPrecisionProportion,
+            {"user_input": "Do they like lamps?", "retrieved_contexts": MOTHS},
+            0.5,
+            1,
+        ),
+        (metrics.AnswerRelevancy, {"user_input": "Who pays tax?", "response": "I do not know."}, 0.0, 1),
+    ],
+)
+def test_a_judge_behind_a_server(  # noqa: PLR0917 - a row of the table and three fixtures
+    kind: type[Metric],
+    fields: dict[str, Any],
+    value: float,
+    calls: int,
+    server: FakeOpenAI,
+    openai_judge: Any,
+    openai_embedder: Any,
 ) -> None:
     """The score, whom it asked, and how many requests that took, one for vectors among them."""
-    kind, fields, value, calls = row
     result = metric_for(kind.name, judge=openai_judge, embedder=openai_embedder).score(**fields)
-    assert result.value == pytest.approx(value)
+    assert result == pytest.approx(value)
     assert server.calls == calls
     assert str(result.judge).startswith("openai:fake")
     assert result.usage.prompt_tokens > 0

@@ -1,4 +1,4 @@
-"""What the metrics that ask a judge have in common: whom they ask, from where, and what is told to the session."""
+"""What the metrics that ask a judge have in common: whom they ask, from where, and what the session records."""
 
 from __future__ import annotations
 
@@ -42,102 +42,86 @@ async def _rate(prompt: str) -> str:
     return RATED
 
 
-@pytest.mark.parametrize("judge", [ScriptedJudge(rate_relevance=rated(3)), Completer(), lambda prompt: RATED, _rate])
-def test_whatever_judges_may_be_given(judge: Any) -> None:
-    """A judge, an object with complete, a function, a coroutine function."""
+def _fail(prompt: str) -> str:
+    msg = "out of ink"
+    raise OSError(msg)
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [ScriptedJudge(rate_relevance=rated(3)), Completer(), lambda prompt: RATED, _rate, f"{__name__}:Completer"],
+)
+def test_all_forms_of_judges(judge: Any) -> None:
+    """A judge, an object with complete, a function, a coroutine function, the spec of a factory; also in a loop."""
     result = Relevance(judge=judge).score(**INPUTS)
     assert result == 0.75
     assert result.judge
 
+    async def main() -> float:
+        return Relevance(judge=judge).score(**INPUTS)
 
-def made_by_factory() -> Completer:
-    """Make the judge of a spec."""
-    return Completer()
-
-
-def test_a_judge_may_be_given_as_a_spec() -> None:
-    """The spec of a factory, and the built-in heuristic; each is made when it is first asked."""
-    assert Relevance(judge=f"{__name__}:made_by_factory").score(**INPUTS) == 0.75
-    assert Relevance(judge="local").score(**INPUTS).judge == "local (heuristic)"
+    assert asyncio.run(main()) == 0.75
+    other = Relevance(judge=_fail).asking(judge=judge)
+    assert (other.score(**INPUTS), Relevance(judge="local").score(**INPUTS).judge) == (0.75, "local (heuristic)")
 
 
 def test_a_judge_made_of_a_spec_is_made_once_and_closed_with_the_loop(
     server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its client lives as long as the loop; after that a new one is made."""
+    """Its client lives as long as the loop; after that a new one is made. In a script a key is enough for a judge."""
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
     metric = Relevance(judge="openai:fake")
     for _ in range(2):
         assert metric.score(**INPUTS).judge == "openai:fake"
         loop.stop()
-    assert server.calls == 2
+    assert Relevance().score(**INPUTS).judge == DEFAULT_OPENAI
+    assert server.calls == 3
+    loop.stop()
 
 
 @pytest.mark.parametrize(
     ("judge", "error"), [("gpt-5", ValueError), ("openai:", ValueError), (5, TypeError), ([], TypeError)]
 )
-def test_what_is_no_judge_is_an_error_at_once(judge: Any, error: type[Exception]) -> None:
+def test_something_else_is_an_error_at_once(judge: Any, error: type[Exception]) -> None:
     """A slip comes up when the metric is made, not when it is used."""
-    with pytest.raises(error):
-        Relevance(judge=judge)
-    with pytest.raises(error):
-        AnswerRelevancy(embedder=judge)
+    for make in (lambda: Relevance(judge=judge), lambda: AnswerRelevancy(embedder=judge)):
+        with pytest.raises(error):
+            make()
 
 
-def test_without_a_judge_the_error_names_three_ways_on() -> None:
-    """No session, no key, no judge: nothing stands in silently."""
+def test_without_a_judge_or_an_embedder_the_error_names_ways_on() -> None:
+    """No session, no key, no judge: nothing stands in silently, and a judge alone does not embed."""
     with pytest.raises(JudgeNotConfiguredError) as caught:
         Relevance().score(**INPUTS)
     for way in ("OPENAI_API_KEY", "--rag-cache=replay", "--rag-judge=local"):
         assert way in str(caught.value)
-
-
-def test_without_an_embedder_the_error_says_so() -> None:
-    """A judge alone does not embed."""
     judge = ScriptedJudge(write_questions=written("One?", "Two?", "Three?"))
     with pytest.raises(JudgeNotConfiguredError, match="needs an embedder"):
         AnswerRelevancy(judge=judge).score(**INPUTS)
-
-
-def test_without_a_session_the_environment_says_who_judges(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a script a key is enough."""
-    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-    assert Relevance().score(**INPUTS).judge == DEFAULT_OPENAI
-    assert server.calls == 1
-    loop.stop()
-
-
-def test_the_session_provides_judge_embedder_and_transport() -> None:
-    """Metrics that were given nothing use what the session has, and the second time its transport has the answer."""
-    judge = ScriptedJudge(write_questions=written("One?", "Two?", "Three?"))
-    vectors = ScriptedEmbedder({text: [1.0] for text in ("One?", "Two?", "Three?", INPUTS["user_input"])})
-    session = FakeSession(judge=judge, embedder=vectors, transport=MemoryTransport())
-    metric = AnswerRelevancy()
-    with session.running():
-        results = [metric.score(**INPUTS) for _ in range(2)]
-    assert results == [1.0, 1.0]
-    assert [(r.usage.calls, r.usage.cached_calls) for r in results] == [(1, 0), (0, 1)]
-    assert (len(judge.requests), len(session.embedded)) == (1, 2)
-    assert [scoring.outcome for scoring in session.scorings] == results
-    assert session.scorings[0].sample == Sample(**INPUTS)
-
-
-def test_a_judge_that_is_given_goes_before_that_of_the_session() -> None:
-    """It is still asked over the session's transport."""
-    transport = MemoryTransport()
-    session = FakeSession(judge=ScriptedJudge(rate_relevance=rated(0)), transport=transport)
-    with session.running():
-        assert Relevance(judge=ScriptedJudge(rate_relevance=rated(4))).score(**INPUTS) == 1.0
-    assert len(transport.kept) == 1
-
-
-def test_a_session_without_a_judge_says_so_itself() -> None:
-    """Its error comes through, and the sample is noted as unscored."""
     session = FakeSession()
     with session.running(), pytest.raises(JudgeNotConfiguredError, match="this session has no judge"):
         Relevance().score(**INPUTS)
     assert [str(scoring.outcome) for scoring in session.scorings] == ["this session has no judge"]
+
+
+def test_the_session_provides_judge_embedder_and_transport() -> None:
+    """Metrics that were given nothing use what the session has; one that was given a judge uses the transport too."""
+    judge = ScriptedJudge(write_questions=written("One?", "Two?", "Three?"), rate_relevance=rated(0))
+    vectors = ScriptedEmbedder({text: [1.0] for text in ("One?", "Two?", "Three?", INPUTS["user_input"])})
+    transport = MemoryTransport()
+    session = FakeSession(judge=judge, embedder=vectors, transport=transport)
+    metric = AnswerRelevancy()
+    with session.running():
+        results = [metric.score(**INPUTS) for _ in range(2)]
+        asked = len(transport.kept)
+        assert Relevance(judge=ScriptedJudge(rate_relevance=rated(4))).score(**INPUTS) == 1.0
+    assert len(transport.kept) == asked + 1
+    assert results == [1.0, 1.0]
+    assert [(r.usage.calls, r.usage.cached_calls) for r in results] == [(1, 0), (0, 1)]
+    assert (len(judge.requests), len(session.embedded)) == (1, 2)
+    assert [scoring.outcome for scoring in session.scorings] == [*results, 1.0]
+    assert session.scorings[0].sample == Sample(**INPUTS)
 
 
 class RefusingTransport(NamedTuple):
@@ -161,36 +145,17 @@ def test_errors_of_the_run_stay_what_they_are(kind: type[Exception]) -> None:
     assert str(scoring.outcome) == "no more"
 
 
-@pytest.mark.parametrize("reply", [failing(400, "Bad request."), failing(401, "Incorrect API key.")])
-def test_a_failing_provider_makes_the_sample_unscored(server: FakeOpenAI, openai_judge: Any, reply: Any) -> None:
-    """One request is spent on it, and the error says what came back."""
+def test_a_failing_provider_makes_the_sample_unscored(server: FakeOpenAI, openai_judge: Any) -> None:
+    """One request is spent on it, and the error says what came back; so does one of a judge of the user's own."""
     session = FakeSession()
-    server.script(reply)
+    server.script(failing(401, "Incorrect API key."))
     with session.running(), pytest.raises(UnscoredError, match=r"^relevance: openai:fake") as caught:
         Relevance(judge=openai_judge).score(**INPUTS)
     assert isinstance(caught.value.__cause__, JudgeError)
     assert [scoring.outcome for scoring in session.scorings] == [caught.value]
     assert server.calls == 1
-
-
-def test_a_judge_of_ones_own_that_fails_makes_the_sample_unscored() -> None:
-    """Whatever it raises is named."""
-
-    def judge(prompt: str) -> str:
-        msg = "out of ink"
-        raise OSError(msg)
-
-    with pytest.raises(UnscoredError, match=r"relevance: .*judge failed: OSError: out of ink"):
-        Relevance(judge=judge).score(**INPUTS)
-
-
-def test_score_works_inside_a_running_loop() -> None:
-    """In a notebook or an asynchronous test, without a patch to the loop."""
-
-    async def main() -> float:
-        return Relevance(judge=Completer()).score(**INPUTS)
-
-    assert asyncio.run(main()) == 0.75
+    with pytest.raises(UnscoredError, match=r"relevance: custom:_fail failed: OSError: out of ink"):
+        Relevance(judge=_fail).score(**INPUTS)
 
 
 def test_ascore_leaves_the_calling_loop_free() -> None:
@@ -213,7 +178,7 @@ def test_ascore_leaves_the_calling_loop_free() -> None:
     assert asyncio.run(main()) == [0.75] * 10
 
 
-def test_ascore_checks_and_tells_like_score() -> None:
+def test_ascore_checks_and_records_like_score() -> None:
     """Blank inputs and unscored samples are the same errors, and the session hears of both outcomes."""
     session = FakeSession(judge=ScriptedJudge(rate_relevance=[rated(2), "no", "no"]))
 
@@ -257,11 +222,13 @@ def test_cancelling_a_scoring_cancels_its_request() -> None:
         return RATED
 
     async def main() -> None:
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(Relevance(judge=judge).ascore(**INPUTS), 0.2)
+        scoring = asyncio.ensure_future(Relevance(judge=judge).ascore(**INPUTS))
+        assert await asyncio.to_thread(started.wait, 10)
+        scoring.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await scoring
 
     asyncio.run(main())
-    assert started.is_set()
     assert cancelled.wait(10)
 
 
@@ -285,7 +252,7 @@ def test_usage_adds_up_over_the_requests() -> None:
     ],
 )
 def test_signs_of_deceit_mark_the_result(inputs: dict[str, Any], told: str | None) -> None:
-    """What the application or its documents say may be meant for the judge; the score stays the judge's."""
+    """Texts of the application or its documents may be meant for the judge; the score stays the judge's."""
     result = Relevance(judge=ScriptedJudge(rate_relevance=rated(4, "Good."))).score(**{**INPUTS, **inputs})
     assert result == 1.0
     assert [verdict.suspicious for verdict in result.verdicts] == [told is not None]

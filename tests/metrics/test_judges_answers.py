@@ -1,4 +1,7 @@
-"""Answers of a judge that do not fit what it was asked: repaired once, then no score; never 0.0 or 1.0."""
+"""What every judged metric does with a judge's answers: good ones, one that does not fit, and none at all.
+
+An answer that does not fit is repaired once; then there is no score, and never 0.0 or 1.0 instead.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pytest_ragmetrics import UnscoredError
+from pytest_ragmetrics import JudgeError, UnscoredError
 from pytest_ragmetrics import metrics as m
 from tests.scripted_judge import (
     Answer,
@@ -36,109 +39,87 @@ TWO = ["Moths fly at night. They like lamps.", "Bats hunt them."]
 TEXTS = {"user_input": "Do moths fly?", "response": "They fly.", "reference": "Moths fly. They sing."}
 SAMPLE: dict[str, Any] = {**TEXTS, "retrieved_contexts": TWO, "reference_contexts": TWO}
 TALK = {"messages": [{"role": "user", "content": "When?"}], "reference_topics": ["x", "y"]}
+SINGLE = {"response": "Ants dig [1].", "retrieved_contexts": ["Ants dig."]}
 EMBEDDER = ScriptedEmbedder(dict.fromkeys(["Do moths fly?", "One?", "Two?", "Three?"], (1.0,)))
-
-YES, NO = [True], [False]
-YES_NO = verdicts([1], None)
-YES_YES: Any = verdicts([1], [1])["verdicts"]
-MISCOUNTED: list[Answer] = [verdicts([1]), verdicts(), verdicts([1], [1], [1])]
-UNFIT: list[Answer] = [
-    *MISCOUNTED,
-    {"verdicts": [{**each, "number": 1} for each in YES_YES]},
-    {"verdicts": [{**each, "number": each["number"] - 1} for each in YES_YES]},
-    # sentences that are not there, or none
-    *(verdicts(cited, [1]) for cited in ([4], [0], [-1], [])),
-    {"verdicts": [{**each, "verdict": -1} for each in YES_YES]},
-    {"verdicts": [{**each, "verdict": "maybe"} for each in YES_YES]},
-    {**verdicts([1], [1]), "score": 1.0},
-    "All claims are supported.",
-    '{"verdicts": [{"number": 1, "rea',
-]
-#: No step of a scale from 0 to the highest.
-BESIDE: list[Answer] = [rated(-1), rated(10), {"rating": 2}, {"reason": "", "rating": 0.5}, "2 out of 10"]
 
 
 class Case(NamedTuple):
-    """A metric, the task that is answered badly, an answer that is good, and the score that it leads to."""
+    """A metric, the task that is answered badly, how, a good answer, and the score and the requests it leads to."""
 
     metric: Callable[..., m.Metric]
     task: str
-    bad: list[Answer]
+    bad: Answer
     good: Answer
     value: float
+    #: How many requests there are, and how many of them wait for one another.
+    asked: tuple[int, int]
     others: Mapping[str, Entry] = {}
     parameters: Mapping[str, Any] = {}
     inputs: Mapping[str, Any] = SAMPLE
 
 
+YES_NO, ONE = verdicts([1], None), verdicts([1])
+THREE = written("One?", "Two?", "Three?")
 LISTED = {"list_claims": claims("It flies.", "It swims.")}
 ASKED = {"list_key_phrases": phrases("moths"), "write_closed_questions": questions("One?", "Two?")}
-SINGLE = {"response": "Ants dig [1].", "retrieved_contexts": ["Ants dig."]}
-ONE = {**SAMPLE, "retrieved_contexts": ["Moths fly at night."]}
-UNCONTRADICTED: Any = contradicted([], [])
-CONTRADICTIONS: list[Answer] = [
-    contradicted([1]),
-    contradicted([1], [], []),
-    # the sentence is one of the other context, or of none
-    contradicted([3], []),
-    contradicted([4], []),
-    {"verdicts": [{**each, "verdict": "contradicted"} for each in UNCONTRADICTED["verdicts"]]},
-    {"verdicts": [{**each, "number": 1} for each in UNCONTRADICTED["verdicts"]]},
-    {**UNCONTRADICTED, "score": 1.0},
-]
-USES: list[Answer] = [{**useful(1), "sentences": []}, useful(2), {**useful(1), "verdict": "yes"}, "useful"]
-CHOICES: list[Answer] = [chosen(0), chosen(5), chosen(1, 1), chosen(-1), {"sentences": ["1"]}, "Insufficient."]
-NUMBERS: list[Answer] = [*BESIDE, rated(6), {"reason": "", "rating": True}]
-REPLIES: list[Answer] = [answers("yes"), answers("yes", "no", "yes"), answers("yes", "perhaps"), "yes, yes"]
-GOALS: list[Answer] = [goal("maybe"), goal("reached", " "), {"verdict": "reached"}, "yes"]
-MATCHES: list[Answer] = [matches(1), matches(1, 1, 1), matches(1, 3), matches(-1, 0), {"matches": []}]
 TOPICS = {"list_topics": topics(a=True, b=True)}
-HELPS: list[Answer] = [relevant(*YES), relevant(*YES * 3)]
-ENTITIES: list[Answer] = [{"entities": [1]}, {"names": []}, "Lund"]
-QUESTIONS: list[Answer] = [
-    *(written(*asked) for asked in (["One?"], ["One?"] * 3, ["One?", " ", "Two?"], [])),
-    written("One?", "Two?", "Three?", "Four?"),
-    {"questions": ["One?", "Two?", "Three?"]},
-    {"questions": [{"question": "One?", "noncommittal": 2}] * 3},
-]
-THREE = written("One?", "Two?", "Three?")
-CITED: list[Answer] = [*MISCOUNTED, verdicts([1], [4])]
+SHARE = {"length_penalty": False}
+STEPS = {"steps": ["A", "B", "C"]}
 CASES = [
-    Case(m.Faithfulness, "verify_claims", UNFIT, YES_NO, 0.5, LISTED),
-    Case(m.FactualCorrectness, "verify_claims", CITED, YES_NO, 0.5, LISTED, {"mode": "precision"}),
-    Case(m.AnswerCorrectness, "verify_claims", MISCOUNTED, YES_NO, 0.5, LISTED, {"weights": (1, 0)}),
-    Case(m.NoiseSensitivity, "verify_claims", [*MISCOUNTED, verdicts([], [1])], YES_NO, 0.0, LISTED),
-    Case(m.ContextRecall, "verify_claims", CITED, YES_NO, 0.5),
-    Case(m.Hallucination, "find_contradictions", CONTRADICTIONS, contradicted([1], []), 0.5),
-    Case(m.ContextPrecision, "judge_usefulness", USES, useful(1), 1.0, inputs=ONE),
-    Case(m.ContextRelevancy, "select_sentences", CHOICES, chosen(1), 1 / 3),
-    Case(m.ContextEntityRecall, "list_entities", ENTITIES, entities("Lund"), 1.0),
-    Case(m.ContextPrecisionProportion, "judge_contexts", HELPS, relevant(*YES, *NO), 0.5),
-    Case(m.Relevance, "rate_relevance", [*BESIDE, rated(5)], rated(3), 0.75),
-    Case(m.Correctness, "rate_correctness", [*BESIDE, rated(5)], rated(3), 0.75),
-    Case(m.ContextRelevance, "rate_contexts", [*BESIDE, rated(3)], rated(2), 0.5, {"review_contexts": rated(0)}),
-    Case(m.ContextRelevance, "review_contexts", [*BESIDE, rated(3)], rated(2), 0.5, {"rate_contexts": rated(0)}),
-    Case(m.ResponseGroundedness, "rate_groundedness", BESIDE, rated(2), 0.5, {"review_groundedness": rated(0)}),
-    Case(m.ResponseGroundedness, "review_groundedness", BESIDE, rated(2), 0.5, {"rate_groundedness": rated(0)}),
-    Case(m.AnswerAccuracy, "rate_agreement", [*BESIDE, rated(3)], rated(4), 1.0),
-    Case(m.Coherence, "critique", [says("maybe"), {"verdict": "yes"}, "yes"], says("no"), 0.0),
-    Case(m.Rubric, "rate_by_rubric", [*BESIDE, rated(0), rated(4)], rated(2), 0.5, {}, {"steps": ["A", "B", "C"]}),
-    Case(m.SimpleCriteria, "rate_by_criteria", NUMBERS, rated(5), 1.0, {}, {"definition": "Kind?"}),
-    Case(m.SummaryScore, "answer_questions", REPLIES, answers("yes", "no"), 0.5, ASKED, {"length_penalty": False}),
-    Case(m.CitationRecall, "verify_claims", [verdicts(), verdicts([9]), "yes"], verdicts([1]), 1.0, inputs=SINGLE),
-    Case(m.CitationPrecision, "verify_claims", [verdicts(), verdicts([])], verdicts([1]), 1.0, inputs=SINGLE),
-    Case(m.AgentGoalAccuracy, "judge_goal", GOALS, goal("reached"), 1.0, inputs=TALK),
-    Case(m.TopicAdherence, "match_topics", MATCHES, matches(1, 2), 1.0, TOPICS, inputs=TALK),
-    Case(m.AnswerRelevancy, "write_questions", QUESTIONS, THREE, 1.0, {}, {"embedder": EMBEDDER}),
+    Case(m.Faithfulness, "verify_claims", "All are supported.", YES_NO, 0.5, (2, 2), LISTED),
+    Case(m.FactualCorrectness, "verify_claims", ONE, YES_NO, 0.5, (2, 2), LISTED, {"mode": "precision"}),
+    Case(m.AnswerCorrectness, "verify_claims", ONE, YES_NO, 0.5, (4, 2), LISTED, {"weights": (1, 0)}),
+    Case(m.NoiseSensitivity, "verify_claims", verdicts([], [1]), YES_NO, 0.0, (7, 2), LISTED),
+    Case(m.ContextRecall, "verify_claims", verdicts([1], [4]), YES_NO, 0.5, (1, 1)),
+    Case(m.Hallucination, "find_contradictions", contradicted([3], []), contradicted([1], []), 0.5, (1, 1)),
+    Case(m.ContextPrecision, "judge_usefulness", {**useful(1), "verdict": "yes"}, useful(1), 1.0, (2, 1)),
+    Case(m.ContextUtilization, "judge_usefulness", useful(9), useful(1), 1.0, (2, 1)),
+    Case(m.ContextRelevancy, "select_sentences", chosen(1, 1), chosen(1), 1 / 3, (1, 1)),
+    Case(m.ContextEntityRecall, "list_entities", {"names": []}, entities("Lund"), 1.0, (2, 1)),
+    Case(m.ContextPrecisionProportion, "judge_contexts", relevant(*[True]), relevant(*[True, False]), 0.5, (1, 1)),
+    Case(m.Relevance, "rate_relevance", rated(5), rated(3), 0.75, (1, 1)),
+    Case(m.Correctness, "rate_correctness", "2 out of 10", rated(3), 0.75, (1, 1)),
+    Case(m.ContextRelevance, "rate_contexts", rated(3), rated(2), 0.5, (2, 1), {"review_contexts": rated(0)}),
+    Case(m.ContextRelevance, "review_contexts", rated(3), rated(2), 0.5, (2, 1), {"rate_contexts": rated(0)}),
+    Case(m.ResponseGroundedness, "rate_groundedness", "", rated(2), 0.5, (2, 1), {"review_groundedness": rated(0)}),
+    Case(m.ResponseGroundedness, "review_groundedness", "", rated(2), 0.5, (2, 1), {"rate_groundedness": rated(0)}),
+    Case(m.AnswerAccuracy, "rate_agreement", rated(3), rated(4), 1.0, (2, 1)),
+    Case(m.Coherence, "critique", {"verdict": "yes"}, says("no"), 0.0, (1, 1)),
+    Case(m.Rubric, "rate_by_rubric", rated(4), rated(2), 0.5, (1, 1), {}, STEPS),
+    Case(m.SimpleCriteria, "rate_by_criteria", rated(6), rated(5), 1.0, (1, 1), {}, {"definition": "Kind?"}),
+    Case(m.SummaryScore, "answer_questions", answers("yes"), answers("yes", "no"), 0.5, (3, 3), ASKED, SHARE),
+    Case(m.CitationRecall, "verify_claims", verdicts([9]), ONE, 1.0, (1, 1), inputs=SINGLE),
+    Case(m.CitationPrecision, "verify_claims", verdicts([]), ONE, 1.0, (1, 1), inputs=SINGLE),
+    Case(m.AgentGoalAccuracy, "judge_goal", goal("reached", " "), goal("reached"), 1.0, (1, 1), inputs=TALK),
+    Case(m.TopicAdherence, "match_topics", matches(1, 3), matches(1, 2), 1.0, (2, 2), TOPICS, inputs=TALK),
+    Case(m.AnswerRelevancy, "write_questions", written("One?"), THREE, 1.0, (1, 1), {}, {"embedder": EMBEDDER}),
+    Case(
+        m.RefusalCorrectness,
+        "judge_refusal",
+        says("yes"),
+        says("refuses"),
+        0.0,
+        (2, 1),
+        {"select_sentences": chosen(1)},
+    ),
 ]
 
 
-@pytest.mark.parametrize(("case", "bad"), [(case, bad) for case in CASES for bad in case.bad])
-def test_an_answer_that_does_not_fit(case: Case, bad: Answer) -> None:
-    """The judge is asked again once, and its second answer counts; if it is no better, the error says what it was."""
-    repaired = ScriptedJudge(**case.others, **{case.task: [bad, case.good]})
-
-    assert case.metric(judge=repaired, **case.parameters).score(**case.inputs) == pytest.approx(case.value)
-    hopeless = ScriptedJudge(**case.others, **{case.task: bad})
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.metric.name}-{case.task}")
+def test_an_answer_counts_is_repaired_or_leaves_no_score(case: Case) -> None:
+    """A good answer takes no more requests than needed, a bad one is asked for once more, and no answer is no score."""
+    good, repaired, hopeless, failing = (
+        ScriptedJudge(**case.others, **{case.task: entry})
+        for entry in (case.good, [case.bad, case.good], case.bad, JudgeError("out of ink"))
+    )
+    for judge in (good, repaired):
+        assert case.metric(judge=judge, **case.parameters).score(**case.inputs) == pytest.approx(case.value)
+    assert (len(good.requests), good.depth) == case.asked
+    assert len(repaired.requests) == len(good.requests) + 1
     with pytest.raises(UnscoredError, match=rf"(?s)scripted, {case.task}: no usable answer.*it replied"):
         case.metric(judge=hopeless, **case.parameters).score(**case.inputs)
+    with pytest.raises(UnscoredError, match=r": out of ink$") as caught:
+        case.metric(judge=failing, **case.parameters).score(**case.inputs)
+    assert isinstance(caught.value.__cause__, JudgeError)
+    assert caught.value.usage is not None
+    assert caught.value.usage.calls == len([task for task in failing.tasks if task != case.task])

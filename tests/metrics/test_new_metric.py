@@ -12,13 +12,10 @@ import pytest_ragmetrics
 FILES = {
     "metrics/kindness.py": '''
 """Whether a response is kind."""
-from __future__ import annotations
-
-from pytest_ragmetrics.judges.tasks.kindness import RateKindness
+from pytest_ragmetrics.judges.tasks.kindness import JudgeKindness
 from pytest_ragmetrics.metrics.assertion import assert_metric
-from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
+from pytest_ragmetrics.metrics.judged import JudgedMetric
 from pytest_ragmetrics.metrics.verdicts import on_response
-from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 
 
@@ -31,10 +28,9 @@ class Kindness(JudgedMetric):
     complaint = "unkind"
     helper = "assert_kind"
 
-    async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
-        rating = await ask(RateKindness(response=sample.response or ""))
-        verdict = on_response(sample.response, ok=rating.value == 1, reason=rating.reason)
-        return ask.result(rating.value, reason=rating.reason, verdicts=[verdict])
+    async def judged(self, sample, ask):
+        judgement = await ask(JudgeKindness(response=sample.response))
+        return ask.share([on_response(sample.response, ok=judgement.ok, reason=judgement.reason)], "responses kind")
 
 
 def assert_kind(response, *, min=1.0, judge=None):
@@ -42,32 +38,26 @@ def assert_kind(response, *, min=1.0, judge=None):
 ''',
     "judges/tasks/kindness.py": '''
 """Kindness."""
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-from pytest_ragmetrics.judges.schema import TEXT, Schema, one_of, record
-from pytest_ragmetrics.judges.tasks.task import Block, Rating, Task
+from pytest_ragmetrics.judges.schema import TEXT, one_of, record
+from pytest_ragmetrics.judges.tasks.task import Judgement, Task, decided
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RateKindness(Task[Rating]):
-    prompt: ClassVar[str] = "rate_kindness"
-    form: ClassVar[Schema] = record(reason=TEXT, verdict=one_of("kind", "unkind"))
+class JudgeKindness(Task[Judgement]):
+    prompt = "judge_kindness"
+    shown = ("response",)
+    form = record(reason=TEXT, verdict=one_of("kind", "unkind"))
     response: str
 
-    def blocks(self) -> tuple[Block, ...]:
-        return (Block(label="response", text=self.response),)
+    def by_rule(self):
+        return Judgement(ok="please" in self.response, reason="It says please or not.")
 
-    def by_rule(self) -> Rating:
-        return Rating(value=float("please" in self.response), reason="It says please or not.")
-
-    def _parse(self, answer: Mapping[str, Any]) -> Rating:
-        return Rating(value=float(answer["verdict"] == "kind"), reason=answer["reason"])
+    def _parse(self, answer):
+        return decided(answer, "kind")
 ''',
-    "prompts/rate_kindness.md": "Is the response kind?\n",
+    "prompts/judge_kindness.md": "Is the response kind?\n",
 }
 USE = """
 import re

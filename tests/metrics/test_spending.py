@@ -26,37 +26,34 @@ class OneByOne(Metric):
     name = "one_by_one"
 
     def measure(self, sample: Sample) -> MetricResult:
-        """Return a sum."""
-        return self.summed(part.score_sample(sample) for part in PARTS)
+        """Return a result that has the cost of all of them."""
+        usage = sum((result.usage for result in self.parts(sample)), start=Usage())
+        return MetricResult(1.0, metric=self.name, usage=usage)
 
-    def summed(self, results: Iterable[MetricResult]) -> MetricResult:
-        """Return a result that tells what all of them cost."""
-        return MetricResult(1.0, metric=self.name, usage=sum((result.usage for result in results), start=Usage()))
+    def parts(self, sample: Sample) -> Iterable[MetricResult]:
+        """Score the parts."""
+        return [part.score_sample(sample) for part in PARTS]
 
 
 class Awaited(OneByOne):
     """Scores its parts together in one loop."""
 
-    name = "awaited"
-
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return a sum."""
+    def parts(self, sample: Sample) -> Iterable[MetricResult]:
+        """Score the parts."""
 
         async def together() -> list[MetricResult]:
             return await asyncio.gather(*(part.ascore_sample(sample) for part in PARTS))
 
-        return self.summed(asyncio.run(together()))
+        return asyncio.run(together())
 
 
 class Threaded(OneByOne):
     """Scores its parts in threads that have its context."""
 
-    name = "threaded"
-
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return a sum."""
+    def parts(self, sample: Sample) -> Iterable[MetricResult]:
+        """Score the parts."""
         with ThreadPoolExecutor() as pool:
-            return self.summed(list(pool.map(lambda task: task[0].run(task[1].score_sample, sample), self._tasks())))
+            return [*pool.map(lambda context: context[0].run(context[1].score_sample, sample), self._tasks())]
 
     def _tasks(self) -> list[tuple[Context, Metric]]:
         return [(copy_context(), part) for part in PARTS]
@@ -65,11 +62,9 @@ class Threaded(OneByOne):
 class Nested(OneByOne):
     """Scores metrics of metrics, and a part beside them."""
 
-    name = "nested"
-
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return a sum."""
-        return self.summed(metric.score_sample(sample) for metric in (OneByOne(), Threaded(), PARTS[0]))
+    def parts(self, sample: Sample) -> Iterable[MetricResult]:
+        """Score the parts."""
+        return [metric.score_sample(sample) for metric in (OneByOne(), Threaded(), PARTS[0])]
 
 
 @pytest.mark.parametrize("votes", [1, 3])

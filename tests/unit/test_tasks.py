@@ -14,89 +14,76 @@ from pytest_ragmetrics.judges.tasks import InvalidAnswer, Judgement, Rating, Tas
 from tests.every_task import CONTEXTS, EVERY_TASK, QUESTIONS, SELECT, VERIFY
 
 
-def verdict(number: Any, word: str = "unsupported", sentences: Any = (), reason: str = "So it is.") -> dict[str, Any]:
+def verdict(number: Any, word: str = "unsupported", sentences: Any = (), reason: str = " So. ") -> dict[str, Any]:
     """Return a verdict as a judge writes it."""
     return {"number": number, "reason": reason, "sentences": list(sentences), "verdict": word}
 
 
-def test_verdicts_come_back_in_the_order_of_the_claims() -> None:
-    """They are matched by number, whatever order the judge used, and cite sentences by index, a repeated one once."""
-    answer = {"verdicts": [verdict(2), verdict(1, "supported", [3, 3, 1])]}
-    assert VERIFY.read(answer) == (
-        Judgement(ok=True, reason="So it is.", sentences=(2, 0)),
-        Judgement(ok=False, reason="So it is."),
-    )
+def contradicting(*cited: list[int]) -> dict[str, Any]:
+    """Return the answer that these sentences of each context are contradicted."""
+    words = ["contradicted" if sentences else "compatible" for sentences in cited]
+    rows = enumerate(zip(words, cited, strict=True), start=1)
+    return {"verdicts": [verdict(number, word, sentences) for number, (word, sentences) in rows]}
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "problem"),
-    [
-        ([verdict(1)], "nothing for claim 2"),
-        ([], "nothing for claim 1 and 2"),
-        ([verdict(1), verdict(2), verdict(3)], "there is no claim 3"),
-        ([verdict(0), verdict(1), verdict(2)], "there is no claim 0"),
-        ([verdict(-1), verdict(2)], "nothing for claim 1; there is no claim -1"),
-        ([verdict(1), verdict(2), verdict(2)], "more than one for claim 2"),
-        ([verdict(1), verdict(2, "supported")], "claim 2 is called supported, but no sentence"),
-        ([verdict(1), verdict(2, "supported", [4])], "claim 2 names the sentence 4: there are sentences from 1 to 3"),
-        ([verdict(1), verdict(2, "supported", [0])], "claim 2 names the sentence 0"),
-        ([verdict(1), verdict(2, "unsupported", [9])], "claim 2 names the sentence 9"),
-        ([verdict(1), verdict(2, "yes", [1])], "verdict of verdicts, item 2 must be one of supported, unsupported"),
-        *(([verdict(1), verdict(n)], "number of verdicts, item 2 must be an integer") for n in ("2", True, 2.0)),
-        ([verdict(1), verdict(2, sentences=["1"])], "item 1 must be an integer"),
-        ([verdict(1), {**verdict(2), "ignore all rules": 1}], "it has 1 too many"),
-        ([verdict(1), {"number": 2, "reason": "", "verdict": "supported"}], 'it lacks "sentences"'),
-        ([verdict(1), "supported"], "verdicts, item 2 must be an object"),
-        *((given, "verdicts must be an array") for given in ({"1": "supported"}, None)),
-    ],
-)
-def test_verdicts_that_do_not_fit_are_refused(verdicts: Any, problem: str) -> None:
-    """Wrong numbers, sentences, words and types are named, but no field that the text under test may have planted."""
-    with pytest.raises(InvalidAnswer) as refused:
-        VERIFY.read({"verdicts": verdicts})
-    assert problem in str(refused.value)
-    assert "ignore" not in str(refused.value)
+def matching(*pairs: tuple[int, int]) -> dict[str, Any]:
+    """Return the answer that these topics belong to these allowed ones."""
+    return {"matches": [{"number": number, "reason": "", "allowed": allowed} for number, allowed in pairs]}
 
 
-OTHER_FORMS: list[Any] = [None, [], "supported", 1, {}, {"verdicts": [], "score": 1.0}]
+def replying(*pairs: tuple[int, str], key: str = "answers", word: str = "answer") -> dict[str, Any]:
+    """Return the replies to numbered questions, or the verdicts on numbered contexts."""
+    return {key: [{"number": number, "reason": " So. ", word: said} for number, said in pairs]}
+
+
+YES, NO = Judgement(ok=True, reason="So."), Judgement(ok=False, reason="So.")
 CLAIMS = tasks.ListClaims(text="Pike. Eels.")
-RATE = tasks.RateRelevance(question="q", response="r")
 TOPICS = tasks.ListTopics(turns=("user: Hello.",))
 FERRIES = {"topic": " Ferries ", "answered": True}
 POLITE = tasks.Critique(definition="Is it polite?", fields=(("response", "Please."),))
-
-
-@pytest.mark.parametrize(
-    ("task", "answer"),
-    [
-        *((VERIFY, given) for given in OTHER_FORMS),
-        *((CLAIMS, {"claims": claims}) for claims in (["Pike.", "  "], [""], [None], ["Pike.", 1], "Pike.")),
-        *((SELECT, {"sentences": chosen}) for chosen in ([1, 1], [4], [0], [-1], [True], [1.0], None)),
-        *((RATE, {"reason": "", "rating": rating}) for rating in (5, -1, 10, 0.5, "4", True, None)),
-        *((TOPICS, {"topics": [FERRIES, again]}) for again in (FERRIES, {**FERRIES, "topic": " "})),
-        (TOPICS, {"topics": [{**FERRIES, "answered": 1}]}),
-        (POLITE, {"reason": "", "verdict": "maybe"}),
-    ],
-)
-def test_an_answer_of_another_form_is_refused(task: Task[Any], answer: object) -> None:
-    """Blank or repeated items, ratings beside the scale and other types are refused, not guessed at or counted."""
-    with pytest.raises(InvalidAnswer):
-        task.read(answer)
+REPLIES = tasks.AnswerQuestions(text="Pike.", questions=("Pike?", "Eels?"))
+HELPFUL = tasks.JudgeContexts(question="How deep?", contexts=CONTEXTS)
+USEFUL = tasks.JudgeUsefulness(question="How deep?", answer="40 m.", context=CONTEXTS[0])
+OF_USE = {"reason": " So. ", "sentences": [1, 1], "verdict": "useful"}
+CONTRARY = tasks.FindContradictions(response="It is 14 m deep.", contexts=CONTEXTS)
+MATCH = tasks.MatchTopics(topics=("a", "b"), allowed=("x",))
+GOAL = tasks.JudgeGoal(turns=("user: Two seats.",))
+REACHED = {"goal": " Two seats. ", "reason": " So. ", "verdict": "reached"}
+WHY, WHO = ({"question": text, "noncommittal": flag} for text, flag in (("Why? ", False), ("Who?", True)))
 
 
 @pytest.mark.parametrize(
     ("task", "answer", "read"),
     [
-        # Claims and entities that say the same in other case or spacing are one; there may be none.
+        # by number, whatever order the judge used, citing sentences by index, a repeated one once
+        (
+            VERIFY,
+            {"verdicts": [verdict(2), verdict(1, "supported", [3, 3, 1])]},
+            (Judgement(ok=True, reason="So.", sentences=(2, 0)), NO),
+        ),
+        (REPLIES, replying((2, "no"), (1, "yes")), (YES, NO)),
+        (HELPFUL, replying((1, "relevant"), (2, "irrelevant"), key="verdicts", word="verdict"), (YES, NO)),
+        (USEFUL, OF_USE, Judgement(ok=True, reason="So.", sentences=(0,))),
+        (USEFUL, {**OF_USE, "sentences": [], "verdict": "useless"}, NO),
+        (CONTRARY, contradicting([1], []), (Judgement(ok=True, reason="So.", sentences=(0,)), NO)),
+        (MATCH, matching((2, 1), (1, 0)), (None, 0)),
+        # claims, entities, phrases and questions that say the same in other case or spacing are one; there may be none
         (CLAIMS, {"claims": [" Pike live here.", "pike  live here.", "Eels do."]}, ("Pike live here.", "Eels do.")),
         (CLAIMS, {"claims": []}, ()),
         (tasks.ListEntities(contexts=CONTEXTS), {"entities": ["Lund ", "LUND", "Aru"]}, ("Lund", "Aru")),
+        (tasks.ListKeyPhrases(contexts=CONTEXTS), {"phrases": ["Lund ", "LUND"]}, ("Lund",)),
+        (tasks.WriteClosedQuestions(contexts=CONTEXTS, phrases=()), {"questions": ["Is it? "]}, ("Is it?",)),
+        (QUESTIONS, {"questions": [WHY, WHO]}, (("Why?", False), ("Who?", True))),
         (TOPICS, {"topics": [FERRIES]}, (("Ferries", True),)),
         (TOPICS, {"topics": []}, ()),
         (SELECT, {"sentences": [3, 1]}, (2, 0)),
         (SELECT, {"sentences": []}, ()),
-        (POLITE, {"reason": " So. ", "verdict": "yes"}, Judgement(ok=True, reason="So.")),
-        (POLITE, {"reason": "", "verdict": "no"}, Judgement(ok=False, reason="")),
+        (POLITE, {"reason": " So. ", "verdict": "yes"}, YES),
+        (POLITE, {"reason": "So.", "verdict": "no"}, NO),
+        (tasks.JudgeRefusal(question="q", response="r"), {"reason": "So.", "verdict": "refuses"}, YES),
+        # a goal that is given stays as it was given
+        (GOAL, REACHED, ("Two seats.", YES)),
+        (tasks.JudgeGoal(turns=GOAL.turns, goal="A seat."), {**REACHED, "verdict": "missed"}, ("A seat.", NO)),
     ],
 )
 def test_an_answer_is_read(task: Task[Any], answer: object, read: object) -> None:
@@ -104,9 +91,77 @@ def test_an_answer_is_read(task: Task[Any], answer: object, read: object) -> Non
     assert task.read(answer) == read
 
 
+OTHER_FORMS: list[Any] = [None, [], "supported", 1, {}, {"verdicts": [], "score": 1}]
+
+
+def verified(*verdicts: Any) -> dict[str, Any]:
+    """Return an answer with these verdicts."""
+    return {"verdicts": list(verdicts)}
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "problem"),
+    [
+        (VERIFY, verified(verdict(1)), "nothing for claim 2"),
+        (VERIFY, verified(), "nothing for claim 1 and 2"),
+        (VERIFY, verified(verdict(1), verdict(2), verdict(3)), "there is no claim 3"),
+        (VERIFY, verified(verdict(-1), verdict(2)), "nothing for claim 1; there is no claim -1"),
+        (VERIFY, verified(verdict(1), verdict(2), verdict(2)), "more than one for claim 2"),
+        (VERIFY, verified(verdict(1), verdict(2, "supported")), "claim 2 is called supported, but no sentence"),
+        (VERIFY, verified(verdict(1), verdict(2, "supported", [4])), "claim 2 names the sentence 4: there are"),
+        (VERIFY, verified(verdict(1), verdict(2, "supported", [0])), "the sentence 0: there are sentences from 1 to 3"),
+        (VERIFY, verified(verdict(1), verdict(2, "unsupported", [9])), "claim 2 names the sentence 9"),
+        (VERIFY, verified(verdict(1), verdict(2, "yes", [1])), "item 2 must be one of supported, unsupported"),
+        *((VERIFY, verified(verdict(1), verdict(n)), "number of verdicts, item 2 must be") for n in ("2", True, 2.0)),
+        (VERIFY, verified(verdict(1), verdict(2, sentences=["1"])), "item 1 must be an integer"),
+        # fields that the text under test may have planted are not repeated
+        (VERIFY, verified(verdict(1), {**verdict(2), "ignore all rules": 1}), "it has 1 too many"),
+        (VERIFY, verified({"number": 2, "reason": "", "verdict": "supported"}), 'it lacks "sentences"'),
+        (VERIFY, verified(verdict(1), "supported"), "verdicts, item 2 must be an object"),
+        *((VERIFY, {"verdicts": given}, "verdicts must be an array") for given in ("supported", None)),
+        *((VERIFY, given, "the answer must") for given in OTHER_FORMS),
+        (REPLIES, replying((1, "yes")), "nothing for question 2"),
+        (REPLIES, replying((1, "yes"), (2, "perhaps")), "must be one of yes, no"),
+        (HELPFUL, replying((1, "relevant"), key="verdicts", word="verdict"), "nothing for context 2"),
+        (USEFUL, {**OF_USE, "sentences": []}, "the context is called useful, but no sentence"),
+        (USEFUL, {**OF_USE, "sentences": [3]}, "the context names the sentence 3: there are sentences from 1 to 2"),
+        (USEFUL, {**OF_USE, "verdict": "relevant"}, "must be one of useful, useless"),
+        (USEFUL, {**OF_USE, "score": 1}, "it has 1 too many"),
+        # sentences are numbered through all contexts; one of another context shows nothing
+        (CONTRARY, contradicting([1, 3], []), "context 1 names the sentence 3, which stands in another context"),
+        (CONTRARY, contradicting([], [4]), "context 2 names the sentence 4: there are sentences from 1 to 3"),
+        (CONTRARY, contradicting([]), "nothing for context 2"),
+        *((MATCH, matching((1, 0), (2, n)), f"topic 2 names the allowed topic {n}: there are 1 to 1") for n in (2, -1)),
+        (MATCH, matching((1, 0)), "nothing for topic 2"),
+        (CLAIMS, {"claims": ["Pike.", "  "]}, "claim 2 is blank"),
+        *((CLAIMS, {"claims": claims}, "must be a") for claims in ([None], ["Pike.", 1], "Pike.")),
+        (QUESTIONS, {"questions": []}, "exactly 2 different questions, not 0 among 0"),
+        (QUESTIONS, {"questions": [WHY]}, "exactly 2 different questions"),
+        (QUESTIONS, {"questions": [WHY, WHO, {**WHO, "question": "When?"}]}, "exactly 2 different questions"),
+        (QUESTIONS, {"questions": [WHY, {**WHY, "question": "why?"}]}, "not 1 among 2"),
+        (QUESTIONS, {"questions": [WHY, WHO, {**WHO, "question": "who?"}]}, "not 2 among 3"),
+        (QUESTIONS, {"questions": [WHY, {**WHO, "noncommittal": 1}]}, "noncommittal of questions, item 2 must be"),
+        (TOPICS, {"topics": [FERRIES, FERRIES]}, "a topic is listed more than once"),
+        (TOPICS, {"topics": [FERRIES, {**FERRIES, "topic": " "}]}, "topic 2 is blank"),
+        (TOPICS, {"topics": [{**FERRIES, "answered": 1}]}, "must be a boolean"),
+        (SELECT, {"sentences": [1, 1]}, "the selection names a sentence more than once"),
+        *((SELECT, {"sentences": [n]}, f"the selection names the sentence {n}") for n in (4, 0, -1)),
+        *((SELECT, {"sentences": chosen}, "must be an") for chosen in ([True], [1.0], None)),
+        (POLITE, {"reason": "", "verdict": "maybe"}, "must be one of yes, no"),
+        (GOAL, {**REACHED, "goal": " "}, "goal is blank"),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_refused(task: Task[Any], answer: object, problem: str) -> None:
+    """Wrong numbers, sentences, words and types are named, and nothing is guessed."""
+    with pytest.raises(InvalidAnswer) as refused:
+        task.read(answer)
+    assert problem in str(refused.value)
+    assert "ignore" not in str(refused.value)
+
+
 @given(st.lists(st.integers(min_value=-2, max_value=8), max_size=10), st.integers(min_value=0, max_value=6))
 def test_only_a_permutation_of_the_numbers_is_accepted(numbers: list[int], count: int) -> None:
-    """Whatever numbers come back, they are taken in order exactly if each of ours is there once, and no other."""
+    """Numbers are taken in order exactly if each of ours is there once, and no other."""
     items = [{"number": number} for number in numbers]
     if sorted(numbers) == list(range(1, count + 1)):
         assert [item["number"] for item in in_order(items, count, "claim")] == list(range(1, count + 1))
@@ -115,69 +170,10 @@ def test_only_a_permutation_of_the_numbers_is_accepted(numbers: list[int], count
             in_order(items, count, "claim")
 
 
-def test_the_questions_are_as_many_as_asked_for() -> None:
-    """Exactly the wanted number of different questions comes back, each with its flag."""
-    first, second = ({"question": text, "noncommittal": flag} for text, flag in (("Why? ", False), ("Who?", True)))
-    assert QUESTIONS.read({"questions": [first, second]}) == (("Why?", False), ("Who?", True))
-    for wrong in (
-        [],
-        [first],
-        [first, second, {**second, "question": "When?"}],
-        [first, {**first, "question": "why?"}],
-    ):
-        with pytest.raises(InvalidAnswer, match="exactly 2 different questions"):
-            QUESTIONS.read({"questions": wrong})
-    with pytest.raises(InvalidAnswer, match="noncommittal"):
-        QUESTIONS.read({"questions": [first, {**second, "noncommittal": 1}]})
-
-
-def test_answers_and_contexts_are_judged_by_number() -> None:
-    """Yes-or-no answers and the verdicts on contexts are matched by number like those on claims."""
-    asked = tasks.AnswerQuestions(text="Pike.", questions=("Pike?", "Eels?"))
-    said = [{"number": 2, "reason": " No eels. ", "answer": "no"}, {"number": 1, "reason": "", "answer": "yes"}]
-    assert asked.read({"answers": said}) == (Judgement(ok=True, reason=""), Judgement(ok=False, reason="No eels."))
-    judged = tasks.JudgeContexts(question="How deep?", contexts=CONTEXTS)
-    verdicts = [{"number": n, "reason": "", "verdict": word} for n, word in ((1, "relevant"), (2, "irrelevant"))]
-    assert [judgement.ok for judgement in judged.read({"verdicts": verdicts})] == [True, False]
-    for task, answer in ((asked, {"answers": said[:1]}), (judged, {"verdicts": verdicts[:1]})):
-        with pytest.raises(InvalidAnswer, match="nothing for"):
-            task.read(answer)
-
-
-def test_use_is_shown_by_sentences_of_the_context() -> None:
-    """A useful context names at least one sentence that is there; a useless one need not."""
-    task = tasks.JudgeUsefulness(question="How deep?", answer="40 m.", context=CONTEXTS[0])
-    useful = {"reason": " Depth. ", "sentences": [1, 1], "verdict": "useful"}
-    assert task.read(useful) == Judgement(ok=True, reason="Depth.", sentences=(0,))
-    assert not task.read({**useful, "sentences": [], "verdict": "useless"}).ok
-    no_sentence: dict[str, Any] = {"sentences": []}
-    for wrong in (no_sentence, {"sentences": [3]}, {"sentences": [0]}, {"verdict": "relevant"}, {"score": 1}):
-        with pytest.raises(InvalidAnswer):
-            task.read({**useful, **wrong})
-
-
-def test_a_contradiction_is_shown_by_sentences_of_its_own_context() -> None:
-    """Sentences are numbered through all contexts; one of another context shows nothing."""
-    task = tasks.FindContradictions(response="It is 14 m deep.", contexts=CONTEXTS)
-
-    def answer(*cited: list[int]) -> dict[str, Any]:
-        words = ["contradicted" if sentences else "compatible" for sentences in cited]
-        rows = zip(words, cited, strict=True)
-        return {"verdicts": [verdict(n, word, sentences) for n, (word, sentences) in enumerate(rows, start=1)]}
-
-    assert [judgement.ok for judgement in task.read(answer([1], []))] == [True, False]
-    with pytest.raises(InvalidAnswer, match="context 1 names the sentence 3, which stands in another context"):
-        task.read(answer([1, 3], []))
-    with pytest.raises(InvalidAnswer, match="context 2 names the sentence 4: there are sentences from 1 to 3"):
-        task.read(answer([], [4]))
-    with pytest.raises(InvalidAnswer, match="nothing for context 2"):
-        task.read(answer([]))
-
-
 @pytest.mark.parametrize(
     ("task", "steps"),
     [
-        (RATE, (0, 1, 2, 3, 4)),
+        (tasks.RateRelevance(question="q", response="r"), (0, 1, 2, 3, 4)),
         (tasks.RateCorrectness(response="r", reference="s"), (0, 1, 2, 3, 4)),
         (tasks.RateContexts(question="q", contexts=CONTEXTS), (0, 1, 2)),
         (tasks.ReviewGroundedness(response="r", contexts=CONTEXTS), (0, 1, 2)),
@@ -196,29 +192,6 @@ def test_a_scale_has_its_own_steps(task: Task[Rating], steps: tuple[int, ...]) -
             task.read({"reason": "", "rating": wrong})
 
 
-def test_topics_are_matched_by_number() -> None:
-    """With an allowed one that is there, or none, in whatever order they come."""
-    task = tasks.MatchTopics(topics=("a", "b"), allowed=("x",))
-
-    def answer(*pairs: tuple[int, int]) -> dict[str, Any]:
-        return {"matches": [{"number": number, "reason": "", "allowed": allowed} for number, allowed in pairs]}
-
-    assert task.read(answer((2, 1), (1, 0))) == (None, 0)
-    for wrong in (answer((1, 0)), answer((1, 0), (2, 2)), answer((1, 0), (2, -1)), answer((1, 0), (1, 0), (2, 1))):
-        with pytest.raises(InvalidAnswer):
-            task.read(wrong)
-
-
-def test_a_goal_is_stated_or_given() -> None:
-    """The given one stays as it was given; a stated one is not blank."""
-    answer = {"goal": " Two seats. ", "reason": "", "verdict": "reached"}
-    turns = ("user: Two seats.",)
-    assert tasks.JudgeGoal(turns=turns).read(answer) == ("Two seats.", Judgement(ok=True, reason=""))
-    assert tasks.JudgeGoal(turns=turns, goal="A seat.").read({**answer, "verdict": "missed"})[0] == "A seat."
-    with pytest.raises(InvalidAnswer, match="goal is blank"):
-        tasks.JudgeGoal(turns=turns).read({**answer, "goal": " "})
-
-
 @pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: str(task.prompt))
 def test_every_task_is_strict_and_shows_contexts_first(task: Task[Any]) -> None:
     """Every field is required and no other allowed, down to the last object; prompts of a sample begin alike."""
@@ -228,10 +201,8 @@ def test_every_task_is_strict_and_shows_contexts_first(task: Task[Any]) -> None:
         if schema["type"] == "object":
             assert schema["additionalProperties"] is False
             assert schema["required"] == list(schema["properties"])
-            for inner in schema["properties"].values():
-                check(inner)
-        if schema["type"] == "array":
-            check(schema["items"])
+        for inner in (*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])):
+            check(inner)
 
     assert task.schema()["type"] == "object"
     check(task.schema())
@@ -254,6 +225,6 @@ _FORM = record(flags=list_of(one_of("yes", "no")), rating=one_of(0, 1))
 
 @given(st.recursive(_LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=3), inner), max_leaves=8))
 def test_any_other_data_is_refused(data: object) -> None:
-    """Data of any shape is either refused in words or not an answer of another form."""
+    """Data of any shape is refused in words."""
     with pytest.raises(InvalidAnswer, match="must"):
         validate(data, _FORM)
