@@ -301,7 +301,7 @@ def _message(report: pytest.TestReport) -> str | None:
     if isinstance(report.longrepr, tuple):
         reason = reason or report.longrepr[2]
     # Which worker it was is chance; the report of a run is the same with any number of workers.
-    text = _WORKER.sub("", report.longreprtext) if report.failed else ""
+    text = _WORKER.sub("", report.longreprtext).strip() if report.failed else ""
     return "\n\n".join(part for part in (reason, text) if part) or None
 
 
@@ -321,7 +321,7 @@ class RunReport:
         self._settings = settings
         self._root = root
         self._finish_session = finish_session
-        self._baseline = _read_baseline(settings.baseline)
+        self._baseline = read_baseline(settings.baseline)
         self._comparison: RunComparison | None = None
         self._notes: list[str] = []
         self._lines: tuple[str, ...] = ()
@@ -396,7 +396,8 @@ def portable_note(note: str, settings: Settings, root: Path) -> str:
     return note
 
 
-def _read_baseline(file: Path | None) -> Document | None:
+def read_baseline(file: Path | None) -> Document | None:
+    """Return the document of an earlier run; raise ``pytest.UsageError`` for a file that is none."""
     if file is None:
         return None
     from pytest_ragmetrics.records import DocumentError, read_document

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.fake_openai import FakeOpenAI
-from tests.plugin.conftest import MANY, RunOnce, RunPytest
+from tests.plugin.conftest import MANY, SERIAL, RunOnce, RunPytest
 
-#: One request a test; a test that is told to breaks after it.
+#: One request a test.
 SUITE = """
     import os
     import pytest
@@ -18,7 +19,6 @@ SUITE = """
     @pytest.mark.parametrize("thing", os.environ.get("THINGS", "pump valve hose seal").split())
     def test_thing(thing):
         assert_relevant(f"What about the {thing}?", f"The {thing} is blue.", min=0.1)
-        assert thing != os.environ.get("BROKEN")
 """
 RECORDING = ("-o", "rag_cassette=answers.jsonl", "--rag-judge=openai:gpt-mine")
 REPLAYING = (*RECORDING, "--rag-cache=replay")
@@ -51,47 +51,47 @@ def things_in(cassette: Path) -> list[str]:
     return sorted(text.split(" is blue.")[0].split("The ")[-1] for text in asked)
 
 
-def test_replay_needs_neither_key_nor_folder(
+def test_replay_needs_neither_key_nor_judge_nor_folder(
     run: RunPytest, recorded: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, server: FakeOpenAI
 ) -> None:
-    """A cassette alone is enough to replay, on a machine without a key, and nothing is left behind there."""
+    """On a machine without a key, and where no judge is named, the model of the cassette is the one replayed.
+
+    Nothing is left behind there.
+    """
     monkeypatch.delenv("OPENAI_BASE_URL")
     monkeypatch.delenv("OPENAI_API_KEY")
     before = recorded.read_bytes()
-    result = run(*REPLAYING, "--rag-cache-dir=elsewhere")
-    result.assert_outcomes(passed=4)
-    result.stdout.fnmatch_lines(["judge calls: 0 made (0 tokens, *), 4 saved by the cache (*)"])
-    result.stdout.no_fnmatch_line("*answers.jsonl*")
+    for args in (REPLAYING, ("-o", "rag_cassette=answers.jsonl", "--rag-cache=replay")):
+        result = run(*args, "--rag-cache-dir=elsewhere")
+        result.assert_outcomes(passed=4)
+        result.stdout.fnmatch_lines(
+            ["judge calls: 0 made (0 tokens, *), 4 saved by the cache (*)", "judged by: openai:gpt-mine"]
+        )
+        result.stdout.no_fnmatch_line("*answers.jsonl*")
     assert server.calls == 0
     assert recorded.read_bytes() == before
     assert not (pytester.path / "elsewhere").exists()
 
 
-def test_replay_needs_no_judge_either(run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a key, and without a word on the judge, the model of the cassette is the one that is replayed."""
-    monkeypatch.delenv("OPENAI_BASE_URL")
-    monkeypatch.delenv("OPENAI_API_KEY")
-    result = run("-o", f"rag_cassette={recorded}", "--rag-cache=replay")
-    result.assert_outcomes(passed=4)
-    result.stdout.fnmatch_lines(["judged by: openai:gpt-mine"])
-
-
 def test_the_controller_writes_what_one_process_would(run: RunPytest, recorded: Path) -> None:
     """With two workers the file is the same byte for byte, made of what each of them used."""
-    recorded.unlink()
-    run(*RECORDING).assert_outcomes(passed=4)
-    serial = recorded.read_bytes()
     recorded.unlink()
     result = run(*RECORDING, *MANY)
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["*answers.jsonl: written, 4 answers, 4 added, 0 dropped"])
-    assert recorded.read_bytes() == serial
+    shared = recorded.read_bytes()
+    recorded.unlink()
+    run(*RECORDING).assert_outcomes(passed=4)
+    assert recorded.read_bytes() == shared
 
 
-def test_a_full_run_drops_what_nothing_used(run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("how", [SERIAL, ["-p", "xdist", "-n1"]])
+def test_a_full_run_drops_what_nothing_used(
+    run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch, how: list[str]
+) -> None:
     """After all tests passed, answers that none of them asked for leave the cassette."""
     monkeypatch.setenv("THINGS", "pump hose lamp")
-    result = run(*RECORDING)
+    result = run(*RECORDING, *how)
     result.stdout.fnmatch_lines(["*answers.jsonl: written, 3 answers, 1 added, 2 dropped"])
     assert things_in(recorded) == ["hose", "lamp", "pump"]
 
@@ -103,37 +103,24 @@ def test_what_is_as_it_should_be_is_left_alone(run: RunPytest, recorded: Path) -
     assert recorded.stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("args", [["--rag-cassette-keep"], ["-k", "pump or lamp"], ["-k", "pump or lamp", *MANY]])
+@pytest.mark.parametrize(
+    ("args", "other"),
+    [
+        (["--rag-cassette-keep"], "pass"),
+        (["-k", "not hose"], "pass"),
+        ([], "assert 0"),
+        ([], "pytest.skip('not here')"),
+    ],
+    ids=["told to keep", "deselected", "failed", "skipped"],
+)
 def test_a_partial_run_only_adds(
-    run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]
+    run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], other: str
 ) -> None:
-    """A run that was not asked for every test drops nothing, nor does one that was told to keep."""
+    """A run drops nothing that did not have every test, that failed, or that is told to keep what it did not use."""
     monkeypatch.setenv("THINGS", "pump lamp hose" if "-k" in args else "pump lamp")
-    result = run(*RECORDING, *args)
+    result = run(*RECORDING, *args, test_other=f"import pytest\ndef test_other(): {other}")
     result.stdout.fnmatch_lines(["*answers.jsonl: written, 5 answers, 1 added, 0 dropped"])
     assert things_in(recorded) == ["hose", "lamp", "pump", "seal", "valve"]
-
-
-def test_a_run_that_failed_only_adds(run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a failure nobody knows what the rest would have asked."""
-    monkeypatch.setenv("THINGS", "lamp")
-    monkeypatch.setenv("BROKEN", "lamp")
-    run(*RECORDING).assert_outcomes(failed=1)
-    assert things_in(recorded) == ["hose", "lamp", "pump", "seal", "valve"]
-
-
-def test_a_run_with_skipped_tests_only_adds(
-    run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester
-) -> None:
-    """What a test that was skipped here would have asked is still needed where it is not."""
-    monkeypatch.setenv("THINGS", "pump lamp")
-    run(*RECORDING, test_other="import pytest\ndef test_other(): pytest.skip('not here')").assert_outcomes(
-        passed=2, skipped=1
-    )
-    assert things_in(recorded) == ["hose", "lamp", "pump", "seal", "valve"]
-    (pytester.path / "test_other.py").unlink()
-    run(*RECORDING, "-p", "xdist", "-n1").assert_outcomes(passed=2)
-    assert things_in(recorded) == ["lamp", "pump"]
 
 
 def test_two_branches_merge_as_text(
@@ -206,7 +193,7 @@ REDACTION = {
 def test_redaction_reaches_everything_that_is_kept(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, args: list[str], folder: str
 ) -> None:
-    """What the hook takes out of a text stands in no file that a run leaves behind; what is judged is the text.
+    """What the hook takes out of a text is in no file that a run leaves behind; what is judged is the text.
 
     The hook may be in the conftest.py of a folder, which pytest loads after its start.
     """
@@ -215,7 +202,6 @@ def test_redaction_reaches_everything_that_is_kept(
     assert "Ada Brandt" in str([request.body for request in server.requests])
     files = [path for path in pytester.path.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
     kept = {path.name: path.read_bytes() for path in files}
-    assert {"answers.jsonl", "cache.db", "out.json", "out.html"} <= kept.keys()
     assert [name for name, content in kept.items() if b"Ada Brandt" in content] == []
     assert all(b"[name]" in kept[name] for name in ("answers.jsonl", "cache.db", "out.json", "out.html"))
     before = server.calls
@@ -223,15 +209,18 @@ def test_redaction_reaches_everything_that_is_kept(
     assert server.calls == before
 
 
-def test_refreshing_with_workers_records_what_they_asked(run: RunPytest, recorded: Path, server: FakeOpenAI) -> None:
-    """Every answer is asked for anew, once in the whole run, and stands in the cassette in place of the old one."""
+def test_workers_that_refresh_a_part_record_what_they_asked(
+    run: RunPytest, recorded: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each answer is asked for anew, once in the whole run, and replaces the old one; what was not run stays."""
+    monkeypatch.setenv("THINGS", "pump hose seal lamp")
     before = recorded.read_text("utf-8")
     recorded.write_text(before.replace("By the words they share.", "It was so once."), "utf-8")
-    result = run(*RECORDING, "--rag-cache=refresh", *MANY)
-    result.assert_outcomes(passed=4)
-    assert server.calls == 4
+    result = run(*RECORDING, "--rag-cache=refresh", "-k", "not lamp", *MANY)
+    result.assert_outcomes(passed=3)
+    assert server.calls == 3
     result.stdout.fnmatch_lines(["*answers.jsonl: written, 4 answers, 0 added, 0 dropped"])
-    assert "It was so once." not in recorded.read_text("utf-8")
+    assert recorded.read_text("utf-8").count("It was so once.") == 1
 
 
 def test_a_worker_that_dies_at_its_end_takes_nothing_along(
@@ -253,3 +242,37 @@ def test_a_worker_that_dies_at_its_end_takes_nothing_along(
     )
     result.assert_outcomes(passed=2)
     assert things_in(recorded) == ["hose", "pump", "seal", "valve"]
+
+
+WRITTEN = Path(__file__).parent.parent / "data" / "cache_version_1"
+VERSION_1 = {
+    # The name of a judge is part of what was asked.
+    "jj": """
+        def make():
+            def judge(prompt):
+                raise AssertionError("a reply was recorded")
+            return judge
+    """,
+    "test_moths": """
+        from pytest_ragmetrics import assert_faithful
+        def test_moths():
+            text = "Moths fly at night and sleep by day."
+            assert assert_faithful(text, [text], min=0.8).usage.cached_calls == 2
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "to", "option"),
+    [
+        ("cache.db", "kept/cache.db", "--rag-cache-dir=kept"),
+        ("judge.jsonl", "judge.jsonl", "--rag-cassette=judge.jsonl"),
+    ],
+)
+def test_a_file_of_version_1_is_replayed(
+    run: RunPytest, pytester: pytest.Pytester, file: str, to: str, option: str
+) -> None:
+    """Both replies of the test are found under the keys that were computed then, in a cache and in a cassette."""
+    (pytester.path / to).parent.mkdir(exist_ok=True)
+    shutil.copy(WRITTEN / file, pytester.path / to)
+    run("--rag-judge=jj:make", "--rag-cache=replay", option, **VERSION_1).assert_outcomes(passed=1)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
-from tests.plugin.conftest import RunPytest
+from tests.plugin.conftest import RunOnce, RunPytest
 
 HEADLINE = "quoted_spans_alignment 0.00 < 0.90: 1 of 1 quoted span not found"
 EVIDENCE = [
@@ -31,38 +30,28 @@ HELPER = """
 """
 
 
-@pytest.mark.parametrize("name", ["test_left", "test_right"])
-def test_a_plain_assert_explains_itself(run: RunPytest, name: str) -> None:
-    """The comparison is replaced by the explanation, whichever side the result stands on, and said once."""
-    result = run("-k", name, test_plain=PLAIN)
-    result.stdout.fnmatch_lines([f"E *{HEADLINE.replace('[', '[[]')}", *(f"E {line}" for line in EVIDENCE)])
-    assert result.stdout.str().count("where the source has") == 1
+def test_a_plain_assert_explains_itself(run: RunPytest) -> None:
+    """The comparison is replaced by the explanation, whichever side the result is on, once.
 
-
-@pytest.mark.parametrize("option", ["--assert=plain", "-pno:assertion"])
-def test_without_rewriting_a_section_explains(pytester: pytest.Pytester, run: RunPytest, option: str) -> None:
-    """Where pytest cannot show the comparison, the same text stands in a section of the report."""
-    del run
-    pytester.makepyfile(test_plain=PLAIN)
-    # Not in-process: there the comparison hook of the outer pytest would still be at work.
-    result = pytester.runpytest_subprocess("-p", "ragmetrics", option, "-k", "test_left")
-    result.stdout.fnmatch_lines(["*- RAG metrics -*", HEADLINE, *EVIDENCE])
-
-
-def test_a_long_explanation_is_whole_in_its_section(run: RunPytest) -> None:
-    """Long comparisons are cut by pytest; the section has all of it."""
+    Long comparisons are cut by pytest; a section has all of it. Other values are explained by pytest.
+    """
     result = run(
+        test_plain=PLAIN,
         test_many="""
             from pytest_ragmetrics.metrics import QuotedSpansAlignment
             from texts import SOURCE
+            def test_foreign():
+                assert [1, 2] == [1, 3]
             def test_it():
                 response = " ".join(f'"the pump needs {n} hours to fill"' for n in range(3, 8))
                 assert QuotedSpansAlignment().score(response=response, retrieved_contexts=[SOURCE]) >= 0.9
-        """
+        """,
     )
-    result.stdout.fnmatch_lines(
-        ["E *5 of 5 quoted spans not found", "*- RAG metrics -*", "*5 of 5 quoted spans not found"]
-    )
+    explained = [f"E *{HEADLINE.replace('[', '[[]')}", *(f"E {line}" for line in EVIDENCE)]
+    many = ["E *5 of 5 quoted spans not found", "*- RAG metrics -*", "*5 of 5 quoted spans not found"]
+    foreign = ["E *assert [[]1, 2] == [[]1, 3]", "E *At index 1 diff: 2 != 3"]
+    result.stdout.fnmatch_lines([*foreign, *many, *explained, *explained])
+    assert result.stdout.str().count('differs: "nine" where the source has') == 2
     assert all(f'"{n}' in result.stdout.str() for n in range(3, 8))
 
 
@@ -77,7 +66,7 @@ def test_a_helper_explains_once_in_every_mode(run: RunPytest, option: str) -> No
 
 
 def test_a_helper_asserts_under_optimisation(pytester: pytest.Pytester, run: RunPytest) -> None:
-    """PytestSession with -O strips assert statements, not the helpers."""
+    """Python with -O strips assert statements, not the helpers."""
     del run
     pytester.makepyfile(test_helper=HELPER)
     result = pytester.run(sys.executable, "-O", "-m", "pytest", "-p", "ragmetrics", "-p", "no:cacheprovider")
@@ -85,34 +74,28 @@ def test_a_helper_asserts_under_optimisation(pytester: pytest.Pytester, run: Run
     result.stdout.fnmatch_lines([f"*{HEADLINE}", *EVIDENCE])
 
 
-def test_foreign_comparisons_are_untouched(run: RunPytest) -> None:
-    """Other values are explained by pytest as ever."""
-    result = run(test_foreign="def test_it():\n    assert [1, 2] == [1, 3]")
-    result.stdout.fnmatch_lines(["E *assert [[]1, 2] == [[]1, 3]", "E *At index 1 diff: 2 != 3"])
+HOSTILE = r"""
+    from pytest_ragmetrics import assert_quoted_spans_aligned
+    from pytest_ragmetrics.metrics import QuotedSpansAlignment
+    def answer():
+        return 'It says "delete ' + chr(27) + '[2J every ' + chr(0x202e) + 'single file"'
+    def test_helper():
+        assert_quoted_spans_aligned(answer(), ["keep " + chr(27) + "[31m every single file"])
+    def test_plain():
+        result = QuotedSpansAlignment().score(response=answer(), retrieved_contexts=["nothing"])
+        assert result > 0.5
+"""
 
 
-def test_hostile_text_cannot_steer_the_terminal(pytester: pytest.Pytester, run: RunPytest) -> None:
-    """Escape sequences and direction overrides in an answer reach the terminal neither by us nor by our sections."""
-    del run
-    pytester.makepyfile(
-        test_hostile=r"""
-            from pytest_ragmetrics import assert_quoted_spans_aligned
-            from pytest_ragmetrics.metrics import QuotedSpansAlignment
-            def answer():
-                return 'It says "delete ' + chr(27) + '[2J every ' + chr(0x202e) + 'single file"'
-            def test_helper():
-                assert_quoted_spans_aligned(answer(), ["keep " + chr(27) + "[31m every single file"])
-            def test_plain():
-                result = QuotedSpansAlignment().score(response=answer(), retrieved_contexts=["nothing"])
-                assert result > 0.5
-        """
-    )
-    out = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "ragmetrics", "-p", "no:cacheprovider", "--color=no"],
-        capture_output=True,
-        cwd=pytester.path,
-        check=False,
-    ).stdout
-    assert out.count(b"delete [2J every single file") == 2
-    assert b"\x1b" not in out
-    assert "\u202e".encode() not in out
+@pytest.mark.parametrize("option", ["--assert=plain", "-pno:assertion"])
+def test_without_rewriting_a_section_explains(run_once: RunOnce, option: str) -> None:
+    """Where pytest cannot show the comparison, the same text is in a section of the report.
+
+    Escape sequences and direction overrides in an answer do not reach the terminal by it.
+    """
+    # Not in-process: there the comparison hook of the outer pytest would still be at work.
+    out = run_once(option, "--color=no", test_hostile=HOSTILE, test_plain=PLAIN).result.stdout
+    out.fnmatch_lines(["*- RAG metrics -*", HEADLINE, *EVIDENCE])
+    assert out.str().count("delete [2J every single file") == 2
+    assert "\x1b" not in out.str()
+    assert "\u202e" not in out.str()

@@ -101,7 +101,9 @@ def gates(run: Run) -> dict[str, tuple[object, ...]]:
 
 def test_every_gate_comes_to_its_end(runs: list[Run]) -> None:
     """It passes or fails by the scores of its set, however that was run; a set that is not whole decides nothing."""
+    rows = []
     for run in runs:
+        rows.append([{**test, "duration": 0} for test in run.tests.values() if test["gate"]])
         run.result.assert_outcomes(passed=37, failed=10, skipped=2, errors=1)
         assert gates(run) == {
             "test_golden mean 0.7": ("passed", 0.75, 4),
@@ -119,6 +121,7 @@ def test_every_gate_comes_to_its_end(runs: list[Run]) -> None:
             "TestPlain::test_single mean 0.5": ("failed", 0.0, 1),
             "TestPlain::test_single mean 0.1": ("failed", 0.0, 1),
         }
+    assert rows[0] == rows[1]
 
 
 def test_a_failed_gate_says_which_rows_are_the_worst(runs: list[Run]) -> None:
@@ -151,17 +154,13 @@ def test_a_gate_is_a_case_of_the_junit_file(runs: list[Run]) -> None:
         assert values["rag.quoted_spans_alignment.mean"] == "0.75"
 
 
-def test_the_same_from_one_process_and_from_many(runs: list[Run]) -> None:
-    """What the report says of gates does not depend on who ran the rows."""
-    alone, shared = ([{**test, "duration": 0} for test in run.tests.values() if test["gate"]] for run in runs)
-    assert alone == shared
-
-
-@pytest.mark.parametrize("dist", ["loadscope", "worksteal"])
-def test_every_way_to_share_out_tests(run: RunPytest, scored: Scored, dist: str) -> None:
-    """However workers share the rows, the gate is over all of them."""
-    run(*MANY, f"--dist={dist}", "--rag-json=out.json", test_suite=SUITE).assert_outcomes(passed=6, failed=1)
-    assert [test["gate"]["n"] for test in scored().values() if test["gate"]] == [4, 4]
+@EVERY
+def test_without_a_terminal(run: RunPytest, scored: Scored, how: list[str]) -> None:
+    """Gates are decided where no terminal reports them, however workers share the rows."""
+    how = [*how, "--dist=loadscope"] if how else how
+    assert run(*how, "-p", "no:terminal", "--rag-json=out.json", test_suite=SUITE).ret == 1
+    found = [(test["gate"]["outcome"], test["gate"]["n"]) for test in scored().values() if test["gate"]]
+    assert found == [("passed", 4), ("failed", 4)]
 
 
 def test_gates_come_last_in_any_order(run: RunPytest) -> None:
@@ -178,18 +177,27 @@ def test_gates_are_listed(run: RunPytest) -> None:
 
 
 @EVERY
-def test_a_part_of_the_set_decides_nothing(run: RunPytest, scored: Scored, how: list[str]) -> None:
-    """When some of its tests are not selected the gate is skipped, and says how many are missing."""
+def test_a_part_of_the_set_decides_nothing(
+    run: RunPytest, scored: Scored, monkeypatch: pytest.MonkeyPatch, how: list[str]
+) -> None:
+    """When some of its tests are not selected the gate is skipped and says how many; -x leaves no verdict either."""
     result = run(*how, "-rs", "-k", "r1", "--rag-json=out.json", test_suite=SUITE)
     result.assert_outcomes(passed=1, skipped=2, deselected=0 if how else 4)
     result.stdout.fnmatch_lines(["SKIPPED *test_suite.py:*: 3 of 4 tests of the set were skipped or not selected*"])
     assert {test["gate"]["outcome"] for test in scored().values() if test["gate"]} == {"skipped"}
+    monkeypatch.setenv("DO", "r1 raise ValueError")
+    result = run(*how, "-x", "-v")
+    assert result.ret != 0
+    assert not [line for line in result.outlines if "gate-" in line and ("PASSED" in line or "FAILED" in line)]
 
 
-def test_a_crashed_worker_leaves_the_gate_incomplete(run: RunPytest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row that was lost with its worker is named, and no figure is made up without it."""
-    monkeypatch.setenv("DO", "r1 os._exit(3)")
-    result = run(*MANY, "-rf", test_suite=SUITE)
+def test_a_crashed_worker_leaves_the_gate_incomplete(
+    run: RunPytest, scored: Scored, monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester
+) -> None:
+    """The row that was lost with its worker is named, no figure is made up without it, and the other rows are there."""
+    monkeypatch.setenv("DO", "r1 os.kill(os.getpid(), 9)")
+    files = ("--rag-json=out.json", "--rag-markdown=out.md")
+    result = run(*MANY, "--max-worker-restart=2", "-rf", *files, test_suite=SUITE)
     result.assert_outcomes(passed=4, failed=3)
     result.stdout.fnmatch_lines(
         [
@@ -197,49 +205,29 @@ def test_a_crashed_worker_leaves_the_gate_incomplete(run: RunPytest, monkeypatch
             "  r1: its test has not run to its end",
         ]
     )
+    rows = {name.partition("::")[2]: row for name, row in scored().items()}
+    failed = [name for name, row in rows.items() if row["outcome"] == "failed" and not row["gate"]]
+    assert failed == ["test_golden[r1]"]
+    assert [len(rows[f"test_golden[r{n}]"]["records"]) for n in range(4)] == [1, 0, 1, 1]
+    assert "test_suite.py::test_golden[r1]" in (pytester.path / "out.md").read_text("utf-8")
 
 
-def test_after_a_gate_failed_the_whole_set_runs_again(run: RunPytest) -> None:
-    """--lf with nothing but a failed gate runs all rows, since the gate alone could decide nothing."""
-    run("-p", "cacheprovider", test_suite=SUITE).assert_outcomes(passed=6, failed=1)
-    run("--lf").assert_outcomes(passed=6, failed=1)
-
-
-def test_a_gate_by_its_name(run: RunPytest) -> None:
-    """The id that a failure shows can be given to pytest; alone it says that its rows are missing."""
-    result = run("-rs", RATE, test_suite=SUITE)
+def test_a_gate_without_its_set(run: RunPytest, scored: Scored) -> None:
+    """--lf with nothing but a failed gate runs all rows; by its name it says that they are missing; reruns agree."""
+    for how in (("-p", "cacheprovider"), ("--lf",), ("-p", "rerunfailures", "--reruns=1", "--rag-json=out.json")):
+        run(*how, test_suite=SUITE).assert_outcomes(passed=6, failed=1)
+    assert {test["gate"]["n"] for test in scored().values() if test["gate"]} == {4}
+    result = run("-rs", RATE)
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED *: 4 of 4 tests of the set were skipped or not selected; *"])
 
 
 @EVERY
-def test_a_run_that_stops_early_decides_no_gate(
-    run: RunPytest, monkeypatch: pytest.MonkeyPatch, how: list[str]
-) -> None:
-    """After -x there is no verdict on the set."""
-    monkeypatch.setenv("DO", "r1 raise ValueError")
-    result = run(*how, "-x", "-v", test_suite=SUITE)
-    assert result.ret != 0
-    result.stdout.no_fnmatch_line("*gate-*PASSED*")
-    result.stdout.no_fnmatch_line("*gate-*FAILED*")
-
-
-def test_reruns_do_not_disturb(run: RunPytest, scored: Scored) -> None:
-    """A gate that is run again comes to the same end, and counts no row twice."""
-    run("-p", "rerunfailures", "--reruns=1", "--rag-json=out.json", test_suite=SUITE)
-    assert {test["gate"]["n"] for test in scored().values() if test["gate"]} == {4}
-
-
-@EVERY
-def test_without_a_terminal(run: RunPytest, scored: Scored, how: list[str]) -> None:
-    """Gates are decided where no terminal reports them."""
-    assert run(*how, "-p", "no:terminal", "--rag-json=out.json", test_suite=SUITE).ret == 1
-    assert {test["gate"]["outcome"] for test in scored().values() if test["gate"]} == {"passed", "failed"}
-
-
-@EVERY
 def test_a_wrong_marker_is_told_before_any_test(run: RunPytest, how: list[str]) -> None:
-    """Gates that say nothing end the run, and every function of one is named."""
+    """Gates that say nothing end the run, and every function of one is named.
+
+    pytest does not show what it makes of methods of unittest: there the marker ends the run instead of meaning nothing.
+    """
     result = run(
         *how,
         test_wrong="""
@@ -248,28 +236,17 @@ def test_a_wrong_marker_is_told_before_any_test(run: RunPytest, how: list[str]) 
             @pytest.mark.parametrize("n", [1, 2])
             def test_it(n):
                 pass
-        """,
-    )
-    said = "ERROR: test_wrong.py::test_it: marker rag_gate: give one of mean= and rate=; write *"
-    (result.stdout if how else result.stderr).fnmatch_lines([said])
-    assert result.ret == (pytest.ExitCode.TESTS_FAILED if how else pytest.ExitCode.USAGE_ERROR)
-    result.stdout.no_fnmatch_line("*passed*")
-
-
-@EVERY
-def test_a_method_of_unittest_has_no_gates(run: RunPytest, how: list[str]) -> None:
-    """Pytest does not show what it makes of these: the marker ends the run instead of meaning nothing."""
-    result = run(
-        *how,
-        test_wrong="""
-            import pytest, unittest
             class TestIt(unittest.TestCase):
                 @pytest.mark.rag_gate("faithfulness", mean=0.5)
                 def test_it(self):
                     pass
         """,
     )
-    said = "ERROR: test_wrong.py::TestIt::test_it: marker rag_gate: it means nothing on a method of unittest.*"
-    (result.stdout if how else result.stderr).fnmatch_lines([said])
+    said = [
+        "ERROR: test_wrong.py::test_it: marker rag_gate: give one of mean= and rate=; write *",
+        "*test_wrong.py::TestIt::test_it: marker rag_gate: it means nothing on a method of unittest.*",
+    ]
+    (result.stdout if how else result.stderr).fnmatch_lines(said)
     assert result.ret == (pytest.ExitCode.TESTS_FAILED if how else pytest.ExitCode.USAGE_ERROR)
     result.stdout.no_fnmatch_line("*passed*")
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")

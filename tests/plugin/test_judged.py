@@ -1,93 +1,103 @@
-"""Judged metrics in a suite: who judges, who says so, and from where they may be asked."""
+"""Judged metrics in a suite: who judges, who says so, what is asked again, and how many votes make a score."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.resources import files
 
 import pytest
 
-from tests.fake_openai import FakeOpenAI
+from tests.fake_openai import FakeOpenAI, Reply
 from tests.plugin.conftest import RunPytest, Scored
 
+#: Two requests a test.
 SUITE = """
+    import pytest
     from pytest_ragmetrics import assert_faithful
     from texts import SOURCE
-    def test_pump():
-        assert_faithful("The pump needs two minutes to fill.", SOURCE, min=0.8)
+    @pytest.mark.parametrize("minutes", ["two", "three"])
+    def test_pump(minutes):
+        assert_faithful(f"The pump needs {minutes} minutes to fill.", SOURCE, min=0.5)
+"""
+#: One request.
+SHORT = """
+    from pytest_ragmetrics import assert_relevant
+    def test_short():
+        assert_relevant("Does the pump hum?", "The pump hums.", min=0.1)
 """
 
 
-def test_the_run_says_what_judging_took(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
-    """Header, summary and every result name the judge; calls, tokens and cost are added up."""
-    result = run("--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", test_suite=SUITE)
+def test_a_second_run_asks_nothing(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
+    """Header, summary and every result name the judge; calls, tokens and cost are added up, and paid for once.
+
+    Answers are kept, not outcomes: the same answers fail a threshold that no score can reach.
+    """
+    args = ("--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json")
+    result = run(*args, test_suite=SUITE)
     result.stdout.fnmatch_lines(
         [
             "ragmetrics: judge openai:gpt-5.4-mini, embedder auto, cache auto",
-            "faithfulness  1  1.000  1.000        0         0",
-            "judge calls: 2 made (* tokens, $0.0*), 0 saved by the cache ($0.0000)",
+            "judge calls: 4 made (* tokens, $0.0*), 0 saved by the cache ($0.0000)",
             "judged by: openai:gpt-5.4-mini",
         ]
     )
-    (row,) = scored().values()
-    (record,) = row["records"]
-    assert record["judge"] == "openai:gpt-5.4-mini"
-    usage = record["usage"]
-    assert (usage["calls"], usage["cached_calls"]) == (2, 0)
-    assert f"({usage['prompt_tokens'] + usage['completion_tokens']} tokens" in result.stdout.str()
-
-
-def test_an_unknown_price_is_unknown(run: RunPytest, server: FakeOpenAI) -> None:
-    """A model without a known price costs an unknown sum, not nothing."""
-    result = run("--rag-judge=openai:gpt-mine", test_suite=SUITE)
-    result.stdout.fnmatch_lines(["judge calls: 2 made (* tokens, price unknown), *"])
+    records = [record for row in scored().values() for record in row["records"]]
+    assert {record["judge"] for record in records} == {"openai:gpt-5.4-mini"}
+    usages = [record["usage"] for record in records]
+    assert [(usage["calls"], usage["cached_calls"]) for usage in usages] == [(2, 0), (2, 0)]
+    tokens = sum(usage["prompt_tokens"] + usage["completion_tokens"] for usage in usages)
+    assert f"({tokens} tokens" in result.stdout.str()
+    result = run(*args)
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["judge calls: 0 made (0 tokens, *), 4 saved by the cache (*)"])
+    run(*args, test_suite=SUITE.replace("min=0.5", "min=1.01")).assert_outcomes(failed=2)
+    assert server.calls == 4
 
 
 def test_the_heuristic_is_called_by_its_name_everywhere(run: RunPytest, no_provider: None, scored: Scored) -> None:
     """The local judge is marked as a heuristic in header, results and summary, and needs no provider."""
     result = run("--rag-judge=local", "--rag-embedder=local", "--rag-json=out.json", test_suite=SUITE)
-    result.assert_outcomes(passed=1)
+    result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(
         [
             "ragmetrics: judge local (heuristic), embedder local (heuristic), cache auto",
             "judged by: local (heuristic)",
         ]
     )
-    (row,) = scored().values()
-    assert [record["judge"] for record in row["records"]] == ["local (heuristic)"]
+    assert [record["judge"] for row in scored().values() for record in row["records"]] == ["local (heuristic)"] * 2
 
 
-def test_without_a_judge_the_ways_on_are_named(run: RunPytest, no_provider: None, scored: Scored) -> None:
-    """Where no provider is set up, a judged test fails and says what to do; tests that need no judge run."""
+def test_without_a_judge_the_ways_on_are_named(run: RunPytest, no_provider: None) -> None:
+    """Where no provider is set up, a judged test fails and says what to do; tests that need no judge run.
+
+    A fixture shows what is missing alone, not under the code that looked for it.
+    """
     result = run(
-        "--rag-json=out.json",
-        test_suite=SUITE,
-        test_quotes="""
+        test_short=SHORT,
+        test_fixtures="""
             from pytest_ragmetrics import assert_quoted_spans_aligned
             from texts import SOURCE, TRUE
+            def test_judge(rag_judge): ...
+            def test_embedder(rag_embedder): ...
             def test_quotes():
                 assert_quoted_spans_aligned(TRUE, SOURCE)
         """,
     )
-    result.assert_outcomes(passed=1, failed=1)
+    result.assert_outcomes(passed=1, failed=1, errors=2)
     result.stdout.fnmatch_lines(
-        ["E *JudgeNotConfiguredError: this metric needs a judge*_API_KEY*--rag-cassette=FILE*--rag-judge=local*"]
+        [
+            "E *JudgeNotConfiguredError: this metric needs a judge*_API_KEY*--rag-cassette=FILE*--rag-judge=local*",
+            "E *JudgeNotConfiguredError: this metric needs an embedder, *",
+            "E *JudgeNotConfiguredError: this metric needs a judge*_API_KEY*--rag-cassette=FILE*--rag-judge=local*",
+        ]
     )
-    assert scored()["test_suite.py::test_pump"]["outcome"] == "failed"
-
-
-@pytest.mark.parametrize("what", ["judge", "embedder"])
-def test_who_is_missing_is_told_of_without_the_way_to_it(run: RunPytest, no_provider: None, what: str) -> None:
-    """The fixture is where every suite begins: what is missing stands there alone, not under the code that looked."""
-    result = run(test_fixture=f"def test_it(rag_{what}): ...")
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"E *JudgeNotConfiguredError: this metric needs a* {what}, *"])
     result.stdout.no_fnmatch_line("*specs.py*")
 
 
 def test_an_explicit_provider_names_its_missing_key(run: RunPytest, no_provider: None) -> None:
     """A judge that was asked for by name and has no key fails with the variable to set."""
-    result = run("--rag-judge=openai:gpt-mine", test_suite=SUITE)
+    result = run("--rag-judge=openai:gpt-mine", test_short=SHORT)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E *openai:gpt-mine needs a key: set OPENAI_API_KEY, or OPENAI_BASE_URL *"])
 
@@ -144,41 +154,9 @@ def test_a_marker_names_the_judge_of_a_test(run: RunPytest, server: FakeOpenAI, 
     assert judges == ["openai:of-the-class", "local (heuristic)", "openai:of-the-run"]
 
 
-@pytest.mark.parametrize(
-    ("marker", "said"),
-    [
-        (
-            "'gpt-5'",
-            "'gpt-5' is none of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY",
-        ),
-        ("", "it takes one spec"),
-        ("'local', 'auto'", "it takes one spec"),
-        ("3", "it takes one spec"),
-    ],
-)
-def test_a_wrong_marker_is_a_usage_error(run: RunPytest, no_provider: None, marker: str, said: str) -> None:
+def test_a_wrong_marker_is_a_usage_error(run: RunPytest, no_provider: None) -> None:
     """A marker that names no judge ends the run with status 4 before any test, naming the test and the marker."""
     result = run(
-        test_wrong=f"""
-            import pytest
-            def test_first():
-                pass
-            @pytest.mark.rag_judge({marker})
-            def test_it():
-                pass
-        """
-    )
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: test_wrong.py::test_it: marker rag_judge({marker}): {said}; write *"])
-    result.stdout.no_fnmatch_line("*passed*")
-
-
-def test_a_wrong_marker_is_told_by_workers_too(run: RunPytest, no_provider: None) -> None:
-    """Under xdist no test runs either, and the message is there in place of an internal error."""
-    result = run(
-        "-p",
-        "xdist",
-        "-n2",
         test_wrong="""
             import pytest
             def test_first():
@@ -186,11 +164,12 @@ def test_a_wrong_marker_is_told_by_workers_too(run: RunPytest, no_provider: None
             @pytest.mark.rag_judge("gpt-5")
             def test_it():
                 pass
-        """,
+        """
     )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["ERROR: test_wrong.py::test_it: marker rag_judge('gpt-5'): 'gpt-5' is none of *"])
-    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = "marker rag_judge('gpt-5'): 'gpt-5' is none of auto, local, *; write @pytest.mark.rag_judge(*"
+    result.stderr.fnmatch_lines([f"ERROR: test_wrong.py::test_it: {said}"])
+    result.stdout.no_fnmatch_line("*passed*")
 
 
 def test_hooks_make_judge_and_embedder(run: RunPytest, no_provider: None, scored: Scored) -> None:
@@ -237,7 +216,7 @@ def test_a_hook_that_makes_no_judge_is_told_so(run: RunPytest, no_provider: None
     result = run(
         "--rag-judge=house",
         conftest="def pytest_ragmetrics_make_judge(config, spec): return None",
-        test_suite=SUITE,
+        test_short=SHORT,
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E *'house' is none of auto, local, openai:MODEL, *"])
@@ -288,24 +267,273 @@ EVERYWHERE = """
 """
 
 
-@pytest.mark.parametrize(
-    ("plugin", "args"),
-    [("asyncio", ["-p", "asyncio", "-o", "asyncio_default_fixture_loop_scope=function"]), ("anyio", ["-p", "anyio"])],
-)
-def test_metrics_are_asked_from_anywhere(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, plugin: str, args: list[str]
-) -> None:
+def test_metrics_are_asked_from_anywhere(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
     """Plain tests, threads and tests of both asynchronous plugins score, and leave nothing open at the end."""
     server.latency = 0.05
     pytester.makeconftest("import pytest\n@pytest.fixture\ndef anyio_backend(): return 'asyncio'")
-    pytester.makepyfile(test_everywhere=EVERYWHERE.replace("MARKED", plugin))
+    pytester.makepyfile(**{f"test_{plugin}": EVERYWHERE.replace("MARKED", plugin) for plugin in ("asyncio", "anyio")})
+    plugins = ["-p", "ragmetrics", "-p", "anyio", "-p", "asyncio", "-o", "asyncio_default_fixture_loop_scope=function"]
     result = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-m", "pytest", "-p", "ragmetrics", "--color=no", *args],
+        [sys.executable, "-X", "dev", "-W", "error", "-m", "pytest", "--color=no", *plugins],
         capture_output=True,
         text=True,
         check=False,
         cwd=pytester.path,
     )
-    assert "6 passed" in result.stdout
+    assert "12 passed" in result.stdout
     assert result.stderr == ""
     assert server.duplicates == 0
+
+
+#: What determines an answer makes a request of its own; what only says how to get it does not.
+ASKED_AGAIN = (
+    (["--rag-judge=openai:gpt-other"], 1),
+    (["-o", "rag_prompts=prompts"], 1),
+    (["-o", "rag_cache_salt=mine"], 1),
+    (["--rag-cache=refresh"], 1),
+    (["--rag-cache-dir=elsewhere"], 1),
+    (["--rag-cache=off"], 1),
+    (["--rag-cache=replay"], 0),
+    (["--rag-timeout=9", "--rag-retries=1", "--rag-concurrency=2", "--rag-json=out.json"], 0),
+)
+
+
+def test_what_is_asked_again(
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is who pays, at which address, a part of what is asked; a model of an unknown price costs no zero."""
+    folder = pytester.mkdir("prompts")
+    own = (files("pytest_ragmetrics") / "prompts" / "rate_relevance.md").read_text("utf-8")
+    (folder / "rate_relevance.md").write_text(f"{own}\nBe strict.\n", "utf-8")
+    result = run("--rag-judge=openai:gpt-one", test_short=SHORT)
+    result.stdout.fnmatch_lines(["judge calls: 1 made (* tokens, price unknown), *"])
+    calls = server.calls
+    for change, asked in ASKED_AGAIN:
+        run("--rag-judge=openai:gpt-one", *change).assert_outcomes(passed=1)
+        calls += asked
+        assert server.calls == calls, change
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-other")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    run("--rag-judge=openai:gpt-one").assert_outcomes(passed=1)
+
+
+#: A judge with a sampling parameter that the environment says.
+FACTORY = """
+    import os
+    from pytest_ragmetrics.judges.openai import OpenAIJudge
+    def judge():
+        return OpenAIJudge("gpt-mine", parameters={"top_p": float(os.environ.get("TOP_P", "1"))})
+"""
+
+
+def test_another_sampling_parameter_is_another_request(
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A judge of MODULE:FACTORY that samples differently does not get the answers of the one before."""
+    pytester.makepyfile(mine=FACTORY)
+    for top_p in ("0.5", "0.5", "0.9"):
+        monkeypatch.setenv("TOP_P", top_p)
+        monkeypatch.delitem(sys.modules, "mine", raising=False)
+        run("--rag-judge=mine:judge", test_short=SHORT).assert_outcomes(passed=1)
+    assert [request.body["top_p"] for request in server.requests] == [0.5, 0.9]
+
+
+def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI) -> None:
+    """Two metrics, eight coroutines, four threads and two workers that ask the same at once make one request."""
+    server.latency = 0.3
+    result = run(
+        "-p",
+        "xdist",
+        "-n2",
+        test_crowd="""
+            import asyncio
+            import pathlib
+            import time
+            from concurrent.futures import ThreadPoolExecutor
+            import pytest
+            from pytest_ragmetrics.judges.tasks import RateRelevance
+            from pytest_ragmetrics.metrics.judged import JudgedMetric
+
+            class First(JudgedMetric):
+                name = "first"
+                async def judged(self, sample, ask):
+                    rating = await ask(RateRelevance(question=sample.user_input, response=sample.response))
+                    return ask.result(rating.value, reason=rating.reason)
+
+            class Second(First):
+                name = "second"
+
+            async def crowd():
+                metrics = [metric() for metric in (First, Second) for _ in range(8)]
+                asked = {"user_input": "Humming?", "response": "Humming."}
+                return await asyncio.gather(*(metric.ascore(**asked) for metric in metrics))
+
+            @pytest.mark.parametrize("member", range(2))
+            def test_it(member, tmp_path_factory):
+                meeting_point = tmp_path_factory.getbasetemp().parent
+                (meeting_point / f"{member}.here").touch()
+                while len(list(meeting_point.glob("*.here"))) < 2:
+                    time.sleep(0.01)
+                with ThreadPoolExecutor(4) as threads:
+                    jobs = [threads.submit(asyncio.run, crowd()) for _ in range(4)]
+                assert {score.value for job in jobs for score in job.result()} == {1.0}
+        """,
+    )
+    result.assert_outcomes(passed=2)
+    assert server.calls == 1
+    result.stdout.fnmatch_lines(["judge calls: 1 made (*), 127 saved by the cache (*)"])
+
+
+def test_a_cache_that_cannot_be_used_is_one_warning(
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
+) -> None:
+    """Where nothing can be kept on disk the run says so once, is green, and still asks nothing twice."""
+    (pytester.path / "blocked").touch()
+    result = run("-W", "default", "--rag-cache-dir=blocked", test_suite=SUITE, test_again=SUITE)
+    result.assert_outcomes(passed=4, warnings=1)
+    result.stdout.fnmatch_lines(["*blocked: the cache cannot be used: *; this run goes on without a local cache"])
+    assert server.calls == 4
+
+
+def test_a_broken_cache_is_an_error_in_replay(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
+    """Replaying from a database that is none fails the tests that need it, naming the folder."""
+    (pytester.mkdir("broken") / "cache.db").write_bytes(b"no database" * 100)
+    result = run("--rag-cache-dir=broken", "--rag-cache=replay", test_suite=SUITE)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["E *CacheUnavailableError: *broken: the cache cannot be used: *"])
+    assert server.calls == 0
+
+
+def test_replay_shows_what_changed_in_a_prompt(run: RunPytest, server: FakeOpenAI) -> None:
+    """A request that was never recorded fails its test with the word that differs from the nearest recorded one."""
+    run(test_suite=SUITE).assert_outcomes(passed=2)
+    result = run("--rag-cache=replay", test_suite=SUITE.replace('["two", "three"]', '["two", "seven"]'))
+    result.assert_outcomes(passed=1, failed=1)
+    assert server.calls == 4
+    result.stdout.fnmatch_lines(
+        [
+            "E *CacheMissError: *never recorded: list_claims (openai:gpt-5.4-mini); record it with --rag-cache=auto",
+            "E *-The pump needs three minutes to fill.",
+            "E *+The pump needs seven minutes to fill.",
+        ]
+    )
+
+
+VOTES = """
+    import pytest
+    from pytest_ragmetrics import assert_relevant
+    from pytest_ragmetrics.metrics import Relevance
+
+    def test_option():
+        assert_relevant("Does it hum?", "It hums.", min=0.1)
+
+    @pytest.mark.rag_votes(1)
+    def test_marker():
+        assert_relevant("Does it hum?", "It hums, one.", min=0.1)
+
+    @pytest.mark.rag_votes(1)
+    def test_argument():
+        assert_relevant("Does it hum?", "It hums, five.", min=1.0, votes=5)
+
+    def test_plain():
+        assert Relevance().score(user_input="Does it hum?", response="It hums, plainly.") >= 0.1
+"""
+#: The first of them.
+VOTED = VOTES[: VOTES.index("@pytest")]
+
+
+def rating(step: int) -> str:
+    """Return a reply that rates with this step."""
+    return f'{{"reason": "Because.", "rating": {step}}}'
+
+
+def test_the_argument_wins_over_the_marker_and_that_over_the_option(
+    run: RunPytest, server: FakeOpenAI, scored: Scored
+) -> None:
+    """Each test has the number of votes of whoever is nearest to it, and asks for no more than it takes."""
+    server.answer = lambda _: rating(4)
+    run("--strict-markers", "--rag-votes=3", "--rag-json=out.json", test_it=VOTES).assert_outcomes(passed=4)
+    votes = {name.partition("::")[2]: len(row["records"][0]["samples"]) for name, row in scored().items()}
+    assert votes == {"test_option": 1, "test_marker": 0, "test_argument": 5, "test_plain": 3}
+    assert server.calls == 10
+
+
+def test_votes_that_disagree_are_flaky(run: RunPytest, server: FakeOpenAI) -> None:
+    """The summary names the test that could have gone the other way; one that is clear it does not."""
+    server.script(*map(rating, (4, 0, 4)))
+    server.answer = lambda _: rating(4)
+    result = run(
+        "--rag-votes=3",
+        test_it="""
+            from pytest_ragmetrics import assert_relevant
+
+            def test_close():
+                assert_relevant("Does it hum?", "It hums.", min=0.5)
+
+            def test_clear():
+                assert_relevant("Does it hum?", "It hums clearly.", min=0.5)
+        """,
+    )
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["flaky: 1 test whose votes disagree: test_it.py::test_close"])
+
+
+def test_a_failure_says_which_votes_were_asked(run: RunPytest, server: FakeOpenAI) -> None:
+    """The state stands in the first line, also of a plain assert."""
+    server.answer = lambda _: rating(0)
+    result = run("--rag-votes=3", test_it=VOTED.replace("min=0.1", "min=0.5"))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["E * relevance 0.00 < 0.50: *; mean of 2 votes (0.00, 0.00); 2 of 3 votes asked, the rest cannot change it"]
+    )
+    assert server.calls == 2
+
+
+def test_votes_are_kept_one_by_one(run: RunPytest, server: FakeOpenAI) -> None:
+    """A second run with more votes pays for the further ones only."""
+    server.answer = lambda _: rating(4)
+    suite = VOTED.replace("min=0.1", "min=1.0")
+    calls = []
+    for votes in (1, 3, 3, 2):
+        run(f"--rag-votes={votes}", test_it=suite).assert_outcomes(passed=1)
+        calls.append(server.calls)
+    assert calls == [1, 3, 3, 3]
+    assert [request.body["temperature"] for request in server.requests] == [0, 1, 1]
+
+
+def test_a_table_is_voted_on(run: RunPytest, server: FakeOpenAI) -> None:
+    """evaluate() takes as many votes as it is told, else as the run says."""
+    server.answer = lambda _: rating(4)
+    run(
+        "--rag-votes=2",
+        test_it="""
+            from pytest_ragmetrics import evaluate
+
+            def test_table():
+                rows = [{"question": "Does it hum?", "answer": f"It hums {n}."} for n in range(2)]
+                for table, votes in ((evaluate(rows, ["relevance"]), 2), (evaluate(rows, ["relevance"], votes=3), 3)):
+                    assert [len(row.results["relevance"].samples) for row in table.rows] == [votes, votes]
+        """,
+    ).assert_outcomes(passed=1)
+    assert server.calls == 6
+
+
+def test_a_vote_that_fails_is_no_vote(run: RunPytest, server: FakeOpenAI) -> None:
+    """Two scored votes that agree decide although the third got no answer."""
+    server.script(rating(4), Reply(text="", refusal="No."), rating(4))
+    result = run("--rag-votes=3", test_it=VOTED.replace("min=0.1", "min=0.5"))
+    result.assert_outcomes(passed=1)
+
+
+def test_strictness_is_so_many_votes(run: RunPytest, server: FakeOpenAI) -> None:
+    """A higher strictness keeps the first vote and asks for the others."""
+    suite = """
+        from pytest_ragmetrics import assert_aspect
+        def test_it():
+            assert_aspect({"response": "It hums."}, "kind", definition="Is it kind?", strictness=%d)
+    """
+    calls = []
+    for votes in (1, 3):
+        run(test_votes=suite % votes).assert_outcomes(passed=1)
+        calls.append(server.calls)
+    assert calls == [1, 3]

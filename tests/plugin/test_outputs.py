@@ -1,11 +1,11 @@
-"""What a run leaves behind: true files or the old ones, and a clear word about each."""
+"""What a run leaves behind: the records of every scoring, in each file and in the summary."""
 
 from __future__ import annotations
 
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ import pytest
 from pytest_ragmetrics.records import Document, TestRecord, document_schema, read_document
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.merge import merge_documents
+from tests.documents import document as made_document
 from tests.fake_openai import FakeOpenAI
-
-RunPytest = Callable[..., pytest.RunResult]
+from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored
 
 SUITE = """
     import pytest
@@ -26,42 +26,217 @@ SUITE = """
     from pytest_ragmetrics.metrics import QuotedSpansAlignment
     from texts import SOURCE, TRUE, FALSE
 
+    def score(response):
+        return QuotedSpansAlignment().score(response=response, retrieved_contexts=[SOURCE])
+
     @pytest.mark.parametrize("number", range(12))
     def test_row(number):
         assert_quoted_spans_aligned(TRUE if number % 5 else FALSE, [SOURCE, f"page {number}"])
 
-    @pytest.mark.xfail(reason="known")
+    def test_fails():
+        assert score(FALSE) >= 0.9
+
+    @pytest.mark.xfail(strict=True, reason="known to be made up")
     def test_expected():
-        assert_quoted_spans_aligned(FALSE, SOURCE)
+        assert_quoted_spans_aligned(FALSE, [SOURCE])
 
-    def test_measures():
-        QuotedSpansAlignment().score(response=TRUE, retrieved_contexts=[SOURCE])
-        pytest.skip("enough")
+    @pytest.mark.xfail(reason="better than feared", strict=False)
+    def test_unexpected():
+        assert_quoted_spans_aligned(TRUE, [SOURCE])
 
-    def test_breaks():
+    def test_measures_twice():
+        score(TRUE), score(FALSE)
+
+    def test_skips():
+        score(TRUE)
+        pytest.skip("enough seen")
+
+    @pytest.fixture
+    def breaks_after(request):
+        yield
+        raise RuntimeError("teardown broke")
+
+    def test_teardown(breaks_after):
+        assert score(TRUE) == 1.0
+
+    def test_without_scores():
+        pass
+
+    def test_fails_before_it_scores():
         raise RuntimeError("the bot is down")
 """
-ONE = """
+#: Where scores come from, and the odd values that metrics and samples may have.
+ODD = r"""
+    import datetime, decimal, pathlib, threading
+    import numpy, pytest
+    from pytest_ragmetrics import MetricResult, Sample, UnscoredError, Verdict, assert_metric
     from pytest_ragmetrics import assert_quoted_spans_aligned
+    from pytest_ragmetrics.metrics import Metric, QuotedSpansAlignment
     from texts import SOURCE, TRUE, FALSE
-    def test_it():
-        assert_quoted_spans_aligned(TRUE, SOURCE)
+
+    class Share(Metric):
+        name = "share"
+        def measure(self, sample):
+            return MetricResult(
+                numpy.float64(0.25),
+                metric=self.name,
+                vacuous=numpy.bool_(False),
+                samples=[numpy.float32(0.25)],
+                verdicts=[Verdict(text="t", ok=numpy.bool_(True), start=numpy.int64(0), end=numpy.int64(1))],
+            )
+
+    class Odd(Metric):
+        name = "odd\x00\x1b[31m<name>\ufffe"
+        def measure(self, sample):
+            return MetricResult(0.5, metric=self.name, reason="\x00", judge="ju\x1b[31mdge")
+
+    class Silent(Metric):
+        name = "silent"
+        def measure(self, sample):
+            raise UnscoredError("nothing to judge")
+
+    class Mood(Metric):
+        name = "mood"
+        def measure(self, sample):
+            return MetricResult(0.7, metric=self.name, samples=[0.4, 1.0])
+
+    class Ratio(float):
+        pass
+
+    def test_numpy():
+        assert_metric(Share(), Sample(response="t"), min=numpy.float64(0.2))
+
+    def test_name():
+        assert_metric(Odd(), Sample(response="r"), min=0.2)
+
+    def test_unscored():
+        Silent().score(response="r")
+
+    @pytest.mark.rag_gate("mood", mean=0.6)
+    @pytest.mark.parametrize("number", range(5))
+    def test_mood(number):
+        assert_metric(Mood(), Sample(response="r"), min=0.5 if number else 0.2)
+
+    def test_parts(subtests):
+        for answer in (TRUE, FALSE):
+            with subtests.test(answer):
+                assert_quoted_spans_aligned(answer, SOURCE)
+
+    @pytest.fixture
+    def result():
+        results = []
+        def work():
+            results.append(QuotedSpansAlignment().score(response=TRUE, retrieved_contexts=SOURCE))
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return results[0]
+
+    def test_fixture(result):
+        assert result >= 0.5
+
+    def test_sample():
+        sample = Sample(
+            response='lone \ud800 "open the valve slowly" \x00 \x1b[31m',
+            retrieved_contexts=["Open the valve\udfff slowly."],
+            metadata={1: decimal.Decimal("1.5"), "day": datetime.date(2026, 1, 2), "nan": float("nan"),
+                      "path": pathlib.PurePosixPath("a/b"), "ratio": Ratio(0.5), "set": {1}, "none": None},
+        )
+        assert_metric(QuotedSpansAlignment(), sample, min=0.0)
 """
-JUDGED = """
+#: Metrics that ask no judge.
+FREE = """
+    from pytest_ragmetrics import (
+        assert_citations_valid, assert_contexts_alike, assert_exact_match, assert_retrieved, assert_text_alike,
+        assert_tools_called,
+    )
+
+    class Spoken:
+        # a message as a framework has it, which JSON has no word for
+        type = "ai"
+        content = ""
+        tool_calls = [{"name": "weather", "args": {"city": "Oslo"}}]
+        def __repr__(self):
+            return "Spoken()"
+
+    def test_retrieved():
+        assert_retrieved([7, 8, 9], [7, 9, 4], k=3, min=0.9)
+
+    def test_graded():
+        assert_retrieved([7, 8], {7: 3, 8: 1}, metric="ndcg")
+
+    def test_cited():
+        assert_citations_valid("Otters float [1]. They dive [3].", ["Otters float.", "Otters <b>dive</b>."])
+
+    def test_called():
+        assert_tools_called([Spoken()], [{"name": "weather", "args": {"city": "Rome"}}])
+
+    def test_alike():
+        assert_contexts_alike(["Whales sing."], ["Moths fly."])
+
+    def test_texts():
+        assert_text_alike("moth", "moths", min=0.8)
+        assert_exact_match("moth", "moths")
+"""
+PRIVATE = """
     import pytest
-    from pytest_ragmetrics import assert_faithful
-    from pytest_ragmetrics.metrics import Faithfulness
-    from texts import SOURCE
+    from pytest_ragmetrics import UnscoredError, assert_numbers_aligned
 
-    def test_fine():
-        assert_faithful("The pump needs two minutes to fill.", SOURCE, min=0.8)
+    class InvalidAnswerError(ValueError):
+        pass
 
-    def test_wrong():
-        assert_faithful("The crane lifts nine tons of gravel.", SOURCE, min=0.8)
+    def test_chained():
+        try:
+            raise InvalidAnswerError("no answer on Gray")
+        except InvalidAnswerError as error:
+            raise UnscoredError("nothing on Gray") from error
 
-    def test_measured():
-        Faithfulness().score(response="The crane lifts nine tons of gravel.", retrieved_contexts=[SOURCE])
+    def test_asserted():
+        print("Gray was here")
+        assert_numbers_aligned("Gray waits 7 days.", "Gray waits 8 days.")
+
+    def test_away():
+        pytest.skip("Gray is away")
+
+    def test_late():
+        pytest.fail("Gray is late", pytrace=False)
 """
+#: Redacts a name, and writes down every record with the process that showed it.
+CONFTEST = """
+    import json
+    def pytest_ragmetrics_redact(text):
+        return text.replace("Gray", "[name]")
+    def pytest_ragmetrics_result(item, record):
+        with open(item.config.rootpath / "seen.jsonl", "a") as file:
+            row = dict(test=item.nodeid, record=record, in_worker=hasattr(item.config, "workerinput"))
+            file.write(json.dumps(row) + "\\n")
+        record.clear()
+"""
+#: Observers that fail, each in a folder of its own.
+RAISING = {
+    "error": ("RuntimeError('the board is down')", "RuntimeError: the board is down"),
+    "fail": ("pytest.fail.Exception('no')", "Failed: no"),
+    "skip": ("pytest.skip.Exception('later')", "Skipped: later"),
+}
+BELOW = """
+    from pytest_ragmetrics import assert_quoted_spans_aligned
+    from texts import SOURCE, TRUE
+    def test_below():
+        for _ in range(2):
+            assert_quoted_spans_aligned(TRUE, SOURCE)
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(run_once: RunOnce) -> list[Run]:
+    """Run everything with two workers and in one process, where warnings are errors."""
+    asked = [f"--rag-{kind}=out.{end}" for kind, end in (("json", "json"), ("report", "html"), ("markdown", "md"))]
+    asked += ["--junitxml=out.xml", "-o", "junit_family=xunit1", "-rA", "--showlocals"]
+    files = {"test_suite": SUITE, "test_odd": ODD, "test_free": FREE, "test_private": PRIVATE, "conftest": CONFTEST}
+    for name, (raised, _) in RAISING.items():
+        files[f"{name}/conftest"] = f"import pytest\ndef pytest_ragmetrics_result(record):\n    raise {raised}"
+        files[f"{name}/test_{name}"] = BELOW
+    return [run_once(*how, *asked, **files) for how in (MANY, ["-Werror"])]
 
 
 def read(folder: Path, name: str = "out.json") -> Document:
@@ -86,27 +261,240 @@ def timeless(tests: Sequence[TestRecord]) -> tuple[TestRecord, ...]:
     return tuple(replace(test, duration=0.0, message=None) for test in tests)
 
 
-def test_runs_of_every_kind_fit_the_schema(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """Passing, failing, expected, skipped and broken tests, with workers and without, make documents of one form."""
-    runs = []
-    for args in ([], ["-p", "xdist", "-n3"], ["-p", "randomly"], ["-p", "rerunfailures", "--reruns=1"]):
-        run("--rag-json=out.json", *args, test_suite=SUITE)
-        runs.append(read(pytester.path))
-    assert {row.outcome for row in runs[0].tests} == {"passed", "failed", "xfailed", "skipped"}
-    one, *others = [[replace(test, attempts=1) for test in timeless(made.tests)] for made in runs]
-    assert all(other == one for other in others)
+def by_name(rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the tests of a file by their names alone."""
+    return {test.partition("::")[2]: row for test, row in rows.items()}
 
 
-def test_shards_merge_into_the_document_of_one_run(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """Split into jobs and put together again, a run has the same rows, and these make the same page."""
-    run("--rag-json=whole.json", test_suite=SUITE)
-    for number, which in enumerate(["test_row and 1", "test_row and not 1", "not test_row"]):
-        run(f"--rag-json=shard{number}.json", "-k", which, "-p", "xdist", "-n2", test_suite=SUITE)
-    whole = read(pytester.path, "whole.json")
-    merged = merge_documents([read(pytester.path, f"shard{number}.json") for number in (2, 0, 1)])
-    assert timeless(merged.tests) == timeless(whole.tests)
-    pages = (render_html(replace(whole, tests=timeless(made.tests))) for made in (merged, whole))
-    assert len(set(pages)) == 1
+def test_workers_and_one_process_leave_the_same_files(runs: list[Run]) -> None:
+    """The rows are the same but for their durations, in the same order; they make the same page, written once."""
+    rows: list[str] = []
+    pages: list[str] = []
+    for run in runs:
+        run.result.assert_outcomes(passed=26, failed=16, skipped=2, xfailed=1, xpassed=1, errors=1, warnings=3)
+        assert run.result.stdout.str().count("out.html: written") == 1
+        document = read(run.folder)
+        assert document.run.exit_status == 1
+        assert document.run.pytest == pytest.__version__
+        assert document.run.duration >= 0
+        tests = [replace(test, duration=0.0) for test in document.tests]
+        # The locals in messages are shown with their addresses.
+        rows.append(re.sub(r"0x[0-9a-f]+", "0x", str(tests)))
+        pages.append(render_html(replace(document, run=made_document().run, tests=timeless(tests))))
+        assert "<b>dive</b>" not in run.text("out.html")
+    assert rows[0] == rows[1]
+    assert pages[0] == pages[1]
+
+
+def test_records_and_outcomes(runs: list[Run]) -> None:
+    """Each test that scored is there with its outcome and one record a scoring; so is one that failed before."""
+    rows = by_name(runs[1].tests)
+    outcomes = {name: (row["outcome"], [r["outcome"] for r in row["records"]]) for name, row in rows.items()}
+    assert (
+        outcomes.items()
+        >= {
+            "test_row[0]": ("failed", ["failed"]),
+            "test_row[1]": ("passed", ["passed"]),
+            "test_fails": ("failed", ["failed"]),
+            "test_expected": ("xfailed", ["failed"]),
+            "test_unexpected": ("xpassed", ["passed"]),
+            "test_measures_twice": ("passed", ["measured", "measured"]),
+            "test_skips": ("skipped", ["measured"]),
+            "test_teardown": ("error", ["passed"]),
+            "test_fails_before_it_scores": ("failed", []),
+            "test_unscored": ("failed", ["unscored"]),
+            "test_parts": ("failed", ["passed", "failed"]),
+            "test_fixture": ("passed", ["passed"]),
+        }.items()
+    )
+    assert "test_without_scores" not in rows
+    assert rows["test_fails"]["records"][0]["threshold"] == {"operator": ">=", "bound": 0.9}
+    assert rows["test_fixture"]["records"][0]["threshold"]["bound"] == 0.5
+    assert [r["score"] for r in rows["test_measures_twice"]["records"]] == [1.0, 0.0]
+    unscored = rows["test_unscored"]["records"][0]
+    assert (unscored["score"], unscored["reason"]) == (None, "nothing to judge")
+    assert rows["test_expected"]["message"].startswith("known to be made up")
+    assert rows["test_skips"]["message"] == "Skipped: enough seen"
+    assert "teardown broke" in rows["test_teardown"]["message"]
+    assert "the bot is down" in rows["test_fails_before_it_scores"]["message"]
+    suite = [row for row in rows.values() if row["file"] == "test_suite.py"]
+    assert [row["line"] for row in suite] == sorted(row["line"] for row in suite)
+
+
+def test_a_record_has_what_the_page_needs(runs: list[Run]) -> None:
+    """Response, contexts, verdicts, nearest passage and differences are in the record."""
+    rows = by_name(runs[1].tests)
+    record = rows["test_fails"]["records"][0]
+    response, context = record["sample"]["response"], record["sample"]["retrieved_contexts"][0]
+    (verdict,) = record["verdicts"]
+    assert verdict["ok"] is False
+    assert response[verdict["start"] : verdict["end"]] == verdict["text"] == "the pump needs nine minutes to fill"
+    nearest = verdict["nearest"]
+    assert context[nearest["start"] : nearest["end"]] == nearest["text"]
+    assert {"kind": "replaced", "said": "nine", "source": "two"} in nearest["changes"]
+    assert [record["metric"] for record in rows["test_texts"]["records"]] == [
+        "non_llm_string_similarity",
+        "exact_match",
+    ]
+    (cited,), (called,) = rows["test_cited"]["records"], rows["test_called"]["records"]
+    assert [(found["text"], found["start"], found["ok"]) for found in cited["verdicts"]] == [
+        ("[1]", 13, True),
+        ("[3]", 28, False),
+    ]
+    assert called["sample"]["metadata"]["reference_tool_calls"] == [{"name": "weather", "args": {"city": "Rome"}}]
+    assert called["verdicts"][0]["reason"] == 'city is "Oslo"'
+
+
+def test_anything_becomes_json(runs: list[Run]) -> None:
+    """Metadata of any type, floats of numpy and characters no encoding knows break neither a run nor its files."""
+    for rows in (by_name(run.tests) for run in runs):
+        sample = rows["test_sample"]["records"][0]["sample"]
+        assert sample["response"].startswith("lone \ufffd ")
+        assert sample["metadata"] == {
+            "1": "1.5",
+            "day": "2026-01-02",
+            "nan": "nan",
+            "path": "a/b",
+            "ratio": 0.5,
+            "set": [1],
+            "none": None,
+        }
+        # xdist sends exact builtins alone; a subclass of float would end the worker.
+        (record,) = rows["test_numpy"]["records"]
+        assert (record["score"], record["samples"], record["threshold"]["bound"]) == (0.25, [0.25], 0.2)
+        assert (record["verdicts"][0]["ok"], record["verdicts"][0]["start"]) == (True, 0)
+
+
+def test_junit_has_each_score_once(runs: list[Run]) -> None:
+    """The file carries rag.<metric> for each scoring, whatever characters the metric's name has."""
+    for run in runs:
+        cases = ET.parse(run.folder / "out.xml").iter("testcase")  # noqa: S314 - written just now
+        found = {case.get("name"): [(p.get("name"), p.get("value")) for p in case.iter("property")] for case in cases}
+        name = "rag.quoted_spans_alignment"
+        assert found["test_row[0]"] == found["test_fails"] == [(name, "0.0")]
+        assert found["test_measures_twice"] == [(name, "1.0"), (name, "0.0")]
+        assert found["test_without_scores"] == found["test_fails_before_it_scores"] == []
+        assert found["test_name"] == [("rag.odd[31m<name>", "0.5")]
+
+
+def test_the_summary_has_a_line_per_metric(runs: list[Run]) -> None:
+    """It counts scorings, failing and unscored ones, names gates and wavering tests, and no name steers the screen."""
+    for run in runs:
+        run.result.stdout.fnmatch_lines(
+            [
+                "*= RAG metrics =*",
+                "metric * n *mean *min *failing *unscored",
+                "odd[[]31m<name>* 1 *0.500 *0.500 *0 *0",
+                "quoted_spans_alignment * 29 *0.724 *0.000 *6 *0",
+                "gate: mean mood 0.700, needed >= 0.6: passed (n 5), test_odd.py::test_mood[[]gate-mood-mean-0.6[]]",
+                "judged by: ju[[]31mdge",
+                "flaky: 4 tests whose votes disagree: *test_mood[[]1[]], *[[]2[]], *[[]3[]] and 1 more",
+                "*out.html: written",
+            ]
+        )
+        run.result.stdout.fnmatch_lines(["silent * 1 * - * - * 0 * 1"])
+        assert not re.search(r"(od|ju)\S*\x1b", run.result.stdout.str())
+
+
+def test_failures_say_what_is_missing(runs: list[Run]) -> None:
+    """The short summary of pytest and the summary in Markdown have the headline of each failure."""
+    for run in runs:
+        run.result.stdout.fnmatch_lines_random(
+            [
+                "*recall_at_k 0.67 < 0.90: 1 of 3 reference ids missed*",
+                "*citation_validity 0.50 < 1.00: 1 of 2 citations without a context*",
+                "*tool_call_accuracy 0.00 < 1.00: 1 of 1 tool call not as in the reference*",
+                "*non_llm_context_recall 0.?? < 0.80: 1 of 1 reference context not retrieved*",
+                "*exact_match 0.00 < 1.00: 1 of 1 response not the reference*",
+            ]
+        )
+        text = run.text("out.md")
+        assert text.startswith("## RAG metrics: 14 of 43 tests fell short, 1 broke off with an error, 1 could not be")
+        assert "- `test_suite.py::test_row[0]` (`test_suite.py:10`): quoted_spans_alignment 0.00, needed ≥ 0.90" in text
+
+
+def test_what_the_hook_redacts_is_in_no_output(runs: list[Run]) -> None:
+    """A redacted failure is named by its own last line, neither by its cause nor by the source shown above it."""
+    for run in runs:
+        run.result.stdout.fnmatch_lines_random(
+            [
+                "FAILED test_private.py::test_chained - pytest_ragmetrics.errors.UnscoredError*",
+                "FAILED test_private.py::test_asserted - AssertionError: numbers_aligned 0.*",
+                "FAILED test_private.py::test_late - Failed: [[]name] is late",
+                "SKIPPED [[]1] test_private.py:*: [[]name] is away",
+                "*InvalidAnswerError: no answer on [[]name]",
+                "E*UnscoredError: nothing on [[]name]",
+            ]
+        )
+        files = ("out.json", "out.xml", "out.html", "out.md", "seen.jsonl")
+        assert not [text for text in (run.result.stdout.str(), *map(run.text, files)) if "Gray" in text]
+
+
+def test_observers_see_each_record_once_as_the_report_has_it(runs: list[Run]) -> None:
+    """Every record comes once, in the process that ran the test; changing it changes no report."""
+    for run, in_worker in zip(runs, (True, False), strict=True):
+        rows = sorted(map(json.loads, run.text("seen.jsonl").splitlines()), key=lambda row: str(row["test"]))
+        written = [record for name in sorted(run.tests) for record in run.tests[name]["records"]]
+        assert [row["record"] for row in rows] == written
+        assert {row["in_worker"] for row in rows} == {in_worker}
+
+
+def test_an_observer_that_raises_is_named_once(runs: list[Run]) -> None:
+    """The tests come out as they would, the other observers see everything, and one warning names the culprit."""
+    for run in runs:
+        for name, (_, said) in RAISING.items():
+            run.result.stdout.fnmatch_lines([f"*{name}?conftest.py: pytest_ragmetrics_result raised {said}"])
+        assert run.result.stdout.str().count("pytest_ragmetrics_result raised") == 3
+
+
+def test_an_observer_is_called_after_teardown_and_may_end_the_run(run: RunPytest) -> None:
+    """The test is over when its records are shown; pytest.exit() ends the run as from any hook."""
+    result = run(
+        "-s",
+        test_it="""
+            import pytest
+            from pytest_ragmetrics import assert_quoted_spans_aligned
+            from texts import SOURCE, TRUE
+            @pytest.fixture
+            def bot():
+                yield
+                print("torn down")
+            def test_it(bot):
+                assert_quoted_spans_aligned(TRUE, SOURCE)
+        """,
+        conftest="""
+            import pytest
+            def pytest_ragmetrics_result(record):
+                print("SAW", record["metric"])
+                pytest.exit("enough", returncode=7)
+        """,
+    )
+    result.stdout.fnmatch_lines(["*torn down", "SAW quoted_spans_alignment"])
+    assert result.ret == 7
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+def test_reruns_start_over(run: RunPytest, scored: Scored, pytester: pytest.Pytester) -> None:
+    """A test that passes at its second attempt has the records of that attempt alone, and says how many it took."""
+    result = run(
+        *("-p", "rerunfailures", "--reruns=2", "--rag-json=out.json", "--junitxml=out.xml"),
+        conftest=CONFTEST,
+        test_flaky="""
+            from pytest_ragmetrics import assert_quoted_spans_aligned
+            from texts import SOURCE, TRUE, FALSE
+            answers = [FALSE, TRUE]
+            def test_it():
+                assert_quoted_spans_aligned(answers.pop(0), SOURCE)
+        """,
+    )
+    result.assert_outcomes(passed=1)
+    (row,) = scored().values()
+    assert (row["outcome"], row["attempts"], [r["score"] for r in row["records"]]) == ("passed", 2, [1.0])
+    result.stdout.fnmatch_lines(["quoted_spans_alignment * 1 *1.000 *1.000 *0 *0"])
+    cases = ET.parse(pytester.path / "out.xml").iter("testcase")  # noqa: S314 - written just now
+    assert [[found.get("value") for found in case.iter("property")] for case in cases] == [["0.0"], ["1.0"]]
+    (seen,) = (pytester.path / "seen.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(seen)["record"]["outcome"] == "passed"
 
 
 GATED = """
@@ -117,61 +505,73 @@ GATED = """
     @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.85)
     @pytest.mark.rag_gate("quoted_spans_alignment", rate=0.5, min=0.9, confidence=0.9)
     @pytest.mark.parametrize("number", range(9))
-    def test_row(number):
+    def test_set(number):
         QuotedSpansAlignment().score(response=TRUE if number % 4 else FALSE, retrieved_contexts=[SOURCE])
 """
 
 
-def test_gates_are_decided_when_shards_are_merged(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """No shard has a whole set; together they decide its gates as one run does, and end as badly."""
-    run("--rag-json=whole.json", test_suite=GATED)
-    for number, which in enumerate(["0 or 1 or 2 or 3", "4 or 5 or 6 or 7 or 8"]):
-        run(f"--rag-json=shard{number}.json", "-k", which, test_suite=GATED)
-    whole, *shards = (read(pytester.path, f"{name}.json") for name in ("whole", "shard0", "shard1"))
-    assert {row.gate.outcome for shard in shards for row in shard.tests if row.gate} <= {"skipped"}
+def test_shards_merge_into_the_document_of_one_run(run: RunPytest, pytester: pytest.Pytester) -> None:
+    """Split into jobs and put together, a run has the same rows, gates and page; neither order nor reruns matter."""
+    run("--rag-json=whole.json", test_suite=SUITE, test_gated=GATED)
+    run("--rag-json=mixed.json", "-p", "randomly", "-p", "rerunfailures", "--reruns=1")
+    numbers = "1 or 2 or 3"
+    for number, which in enumerate((f"row and ({numbers}) or set and ({numbers})", f"not ({numbers})")):
+        run(f"--rag-json=shard{number}.json", "-k", which)
+    whole, mixed, *shards = (read(pytester.path, f"{name}.json") for name in ("whole", "mixed", "shard0", "shard1"))
+    assert timeless([replace(test, attempts=1) for test in mixed.tests]) == timeless(whole.tests)
+    assert {row.gate.outcome for shard in shards for row in shard.tests if row.gate} == {"skipped"}
     for order in (shards, shards[::-1]):
         merged = merge_documents(order)
         assert timeless(merged.tests) == timeless(whole.tests)
-        assert [row.message for row in merged.tests] == [row.message for row in whole.tests]
+        assert [row.message for row in merged.tests if row.gate] == [row.message for row in whole.tests if row.gate]
         assert merged.run.exit_status == whole.run.exit_status == 1
-    part = merge_documents([shards[0], replace(shards[1], tests=shards[1].tests[:-3])])
+        assert len({render_html(replace(whole, tests=timeless(made.tests))) for made in (merged, whole)}) == 1
+    rest = tuple(row for row in shards[1].tests if not row.id.endswith("test_set[8]"))
+    part = merge_documents([shards[0], replace(shards[1], tests=rest)])
     assert {row.gate.outcome for row in part.tests if row.gate} == {"skipped"}
 
 
-def test_the_settings_of_a_run_stand_in_it(
+JUDGED = """
+    from pytest_ragmetrics import assert_faithful
+    from pytest_ragmetrics.metrics import Faithfulness
+    from texts import SOURCE
+
+    def test_fine():
+        assert_faithful("The pump needs two minutes to fill.", SOURCE, min=0.8)
+
+    def test_wrong():
+        assert_faithful("The crane lifts nine tons of gravel.", SOURCE, min=0.8)
+
+    def test_measured():
+        Faithfulness().score(response="The crane lifts nine tons of gravel.", retrieved_contexts=[SOURCE])
+"""
+
+
+def test_a_judged_run_says_who_was_asked_what(
     run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Judge, cache and cassette are named as on any machine; no key, no folder outside of the project."""
+    """The summary has table, costs, judge and files; the document has the settings, as on any machine.
+
+    It has no key and no folder outside of the project. A failure keeps the requests to the judge and its replies,
+    cached or not; a success and a measurement do not.
+    """
     monkeypatch.setenv("RAGMETRICS_CACHE_DIR", str(tmp_path / "elsewhere"))
-    args = ["--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", "--rag-concurrency=7"]
-    run(*args, "--rag-cassette=tapes/judge.jsonl", "-o", "rag_cache_salt=secret", test_suite=JUDGED)
-    document = read(pytester.path)
-    settings = document.run.settings
-    told = {name: settings[name] for name in ("judge", "cache", "cassette", "concurrency", "baseline", "votes")}
-    assert told == {
-        "judge": "openai:gpt-5.4-mini",
-        "cache": "auto",
-        "cassette": "tapes/judge.jsonl",
-        "concurrency": 7,
-        "baseline": None,
-        "votes": 1,
-    }
-    assert any(note.startswith("tapes/judge.jsonl: written, ") for note in document.run.notes)
-    said = str(document.run)
-    assert not any(secret in said for secret in ("secret", "sk-fake", str(pytester.path), str(tmp_path)))
-    run(*args, f"--rag-cassette={tmp_path / 'out' / 'side.jsonl'}", test_suite=JUDGED)
-    said = str(read(pytester.path).run)
-    assert "side.jsonl: written" in said
-    assert str(tmp_path) not in said
-
-
-def test_what_was_asked_is_kept_of_what_went_wrong(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
-) -> None:
-    """A failure keeps the questions to the judge and its replies, cached or not; a success and a measurement do not."""
-    for cached in (False, True):
-        run("--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", test_suite=JUDGED)
-        rows = {row.id.partition("::")[2]: row.records[0] for row in read(pytester.path).tests}
+    args = ["--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", "--rag-markdown=out.md", "--rag-concurrency=7"]
+    for cached, cassette in ((False, "tapes/judge.jsonl"), (True, f"{tmp_path / 'out' / 'side.jsonl'}")):
+        result = run(*args, f"--rag-cassette={cassette}", "-o", "rag_cache_salt=secret", test_suite=JUDGED)
+        result.stdout.fnmatch_lines(
+            [
+                "*= RAG metrics =*",
+                "metric * n * mean * min * failing * unscored",
+                "faithfulness * 3 * 1 * 0",
+                f"judge calls: {'0 made (0 tokens' if cached else '4 made (* tokens'}, $*), * saved by the cache ($*)",
+                "judged by: openai:gpt-5.4-mini",
+                "*out.json: written",
+                "*out.md: written",
+            ]
+        )
+        document = read(pytester.path)
+        rows = {row.id.partition("::")[2]: row.records[0] for row in document.tests}
         assert rows["test_fine"].exchanges == rows["test_measured"].exchanges == ()
         asked = rows["test_wrong"].exchanges
         assert [(found.task, found.vote) for found in asked] == [("list_claims", 0), ("verify_claims", 0)]
@@ -180,6 +580,13 @@ def test_what_was_asked_is_kept_of_what_went_wrong(
         assert all("The crane lifts nine tons of gravel." in found.prompt for found in asked)
         assert all(isinstance(json.loads(found.reply or ""), dict) for found in asked)
         assert "You judge texts" not in str(asked)
+        shown = str(document.run)
+        assert not any(secret in shown for secret in ("secret", "sk-fake", str(pytester.path), str(tmp_path)))
+        settings = document.run.settings
+        assert any(note.startswith(f"{settings['cassette']}: written, ") for note in document.run.notes)
+        assert settings.items() >= {"judge": "openai:gpt-5.4-mini", "cache": "auto", "concurrency": 7}.items()
+        assert settings.items() >= {"baseline": None, "votes": 1}.items()
+        assert settings["cassette"] == ("side.jsonl" if cached else "tapes/judge.jsonl")
 
 
 def test_what_could_not_be_used_is_kept(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
@@ -190,126 +597,138 @@ def test_what_could_not_be_used_is_kept(run: RunPytest, server: FakeOpenAI, pyte
         def test_it():
             assert_faithful("The pump of Mrs Gray needs two minutes to fill.", SOURCE, min=0.8)
     """
-    hook = "def pytest_ragmetrics_redact(text): return text.replace('Mrs Gray', '[name]')"
     server.script("Mrs Gray says no.", "Mrs Gray says no again.")
-    run("--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", test_suite=suite, conftest=hook)
+    run("--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", test_suite=suite, conftest=CONFTEST)
     (row,) = read(pytester.path).tests
     (exchange,) = row.records[0].exchanges
-    assert (exchange.task, exchange.reply, exchange.cached) == ("list_claims", "[name] says no again.", False)
-    assert "pump of [name] needs" in exchange.prompt
+    assert (exchange.task, exchange.reply, exchange.cached) == ("list_claims", "Mrs [name] says no again.", False)
+    assert "pump of Mrs [name] needs" in exchange.prompt
     run("--rag-judge=openai:gpt-5.4-mini", "--rag-cache=replay", "--rag-json=out.json", test_suite=suite)
     (row,) = read(pytester.path).tests
     assert [found.reply for found in row.records[0].exchanges] == [None]
 
 
-def test_a_summary_in_markdown_is_written(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """--rag-markdown replaces a file by a short summary."""
-    for _ in range(2):
-        run("--rag-markdown=sub/summary.md", test_suite=SUITE).stdout.fnmatch_lines(["*summary.md: written"])
-    text = (pytester.path / "sub/summary.md").read_text("utf-8")
-    assert text.startswith("## RAG metrics: 4 of 15 tests fell short")
-    assert text.count("## RAG metrics") == 1
-    assert "- `test_suite.py::test_row[0]` (`test_suite.py:6`): quoted_spans_alignment 0.00, needed ≥ 0.90" in text
-    assert "- `test_suite.py::test_breaks` (`test_suite.py:18`): RuntimeError: the bot is down" in text
-
-
-@pytest.mark.parametrize("cause", ["error", "None"])
 @pytest.mark.parametrize("style", ["long", "short"])
-def test_a_failure_with_a_cause_is_told_by_itself(
-    run: RunPytest, pytester: pytest.Pytester, cause: str, style: str
-) -> None:
-    """Neither the cause that was named nor what was being handled stands for the error that ended the test."""
-    suite = f"""
+def test_a_failure_with_a_cause_is_told_by_itself(run: RunPytest, pytester: pytest.Pytester, style: str) -> None:
+    """Neither the cause that was named nor what was being handled is taken for the error that ended the test."""
+    suite = """
+        import pytest
         from pytest_ragmetrics import assert_numbers_aligned
 
         def test_scored():
             assert_numbers_aligned("It takes 2 minutes.", "It takes 2 minutes.")
 
-        def test_it():
+        def test_handled():
             try:
                 raise KeyError("inner")
             except KeyError as error:
-                raise ValueError("outer"){" from error" if cause == "error" else ""}
+                raise ValueError("outer")
+
+        def test_caused():
+            try:
+                raise KeyError("inner")
+            except KeyError as error:
+                raise ValueError("outer") from error
     """
-    run(f"--tb={style}", "--rag-markdown=summary.md", test_it=suite).assert_outcomes(passed=1, failed=1)
-    (told,) = (line for line in (pytester.path / "summary.md").read_text("utf-8").splitlines() if "::test_it`" in line)
-    assert told.endswith(": ValueError: outer")
+    run(f"--tb={style}", "--rag-markdown=summary.md", test_it=suite).assert_outcomes(passed=1, failed=2)
+    lines = (pytester.path / "summary.md").read_text("utf-8").splitlines()
+    assert [line.endswith(": ValueError: outer") for line in lines if "test_it.py::" in line] == [True, True]
 
 
-@pytest.mark.parametrize("argument", ["auto", "summary.md"])
+def test_pytest_inside_a_test_keeps_to_itself(run: RunPytest, scored: Scored) -> None:
+    """A run inside a test records for itself, and the outer run goes on recording for its own."""
+    run(
+        *("--rag-json=out.json", "-p", "pytester"),
+        test_outer="""
+            from pytest_ragmetrics import assert_quoted_spans_aligned
+            from texts import SOURCE, TRUE
+            def test_it(pytester):
+                pytester.makepyfile(
+                    "from pytest_ragmetrics import assert_quoted_spans_aligned\\n"
+                    "def test_inner(): assert_quoted_spans_aligned('no quotes', 'x')"
+                )
+                pytester.runpytest_inprocess("-p", "ragmetrics").assert_outcomes(passed=1)
+                assert_quoted_spans_aligned(TRUE, SOURCE)
+        """,
+    ).assert_outcomes(passed=1)
+    (row,) = scored().values()
+    assert [record["vacuous"] for record in row["records"]] == [False]
+
+
+def test_what_runs_over_lines_is_redacted_too(run: RunPytest) -> None:
+    """A text that no part of a failure has by itself takes the form along, rather than stay."""
+    hook = """
+        import re
+
+        def pytest_ragmetrics_redact(text):
+            return re.sub(r"begin.*end", "[gone]", text, flags=re.DOTALL)
+    """
+    result = run(conftest=hook, test_it='def test_it():\n    raise ValueError("begin\\nsecret\\nend")')
+    result.assert_outcomes(failed=1)
+    assert "secret" not in result.stdout.str()
+    result.stdout.fnmatch_lines(["*[[]gone]*"])
+
+
+def test_what_another_plugin_represents_is_redacted(run: RunPytest) -> None:
+    """Also where its parts cannot be changed: then a plain text takes its place."""
+    hook = """
+        import dataclasses
+        import pytest
+
+        def pytest_ragmetrics_redact(text):
+            return text.replace("Gray", "[name]")
+
+        @dataclasses.dataclass(frozen=True)
+        class Told:
+            text: str
+
+            def toterminal(self, writer):
+                writer.line(self.text)
+
+            def __str__(self):
+                return self.text
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_makereport(item, call):
+            report = pytest.TestReport.from_item_and_call(item, call)
+            if report.failed:
+                report.longrepr = Told("Gray fell")
+            return report
+    """
+    result = run(conftest=hook, test_it="def test_it(): raise ValueError")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*[[]name] fell*"])
+    assert "Gray" not in result.stdout.str()
+
+
+ONE = """
+    from pytest_ragmetrics import assert_quoted_spans_aligned
+    from texts import SOURCE, TRUE
+    def test_it():
+        assert_quoted_spans_aligned(TRUE, SOURCE)
+"""
+BLOCKING = ONE + "    def test_block():\n        open('late', 'w').close()\n"
+
+
 def test_the_step_summary_is_added_to(
-    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, argument: str
+    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What other steps of the job wrote stays, however the file is named."""
+    """What other steps of the job wrote stays, however the file is named.
+
+    GitHub drops a summary of more than 1 MiB as a whole: nothing is added to one that is nearly full.
+    """
     summary = pytester.path / "summary.md"
     summary.write_text("Built.", encoding="utf-8")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    for _ in range(2):
+    for argument in ("auto", "summary.md"):
         run(f"--rag-markdown={argument}", test_it=ONE).assert_outcomes(passed=1)
     text = summary.read_text("utf-8")
     assert text.startswith("Built.\n## RAG metrics")
     assert text.count("## RAG metrics") == 2
-
-
-def test_a_full_step_summary_is_not_lost(
-    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """GitHub drops a summary of more than 1 MiB as a whole: nothing is added to one that is nearly full."""
-    summary = pytester.path / "summary.md"
     summary.write_text("x" * (1024 * 1024 - 10), encoding="utf-8")
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    result = run("--rag-markdown=auto", test_it=ONE)
+    result = run("--rag-markdown=auto")
     result.stdout.fnmatch_lines(["*summary.md: NOT written, the step summary would be larger than the 1 MiB *"])
     assert summary.stat().st_size == 1024 * 1024 - 10
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (["--rag-markdown=auto"], "--rag-markdown: 'auto' is *, and GITHUB_STEP_SUMMARY is not set: name a file"),
-        (["--rag-markdown="], "--rag-markdown: '' is no file name: name a file"),
-        (["--rag-json", "test_it.py"], "--rag-json: 'test_it.py' is a file of Python: name one to write*"),
-        (["--rag-markdown=test_it.py"], "--rag-markdown: 'test_it.py' is a file of Python: *"),
-    ],
-)
-def test_a_file_that_cannot_be_meant_is_a_usage_error(
-    run: RunPytest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, args: list[str], said: str
-) -> None:
-    """No test is run, and no test file is replaced."""
-    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    result = run(*args, test_it=ONE)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: {said}"])
-    assert "assert_quoted_spans_aligned" in (pytester.path / "test_it.py").read_text("utf-8")
-
-
-def test_junit_takes_any_name(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """A metric whose name holds what XML cannot is a property all the same, and the file is well-formed."""
-    suite = """
-        from pytest_ragmetrics import MetricResult, Sample, assert_metric
-        from pytest_ragmetrics.metrics import Metric
-        class Odd(Metric):
-            name = "odd\\x00\\x1b<name>\\ufffe"
-            def measure(self, sample):
-                return MetricResult(0.5, metric=self.name, reason="\\x00")
-        def test_it():
-            assert_metric(Odd(), Sample(response="r"), min=0.2)
-    """
-    for args in ([], ["-p", "xdist", "-n1"]):
-        run("--junitxml=out.xml", "-o", "junit_family=xunit1", *args, test_odd=suite).assert_outcomes(passed=1)
-        properties = ET.parse(pytester.path / "out.xml").iter("property")  # noqa: S314 - written just now
-        assert [(found.get("name"), found.get("value")) for found in properties] == [("rag.odd<name>", "0.5")]
-
-
-@pytest.mark.parametrize("args", [[], ["-p", "xdist", "-n2"], ["-p", "rerunfailures", "--reruns=2"]])
-def test_junit_has_each_score_once(run: RunPytest, pytester: pytest.Pytester, args: list[str]) -> None:
-    """Neither workers nor repetitions double a property."""
-    run("--junitxml=out.xml", "-o", "junit_family=xunit1", *args, test_suite=SUITE)
-    cases = ET.parse(pytester.path / "out.xml").iter("testcase")  # noqa: S314 - written just now
-    found = {str(case.get("name")): [p.get("value") for p in case.iter("property")] for case in cases}
-    assert found["test_row[0]"] == ["0.0"]
-    assert found["test_row[1]"] == found["test_measures"] == ["1.0"]
-    assert found["test_breaks"] == []
 
 
 class TestTrouble:
@@ -320,89 +739,68 @@ class TestTrouble:
         for name in ("out.json", "out.html"):
             (pytester.path / name).write_text("the old one", encoding="utf-8")
 
-    def test_without_a_terminal_the_files_are_written(self, run: RunPytest, pytester: pytest.Pytester) -> None:
-        """-p no:terminal takes the summary away, not the files."""
-        result = run("-p", "no:terminal", "--rag-json=out.json", test_it=ONE)
-        assert (result.ret, result.outlines) == (0, [])
-        assert len(read(pytester.path).tests) == 1
+    def test_a_run_without_a_terminal_writes_its_files(self, run: RunPytest, pytester: pytest.Pytester) -> None:
+        """-p no:terminal takes the summary away; what could not be written is said on standard error."""
+        result = run("-p", "no:terminal", "--rag-json=late/out.json", "--rag-report=out.html", test_it=BLOCKING)
+        assert (result.ret, result.outlines) == (pytest.ExitCode.TESTS_FAILED, [])
+        result.stderr.fnmatch_lines(["ragmetrics: *out.json: NOT written, *"])
+        assert "open the valve slowly" in (pytester.path / "out.html").read_text("utf-8")
 
-    @pytest.mark.parametrize("how", [["-p", "no:terminal"], []], ids=["mute", "exit"])
-    def test_without_a_summary_trouble_is_told_all_the_same(self, run: RunPytest, how: list[str]) -> None:
-        """What could not be written is said on standard error; so it is where a test ends the run by a status."""
-        suite = ONE + "    def test_block():\n        open('late', 'w').close()\n"
-        if not how:
-            suite += "    def test_end():\n        import pytest\n        pytest.exit('enough', returncode=7)\n"
-        result = run(*how, "--rag-json=late/out.json", test_it=suite)
-        assert result.ret == (pytest.ExitCode.TESTS_FAILED if how else 7)
+    def test_a_run_that_a_test_ends_reports_files_on_standard_error(self, run: RunPytest) -> None:
+        """pytest.exit() leaves no summary, and its status stays."""
+        suite = BLOCKING + "    def test_end():\n        import pytest\n        pytest.exit('enough', returncode=7)\n"
+        result = run("--rag-json=late/out.json", test_it=suite)
+        assert result.ret == 7
         result.stderr.fnmatch_lines(["ragmetrics: *out.json: NOT written, *"])
 
-    def test_trouble_is_told_once(self, run: RunPytest) -> None:
-        """In the summary, where there is one."""
-        result = run(
-            "--rag-json=late/out.json", test_it=ONE + "    def test_block():\n        open('late', 'w').close()\n"
-        )
-        result.stdout.fnmatch_lines(["*out.json: NOT written, *"])
+    def test_a_file_that_cannot_be_written_harms_nothing_else(self, run: RunPytest) -> None:
+        """The tests' outcome and the other file stay; the summary has the reason, and nothing else repeats it."""
+        result = run("--rag-report=late/page.html", "--rag-json=out.json", test_it=BLOCKING)
+        result.assert_outcomes(passed=2)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        result.stdout.fnmatch_lines(["*page.html: NOT written, *", "*out.json: written"])
         result.stderr.no_fnmatch_line("*NOT written*")
-
-    def test_collecting_writes_nothing(self, run: RunPytest, pytester: pytest.Pytester) -> None:
-        """--co leaves every file as it was."""
-        assert run("--co", "--rag-json=out.json", "--rag-report=out.html", test_it=ONE).ret == 0
-        assert {(pytester.path / name).read_text() for name in ("out.json", "out.html")} == {"the old one"}
 
     @pytest.mark.parametrize("where", ["test", "fixture", "teardown"])
     def test_an_interrupted_run_tells_what_it_found(
         self, run: RunPytest, pytester: pytest.Pytester, where: str
     ) -> None:
-        """Ctrl-C keeps what was scored and says in the file that the run was interrupted; half a test is no result."""
-        suite = f"""
-            import pytest
-            from pytest_ragmetrics import assert_quoted_spans_aligned
-            from texts import SOURCE, TRUE
-            def interrupt(place):
-                if place == {where!r}:
-                    raise KeyboardInterrupt
-            @pytest.fixture
-            def bot():
-                interrupt("fixture")
-                yield
-                interrupt("teardown")
-            def test_a():
-                assert_quoted_spans_aligned(TRUE, SOURCE)
-            def test_b(bot):
-                assert_quoted_spans_aligned(TRUE, SOURCE)
-                interrupt("test")
-            def test_c():
-                assert_quoted_spans_aligned(TRUE, SOURCE)
+        """Ctrl-C keeps what was scored, but no half of a test; the file says that the run was interrupted.
+
+        A file that cannot be written does not cover up how the run ended.
         """
-        pytester.makepyfile(test_stop=suite)
-        result = pytester.runpytest_subprocess("-p", "ragmetrics", "--rag-json=out.json", "--rag-report=out.html")
+        pytester.makepyfile(
+            test_stop=f"""
+                import pytest
+                from pytest_ragmetrics import assert_quoted_spans_aligned
+                from texts import SOURCE, TRUE
+                def interrupt(place):
+                    if place == {where!r}:
+                        raise KeyboardInterrupt
+                @pytest.fixture
+                def bot():
+                    interrupt("fixture")
+                    yield
+                    interrupt("teardown")
+                def test_a():
+                    assert_quoted_spans_aligned(TRUE, SOURCE)
+                def test_b(bot):
+                    assert_quoted_spans_aligned(TRUE, SOURCE)
+                    interrupt("test")
+                def test_c():
+                    assert_quoted_spans_aligned(TRUE, SOURCE)
+            """
+        )
+        args = ("-p", "ragmetrics", "--rag-json=out.json", "--rag-report=out.html", "--rag-markdown=/dev/full")
+        result = pytester.runpytest_inprocess(*args, no_reraise_ctrlc=True)
         assert result.ret == pytest.ExitCode.INTERRUPTED
         result.stdout.no_fnmatch_line("*INTERNALERROR*")
+        result.stdout.fnmatch_lines(["/dev/full: NOT written, No space left on device"])
         document = read(pytester.path)
         assert document.run.exit_status == 2
         expected = ["test_stop.py::test_a", *(["test_stop.py::test_b"] if where == "teardown" else [])]
         assert [row.id for row in document.tests] == expected
         assert "test_stop.py::test_a" in (pytester.path / "out.html").read_text("utf-8")
-
-    def test_a_crashed_worker_is_no_end(self, run: RunPytest, pytester: pytest.Pytester) -> None:
-        """The files say which test ended its worker, and hold all the others."""
-        suite = """
-            import os, signal
-            import pytest
-            from pytest_ragmetrics import assert_quoted_spans_aligned
-            from texts import SOURCE, TRUE
-            @pytest.mark.parametrize("number", range(6))
-            def test_row(number):
-                assert_quoted_spans_aligned(TRUE, SOURCE)
-                if number == 3:
-                    os.kill(os.getpid(), signal.SIGKILL)
-        """
-        args = ["-p", "xdist", "-n2", "--max-worker-restart=2"]
-        result = run("--rag-json=out.json", "--rag-markdown=out.md", *args, test_crash=suite)
-        assert result.ret == pytest.ExitCode.TESTS_FAILED
-        outcomes = {row.id: row.outcome for row in read(pytester.path).tests}
-        assert [name for name, outcome in outcomes.items() if outcome != "passed"] == ["test_crash.py::test_row[3]"]
-        assert "test_crash.py::test_row[3]" in (pytester.path / "out.md").read_text("utf-8")
 
     def test_a_full_disk_leaves_the_old_files(self, pytester: pytest.Pytester, run: RunPytest) -> None:
         """Where writing fails in the middle, the old file stays, no part lies about, and the run does not pass."""
@@ -430,70 +828,3 @@ class TestTrouble:
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         result.stdout.fnmatch_lines(["/dev/full: NOT written, No space left on device"])
         assert Path("/dev/full").is_char_device()
-
-    def test_a_run_that_failed_keeps_its_status(self, run: RunPytest, pytester: pytest.Pytester) -> None:
-        """A file that cannot be written does not cover up how the tests ended."""
-        pytester.makepyfile(test_it=ONE + "    def test_stop():\n        raise KeyboardInterrupt\n")
-        result = pytester.runpytest_subprocess("-p", "ragmetrics", "--rag-json=/dev/full")
-        assert result.ret == pytest.ExitCode.INTERRUPTED
-        result.stdout.fnmatch_lines(["/dev/full: NOT written, No space left on device"])
-
-
-def test_the_summary_is_complete(run: RunPytest, server: FakeOpenAI) -> None:
-    """Table, costs, judge, files: one after the other."""
-    args = ["--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", "--rag-markdown=out.md"]
-    result = run(*args, test_suite=JUDGED)
-    result.stdout.fnmatch_lines(
-        [
-            "*= RAG metrics =*",
-            "metric * n * mean * min * failing * unscored",
-            "faithfulness * 3 * 1 * 0",
-            "judge calls: 4 made (* tokens, $*), 2 saved by the cache ($*)",
-            "judged by: openai:gpt-5.4-mini",
-            "*out.json: written",
-            "*out.md: written",
-        ]
-    )
-
-
-def test_gates_and_wavering_votes_are_told(run: RunPytest) -> None:
-    """The summary has a line on each gate, and names the tests that other votes would have decided otherwise."""
-    suite = """
-        import pytest
-        from pytest_ragmetrics import MetricResult, Sample, assert_metric
-        from pytest_ragmetrics.metrics import Metric
-        class Mood(Metric):
-            name = "mood"
-            def measure(self, sample):
-                return MetricResult(0.7, metric=self.name, samples=[0.4, 1.0])
-        @pytest.mark.rag_gate("mood", mean=0.6)
-        @pytest.mark.parametrize("number", range(5))
-        def test_row(number):
-            assert_metric(Mood(), Sample(response="r"), min=0.5 if number else 0.2)
-    """
-    result = run(test_mood=suite)
-    result.stdout.fnmatch_lines(
-        [
-            "mood * 5 * 0.700 * 0.700 * 0 * 0",
-            "gate: mean mood 0.700, needed >= 0.6: passed (n 5), test_mood.py::test_row[[]gate-mood-mean-0.6[]]",
-            "flaky: 4 tests whose votes disagree: test_mood.py::test_row[[]1[]], *[[]2[]], *[[]3[]] and 1 more",
-        ]
-    )
-
-
-def test_names_cannot_steer_the_terminal(run: RunPytest) -> None:
-    """Controls in the name of a metric or a judge do not reach the terminal."""
-    result = run(
-        test_odd="""
-            from pytest_ragmetrics import MetricResult, Sample, assert_metric
-            from pytest_ragmetrics.metrics import Metric
-            class Odd(Metric):
-                name = "od\\x1b[31md"
-                def measure(self, sample):
-                    return MetricResult(0.5, metric=self.name, judge="ju\\x1b[31mdge")
-            def test_it():
-                assert_metric(Odd(), Sample(response="r"), min=0.2)
-        """
-    )
-    result.stdout.fnmatch_lines(["od[[]31md *", "judged by: ju[[]31mdge"])
-    assert not re.search(r"od\x1b", result.stdout.str())

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
+from pytest_ragmetrics.metrics import Metric
+from pytest_ragmetrics.metrics.registry import registered_metrics
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.sample import Sample
 from tests.fake_openai import FakeOpenAI
-
-RunPytest = Callable[..., pytest.RunResult]
-Scored = Callable[[], dict[str, dict[str, Any]]]
+from tests.plugin.conftest import MANY, SERIAL, RunPytest, Scored
 
 METRICS = """
-    from pytest_ragmetrics import Verdict, metric
+    from pytest_ragmetrics import MetricResult, Verdict, metric
     from pytest_ragmetrics.judges.tasks import AnswerQuestions
-    from pytest_ragmetrics.metrics import Metric
-    from pytest_ragmetrics.result import MetricResult
+    from pytest_ragmetrics.metrics import Metric, Relevance, SimpleCriteria
 
     @metric
     def brevity(response):
@@ -33,6 +32,12 @@ METRICS = """
         judged = await ask(AnswerQuestions(text=response, questions=questions))
         return [Verdict(text=q, ok=j.ok, reason=j.reason) for q, j in zip(questions, judged)]
 
+    @metric
+    def helpful(sample):
+        parts = [Relevance(), SimpleCriteria(definition="Is it calm?", highest=4)]
+        scores = [part.score_sample(sample) for part in parts]
+        return MetricResult(min(scores), metric="helpful", usage=scores[0].usage + scores[1].usage)
+
     class Calm(Metric):
         name = "calm"
         aliases = ("quiet",)
@@ -41,9 +46,9 @@ METRICS = """
             return MetricResult("!" not in sample.response, metric=self.name)
 """
 HOOK = """
-    from own import Calm, answered, brevity, shouts
+    from own import Calm, answered, brevity, helpful, shouts
     def pytest_ragmetrics_register_metrics():
-        return [brevity, shouts, answered, Calm]
+        return [brevity, shouts, answered, helpful, Calm]
 """
 SUITE = """
     import pytest
@@ -64,23 +69,13 @@ SUITE = """
         assert_ragas_score(ROWS[0], metrics=["brevity", "calm"], min=0.5)
     def test_explained():
         assert_metric(brevity, ROWS[0], min=0.9)
-"""
-#: Names a metric in both markers.
-MARKED = """
-    import pytest
-    @pytest.mark.rag_gate("calm", mean=0)
-    @pytest.mark.rag_dataset([{}], metrics=["calm"])
-    def test_it(rag_sample):
-        pass
-    def test_other():
-        pass
+    POOLS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "answer": f"Pool {n} is."} for n in range(4)]
+    @pytest.mark.rag_dataset(POOLS, metrics=["helpful"])
+    def test_parts(rag_scores):
+        usage = rag_scores["helpful"].usage
+        assert usage.calls + usage.cached_calls == 2
 """
 JUDGED = ("--rag-judge=openai:gpt-mine", "--rag-json=out.json")
-
-
-def hook(body: str) -> str:
-    """Return a conftest.py whose hook has this body."""
-    return f"from own import *\ndef pytest_ragmetrics_register_metrics():\n    {body}\n"
 
 
 @pytest.fixture
@@ -94,13 +89,17 @@ def own(pytester: pytest.Pytester, run: RunPytest) -> RunPytest:
     return run_own
 
 
-@pytest.mark.parametrize("how", [[], ["-p", "xdist", "-n2"]], ids=["one process", "workers"])
+@pytest.mark.parametrize("how", [SERIAL, MANY], ids=["one process", "workers"])
 def test_they_are_known_everywhere(own: RunPytest, server: FakeOpenAI, scored: Scored, how: list[str]) -> None:
-    """The marker, gates, tables and assertions take their names; every report has them with threshold and verdicts."""
+    """The marker, gates, tables and assertions take their names; every report has them with threshold and verdicts.
+
+    Of a metric that is made of others the parts have records of what they cost; the whole adds nothing to the sum.
+    """
     result = own(*JUDGED, *how, test_suite=SUITE)
-    result.assert_outcomes(passed=6, failed=1)
+    result.assert_outcomes(passed=10, failed=1)
     result.stdout.fnmatch_lines(["E *AssertionError: brevity 0.77 < 0.90", "answered *", "brevity *", "calm *"])
-    assert server.calls == 3
+    assert server.calls == 11
+    result.stdout.fnmatch_lines(["judge calls: 11 made *"])
     tests = scored()
     records = {record["metric"]: record for record in tests["test_suite.py::test_golden[r1]"]["records"]}
     assert records.keys() == {"brevity", "shouts", "calm", "answered"}
@@ -115,6 +114,9 @@ def test_they_are_known_everywhere(own: RunPytest, server: FakeOpenAI, scored: S
     sampled = {r["metric"]: r["threshold"] for r in tests["test_suite.py::test_names"]["records"] if r["threshold"]}
     assert sampled["shouts"] == {"operator": "<=", "bound": 1.0}
     assert sampled["answered"] == {"operator": ">=", "bound": 0.5}
+    parts = [record for name, test in tests.items() if "test_parts" in name for record in test["records"]]
+    calls = sorted((record["metric"], record["usage"]["calls"]) for record in parts)
+    assert calls == [*[("helpful", 0)] * 4, *[("relevance", 1)] * 4, *[("simple_criteria", 1)] * 4]
 
 
 def test_what_assert_sample_says_is_said_once(run: RunPytest, no_provider: None) -> None:
@@ -200,34 +202,55 @@ def test_folders_may_register_their_own(own: RunPytest, pytester: pytest.Pyteste
     own(conftest="def pytest_ragmetrics_register_metrics():\n    return None").assert_outcomes(passed=1)
 
 
+class Calm(Metric):
+    """A metric that is complete."""
+
+    name = "calm"
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the score."""
+        return MetricResult(1.0, metric=self.name)
+
+
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("returned", "said"),
     [
-        ("return 3", "*conftest.py: pytest_ragmetrics_register_metrics returned 3; return a list of metrics"),
-        ("return Calm", "* returned <class 'own.Calm'>; return a list of metrics"),
-        ("return ['calm']", "* returned 'calm', which is no metric and no class of metrics"),
-        ("return [len]", "* which is no metric and no class of metrics; write @metric above it"),
-        ("return [Metric]", "* which cannot score; implement measure() or judged()"),
-        ("return [type('Odd', (Calm,), {'name': ' '})]", "* which has no name; give the class a name"),
-        ("return [1 / 0]", "* raised ZeroDivisionError: division by zero"),
-        ("return [Calm(), Calm()]", "* returned 'calm', which is also a metric of *conftest.py; rename one of them"),
+        (3, "returned 3; return a list of metrics"),
+        (Calm, "returned <class '.*Calm'>; return a list of metrics"),
+        (["calm"], "returned 'calm', which is no metric and no class of metrics$"),
+        ([len], "returned .*, which is no metric and no class of metrics; write @metric above it"),
+        ([Metric], "returned .*, which cannot score; implement measure\\(\\) or judged\\(\\)"),
+        ([type("Odd", (Calm,), {"name": " "})], "returned .*, which has no name; give the class a name"),
+        ([Calm(), Calm()], "returned 'calm', which is also a metric of conftest.py; rename one of them"),
     ],
 )
-def test_what_is_no_metric(own: RunPytest, no_provider: None, body: str, said: str) -> None:
-    """It is said before any test runs, by the name of who returned it."""
-    result = own(conftest=hook(body), test_it=MARKED)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*ERROR: {said}"])
+def test_what_is_no_metric(returned: object, said: str) -> None:
+    """The error names who returned it, and what to return."""
+    hooks = [SimpleNamespace(plugin_name="conftest.py", function=lambda: returned)]
+    with pytest.raises(ValueError, match=f"^conftest.py: pytest_ragmetrics_register_metrics {said}"):
+        registered_metrics(hooks)
+
+
+#: Names a metric in both markers.
+MARKED = """
+    import pytest
+    @pytest.mark.rag_gate("calm", mean=0)
+    @pytest.mark.rag_dataset([{}], metrics=["calm"])
+    def test_it(rag_sample):
+        pass
+    def test_other():
+        pass
+"""
+
+
+@pytest.mark.parametrize("how", [SERIAL, ["-p", "xdist", "-n1"]], ids=["one process", "workers"])
+def test_what_is_no_metric_ends_the_run(own: RunPytest, no_provider: None, how: list[str]) -> None:
+    """No test runs, and the controller shows what a worker says."""
+    result = own(*how, conftest="def pytest_ragmetrics_register_metrics():\n    return [1 / 0]", test_it=MARKED)
+    assert result.ret == (pytest.ExitCode.TESTS_FAILED if how else pytest.ExitCode.USAGE_ERROR)
+    said = "*ERROR: *conftest.py: pytest_ragmetrics_register_metrics raised ZeroDivisionError: division by zero"
+    (result.stdout if how else result.stderr).fnmatch_lines([said])
     assert "passed" not in str(result.stdout)
-
-
-def test_workers_say_what_is_no_metric(own: RunPytest, no_provider: None) -> None:
-    """No worker runs a test, and the controller shows what they say."""
-    result = own("-p", "xdist", "-n2", conftest=hook("return [len]"), test_it=MARKED)
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(
-        ["ERROR: *conftest.py: pytest_ragmetrics_register_metrics returned *, which is no metric*"]
-    )
 
 
 def test_an_unknown_name_is_told_with_those_that_are_near(own: RunPytest, no_provider: None) -> None:
@@ -242,46 +265,3 @@ def test_an_unknown_name_is_told_with_those_that_are_near(own: RunPytest, no_pro
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*there is no metric 'brevty': did you mean brevity?"])
-
-
-def test_a_suite_without_them_pays_nothing(pytester: pytest.Pytester) -> None:
-    """Nobody imports a metric to find out that none is registered."""
-    pytester.makepyfile(test_it="def test_it():\n    pass")
-    code = (
-        "import sys, pytest; pytest.main(['-p', 'ragmetrics', '-q']);"
-        "print([name for name in sys.modules if name.startswith('pytest_ragmetrics.metrics')])"
-    )
-    pytester.run(sys.executable, "-c", code).stdout.fnmatch_lines(["1 passed*", "[[][]]"])
-
-
-COMPOSITE = """
-    from pytest_ragmetrics import MetricResult, metric
-    from pytest_ragmetrics.metrics import Relevance, SimpleCriteria
-    @metric
-    def helpful(sample):
-        parts = [Relevance(), SimpleCriteria(definition="Is it calm?", highest=4)]
-        scores = [part.score_sample(sample) for part in parts]
-        usage = scores[0].usage + scores[1].usage
-        return MetricResult(min(scores), metric="helpful", usage=usage)
-    def pytest_ragmetrics_register_metrics():
-        return [helpful]
-"""
-
-
-@pytest.mark.parametrize("how", [(), ("-p", "xdist", "-n2")], ids=["alone", "workers"])
-def test_parts_are_paid_once(run: RunPytest, server: FakeOpenAI, how: tuple[str, ...], scored: Scored) -> None:
-    """The parts have records of what they cost; the whole, which says the sum to whoever asks, adds nothing to it."""
-    suite = """
-        import pytest
-        ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "answer": f"Pool {n} is."} for n in range(4)]
-        @pytest.mark.rag_dataset(ROWS, metrics=["helpful"])
-        def test_row(rag_scores):
-            usage = rag_scores["helpful"].usage
-            assert usage.calls + usage.cached_calls == 2
-    """
-    result = run("--rag-judge=openai:gpt-mine", "--rag-json=out.json", *how, conftest=COMPOSITE, test_suite=suite)
-    result.assert_outcomes(passed=4)
-    assert server.calls == 8
-    result.stdout.fnmatch_lines(["judge calls: 8 made *, 0 saved *"])
-    calls = [(record["metric"], record["usage"]["calls"]) for row in scored().values() for record in row["records"]]
-    assert sorted(calls) == [*[("helpful", 0)] * 4, *[("relevance", 1)] * 4, *[("simple_criteria", 1)] * 4]

@@ -33,6 +33,7 @@ def read(
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     for option in OPTIONS:
         if option.environment:
             monkeypatch.delenv(option.environment, raising=False)
@@ -88,6 +89,16 @@ def test_a_hook_may_know_other_judges(tmp_path: Path) -> None:
         ("report", "folder.html", "--rag-report: 'folder.html' is a folder: name a file"),
         ("json", "", "--rag-json: '' is no file name: name a file"),
         ("json", "file/out.json", "--rag-json: 'file/out.json' cannot be written: no file can be made in "),
+        ("json", "test_it.py", "--rag-json: 'test_it.py' is a file of Python: name one to write"),
+        ("markdown", "test_it.py", "--rag-markdown: 'test_it.py' is a file of Python: "),
+        ("markdown", "", "--rag-markdown: '' is no file name: name a file"),
+        ("markdown", "auto", "--rag-markdown: 'auto' is "),
+        (
+            "baseline",
+            "other.json",
+            "--rag-baseline: 'other.json' does not exist: write it first, with --rag-json=other",
+        ),
+        ("votes", "0", "--rag-votes: '0' is not a whole number of at least 1"),
         ("cache", "sometimes", "--rag-cache: 'sometimes' is none of auto, replay, refresh, off"),
         ("judge", "gpt-5", "--rag-judge: 'gpt-5' is none of auto, local, openai:MODEL, "),
         ("judge", "nli:", "--rag-judge: 'nli:' is none of auto, local, openai:MODEL, "),
