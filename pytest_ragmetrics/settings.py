@@ -4,12 +4,14 @@ Precedence: command line > environment > ini > default. A relative path given in
 any other at the folder pytest was started in.
 """
 
+# ruff: noqa: RUF009 - _setting() returns a field
+
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,114 +24,27 @@ CACHE_FOLDER = ".ragmetrics"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
-    """Everything a run was asked for."""
-
-    judge: str
-    embedder: str
-    cache: Literal["auto", "replay", "refresh", "off"]
-    cache_dir: Path
-    cache_salt: str
-    cassette: Path | None
-    cassette_keep: bool
-    concurrency: int
-    timeout: float
-    retries: int
-    votes: int
-    max_calls: int | None
-    max_tokens: int | None
-    max_cost: float | None
-    dry_run: bool
-    respond_threads: int
-    prompts: Path | None
-    report: Path | None
-    json: Path | None
-    markdown: Path | None
-    baseline: Path | None
-
-    def files(self) -> dict[str, Path]:
-        """Return the files to write, by the name of their renderer."""
-        files = (("report", self.report), ("json", self.json), ("markdown", self.markdown))
-        return {name: path for name, path in files if path is not None}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Option:
-    """One setting: where it may be given, how its text is parsed, and its default.
+    """How one setting may be given: on the command line, in an environment variable, in the ini file.
 
-    ``extra`` goes to argparse as it is. The ini key is ``rag_`` and the field. ``hook`` is the hook that may accept a
-    text which ``parse`` refuses: if a plugin implements it, any text is valid.
+    ``parse`` reads its text, with the folder at which relative paths start. ``hook`` is the hook that may accept a text
+    which ``parse`` refuses: if a plugin implements it, any text is valid. ``extra`` goes to argparse as it is.
     """
 
     field: str
-    help: str
     parse: Callable[[str, Path], object]
-    default: object = None
-    flag: str | None = None
-    environment: str | None = None
-    extra: tuple[tuple[str, Any], ...] = ()
-    in_ini: bool = True
-    hook: str | None = None
+    default: object
+    help: str
+    flag: str | None
+    environment: str | None
+    in_ini: bool
+    hook: str | None
+    extra: Mapping[str, Any]
 
     @property
     def name(self) -> str:
         """The ini key; also the name under which pytest keeps the command line's value."""
         return f"rag_{self.field}"
-
-
-def add_options(parser: pytest.Parser) -> None:
-    """Register every option and ini key."""
-    group = parser.getgroup("ragmetrics", "RAG answer quality (pytest-ragmetrics)")
-    for option in OPTIONS:
-        if option.flag is not None:
-            group.addoption(option.flag, dest=option.name, default=None, help=option.help, **dict(option.extra))
-        if option.in_ini:
-            parser.addini(
-                option.name, help=option.help + (f" Same as {option.flag}." if option.flag else ""), default=""
-            )
-
-
-def read_settings(config: pytest.Config) -> Settings:
-    """Read and check every setting; raise ``pytest.UsageError`` naming the one that is wrong."""
-    return Settings(**{option.field: _read(option, config) for option in OPTIONS})
-
-
-def judge_spec(text: str, config: pytest.Config) -> str:
-    """Return the spec of a judge; raise ``ValueError`` for a text that neither the plugin nor a hook knows."""
-    option = next(option for option in OPTIONS if option.field == "judge")
-    return str(_parsed(option, text, config.rootpath, config))
-
-
-def _read(option: Option, config: pytest.Config) -> Any:
-    given = next(_given(option, config), None)
-    if given is None:
-        return config.rootpath / option.default if isinstance(option.default, Path) else option.default
-    name, text, base = given
-    try:
-        return _parsed(option, text, base, config)
-    except ValueError as error:
-        msg = f"{name}: {error}"
-        raise pytest.UsageError(msg) from error
-
-
-def _parsed(option: Option, text: str, base: Path, config: pytest.Config) -> Any:
-    try:
-        return option.parse(text, base)
-    except ValueError:
-        if option.hook and text.strip() and getattr(config.hook, option.hook).get_hookimpls():
-            return text.strip()
-        raise
-
-
-def _given(option: Option, config: pytest.Config) -> Iterator[tuple[str, str, Path]]:
-    """Yield where the option was given, the strongest first, with its text and what relative paths start at."""
-    invoked_from = config.invocation_params.dir
-    if option.flag is not None and config.getoption(option.name) is not None:
-        yield option.flag, config.getoption(option.name), invoked_from
-    if option.environment and os.environ.get(option.environment, "").strip():
-        yield f"environment variable {option.environment}", os.environ[option.environment], invoked_from
-    if option.in_ini and config.getini(option.name).strip():
-        yield f"ini option {option.name}", config.getini(option.name), config.rootpath
 
 
 def _text(text: str, base: Path) -> str:
@@ -177,172 +92,188 @@ def _number(kind: type[int | float], least: float) -> Callable[[str, Path], floa
     return parse
 
 
-def _flag(text: str, base: Path) -> bool:
-    del text, base
-    return True
+def _setting(
+    parse: Callable[[str, Path], object],
+    default: object,
+    help_: str,
+    *,
+    flag: bool = True,
+    environment: bool = False,
+    in_ini: bool = True,
+    hook: str | None = None,
+    **extra: Any,
+) -> Any:
+    """Return a field of :class:`Settings`; its option, variable and ini key are named after it."""
+    given = {"flag": flag, "environment": environment, "in_ini": in_ini, "hook": hook, "extra": extra}
+    return field(metadata={"parse": parse, "default": default, "help": help_, **given})
 
 
-OPTIONS = (
-    Option(
-        field="judge",
-        flag="--rag-judge",
-        environment="RAGMETRICS_JUDGE",
-        parse=_spec,
+def _switch(help_: str) -> Any:
+    return _setting(lambda *_: True, False, help_, in_ini=False, action="store_const", const="yes")  # noqa: FBT003
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """Everything a run was asked for; each field says where it may be given."""
+
+    judge: str = _setting(
+        _spec,
+        "auto",
+        "Who judges: auto (default), local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY.",
+        environment=True,
         hook="pytest_ragmetrics_make_judge",
-        default="auto",
-        extra=(("metavar", "SPEC"),),
-        help="Who judges: auto (default), local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY.",
-    ),
-    Option(
-        field="embedder",
-        flag="--rag-embedder",
-        environment="RAGMETRICS_EMBEDDER",
-        parse=_embedder_spec,
+        metavar="SPEC",
+    )
+    embedder: str = _setting(
+        _embedder_spec,
+        "auto",
+        "Who embeds: auto, local, openai:MODEL, sentence-transformers:FOLDER or MODULE:FACTORY (default: auto).",
+        environment=True,
         hook="pytest_ragmetrics_make_embedder",
-        default="auto",
-        extra=(("metavar", "SPEC"),),
-        help="Who embeds: auto, local, openai:MODEL, sentence-transformers:FOLDER or MODULE:FACTORY (default: auto).",
-    ),
-    Option(
-        field="cache",
-        flag="--rag-cache",
-        environment="RAGMETRICS_CACHE",
-        parse=_mode,
-        default="auto",
-        extra=(("metavar", "MODE"),),
-        help="auto: ask what was never asked; replay: never ask; refresh: ask anew; off: keep nothing (default: auto).",
-    ),
-    Option(
-        field="cache_dir",
-        flag="--rag-cache-dir",
-        environment="RAGMETRICS_CACHE_DIR",
-        parse=paths.a_path,
-        default=Path(CACHE_FOLDER),
-        extra=(("metavar", "DIR"),),
-        help=f"Folder of the local cache (default: {CACHE_FOLDER} in the rootdir).",
-    ),
-    Option(
-        field="cassette",
-        flag="--rag-cassette",
-        parse=paths.a_file,
-        extra=(("metavar", "FILE"),),
-        help="Recorded answers to read first and to commit: one JSON object a line.",
-    ),
-    Option(
-        field="cassette_keep",
-        flag="--rag-cassette-keep",
-        parse=_flag,
-        default=False,
-        extra=(("action", "store_const"), ("const", "yes")),
-        in_ini=False,
-        help="Keep what a full run did not use in the cassette.",
-    ),
-    Option(
-        field="concurrency",
-        flag="--rag-concurrency",
-        environment="RAGMETRICS_CONCURRENCY",
-        parse=_number(int, 1),
-        default=32,
-        extra=(("metavar", "N"),),
-        help="How many requests may be in flight (default: 32).",
-    ),
-    Option(
-        field="timeout",
-        flag="--rag-timeout",
-        parse=_number(float, 0.001),
-        default=60.0,
-        extra=(("metavar", "SECONDS"),),
-        help="How long one attempt at a request may take (default: 60).",
-    ),
-    Option(
-        field="retries",
-        flag="--rag-retries",
-        parse=_number(int, 0),
-        default=5,
-        extra=(("metavar", "N"),),
-        help="How often a request that failed in passing is tried again (default: 5).",
-    ),
-    Option(
-        field="votes",
-        flag="--rag-votes",
-        parse=_number(int, 1),
-        default=1,
-        extra=(("metavar", "K"),),
-        help="How many independent judgements make a score, which is their mean (default: 1).",
-    ),
-    Option(
-        field="max_calls",
-        flag="--rag-max-calls",
-        parse=_number(int, 0),
-        extra=(("metavar", "N"),),
-        help="How many requests the whole run may make, over all workers.",
-    ),
-    Option(
-        field="max_tokens",
-        flag="--rag-max-tokens",
-        parse=_number(int, 0),
-        extra=(("metavar", "N"),),
-        help="After how many tokens, of prompts and answers, the run stops asking.",
-    ),
-    Option(
-        field="max_cost",
-        flag="--rag-max-cost",
-        parse=_number(float, 0),
-        extra=(("metavar", "DOLLARS"),),
-        help="After how many US dollars the run stops asking.",
-    ),
-    Option(
-        field="dry_run",
-        flag="--rag-dry-run",
-        parse=_flag,
-        default=False,
-        extra=(("action", "store_const"), ("const", "yes")),
-        in_ini=False,
-        help="Forecast requests, tokens and cost, and make no request; tests that score are skipped.",
-    ),
-    Option(
-        field="respond_threads",
-        parse=_number(int, 1),
-        default=4,
-        help="How many calls of a rag_respond that is not async are made at once (default: 4).",
-    ),
-    Option(
-        field="prompts",
-        parse=paths.prompt_folder,
-        help="Folder of TASK.md files that replace the prompts of their tasks.",
-    ),
-    Option(
-        field="cache_salt",
-        parse=_text,
-        default="",
-        help="Any text; caches with different salts share no answers.",
-    ),
-    Option(
-        field="report",
-        flag="--rag-report",
-        parse=paths.html_file,
-        extra=(("metavar", "FILE.html"), ("nargs", "?"), ("const", DEFAULT_REPORT)),
-        help=f"Write one self-contained HTML page with every score and its evidence (default: {DEFAULT_REPORT}).",
-    ),
-    Option(
-        field="json",
-        flag="--rag-json",
-        parse=paths.writable_file,
-        extra=(("metavar", "FILE"),),
-        help="Write every score and its evidence as JSON.",
-    ),
-    Option(
-        field="markdown",
-        flag="--rag-markdown",
-        parse=paths.markdown_file,
-        extra=(("metavar", "FILE"),),
-        help="Write a short summary in Markdown; auto: add it to the step summary of GitHub Actions.",
-    ),
-    Option(
-        field="baseline",
-        flag="--rag-baseline",
-        parse=paths.existing_file,
-        extra=(("metavar", "FILE"),),
-        help="Show what changed since the run that wrote this file with --rag-json; assert_not_worse takes it as well.",
-    ),
-)
+        metavar="SPEC",
+    )
+    cache: Literal["auto", "replay", "refresh", "off"] = _setting(
+        _mode,
+        "auto",
+        "auto: ask what was never asked; replay: never ask; refresh: ask anew; off: keep nothing (default: auto).",
+        environment=True,
+        metavar="MODE",
+    )
+    cache_dir: Path = _setting(
+        paths.a_path,
+        Path(CACHE_FOLDER),
+        f"Folder of the local cache (default: {CACHE_FOLDER} in the rootdir).",
+        environment=True,
+        metavar="DIR",
+    )
+    cassette: Path | None = _setting(
+        paths.a_file, None, "Recorded answers to read first and to commit: one JSON object a line.", metavar="FILE"
+    )
+    cassette_keep: bool = _switch("Keep what a full run did not use in the cassette.")
+    concurrency: int = _setting(
+        _number(int, 1), 32, "How many requests may be in flight (default: 32).", environment=True, metavar="N"
+    )
+    timeout: float = _setting(
+        _number(float, 0.001), 60.0, "How long one attempt at a request may take (default: 60).", metavar="SECONDS"
+    )
+    retries: int = _setting(
+        _number(int, 0), 5, "How often a request that failed in passing is tried again (default: 5).", metavar="N"
+    )
+    votes: int = _setting(
+        _number(int, 1),
+        1,
+        "How many independent judgements make a score, which is their mean (default: 1).",
+        metavar="K",
+    )
+    max_calls: int | None = _setting(
+        _number(int, 0), None, "How many requests the whole run may make, over all workers.", metavar="N"
+    )
+    max_tokens: int | None = _setting(
+        _number(int, 0), None, "After how many tokens, of prompts and answers, the run stops asking.", metavar="N"
+    )
+    max_cost: float | None = _setting(
+        _number(float, 0), None, "After how many US dollars the run stops asking.", metavar="DOLLARS"
+    )
+    dry_run: bool = _switch("Forecast requests, tokens and cost, and make no request; tests that score are skipped.")
+    respond_threads: int = _setting(
+        _number(int, 1),
+        4,
+        "How many calls of a rag_respond that is not async are made at once (default: 4).",
+        flag=False,
+    )
+    prompts: Path | None = _setting(
+        paths.prompt_folder, None, "Folder of TASK.md files that replace the prompts of their tasks.", flag=False
+    )
+    cache_salt: str = _setting(_text, "", "Any text; caches with different salts share no answers.", flag=False)
+    report: Path | None = _setting(
+        paths.html_file,
+        None,
+        f"Write one self-contained HTML page with every score and its evidence (default: {DEFAULT_REPORT}).",
+        metavar="FILE.html",
+        nargs="?",
+        const=DEFAULT_REPORT,
+    )
+    json: Path | None = _setting(
+        paths.writable_file, None, "Write every score and its evidence as JSON.", metavar="FILE"
+    )
+    markdown: Path | None = _setting(
+        paths.markdown_file,
+        None,
+        "Write a short summary in Markdown; auto: add it to the step summary of GitHub Actions.",
+        metavar="FILE",
+    )
+    baseline: Path | None = _setting(
+        paths.existing_file,
+        None,
+        "Show what changed since the run that wrote this file with --rag-json; assert_not_worse takes it as well.",
+        metavar="FILE",
+    )
+
+    def files(self) -> dict[str, Path]:
+        """Return the files to write, by the name of their renderer."""
+        files = (("report", self.report), ("json", self.json), ("markdown", self.markdown))
+        return {name: path for name, path in files if path is not None}
+
+
+def _option(name: str, metadata: Mapping[str, Any]) -> Option:
+    flag = f"--rag-{name.replace('_', '-')}" if metadata["flag"] else None
+    environment = f"RAGMETRICS_{name.upper()}" if metadata["environment"] else None
+    return Option(field=name, **{**metadata, "flag": flag, "environment": environment})
+
+
+OPTIONS = tuple(_option(setting.name, setting.metadata) for setting in fields(Settings))
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register every option and ini key."""
+    group = parser.getgroup("ragmetrics", "RAG answer quality (pytest-ragmetrics)")
+    for option in OPTIONS:
+        if option.flag is not None:
+            group.addoption(option.flag, dest=option.name, default=None, help=option.help, **option.extra)
+        if option.in_ini:
+            parser.addini(
+                option.name, help=option.help + (f" Same as {option.flag}." if option.flag else ""), default=""
+            )
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Read and check every setting; raise ``pytest.UsageError`` naming the one that is wrong."""
+    return Settings(**{option.field: _read(option, config) for option in OPTIONS})
+
+
+def judge_spec(text: str, config: pytest.Config) -> str:
+    """Return the spec of a judge; raise ``ValueError`` for a text that neither the plugin nor a hook knows."""
+    option = next(option for option in OPTIONS if option.field == "judge")
+    return str(_parsed(option, text, config.rootpath, config))
+
+
+def _read(option: Option, config: pytest.Config) -> Any:
+    given = next(_given(option, config), None)
+    if given is None:
+        return config.rootpath / option.default if isinstance(option.default, Path) else option.default
+    name, text, base = given
+    try:
+        return _parsed(option, text, base, config)
+    except ValueError as error:
+        msg = f"{name}: {error}"
+        raise pytest.UsageError(msg) from error
+
+
+def _parsed(option: Option, text: str, base: Path, config: pytest.Config) -> Any:
+    try:
+        return option.parse(text, base)
+    except ValueError:
+        if option.hook and text.strip() and getattr(config.hook, option.hook).get_hookimpls():
+            return text.strip()
+        raise
+
+
+def _given(option: Option, config: pytest.Config) -> Iterator[tuple[str, str, Path]]:
+    """Yield where the option was given, the strongest first, with its text and what relative paths start at."""
+    invoked_from = config.invocation_params.dir
+    if option.flag is not None and config.getoption(option.name) is not None:
+        yield option.flag, config.getoption(option.name), invoked_from
+    if option.environment and os.environ.get(option.environment, "").strip():
+        yield f"environment variable {option.environment}", os.environ[option.environment], invoked_from
+    if option.in_ini and config.getini(option.name).strip():
+        yield f"ini option {option.name}", config.getini(option.name), config.rootpath
