@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pytest_ragmetrics.explain.results import explain_threshold, explain_unscored, shortcoming
@@ -19,6 +19,8 @@ from pytest_ragmetrics.stats.decisions import ScoredRow, ThresholdResult, mean_t
 from pytest_ragmetrics.text.characters import printable
 
 _EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faithfulness", rate=0.95, min=0.8)'
+#: Which scores a bound of single scores calls good.
+_BOUNDS: tuple[tuple[str, Direction], ...] = (("min", "higher"), ("max", "lower"))
 _TAKEN = {"metric", "mean", "rate", "min", "max", "confidence"}
 
 
@@ -81,42 +83,36 @@ def gate_of(*given: Any, **named: Any) -> Gate:
         msg = f"{problem}; write {_EXAMPLES}"
         raise ValueError(msg)
     figures = {name: _figure(name, named[name]) for name in _TAKEN - {"metric"} if named.get(name) is not None}
-    if ("mean" in figures) == ("rate" in figures):
-        msg = f"give one of mean= and rate=; write {_EXAMPLES}"
-        raise ValueError(msg)
     name, better = _known(metrics[0].strip())
-    if "mean" in figures:
-        if "min" in figures or "max" in figures:
-            msg = "min= and max= are of single scores and go with rate=; mean= is a bound by itself"
-            raise ValueError(msg)
-        return Gate(
-            metric=name, statistic="mean", bound=figures["mean"], better=better, confidence=figures.get("confidence")
-        )
-    return _rate(name, better, figures)
-
-
-def _rate(metric: str, better: Direction | None, figures: Mapping[str, float]) -> Gate:
-    if ("min" in figures) == ("max" in figures):
-        msg = (
-            f"rate= needs the score that counts as good: min=, or max= where lower scores are better; write {_EXAMPLES}"
-        )
-        raise ValueError(msg)
-    if not 0.0 <= figures["rate"] <= 1.0:
-        msg = f"rate={figures['rate']:g} is no share; write a number between 0 and 1"
-        raise ValueError(msg)
-    given: Direction = "higher" if "min" in figures else "lower"
-    if better not in (None, given):
-        wanted = "max=" if better == "lower" else "min="
-        msg = f"{better} scores of {metric} are the good ones; write {wanted}"
-        raise ValueError(msg)
+    if problem := _problem(name, better, figures):
+        raise ValueError(problem)
+    bounds = [(which, direction) for which, direction in _BOUNDS if which in figures]
     return Gate(
-        metric=metric,
-        statistic="rate",
-        bound=figures["rate"],
-        score_bound=figures["min" if given == "higher" else "max"],
-        better=given,
+        metric=name,
+        statistic="rate" if bounds else "mean",
+        bound=figures["rate" if bounds else "mean"],
+        score_bound=figures[bounds[0][0]] if bounds else None,
+        better=bounds[0][1] if bounds else better,
         confidence=figures.get("confidence"),
     )
+
+
+def _problem(metric: str, better: Direction | None, figures: Mapping[str, float]) -> str | None:
+    """Return what is wrong with the figures of a gate together."""
+    if ("mean" in figures) == ("rate" in figures):
+        return f"give one of mean= and rate=; write {_EXAMPLES}"
+    given = [direction for which, direction in _BOUNDS if which in figures]
+    if "mean" in figures:
+        return "min= and max= are of single scores and go with rate=; mean= is a bound by itself" if given else None
+    if len(given) != 1:
+        wanted = "min=, or max= where lower scores are better"
+        return f"rate= needs the score that counts as good: {wanted}; write {_EXAMPLES}"
+    if not 0.0 <= figures["rate"] <= 1.0:
+        return f"rate={figures['rate']:g} is no share; write a number between 0 and 1"
+    if better not in (None, *given):
+        wanted = "max=" if better == "lower" else "min="
+        return f"{better} scores of {metric} are the good ones; write {wanted}"
+    return None
 
 
 def _figure(name: str, value: Any) -> float:
@@ -149,15 +145,6 @@ class GateDecision:
     text: str
 
 
-@dataclass(kw_only=True, slots=True)
-class _Found:
-    """The scores of a set: each with the name of its row, the reasons of unscored rows, and how many were left out."""
-
-    scored: list[tuple[str, float, Record]] = field(default_factory=list)
-    unscored: list[tuple[str, str]] = field(default_factory=list)
-    omitted: int = 0
-
-
 def evaluate_gate(
     gate: Gate,
     gated: GatedSet,
@@ -171,47 +158,55 @@ def evaluate_gate(
     ``find`` returns the record of a test, if it left one; ``skipped`` and ``ran`` are the tests that were skipped, and
     those that ran to their end. A set that did not run whole decides nothing; one with unscored rows fails.
     """
-    found = _Found(omitted=gated.total - len(gated.selected))
+    scored: list[tuple[str, float, Record]] = []
+    unscored: list[tuple[str, str]] = []
+    omitted = gated.total - len(gated.selected)
     for test in gated.selected:
-        _add_scores(found, gate, gated, test, find(test), skipped=test in skipped, ran=test in ran)
-    records = [record for _, _, record in found.scored]
-    better = gate.better or (records[0].better if records else "higher")
-    result = _threshold(gate, better, records) if records and not found.omitted else None
+        row = find(test)
+        if test in skipped or (row is not None and row.outcome == "skipped"):
+            omitted += 1
+            continue
+        name = test.removeprefix(gated.function).strip("[]") or test
+        records = [] if row is None or test not in ran else [it for it in row.records if it.metric == gate.metric]
+        scored += [(name, record.score, record) for record in records if record.score is not None]
+        unscored += [(name, record.reason or "unscored") for record in records if record.score is None]
+        if not records:
+            unscored.append((name, _why_unscored(row, ran=test in ran)))
+    better = gate.better or (scored[0][2].better if scored else "higher")
+    result = _threshold(gate, better, scored) if scored and not omitted else None
     outcome: GateOutcome = "failed"
-    if found.omitted:
-        missing = f"{found.omitted} of {gated.total} tests of the set were skipped or not selected"
+    if omitted:
+        missing = f"{omitted} of {gated.total} tests of the set were skipped or not selected"
         outcome, text = "skipped", f"{missing}; a gate is over all of them"
-    elif found.unscored or result is None:
-        total = max(gated.total, len(found.scored) + len(found.unscored))
-        text = "\n".join(explain_unscored(gate.metric, total, found.unscored, hint="; a gate is over all of them"))
+    elif unscored or result is None:
+        total = max(gated.total, len(scored) + len(unscored))
+        text = "\n".join(explain_unscored(gate.metric, total, unscored, hint="; a gate is over all of them"))
     else:
         outcome = result.outcome
-        rows = [ScoredRow(name=name, score=score, reason=shortcoming(record)) for name, score, record in found.scored]
+        rows = [ScoredRow(name=name, score=score, reason=shortcoming(record)) for name, score, record in scored]
         text = "\n".join(explain_threshold(result, rows))
-    return GateDecision(record=_record(gate, better, result, found, outcome=outcome, total=gated.total), text=text)
+    interval = None if result is None else result.interval
+    record = GateRecord(
+        metric=gate.metric,
+        statistic=gate.statistic,
+        value=None if result is None else result.value,
+        bound=gate.bound,
+        min_score=gate.score_bound,
+        better=better,
+        confidence=gate.confidence,
+        low=None if interval is None or math.isinf(interval.low) else interval.low,
+        high=None if interval is None or math.isinf(interval.high) else interval.high,
+        n=len(scored),
+        unscored=len(unscored),
+        total=gated.total,
+        outcome=outcome,
+    )
+    return GateDecision(record=record, text=text)
 
 
-def _add_scores(
-    found: _Found, gate: Gate, gated: GatedSet, test: str, row: TestRecord | None, *, skipped: bool, ran: bool
-) -> None:
-    name = test.removeprefix(gated.function).strip("[]") or test
-    records = [record for record in (row.records if row is not None else ()) if record.metric == gate.metric]
-    if skipped or (row is not None and row.outcome == "skipped"):
-        found.omitted += 1
-        return
-    if not records or not ran:
-        found.unscored.append((name, _why_unscored(row, ran=ran)))
-        return
-    for record in records:
-        if record.score is None:
-            found.unscored.append((name, record.reason or "unscored"))
-        else:
-            found.scored.append((name, record.score, record))
-
-
-def _threshold(gate: Gate, better: Direction, records: Sequence[Record]) -> ThresholdResult:
-    scores = [record.score for record in records if record.score is not None]
-    named = [record.sample.metadata.get("cluster") for record in records]
+def _threshold(gate: Gate, better: Direction, scored: Sequence[tuple[str, float, Record]]) -> ThresholdResult:
+    scores = [score for _, score, _ in scored]
+    named = [record.sample.metadata.get("cluster") for _, _, record in scored]
     clusters = None if None in named else [str(name) for name in named]
     if gate.statistic == "rate" and gate.score_bound is not None:
         return rate_threshold(
@@ -241,27 +236,6 @@ def _scale(metric: str, scores: Sequence[float]) -> tuple[float, float] | None:
     except ValueError:
         low, high = 0.0, 1.0
     return (low, high) if all(low <= score <= high for score in scores) else None
-
-
-def _record(
-    gate: Gate, better: Direction, result: ThresholdResult | None, found: _Found, *, outcome: GateOutcome, total: int
-) -> GateRecord:
-    interval = None if result is None else result.interval
-    return GateRecord(
-        metric=gate.metric,
-        statistic=gate.statistic,
-        value=None if result is None else result.value,
-        bound=gate.bound,
-        min_score=gate.score_bound,
-        better=better,
-        confidence=gate.confidence,
-        low=None if interval is None or math.isinf(interval.low) else interval.low,
-        high=None if interval is None or math.isinf(interval.high) else interval.high,
-        n=len(found.scored),
-        unscored=len(found.unscored),
-        total=total,
-        outcome=outcome,
-    )
 
 
 def _why_unscored(row: TestRecord | None, *, ran: bool) -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import shutil
 import uuid
 import warnings
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +24,8 @@ from pytest_ragmetrics.reporting import Recorder, records_as_json, records_from_
 from pytest_ragmetrics.settings import Settings, judge_spec
 
 if TYPE_CHECKING:
-    from pluggy import HookCaller
-
     from pytest_ragmetrics.budget import Budget
-    from pytest_ragmetrics.cache.cassette import Cassette, Saved
+    from pytest_ragmetrics.cache.cassette import Cassette
     from pytest_ragmetrics.cache.transport import CachedTransport
     from pytest_ragmetrics.context import Scoring
     from pytest_ragmetrics.dry_run import Forecast
@@ -37,6 +35,9 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.judges.transport import Transport
     from pytest_ragmetrics.metrics.base import Metric
     from pytest_ragmetrics.records import Record
+
+#: What a worker used, as JSON builtins: ``{"cassette": RunCassette.to_row(), "budget": SessionBudget.to_row()}``.
+WorkerRow = Mapping[str, Mapping[str, Any]]
 
 #: The markers that make tests when pytest collects a function; added later they have no effect.
 _COLLECTED = ("rag_dataset", "rag_gate")
@@ -57,9 +58,8 @@ def marked_judge(item: pytest.Item) -> str | None:
     given = _given(item, "rag_judge")
     if given is None:
         return None
-    if len(given) != 1 or not isinstance(given[0], str):
-        problem = "it takes one spec"
-    else:
+    problem = "it takes one spec"
+    if len(given) == 1 and isinstance(given[0], str):
         try:
             return judge_spec(given[0], item.config)
         except ValueError as error:
@@ -97,8 +97,6 @@ class SessionBudget:
         self._settings = settings
         self._workers = workers
         self._file = file
-        self._rows: list[Mapping[str, Any]] = []
-        self._crashed = 0
 
     @cached_property
     def budget(self) -> Budget | None:
@@ -138,26 +136,19 @@ class SessionBudget:
             "forecast": None if self.forecast is None else self.forecast.to_row(),
         }
 
-    def add_worker(self, row: Mapping[str, Any] | None) -> None:
-        """Add what a worker used; ``None`` for one that crashed."""
-        if row is None:
-            self._crashed += 1
-        else:
-            self._rows.append(row)
-
-    def notes(self) -> list[str]:
+    def notes(self, workers: Sequence[WorkerRow | None]) -> list[str]:
         """Return the line on the budget, or the forecast, at the end of a run."""
+        rows = [row["budget"] for row in workers if row is not None]
         if self.budget is not None:
             from pytest_ragmetrics.budget import budget_line
 
-            return [budget_line(self.budget, [row["used"] for row in self._rows if row["used"]])]
+            return [budget_line(self.budget, [row["used"] for row in rows if row["used"]])]
         if self.forecast is None:
             return []
-        for row in self._rows:
+        for row in rows:
             self.forecast.add(row["forecast"])
-        self._rows.clear()
         unwritten = [f"{path}: not written, this was a dry run" for path in self._settings.files().values()]
-        return [*self.forecast.summary(lost=self._crashed), *unwritten]
+        return [*self.forecast.summary(lost=len(workers) - len(rows)), *unwritten]
 
     def close(self) -> None:
         """Close the budget, if there is one."""
@@ -181,7 +172,6 @@ class RunCassette:
         self._sent = sent
         #: How many tests of the project this process is known not to have run.
         self.left_out = 0
-        self._workers: list[Mapping[str, Any]] = []
 
     def open(self) -> Path | Cassette | None:
         """Return the file, or what the controller sent of it."""
@@ -221,45 +211,36 @@ class RunCassette:
             used = (cache.used if self._sent is None else cache.used_here).to_row()
         return {"used": used, "left_out": self.left_out}
 
-    def add_worker(self, row: Mapping[str, Any] | None) -> None:
-        """Add what a worker used; ``None`` for one that crashed, which may have used any entry."""
-        self._workers.append(row or {"used": None, "left_out": 1})
-
-    @property
-    def was_used(self) -> bool:
-        """Whether a worker asked for anything."""
-        return any(row["used"] for row in self._workers)
-
-    def save(self, cache: CachedTransport, exit_status: int) -> list[str]:
+    def save(self, cache: CachedTransport, exit_status: int, workers: Sequence[WorkerRow | None]) -> list[str]:
         """Write the cassette with what all processes used, and return the lines that say so."""
         from pytest_ragmetrics.cache.entry import CacheError
         from pytest_ragmetrics.cache.transport import Used
 
         settings = self._settings
-        complete = exit_status == pytest.ExitCode.OK and self.had_all_tests()
-        others = [Used.from_row(row["used"]) for row in self._workers if row["used"]]
+        complete = exit_status == pytest.ExitCode.OK and self.had_all_tests(workers)
+        used = [row["cassette"]["used"] for row in workers if row is not None]
+        others = [Used.from_row(row) for row in used if row]
         try:
             saved = cache.save(complete=complete, keep=settings.cassette_keep, others=others)
         except (CacheError, OSError) as error:
             return [f"{settings.cassette}: NOT written, {error}"]
-        return _format_saved(settings.cassette, saved)
+        if saved is None:
+            return []
+        state = "written" if saved.written else "unchanged"
+        counts = f"{saved.entries} answers, {saved.added} added, {saved.dropped} dropped"
+        return [f"{settings.cassette}: {state}, {counts}", *map(str, saved.refused)]
 
-    def had_all_tests(self) -> bool:
-        """Say whether the run had all tests of the project: then an entry that it did not use is used by none."""
+    def had_all_tests(self, workers: Sequence[WorkerRow | None] = ()) -> bool:
+        """Say whether the run had all tests of the project: then an entry that it did not use is used by none.
+
+        A worker that crashed may have used any entry.
+        """
         config = self._config
         everywhere = config.args_source is not pytest.Config.ArgsSource.ARGS
         at_root = config.invocation_params.dir == config.rootpath
         narrowed = any(config.getoption(option, default=None) for option in NARROWING)
-        left_out = self.left_out + sum(row["left_out"] for row in self._workers)
+        left_out = self.left_out or any(row is None or row["cassette"]["left_out"] for row in workers)
         return everywhere and at_root and not narrowed and not left_out
-
-
-def _format_saved(file: Path | None, saved: Saved | None) -> list[str]:
-    if saved is None:
-        return []
-    state = "written" if saved.written else "unchanged"
-    counts = f"{saved.entries} answers, {saved.added} added, {saved.dropped} dropped"
-    return [f"{file}: {state}, {counts}", *map(str, saved.refused)]
 
 
 _HOOK = "pytest_ragmetrics_result"
@@ -279,26 +260,25 @@ class Observers:
             return
         from pytest_ragmetrics.codec import dump
 
-        plugins = _plugins(getattr(item.config.hook, _HOOK))
-        for observer in _plugins(getattr(item.ihook, _HOOK)):
-            others = [plugin for plugin in plugins if plugin is not observer]
-            for record in records:
-                self._call(item, dump(record), observer, others)
-
-    def _call(self, item: pytest.Item, record: Mapping[str, Any], observer: object, others: Sequence[object]) -> None:
         manager = item.config.pluginmanager
-        try:
-            manager.subset_hook_caller(_HOOK, others)(item=item, record=record)
-        except pytest.exit.Exception:
-            raise
-        except _HARMLESS as error:
-            if observer not in self._warned:
-                self._warned.add(observer)
-                _warn(item, f"{manager.get_name(observer)}: {_HOOK} raised {type(error).__name__}: {error}")
+        plugins = [each.plugin for each in item.config.hook.pytest_ragmetrics_result.get_hookimpls()]
+        for observer in [each.plugin for each in item.ihook.pytest_ragmetrics_result.get_hookimpls()]:
+            show = manager.subset_hook_caller(_HOOK, [plugin for plugin in plugins if plugin is not observer])
+            for record in records:
+                problem = _problem_of(partial(show, item=item, record=dump(record)))
+                if problem and observer not in self._warned:
+                    self._warned.add(observer)
+                    _warn(item, f"{manager.get_name(observer)}: {_HOOK} raised {problem}")
 
 
-def _plugins(caller: HookCaller) -> list[object]:
-    return [implementation.plugin for implementation in caller.get_hookimpls()]
+def _problem_of(show: Callable[[], object]) -> str | None:
+    try:
+        show()
+    except pytest.exit.Exception:
+        raise
+    except _HARMLESS as error:
+        return f"{type(error).__name__}: {error}"
+    return None
 
 
 def _warn(item: pytest.Item, text: str) -> None:
@@ -333,6 +313,8 @@ class PytestSession:
         self._collected: set[tuple[str, str]] = set()
         self._faults: list[str] = []
         self._nodes: list[Any] = []
+        #: What each worker used; ``None`` for one that crashed.
+        self._worker_rows: list[WorkerRow | None] = []
 
     # What the metrics ask for.
 
@@ -445,9 +427,10 @@ class PytestSession:
             self.pytest_testnodedown(node)
         settings = self.settings
         records = settings.cassette is not None and settings.cache != "replay" and not self.dry_run
-        used = self._has_engine or self._cassette.was_used
-        lines = self._cassette.save(self.engine.cache, exit_status) if records and used else []
-        return [*lines, *self._budget.notes()]
+        rows = self._worker_rows
+        used = self._has_engine or any(row and row["cassette"]["used"] for row in rows)
+        lines = self._cassette.save(self.engine.cache, exit_status, rows) if records and used else []
+        return [*lines, *self._budget.notes(rows)]
 
     # The hooks.
 
@@ -557,9 +540,7 @@ class PytestSession:
         """Add what a worker used, once; one that crashed did not send it."""
         if node in self._nodes:
             self._nodes.remove(node)
-            row: Mapping[str, Any] | None = getattr(node, "workeroutput", {}).get("ragmetrics")
-            self._cassette.add_worker(row and row["cassette"])
-            self._budget.add_worker(row and row["budget"])
+            self._worker_rows.append(getattr(node, "workeroutput", {}).get("ragmetrics"))
 
     @property
     def _has_engine(self) -> bool:
