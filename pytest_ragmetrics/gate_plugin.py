@@ -24,9 +24,9 @@ _RECORD = pytest.StashKey[GateRecord]()
 
 
 class GatePlugin:
-    """The hooks that make a test of each gate; ``collector`` has the tests, in the process that reports them."""
+    """The hooks that make a test of each gate; ``collector`` has the tests; workers have none, and decide nothing."""
 
-    def __init__(self, session: PytestSession, config: pytest.Config, collector: Collector | None) -> None:
+    def __init__(self, session: PytestSession, config: pytest.Config, collector: Collector) -> None:
         self._session = session
         self._asked = {argument.rpartition("::")[2] for argument in config.args}
         self._collector = collector
@@ -128,11 +128,8 @@ class GatePlugin:
         hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
 
     def _decide(self, gate: Gate, function: str) -> GateDecision:
-        collector = self._collector
-        if collector is None:
-            msg = "a gate is decided in the process that reports the tests"
-            raise RuntimeError(msg)
-        return evaluate_gate(gate, self._sets[function], collector.test, skipped=collector.skipped, ran=collector.ran)
+        tests = self._collector
+        return evaluate_gate(gate, self._sets[function], tests.test, skipped=tests.skipped, ran=tests.ran)
 
     def _items(self, gated: GatedSet, parent: Any) -> list[GateItem]:
         made: Callable[..., GateItem] = GateItem.from_parent

@@ -84,8 +84,8 @@ def gate_of(*given: Any, **named: Any) -> Gate:
         raise ValueError(msg)
     figures = {name: _figure(name, named[name]) for name in _TAKEN - {"metric"} if named.get(name) is not None}
     name, better = _known(metrics[0].strip())
-    if problem := _problem(name, better, figures):
-        raise ValueError(problem)
+    if mistake := _mistake(name, better, figures):
+        raise ValueError(mistake)
     bounds = [(which, direction) for which, direction in _BOUNDS if which in figures]
     return Gate(
         metric=name,
@@ -97,7 +97,7 @@ def gate_of(*given: Any, **named: Any) -> Gate:
     )
 
 
-def _problem(metric: str, better: Direction | None, figures: Mapping[str, float]) -> str | None:
+def _mistake(metric: str, better: Direction | None, figures: Mapping[str, float]) -> str | None:
     """Return what is wrong with the figures of a gate together."""
     if ("mean" in figures) == ("rate" in figures):
         return f"give one of mean= and rate=; write {_EXAMPLES}"

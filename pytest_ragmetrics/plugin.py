@@ -14,7 +14,7 @@ import pytest
 
 from pytest_ragmetrics import hookspec
 from pytest_ragmetrics.report.terminal import header
-from pytest_ragmetrics.reporting import RunReport
+from pytest_ragmetrics.reporting import Collector, RunReport
 from pytest_ragmetrics.session import PytestSession
 from pytest_ragmetrics.settings import add_options, read_settings
 
@@ -129,8 +129,7 @@ def _gates(config: pytest.Config) -> GatePlugin:
     if GATES not in config.stash:
         from pytest_ragmetrics.gate_plugin import GatePlugin
 
-        report = config.stash.get(REPORT, None)
-        collector = None if report is None else report.collector
+        collector = config.stash[REPORT].collector if REPORT in config.stash else Collector()
         config.stash[GATES] = GatePlugin(config.stash[SESSION], config, collector)
         config.pluginmanager.register(config.stash[GATES], "ragmetrics-gating")
     return config.stash[GATES]

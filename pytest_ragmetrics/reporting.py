@@ -23,7 +23,7 @@ from pytest_ragmetrics.files import portable
 if TYPE_CHECKING:
     from pytest_ragmetrics.comparison import RunComparison
     from pytest_ragmetrics.context import Scoring
-    from pytest_ragmetrics.records import Document, GateRecord, Record, RunRecord, Setting, TestOutcome, TestRecord
+    from pytest_ragmetrics.records import Document, GateRecord, Record, Setting, TestOutcome, TestRecord
     from pytest_ragmetrics.settings import Settings
 
 #: The attribute of a test report that carries its records; serialised by pytest like any other.
@@ -45,14 +45,10 @@ class Recorder:
         self.redact: Callable[[str], str] | None = None
         self.test: str | None = None
         self._scorings: list[Scoring] = []
-        self._sent: tuple[Record, ...] = ()
+        #: The records of the last attempt at the test that ran last, complete once it is torn down.
+        self.records: tuple[Record, ...] = ()
         self._made: dict[int, tuple[object, Record]] = {}
         self._explained: set[int] = set()
-
-    @property
-    def records(self) -> Sequence[Record]:
-        """The records of the last attempt at the test that ran last, complete once it is torn down."""
-        return self._sent
 
     def scored(self, scoring: Scoring) -> None:
         """Add a scoring."""
@@ -61,7 +57,7 @@ class Recorder:
     def begin(self, test: str) -> None:
         """Start one attempt at a test; scorings of an earlier attempt, or of code outside any test, are dropped."""
         if test != self.test:
-            self._sent = ()
+            self.records = ()
         self.test = test
         self._scorings = []
         self._made = {}
@@ -69,14 +65,14 @@ class Recorder:
 
     def attach(self, report: pytest.TestReport) -> None:
         """Put all records of this attempt on a report of it, and the explanations if it failed."""
-        if (not self._scorings and not self._sent) or (report.when == "setup" and report.passed):
+        if (not self._scorings and not self.records) or (report.when == "setup" and report.passed):
             return  # the call may still compare what a passed setup scored
         records = tuple(self._record(scoring) for scoring in self._scorings)
         # A plugin that repeats tests may log reports of subtests first, so every report but an unchanged last one
         # carries the whole list.
-        if report.when != "teardown" or records != self._sent:
+        if report.when != "teardown" or records != self.records:
             setattr(report, ATTRIBUTE, records)
-        self._sent = records
+        self.records = records
         if report.failed:
             self._explain(report)
         if report.when == "teardown":
@@ -230,35 +226,28 @@ class Collector:
         test = self._tests.get(nodeid)
         return None if test is None else test.record()
 
-    def document(
-        self, exit_status: int, *, settings: Mapping[str, Setting] | None = None, notes: Sequence[str] = ()
-    ) -> Document:
+    def document(self, exit_status: int, settings: Mapping[str, Setting], notes: Sequence[str]) -> Document:
         """Return the document of all tests so far, in the order of the files.
 
         A test that was interrupted is left out unless it had scored or failed: its outcome is unknown.
         """
-        from pytest_ragmetrics.records import Document, position
-
-        tests = [test for name, test in self._tests.items() if name not in self._unfinished or test.is_kept]
-        run = self._run(exit_status, dict(settings or {}), tuple(notes))
-        return Document(run=run, tests=tuple(sorted((test.record() for test in tests), key=position)))
-
-    def _run(self, exit_status: int, settings: dict[str, Setting], notes: tuple[str, ...]) -> RunRecord:
         import platform
         from importlib.metadata import version
 
-        from pytest_ragmetrics.records import RunRecord
+        from pytest_ragmetrics.records import Document, RunRecord, position
 
-        return RunRecord(
+        run = RunRecord(
             started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._started)),
             duration=round(time.time() - self._started, 3),
             exit_status=int(exit_status),
             python=platform.python_version(),
             pytest=version("pytest"),
             ragmetrics=version("pytest-ragmetrics"),
-            settings=settings,
-            notes=notes,
+            settings=dict(settings),
+            notes=tuple(notes),
         )
+        tests = [test for name, test in self._tests.items() if name not in self._unfinished or test.is_kept]
+        return Document(run=run, tests=tuple(sorted((test.record() for test in tests), key=position)))
 
 
 @dataclass(kw_only=True, slots=True)
@@ -323,6 +312,7 @@ class RunReport:
         self._finish_session = finish_session
         self._baseline = read_baseline(settings.baseline)
         self._comparison: RunComparison | None = None
+        #: Lines of the summary on the session, and on the files.
         self._notes: list[str] = []
         self._lines: tuple[str, ...] = ()
         #: Lines for standard error in a run without a summary.
@@ -377,23 +367,18 @@ class RunReport:
         return self._comparison
 
     def _document(self, exit_status: int) -> Document:
-        settings = self._settings
-        notes = [portable_note(note, settings, self._root) for note in self._notes]
-        return self.collector.document(exit_status, settings=settings_row(settings, self._root), notes=notes)
-
-
-def settings_row(settings: Settings, root: Path) -> dict[str, Setting]:
-    """Return the settings that a report shows, the same on every machine: no folders outside of the project."""
-    values = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in _PRIVATE}
-    return {name: portable(value, root) if isinstance(value, (str, Path)) else value for name, value in values.items()}
-
-
-def portable_note(note: str, settings: Settings, root: Path) -> str:
-    """Return a note with the files of the settings named as :func:`settings_row` names them."""
-    for value in (getattr(settings, field.name) for field in fields(settings)):
-        if isinstance(value, Path):
-            note = note.replace(str(value), portable(value, root))
-    return note
+        """Return the document of the run, the same on every machine: it names no folders outside of the project."""
+        given = {field.name: getattr(self._settings, field.name) for field in fields(self._settings)}
+        notes = list(self._notes)
+        for path in given.values():
+            if isinstance(path, Path):
+                notes = [note.replace(str(path), portable(path, self._root)) for note in notes]
+        shown = {
+            name: portable(value, self._root) if isinstance(value, (str, Path)) else value
+            for name, value in given.items()
+            if name not in _PRIVATE
+        }
+        return self.collector.document(exit_status, shown, notes)
 
 
 def read_baseline(file: Path | None) -> Document | None:

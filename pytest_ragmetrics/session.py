@@ -150,11 +150,6 @@ class SessionBudget:
         unwritten = [f"{path}: not written, this was a dry run" for path in self._settings.files().values()]
         return [*self.forecast.summary(lost=len(workers) - len(rows)), *unwritten]
 
-    def close(self) -> None:
-        """Close the budget, if there is one."""
-        if self.budget is not None:
-            self.budget.close()
-
 
 #: Options that leave tests out without pytest_deselected being called.
 NARROWING = ("lf", "ignore", "ignore_glob", "collectonly", "setuponly", "setupplan")
@@ -406,14 +401,6 @@ class PytestSession:
 
     # What the other parts of the plugin ask for.
 
-    def judge_of(self, item: pytest.Item) -> str:
-        """Return the spec of a test's judge."""
-        return marked_judge(item) or self.settings.judge
-
-    def votes_of(self, item: pytest.Item) -> int:
-        """Return how many judgements make a score in a test."""
-        return marked_votes(item) or self.settings.votes
-
     def note_collected(self, marker: str, function: str, *, fault: str | None = None) -> None:
         """Note that a marker was seen on a function when it was collected, and what is wrong with it."""
         self._collected.add((marker, function))
@@ -445,7 +432,8 @@ class PytestSession:
             # An error of one must not keep the others open.
             if self.shared_folder is not None and not self.is_worker:
                 closing.callback(shutil.rmtree, self.shared_folder, ignore_errors=True)
-            closing.callback(self._budget.close)
+            if self._budget.budget is not None:
+                closing.callback(self._budget.budget.close)
             if self._has_engine:
                 closing.callback(self.engine.close)
 

@@ -31,7 +31,7 @@ from pytest_ragmetrics.prefetch.prefetcher import Prefetcher
 from pytest_ragmetrics.prefetch.sharing import SharedResults, kind_and_message
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.session import PytestSession, function_of
+from pytest_ragmetrics.session import PytestSession, function_of, marked_judge, marked_votes
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.prefetch.jobs import Respond
@@ -338,8 +338,8 @@ class DatasetTests:
             row=case.row,
             sample=with_stand_in(case.row.sample) if self._session.dry_run else case.row.sample,
             metrics=case.metrics,
-            judge=self._session.judge_of(item),
-            votes=self._session.votes_of(item),
+            judge=marked_judge(item) or self._session.settings.judge,
+            votes=marked_votes(item) or self._session.settings.votes,
         )
 
     def _shared_results(self) -> SharedResults | None:

@@ -15,7 +15,7 @@ Call = Callable[..., tuple[int, str]]
 INI = "[pytest]\n; our own\naddopts = -ra\n    --strict-markers\nmarkers =\n    slow: takes long\n"
 PYPROJECT = '[project]\nname = "shop"  # ours\nversion = "1"\n'
 TABLE = f'{PYPROJECT}\n[tool.pytest.ini_options] # tests\naddopts = ["-ra"]\n\n[tool.other]\nx = [ 1,2 ]\n'
-PROJECTS = {
+PROJECTS: dict[str, dict[str, str]] = {
     "nothing": {},
     "pytest.ini": {"pytest.ini": INI},
     "hidden": {".pytest.ini": INI},
@@ -29,6 +29,9 @@ PROJECTS = {
     "tox.ini without": {"tox.ini": "[tox]\nenvlist = py\n"},
     "both": {"pytest.ini": INI, "pyproject.toml": TABLE},
 }
+if pytest.version_tuple >= (9,):  # the first that reads settings of its own in TOML
+    for name, head in (("pytest.toml", "[pytest]"), (".pytest.toml", "[pytest]"), ("pyproject.toml", "[tool.pytest]")):
+        PROJECTS[f"native {name}"] = {name: f'{head}\naddopts = ["-ra"]\n'}
 
 
 @pytest.fixture
@@ -48,17 +51,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def lay_out(folder: Path, files: dict[str, str]) -> None:
-    """Write the files of a project."""
-    for name, text in files.items():
-        (folder / name).write_bytes(text.encode())
-
-
 @pytest.mark.parametrize("kind", PROJECTS)
 def test_projects_of_every_kind(pytester: pytest.Pytester, call: Call, kind: str) -> None:
     """No line is lost, line ends stay as they are, a second run changes nothing, and pytest passes."""
     pytester.mkdir("tests")
-    lay_out(pytester.path, PROJECTS[kind])
+    for name, text in PROJECTS[kind].items():
+        (pytester.path / name).write_bytes(text.encode())
     before = contents(pytester.path)
     assert call()[0] == 0
     after = contents(pytester.path)
@@ -119,9 +117,12 @@ def test_tests_are_put_where_pytest_looks(pytester: pytest.Pytester, call: Call,
     pytester.runpytest_inprocess("-p", "ragmetrics", "checks").assert_outcomes(passed=1)
 
 
-def test_an_example_that_is_there_stays(pytester: pytest.Pytester, call: Call) -> None:
-    """Nothing is overwritten, not even a link without a target, and the settings are added all the same."""
-    example = pytester.path / "test_rag_example.py"
+def test_what_is_there_stays(pytester: pytest.Pytester, call: Call) -> None:
+    """No example is overwritten, not even a link without a target, and no file with settings of the plugin is changed.
+
+    Each is added where it is missing.
+    """
+    example, settings = pytester.path / "test_rag_example.py", pytester.path / "pytest.ini"
     example.symlink_to(pytester.path / "gone")
     assert "leave  test_rag_example.py: there already" in call("--dry-run")[1]
     example.unlink()
@@ -130,14 +131,12 @@ def test_an_example_that_is_there_stays(pytester: pytest.Pytester, call: Call) -
     assert status == 0
     assert "leave  test_rag_example.py: there already" in out
     assert example.read_text("utf-8") == "def test_ours(): ...\n"
-    assert (pytester.path / "pytest.ini").exists()
-
-
-def test_settings_that_are_there_stay(pytester: pytest.Pytester, call: Call) -> None:
-    """A file with settings of the plugin is not changed."""
-    (pytester.path / "pytest.ini").write_text("[pytest]\nrag_judge = local\n", encoding="utf-8")
+    assert "rag_cassette" in settings.read_text("utf-8")
+    example.unlink()
+    settings.write_text("[pytest]\nrag_judge = local\n", encoding="utf-8")
     assert "leave  pytest.ini: has settings of this plugin already" in call()[1]
-    assert (pytester.path / "pytest.ini").read_text("utf-8") == "[pytest]\nrag_judge = local\n"
+    assert settings.read_text("utf-8") == "[pytest]\nrag_judge = local\n"
+    assert example.exists()
 
 
 @pytest.mark.parametrize(
@@ -204,15 +203,3 @@ def test_a_folder_must_be_there(capsys: pytest.CaptureFixture[str]) -> None:
         main(["init", f"nowhere{os.sep}at all"])
     assert error.value.code == 2
     assert "is not a folder: name that of your project" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(pytest.version_tuple < (9,), reason="settings of its own in TOML came with pytest 9")
-@pytest.mark.parametrize(
-    ("name", "head"), [("pytest.toml", "[pytest]"), (".pytest.toml", "[pytest]"), ("pyproject.toml", "[tool.pytest]")]
-)
-def test_native_settings_of_pytest_9(pytester: pytest.Pytester, call: Call, name: str, head: str) -> None:
-    """They are TOML without a detour, and are read and added to like the others."""
-    (pytester.path / name).write_text(f'{head}\naddopts = ["-ra"]\n', encoding="utf-8")
-    assert call()[0] == 0
-    assert (pytester.path / name).read_text("utf-8").startswith(f"{head}\n# Who judges")
-    pytester.runpytest_inprocess("-p", "ragmetrics", "--strict-config").assert_outcomes(passed=1)

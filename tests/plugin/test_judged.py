@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import pytest
 
-from tests.fake_openai import FakeOpenAI, Reply
+from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import RunPytest, Scored
 
 #: Two requests a test.
@@ -317,27 +317,6 @@ def test_what_is_asked_again(
     run("--rag-judge=openai:gpt-one").assert_outcomes(passed=1)
 
 
-#: A judge with a sampling parameter that the environment says.
-FACTORY = """
-    import os
-    from pytest_ragmetrics.judges.openai import OpenAIJudge
-    def judge():
-        return OpenAIJudge("gpt-mine", parameters={"top_p": float(os.environ.get("TOP_P", "1"))})
-"""
-
-
-def test_another_sampling_parameter_is_another_request(
-    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A judge of MODULE:FACTORY that samples differently does not get the answers of the one before."""
-    pytester.makepyfile(mine=FACTORY)
-    for top_p in ("0.5", "0.5", "0.9"):
-        monkeypatch.setenv("TOP_P", top_p)
-        monkeypatch.delitem(sys.modules, "mine", raising=False)
-        run("--rag-judge=mine:judge", test_short=SHORT).assert_outcomes(passed=1)
-    assert [request.body["top_p"] for request in server.requests] == [0.5, 0.9]
-
-
 def test_many_ask_at_once_and_one_pays(run: RunPytest, server: FakeOpenAI) -> None:
     """Two metrics, eight coroutines, four threads and two workers that ask the same at once make one request."""
     server.latency = 0.3
@@ -395,15 +374,6 @@ def test_a_cache_that_cannot_be_used_is_one_warning(
     assert server.calls == 4
 
 
-def test_a_broken_cache_is_an_error_in_replay(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:
-    """Replaying from a database that is none fails the tests that need it, naming the folder."""
-    (pytester.mkdir("broken") / "cache.db").write_bytes(b"no database" * 100)
-    result = run("--rag-cache-dir=broken", "--rag-cache=replay", test_suite=SUITE)
-    result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["E *CacheUnavailableError: *broken: the cache cannot be used: *"])
-    assert server.calls == 0
-
-
 def test_replay_shows_what_changed_in_a_prompt(run: RunPytest, server: FakeOpenAI) -> None:
     """A request that was never recorded fails its test with the word that differs from the nearest recorded one."""
     run(test_suite=SUITE).assert_outcomes(passed=2)
@@ -438,8 +408,6 @@ VOTES = """
     def test_plain():
         assert Relevance().score(user_input="Does it hum?", response="It hums, plainly.") >= 0.1
 """
-#: The first of them.
-VOTED = VOTES[: VOTES.index("@pytest")]
 
 
 def rating(step: int) -> str:
@@ -478,21 +446,10 @@ def test_votes_that_disagree_are_flaky(run: RunPytest, server: FakeOpenAI) -> No
     result.stdout.fnmatch_lines(["flaky: 1 test whose votes disagree: test_it.py::test_close"])
 
 
-def test_a_failure_says_which_votes_were_asked(run: RunPytest, server: FakeOpenAI) -> None:
-    """The state stands in the first line, also of a plain assert."""
-    server.answer = lambda _: rating(0)
-    result = run("--rag-votes=3", test_it=VOTED.replace("min=0.1", "min=0.5"))
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["E * relevance 0.00 < 0.50: *; mean of 2 votes (0.00, 0.00); 2 of 3 votes asked, the rest cannot change it"]
-    )
-    assert server.calls == 2
-
-
 def test_votes_are_kept_one_by_one(run: RunPytest, server: FakeOpenAI) -> None:
     """A second run with more votes pays for the further ones only."""
     server.answer = lambda _: rating(4)
-    suite = VOTED.replace("min=0.1", "min=1.0")
+    suite = VOTES[: VOTES.index("@pytest")].replace("min=0.1", "min=1.0")
     calls = []
     for votes in (1, 3, 3, 2):
         run(f"--rag-votes={votes}", test_it=suite).assert_outcomes(passed=1)
@@ -516,24 +473,3 @@ def test_a_table_is_voted_on(run: RunPytest, server: FakeOpenAI) -> None:
         """,
     ).assert_outcomes(passed=1)
     assert server.calls == 6
-
-
-def test_a_vote_that_fails_is_no_vote(run: RunPytest, server: FakeOpenAI) -> None:
-    """Two scored votes that agree decide although the third got no answer."""
-    server.script(rating(4), Reply(text="", refusal="No."), rating(4))
-    result = run("--rag-votes=3", test_it=VOTED.replace("min=0.1", "min=0.5"))
-    result.assert_outcomes(passed=1)
-
-
-def test_strictness_is_so_many_votes(run: RunPytest, server: FakeOpenAI) -> None:
-    """A higher strictness keeps the first vote and asks for the others."""
-    suite = """
-        from pytest_ragmetrics import assert_aspect
-        def test_it():
-            assert_aspect({"response": "It hums."}, "kind", definition="Is it kind?", strictness=%d)
-    """
-    calls = []
-    for votes in (1, 3):
-        run(test_votes=suite % votes).assert_outcomes(passed=1)
-        calls.append(server.calls)
-    assert calls == [1, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -226,7 +227,7 @@ class Calm(Metric):
 )
 def test_what_is_no_metric(returned: object, said: str) -> None:
     """The error names who returned it, and what to return."""
-    hooks = [SimpleNamespace(plugin_name="conftest.py", function=lambda: returned)]
+    hooks: list[Any] = [SimpleNamespace(plugin_name="conftest.py", function=lambda: returned)]
     with pytest.raises(ValueError, match=f"^conftest.py: pytest_ragmetrics_register_metrics {said}"):
         registered_metrics(hooks)
 
