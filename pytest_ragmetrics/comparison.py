@@ -248,7 +248,7 @@ def compare_tables(
 
 
 def _one_judge_each(metric: str, pairs: Iterable[tuple[ColumnEntry, ColumnEntry]]) -> tuple[str, ...]:
-    """Return the judges of pairs; one that is not known may be any."""
+    """Return the judges; raise ``ValueError`` where those of a pair differ. An unknown judge may be any."""
     judges: set[str] = set()
     for before, after in pairs:
         if before.judge is not None and after.judge is not None and before.judge != after.judge:

@@ -386,7 +386,7 @@ def evaluate(
     Each score is the mean of ``votes`` independent judgements, unless given as many as the session says. ``progress``
     shows a line in a terminal. Works from any thread, whether or not a loop runs there.
 
-    A row that cannot be scored keeps the reason and harms no other row. Raises ``ValueError`` for an unknown metric or
+    A row that cannot be scored keeps the reason; the others are scored. Raises ``ValueError`` for an unknown metric or
     two of one name, ``JudgeNotConfiguredError``, ``BudgetExceededError``, and ``JudgeError`` as soon as no further
     request can succeed (no credit, wrong key) or when the judge answered nothing at all. An interrupt waits for the
     requests in flight; what was answered is in the cache then, as after an error.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: How many verdicts or rows a failure spells out.
 SHOWN = 10
-#: What says that an operator does not hold.
+#: The operator that is true where another one is false.
 CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!="}
 _TEXT_LIMIT = 300
 _NAME_LIMIT = 200

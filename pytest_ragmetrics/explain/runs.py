@@ -238,7 +238,7 @@ def metric_change_lines(comparison: RunComparison) -> list[str]:
 
 
 def flaky_lines(tests: Iterable[TestRecord]) -> list[str]:
-    """Return which tests are decided by which votes happened to be cast."""
+    """Return a line with the tests whose outcome depends on which votes were cast, if there are any."""
     found = [t.id for t in tests if any(flips(r.samples, r.threshold) for r in t.records)]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return (
@@ -254,5 +254,5 @@ def total_usage(records: Iterable[Record]) -> Usage:
 
 
 def judges_of(records: Iterable[Record]) -> list[str]:
-    """Return who judged, by name, which matters most where it was a heuristic."""
+    """Return the names of the judges, sorted."""
     return sorted({named(name) for record in records if record.judge for name in record.judge.split(", ")})

@@ -57,7 +57,7 @@ def check_number(name: str, value: object, least: float = 0, most: float = inf) 
 
 
 def check_if_empty(value: object, scale: tuple[float, float]) -> float | None:
-    """Return the score of what has nothing to judge, or ``None`` for none; raise ``ValueError`` if there is no such.
+    """Return ``if_empty``, the score where there is nothing to judge; raise ``ValueError`` if it is not on the scale.
 
     >>> check_if_empty(None, (0.0, 1.0)), check_if_empty(1, (0.0, 1.0))
     (None, 1)
@@ -78,7 +78,7 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def f_beta(precision: float, recall: float, beta: float = 1.0) -> float:
-    """Return the weighted harmonic mean of precision and recall, 0.0 when both are; recall counts ``beta`` times.
+    """Return the weighted harmonic mean of precision and recall, 0.0 when one is 0; recall counts ``beta`` times.
 
     After van Rijsbergen (1979).
 
@@ -227,7 +227,7 @@ class Metric(ABC):
         return result
 
     def _record(self, sample: Sample, outcome: MetricResult | RagMetricsError, log: ScoringLog) -> None:
-        """Record a result, or why there is none."""
+        """Record a result, or the error in its place."""
         if isinstance(outcome, RagMetricsError) and not isinstance(outcome, UnscoredError):
             outcome = UnscoredError(str(outcome))
         scoring = Scoring(
@@ -242,7 +242,7 @@ class Metric(ABC):
 
 
 def _without_frames(error: RagMetricsError) -> RagMetricsError:
-    """Return an error without the frames of this package and its loop: its message says all, they would bury it."""
+    """Return an error without the frames of this package and its loop: its message is complete, and they would hide it."""
     seen: BaseException | None = error
     while seen is not None:
         seen.__traceback__ = None

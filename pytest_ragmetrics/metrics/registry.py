@@ -69,7 +69,7 @@ def helper_named(name: str) -> Callable[..., object] | None:
 def registered_metrics(implementations: Iterable[HookImpl]) -> list[Metric | type[Metric]]:
     """Return the metrics of all implementations; raise ``ValueError`` naming the one that returned anything else.
 
-    Two of one name are refused: which of them is meant would depend on what is loaded already.
+    Two metrics of one name are refused: which one a name finds would depend on the order of loading.
     """
     found: dict[str, tuple[str, Metric | type[Metric]]] = {}
     for implementation in implementations:
@@ -101,7 +101,7 @@ def _metrics_of(implementation: HookImpl) -> list[Metric | type[Metric]]:
 
 
 def _complaint(item: object) -> str:
-    """Return what is wrong with what should be a metric."""
+    """Return why an object cannot be registered; empty if it can."""
     if not isinstance(item, Metric) and not (isinstance(item, type) and issubclass(item, Metric)):
         hint = "; write @metric above it" if callable(item) and not isinstance(item, type) else ""
         return f"is no metric and no class of metrics{hint}"

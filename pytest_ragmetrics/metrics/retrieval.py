@@ -292,7 +292,7 @@ def _passages(sample: Sample) -> dict[Id, tuple[Evidence, ...]]:
 def average_precision(useful: Sequence[bool], relevant: int | None = None) -> float:
     """Return the sum over the useful items of the share of useful ones down to their rank / ``relevant``.
 
-    ``relevant`` is the number of useful items unless given; 0.0 when none is of use.
+    ``relevant`` is the number of useful items unless given; 0.0 without a useful item.
 
     >>> average_precision([False, True, True])
     0.5833333333333333
@@ -353,9 +353,9 @@ class LikeContexts(Metric):
 
 
 class NonLLMContextPrecision(LikeContexts):
-    """The average precision of the contexts, those being of use that are alike to a reference context.
+    """The average precision of the contexts, of which those are relevant that are alike to a reference context.
 
-    The mean, over these, of the share of such contexts down to their rank; 0.0 when there is none.
+    The mean, over the relevant ones, of the share of relevant contexts down to their rank; 0.0 without any.
 
     >>> NonLLMContextPrecision().score(
     ...     retrieved_contexts=["Whales sing.", "Moths fly at night"], reference_contexts=["Moths fly at night."]

@@ -251,4 +251,4 @@ def test_what_is_said_of_it_must_make_sense(given: Any, kind: type[Exception], s
 
 def test_no_module_has_a_public_name() -> None:
     """Importing a module sets its name in the package, which would replace the function."""
-    assert not [name for name in pytest_ragmetrics.__all__ if find_spec(f"pytest_ragmetrics.{name}")]
+    assert not [name for name in vars(pytest_ragmetrics)["__all__"] if find_spec(f"pytest_ragmetrics.{name}")]

@@ -1,0 +1,30 @@
+"""Tables of one metric, faithfulness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pytest_ragmetrics.evaluation import Evaluation, Row
+from pytest_ragmetrics.result import Direction, MetricResult
+from pytest_ragmetrics.sample import Sample
+
+
+def table(
+    scores: Mapping[str, float | None] | Iterable[float | None],
+    *,
+    judge: str | None = "openai:small",
+    clusters: Iterable[object] = (),
+    better: Direction = "higher",
+) -> Evaluation:
+    """Return a row for each score, by the ids of a mapping, else q0, q1, ...; ``clusters`` has one for each row."""
+    given = scores if isinstance(scores, Mapping) else {f"q{index}": score for index, score in enumerate(scores)}
+    named = [{"cluster": name} for name in clusters] or [{}] * len(given)
+    rows = []
+    for index, ((name, score), metadata) in enumerate(zip(given.items(), named, strict=True)):
+        sample = Sample(id=name, metadata=metadata)
+        if score is None:
+            rows.append(Row(sample=sample, unscored={"faithfulness": "no claims"}))
+        else:
+            result = MetricResult(score, metric="faithfulness", judge=judge, reason=f"reason {index}")
+            rows.append(Row(sample=sample, results={"faithfulness": result}))
+    return Evaluation(metrics=("faithfulness",), rows=tuple(rows), better={"faithfulness": better})
