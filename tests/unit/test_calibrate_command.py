@@ -80,6 +80,17 @@ def test_it_says_how_far_a_judge_agrees(call: Call, tmp_path: Path) -> None:
     assert "cross-validated, each threshold chosen on 1 of 2 parts of the groups" in out
 
 
+def test_a_seed_chooses_folds_and_resamples(call: Call) -> None:
+    """The same one twice says the same."""
+    rows = (
+        {"response": "moss " * (n % 37) + "sand " * (36 - n % 37), "contexts": ["moss"], "label": n * n % 11 % 2}
+        for n in range(60)
+    )
+    Path("noisy.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    command = ("noisy.jsonl", "--metric", "lexical_grounding", "--seed")
+    assert call(*command, "1") == call(*command, "1") != call(*command, "2")
+
+
 def test_unscored_rows_do_not_pass_a_floor(call: Call) -> None:
     """Kappa below --min-kappa is status 1; so is a row without a score, unless --skip-unscored leaves it out."""
     assert call(*LOCAL, "--threshold=0.05", "--min-kappa=-1")[1].splitlines()[-1].startswith("passed: kappa")
@@ -167,8 +178,7 @@ def test_the_environment_is_that_of_the_plugin(call: Call, monkeypatch: pytest.M
     monkeypatch.setenv("RAGMETRICS_CACHE", "replay")
     status, _, err = call(*LOCAL[:3])
     assert (status, "RAGMETRICS_CACHE=replay is for runs of pytest" in err) == (1, True)
-    monkeypatch.setenv("RAGMETRICS_CACHE", "off")
-    assert call(*LOCAL[:3], "--threshold=0.5")[0] == 0
+    monkeypatch.delenv("RAGMETRICS_CACHE")
     monkeypatch.setenv("RAGMETRICS_CONCURRENCY", "none")
     status, _, err = call(*LOCAL[:3])
     assert (status, "argument --concurrency: 'none' is not a whole number" in err) == (2, True)
@@ -214,7 +224,11 @@ def test_each_answer_is_paid_once(call: Call, tmp_path: Path, monkeypatch: pytes
     assert first == call(*command)
     assert (first[0], first[2]) == (0, "")
     assert "by calibrated_house:make against 24 human labels" in first[1]
-    assert len((tmp_path / "asked.txt").read_text("utf-8").splitlines()) == len(ANSWERS)
+    asked = tmp_path / "asked.txt"
+    assert len(asked.read_text("utf-8").splitlines()) == len(ANSWERS)
+    monkeypatch.setenv("RAGMETRICS_CACHE", "off")
+    assert call(*command) == first
+    assert len(asked.read_text("utf-8").splitlines()) > len(ANSWERS)
 
 
 def test_an_interrupt_is_one_line(call: Call, tmp_path: Path) -> None:

@@ -138,10 +138,10 @@ def test_a_calibration_compares_scores_with_labels() -> None:
 
 def test_lower_scores_may_be_the_better_ones() -> None:
     """A metric of errors passes below the threshold, and the disagreements are measured from its good end."""
-    data = rows((0.1, 1), (0.2, 1), (0.9, 0), (0.8, 0), (0.05, 0), (0.6, 1))
+    data = rows((0.1, 1), (0.2, 1), (0.9, 0), (0.8, 0), (0.6, 1), (0.05, 0))
     found = calibrate(Errors(), data, threshold=0.3)
     assert found.figures.agreement.kappa.estimate == pytest.approx(1 / 3)
-    assert [row.name for row in found.disagreements()] == ["r4", "r5"]
+    assert [row.name for row in found.disagreements()] == ["r5", "r4"]
     assert "errors 0.05 <= 0.30" in "\n".join(calibration_lines(found))
     assert found.figures.auroc.estimate == pytest.approx(6 / 9)
 

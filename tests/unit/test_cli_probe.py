@@ -73,6 +73,12 @@ def test_it_says_what_failed_and_why(server: FakeOpenAI, call: Call) -> None:
     assert "no security boundary" in out
 
 
+def test_a_list_of_claims_must_mention_what_is_claimed(server: FakeOpenAI, call: Call) -> None:
+    """Other claims are no right answer."""
+    server.answer = lambda _: json.dumps({"claims": ["It hums."]})
+    assert "it said claims without " in call("--kind=claims", "--limit=2")[1]
+
+
 def test_what_is_unscored_counts_against_a_floor(server: FakeOpenAI, call: Call) -> None:
     """A judge that declines the hard ones does not pass for a good one; one that answers none fails, floor or not."""
     server.script(refused(), refused())
@@ -116,11 +122,16 @@ def test_own_prompts_are_what_is_probed(server: FakeOpenAI, call: Call, tmp_path
 
 
 def test_a_judge_that_cannot_be_asked_ends_it(server: FakeOpenAI, call: Call) -> None:
-    """With its own error: a refused key after one request, a model that is gone after some."""
+    """With its own error: a refused key and an outage at the first request, a model that is gone later too."""
     server.script('{"reason": "So.", "verdict": "refuses"}', failing(404, "gone"), failing(404, "gone"))
     status, out, err = call("--kind=refusal")
     assert (status, out) == (1, "")
     assert "knows no model fake" in err
+    server.answer, before = lambda _: failing(503), server.calls
+    status, out, err = call("--kind=refusal")
+    assert (status, out) == (1, "")
+    assert "the server failed with status 503" in err
+    assert server.calls < before + 8
     server.key, before = "another", server.calls
     assert call() == (1, "", "ragmetrics: openai:fake: the key was refused; check OPENAI_API_KEY\n")
     assert server.calls == before + 1

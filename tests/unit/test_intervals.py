@@ -25,6 +25,7 @@ from pytest_ragmetrics.stats.intervals import (
     t_tail,
     verdict,
     whole_clusters,
+    wilson_ends,
 )
 
 Scores = npt.NDArray[np.float64]
@@ -157,6 +158,14 @@ def test_flags_that_are_all_equal_count_by_cluster() -> None:
         rate_interval([True] * 4),
     )
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_clustered_rate_has_the_effective_size_of_its_error() -> None:
+    """The size at which independent flags have the same error."""
+    flags, clusters = [True] * 7 + [False] * 5, [index // 3 for index in range(12)]
+    found, error = rate_interval(flags, clusters=clusters), mean_error([float(flag) for flag in flags], clusters)
+    ends = wilson_ends(7 / 12, 35 / 144 / error.error**2, t_quantile(0.975, error.df))
+    assert (found.low, found.high) == pytest.approx(ends)
 
 
 @pytest.mark.parametrize(
