@@ -242,7 +242,7 @@ class Metric(ABC):
 
 
 def _without_frames(error: RagMetricsError) -> RagMetricsError:
-    """Return an error without the frames of this package and its loop: its message is complete, and they would hide it."""
+    """Return an error without the frames of this package and its loop: its message is complete, they would hide it."""
     seen: BaseException | None = error
     while seen is not None:
         seen.__traceback__ = None
