@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise, takewhile
-from typing import Literal, NamedTuple, TypeGuard
+from typing import Literal, NamedTuple
 
 from pytest_ragmetrics.result import Evidence, Verdict
 from pytest_ragmetrics.sample import as_contexts
@@ -74,7 +74,7 @@ class Sources:
         if matching not in ("editorial", "verbatim"):
             msg = f"matching must be 'editorial' or 'verbatim', not {matching!r}"
             raise ValueError(msg)
-        self._contexts = contexts if _are_texts(contexts) else as_contexts(contexts)
+        self._contexts = as_contexts(contexts)
         self._casefold = casefold
         self._editorial = matching == "editorial"
         self._search = SpanSearch(self._contexts, casefold=casefold, editorial=self._editorial)
@@ -102,7 +102,9 @@ class Sources:
         if self._is_empty:
             return Verdict(text=span, ok=False, reason="not found: there is no context to find it in")
         text = as_readable(span)
-        readings = [(reading, piece) for reading in _readings(text) if (piece := cut_piece(reading))]
+        # It may be a piece of JSON.
+        unescaped = _JSON_ESCAPE.sub(lambda escape: str(json.loads(f'"{escape[0]}"')), text) if "\\" in text else text
+        readings = [(reading, piece) for reading in dict.fromkeys((text, unescaped)) if (piece := cut_piece(reading))]
         if not readings:
             return self._find_signs(span)
         for reading, piece in readings:
@@ -123,19 +125,6 @@ class Sources:
                 evidence = Evidence(context=context, start=start, end=start + len(wanted), text=wanted)
                 return Verdict(text=span, ok=True, reason=describe(Tolerance.EXACT), evidence=(evidence,))
         return Verdict(text=span, ok=False, reason="not found in any context: there is no word in it")
-
-
-def _are_texts(contexts: object) -> TypeGuard[tuple[str, ...]]:
-    return type(contexts) is tuple and all(type(context) is str for context in contexts)
-
-
-def _readings(span: str) -> Iterator[str]:
-    """Yield a span as it is, and unescaped where it is a piece of JSON."""
-    yield span
-    if "\\" in span:
-        unescaped = _JSON_ESCAPE.sub(lambda escape: str(json.loads(f'"{escape[0]}"')), span)
-        if unescaped != span:
-            yield unescaped
 
 
 class SpanSearch:
@@ -263,8 +252,7 @@ class ChunkSearch:
     def find(self, piece: QuotePiece) -> Match | None:
         """Return where a quotation is in contexts that overlap, or that adjoin in the middle of a sentence."""
         for parts in self._chains(piece.key):
-            found = self._join(piece, parts)
-            if found is not None:
+            if found := self._join(piece, parts):
                 return found
         return None
 
@@ -292,7 +280,7 @@ class ChunkSearch:
             _Part(part.context + 1, part.end, len(key))
             for part in (*heads, *wholes)
             if len(key) - part.end < _GRAM
-            and part.context + 1 < len(self._sources)
+            and part.context + 1 < len(self._sources.bounds)
             and self._begins_with(part.context + 1, key[part.end :])
         )
         return _chain([*heads, *short_heads], wholes, [*tails, *short_tails])
@@ -383,19 +371,16 @@ class _Grams:
         return contexts
 
     def found_in(self, key: bytes) -> Iterator[tuple[int, int]]:
-        """Yield contexts and where in the key of a quotation their grams are; a bounded number of them."""
-        pairs: Iterable[tuple[int, bytes]]
-        if len(self._grams) < len(key):
-            pairs = [(context, gram) for context, gram in enumerate(self._grams) if gram in key]
-        else:
+        """Yield contexts and where in the key of a quotation their grams are; a bounded number of them, in order."""
+        contexts: Iterable[int] = range(len(self._grams))
+        if len(self._grams) >= len(key):
             present = {key[at : at + _GRAM] for at in range(len(key) - _GRAM + 1)} & self._contexts.keys()
-            pairs = ((context, gram) for gram in present for context in self._contexts[gram])
-        found = ((context, at) for context, gram in pairs if len(gram) == _GRAM for at in _positions(gram, key))
+            contexts = sorted(context for gram in present for context in self._contexts[gram])
+        found = (
+            (context, at)
+            for context in contexts
+            if (gram := self._grams[context]) in key and len(gram) == _GRAM
+            for at in range(len(key))
+            if key.startswith(gram, at)
+        )
         return islice(found, _MOST_PARTS)
-
-
-def _positions(gram: bytes, key: bytes) -> Iterator[int]:
-    position = key.find(gram)
-    while position >= 0:
-        yield position
-        position = key.find(gram, position + 1)

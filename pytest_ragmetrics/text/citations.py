@@ -14,7 +14,7 @@ from pytest_ragmetrics.text.characters import is_unspaced
 from pytest_ragmetrics.text.markup import mask_markup
 from pytest_ragmetrics.text.sentences import split_sentences
 
-#: A range over more numbers than this is an interval, not a citation.
+# A range over more numbers than this is an interval, not a citation.
 _WIDEST = 99
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _DIGITS = str.maketrans(_RAISED, "0123456789")

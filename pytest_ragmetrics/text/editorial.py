@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
-from enum import Enum, auto
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 from pytest_ragmetrics.text.characters import is_unspaced
@@ -54,18 +53,10 @@ _REMARK = re.compile(
 _LARGE_NOTE = re.compile(r"\s*\^?\d{3}\s*")
 
 
-class Gap(Enum):
-    """What is between two pieces of a quotation."""
-
-    #: Nothing but punctuation.
-    CLOSED = auto()
-    #: A few words that a bracket replaces.
-    BRACKET = auto()
-    #: What an ellipsis left out, beside a piece of only one or two words.
-    NEAR = auto()
-
-
-_WIDTHS = {Gap.CLOSED: 0, Gap.BRACKET: 160, Gap.NEAR: 160}
+#: What is between two pieces of a quotation: nothing but punctuation, a few words that a bracket replaces, or what an
+#: ellipsis left out beside a piece of only one or two words.
+Gap = Literal["closed", "bracket", "near"]
+_WIDEST_GAP = 160
 
 
 @dataclass(slots=True)
@@ -75,14 +66,14 @@ class Phrase:
     pieces: list[QuotePiece] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     words: int = 0
-    _gap: Gap = Gap.CLOSED
+    _gap: Gap = "closed"
 
-    def add(self, text: str, gap: Gap = Gap.CLOSED) -> None:
+    def add(self, text: str, gap: Gap = "closed") -> None:
         """Add a piece; a gap follows it."""
         piece = cut_piece(text)
         if piece is None:
             # Two gaps with nothing between them are one, as wide as the wider.
-            self._gap = gap if self._gap is Gap.CLOSED else self._gap
+            self._gap = gap if self._gap == "closed" else self._gap
             return
         if self.pieces:
             self.gaps.append(self._gap)
@@ -92,7 +83,7 @@ class Phrase:
 
     def join(self, other: Phrase) -> None:
         """Put another phrase behind this one, close to it."""
-        self.gaps += [Gap.NEAR, *other.gaps]
+        self.gaps += ["near", *other.gaps]
         self.pieces += other.pieces
         self.words = max(self.words, other.words)
 
@@ -176,7 +167,7 @@ def read_edits(span: str, *, swap_case: bool = False) -> Edited | None:
         if words is None or _is_remark(span, sign):
             phrases[-1].add(text)
         elif may_be_inserted(words):
-            phrases[-1].add(text, Gap.BRACKET)
+            phrases[-1].add(text, "bracket")
         else:
             return Edited([], problem="a bracket may not add a negation or a number")
         text = ""
@@ -286,7 +277,7 @@ class PhraseSearch:
         """Place piece after piece to one side, each as near as it is found; ``None`` when one is not."""
         placed: list[_Placed] = []
         for piece, gap in pieces:
-            reach = _WIDTHS[gap] + len(piece.key)
+            reach = len(piece.key) + (0 if gap == "closed" else _WIDEST_GAP)
             start, end = (
                 (max(here.start - reach, bound), here.start) if left else (here.end, min(here.end + reach, bound))
             )
@@ -314,9 +305,9 @@ class PhraseSearch:
         return None if needed is None else _Placed(position, end, passage, needed)
 
     def _bridges(self, gap: Gap, left: _Placed, right: _Placed) -> bool:
-        if gap is Gap.NEAR:
+        if gap == "near":
             return not self._drops_negation(left, right)
-        if gap is Gap.CLOSED:
+        if gap == "closed":
             return True
         between = self._between(left, right)
         return count_words(between) <= _MOST_WORDS_IN_BRACKET and may_be_inserted(between)

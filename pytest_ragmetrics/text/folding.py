@@ -33,11 +33,9 @@ class Tolerance(Flag):
 
 #: What a verbatim quotation may differ in.
 FOLDS = Tolerance.LAYOUT | Tolerance.CASE | Tolerance.TYPOGRAPHY
-_FOLDED = {Tolerance.LAYOUT: "layout", Tolerance.CASE: "case", Tolerance.TYPOGRAPHY: "typography"}
-_ALLOWED = {
-    Tolerance.PUNCTUATION: "punctuation",
-    Tolerance.ELLIPSIS: "ellipsis",
-    Tolerance.BRACKET: "bracket",
+_PHRASES = {
+    "after folding": (Tolerance.LAYOUT, Tolerance.CASE, Tolerance.TYPOGRAPHY),
+    "allowing for": (Tolerance.PUNCTUATION, Tolerance.ELLIPSIS, Tolerance.BRACKET),
 }
 _QUOTES = "'\"`\u00ab\u00bb\u2018-\u201f\u2032-\u2037\u2039\u203a\u275b-\u275e\u300c-\u300f\u301d-\u301f"
 _QUOTES += "\uff02\uff07\uff62\uff63"
@@ -98,18 +96,12 @@ def describe(needed: Tolerance) -> str:
     """
     if not needed:
         return "found, exact"
-    parts = []
-    if needed & Tolerance.CHUNKS:
-        parts.append("across adjoining chunks")
-    if folded := [word for flag, word in _FOLDED.items() if needed & flag]:
-        parts.append(f"after folding {_list(folded)}")
-    if allowed := [word for flag, word in _ALLOWED.items() if needed & flag]:
-        parts.append(f"allowing for {_list(allowed)}")
+    parts = ["across adjoining chunks"] if needed & Tolerance.CHUNKS else []
+    for phrase, flags in _PHRASES.items():
+        if words := [str(flag.name).lower() for flag in flags if needed & flag]:
+            last = words.pop()
+            parts.append(f"{phrase} {', '.join(words)} and {last}" if words else f"{phrase} {last}")
     return f"found {', '.join(parts)}"
-
-
-def _list(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def fold(text: str, tolerance: Tolerance = FOLDS) -> str:
@@ -361,14 +353,12 @@ def _edges_agree(piece: QuotePiece, text: str, start: int, end: int, tolerance: 
 
 def _edges_may_differ(piece: QuotePiece, text: str, start: int, end: int) -> bool:
     """Tell whether all that is outside the core is punctuation, or is in the text too."""
-    signs = "".join(char for char in piece.lead if _means_something(char))
+    signs = "".join(filter(_means_something, piece.lead))
     if signs and not text[max(start - len(piece.lead) - _NEAR, 0) : start].rstrip(_SPACES).endswith(signs):
         return False
-    signs = "".join(char for char in piece.trail if _means_something(char))
+    signs = "".join(filter(_means_something, piece.trail))
     return not signs or text[end : end + len(piece.trail) + _NEAR].lstrip(_SPACES).startswith(signs)
 
 
 def _means_something(char: str) -> bool:
-    if char.isspace() or char in "`~^":
-        return False
-    return char in _MEANINGFUL or category(char)[0] == "S"
+    return char in _MEANINGFUL or (category(char)[0] == "S" and char not in "`~^")

@@ -98,8 +98,20 @@ class Readable:
         self._ends: list[int] = []
         self._widths: list[int] = []
         self._shifts: list[int] = []
-        if has_markup(source) or not notes:
-            self._resolve(source, _MARKUP if notes else _MARKUP_AND_NOTES)
+        pieces: list[str] = []
+        done = shift = 0
+        for found in (_MARKUP if notes else _MARKUP_AND_NOTES).finditer(source):
+            shown = as_readable(found[0]) if _is_power(found) else _shown(found)
+            if shown == found[0]:
+                continue
+            pieces += (source[done : found.start()], shown)
+            done = found.end()
+            self._ends.append(found.start() - shift + len(shown))
+            self._widths.append(len(shown))
+            shift += len(found[0]) - len(shown)
+            self._shifts.append(shift)
+        if pieces:
+            self.text = "".join((*pieces, source[done:]))
 
     def __bool__(self) -> bool:
         """Tell whether the text differs from the original."""
@@ -117,22 +129,6 @@ class Readable:
         while index and self._ends[index - 1] == offset and not self._widths[index - 1]:
             index -= 1
         return offset + self._shifts[index - 1] if index else offset
-
-    def _resolve(self, source: str, markup: re.Pattern[str]) -> None:
-        pieces: list[str] = []
-        done = shift = 0
-        for found in markup.finditer(source):
-            shown = as_readable(found[0]) if _is_power(found) else _shown(found)
-            if shown == found[0]:
-                continue
-            pieces += (source[done : found.start()], shown)
-            done = found.end()
-            self._ends.append(found.start() - shift + len(shown))
-            self._widths.append(len(shown))
-            shift += len(found[0]) - len(shown)
-            self._shifts.append(shift)
-        if pieces:
-            self.text = "".join((*pieces, source[done:]))
 
 
 def has_markup(text: str) -> bool:
@@ -172,12 +168,8 @@ def _shown(found: re.Match[str]) -> str:
     return "^" if found["raised"] and found[0][1] != "/" else ""
 
 
-class Patch(NamedTuple):
-    """A piece of the text that is not prose, and the character to write over all of it."""
-
-    start: int
-    end: int
-    filler: str
+#: Start and end of a piece of the text that is not prose, and the character to write over all of it.
+_Patch = tuple[int, int, str]
 
 
 class BlockQuote(NamedTuple):
@@ -198,7 +190,7 @@ def mask_markup(text: str) -> str:
     if "```" in text or "~~~" in text:
         text = _overwrite(text, _fenced_code(text))
     if ">>>" in text:
-        text = _overwrite(text, (Patch(*line.span(), _BREAK) for line in _PROMPT.finditer(text)))
+        text = _overwrite(text, ((*line.span(), _BREAK) for line in _PROMPT.finditer(text)))
     if "{" in text or text.lstrip()[:1] in ("[", '"'):
         text = _overwrite(text, _json_syntax(text))
     if "`" in text:
@@ -208,10 +200,10 @@ def mask_markup(text: str) -> str:
     if "](" in text or "]:" in text:
         # The bracket stays: it closes what is before it.
         text = _overwrite(
-            text, (Patch(target.start() + 1, target.end(), _NOTHING) for target in _LINK_TARGET.finditer(text))
+            text, ((target.start() + 1, target.end(), _NOTHING) for target in _LINK_TARGET.finditer(text))
         )
     if "&" in text:
-        text = _overwrite(text, (Patch(*space.span(), "\u00a0") for space in _SPACE_ENTITY.finditer(text)))
+        text = _overwrite(text, ((*space.span(), "\u00a0") for space in _SPACE_ENTITY.finditer(text)))
     return text
 
 
@@ -221,10 +213,10 @@ def lift_block_quotes(text: str) -> tuple[str, list[BlockQuote]]:
     A last line that starts with a dash is the attribution and belongs to the lines, not to what is quoted.
     """
     blocks: list[BlockQuote] = []
-    markers: list[Patch] = []
+    markers: list[_Patch] = []
     for block in _BLOCK_QUOTE.finditer(text):
         lines = list(_QUOTED_LINE.finditer(text, block.start(), block.end()))
-        markers += (Patch(*line.span(1), " ") for line in lines)
+        markers += ((*line.span(1), " ") for line in lines)
         lines = [line for line in lines if line[2].strip()]
         if not lines or _ALERT.match(lines[0][2]):
             continue
@@ -235,7 +227,7 @@ def lift_block_quotes(text: str) -> tuple[str, list[BlockQuote]]:
     return _overwrite(text, markers), blocks
 
 
-def _overwrite(text: str, patches: Iterable[Patch]) -> str:
+def _overwrite(text: str, patches: Iterable[_Patch]) -> str:
     out: list[str] = []
     done = 0
     for start, end, filler in patches:
@@ -244,7 +236,7 @@ def _overwrite(text: str, patches: Iterable[Patch]) -> str:
     return "".join((*out, text[done:]))
 
 
-def _fenced_code(text: str) -> Iterator[Patch]:
+def _fenced_code(text: str) -> Iterator[_Patch]:
     start, fence, done = 0, "", 0
     for line in _FENCE.finditer(text):
         run, rest = line.groups()
@@ -254,28 +246,28 @@ def _fenced_code(text: str) -> Iterator[Patch]:
                 start, fence = line.start(), run
         elif run.startswith(fence) and not rest.strip():
             done = line.end()
-            yield Patch(start, done, _BREAK)
+            yield start, done, _BREAK
             fence = ""
     if fence:
         # Opened in the middle of a line, it is closed by what looks like the opening of another.
         opened = text.rfind(fence, done, start)
-        yield Patch(start, len(text), _BREAK) if opened < 0 else Patch(opened, start + len(fence), _BREAK)
+        yield (start, len(text), _BREAK) if opened < 0 else (opened, start + len(fence), _BREAK)
 
 
-def _json_syntax(text: str) -> Iterator[Patch]:
+def _json_syntax(text: str) -> Iterator[_Patch]:
     """Leave of JSON only the values that are strings: marks that JSON needs are not quotations."""
     for start, end in _json_documents(text):
         done = start
         for string in _JSON_STRING.finditer(text, start, end):
             if string[2]:
                 continue
-            yield Patch(done, string.start(1), _BREAK)
+            yield done, string.start(1), _BREAK
             done = string.end(1)
             for escape in _JSON_SPACE.finditer(text, *string.span(1)):
                 middle = escape.start() + 1
-                yield Patch(escape.start(), middle, _BREAK if escape[0] == r"\n" else " ")
-                yield Patch(middle, escape.end(), " ")
-        yield Patch(done, end, _BREAK)
+                yield escape.start(), middle, _BREAK if escape[0] == r"\n" else " "
+                yield middle, escape.end(), " "
+        yield done, end, _BREAK
 
 
 def _json_documents(text: str) -> Iterator[tuple[int, int]]:
@@ -291,25 +283,20 @@ def _json_documents(text: str) -> Iterator[tuple[int, int]]:
             yield 0, len(text)
             return
     position = 0
-    while (found := _JSON_OBJECT.search(text, position)) is not None:
-        position, valid = _skip_json(decoder, text, found.start())
-        if valid:
-            yield found.start(), position
+    while found := _JSON_OBJECT.search(text, position):
+        start = found.start()
+        try:
+            _, position = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            # Going on behind the error, not behind the brace, keeps the search linear.
+            position = max(error.pos, start + 1)
+        except (ValueError, RecursionError):
+            return
+        else:
+            yield start, position
 
 
-def _skip_json(decoder: json.JSONDecoder, text: str, start: int) -> tuple[int, bool]:
-    """Return where the JSON that begins at an offset ends or goes wrong, and whether it ends."""
-    try:
-        _, end = decoder.raw_decode(text, start)
-    except json.JSONDecodeError as error:
-        # Going on behind the error, not behind the brace, keeps the search linear.
-        return max(error.pos, start + 1), False
-    except (ValueError, RecursionError):
-        return len(text), False
-    return end, True
-
-
-def _code_spans(text: str) -> Iterator[Patch]:
+def _code_spans(text: str) -> Iterator[_Patch]:
     runs: list[tuple[int, int]] = []
     partner: dict[int, int] = {}
     latest: dict[int, int] = {}
@@ -333,10 +320,10 @@ def _code_spans(text: str) -> Iterator[Patch]:
             quoted = latex.end()
         elif not _opens_single(text, start, closing[0] if closing else len(text)):
             if closing:
-                yield Patch(start, closing[1], _WORD)
+                yield start, closing[1], _WORD
                 index = partner[index]
             elif not double:
-                yield Patch(start, end, _NOTHING)
+                yield start, end, _NOTHING
         index += 1
 
 
@@ -347,17 +334,19 @@ def _opens_single(text: str, start: int, closing: int) -> bool:
     return _LATEX_SINGLE_CLOSING.match(text, start + 1, closing) is not None
 
 
-def _tags(text: str) -> Iterator[Patch]:
+def _tags(text: str) -> Iterator[_Patch]:
     position = 0
     missing: set[str] = set()
     while (tag := _TAG.search(text, position)) is not None:
         start, position = tag.span()
         if tag[1] in ("q", "Q"):
             # A quotation mark itself.
-            yield Patch(tag.end(1), position - 1, " ")
+            yield tag.end(1), position - 1, " "
             continue
         filler = _BREAK if tag[1] and tag[1].lower() in _BLOCK_TAGS else _NOTHING
-        closing = _closing_of(tag[0], tag[1])
+        closing = "-->" if tag[0] == "<!--" else ""
+        if tag[1] and tag[1].lower() in _VERBATIM_TAGS and tag[0][1] != "/":
+            closing = f"</{tag[1]}>"
         # What was not found once is not looked for again.
         if closing and closing not in missing:
             end = text.find(closing, position)
@@ -366,10 +355,4 @@ def _tags(text: str) -> Iterator[Patch]:
             else:
                 position = end + len(closing)
                 filler = _WORD if filler == _NOTHING and tag[1] else filler
-        yield Patch(start, position, filler)
-
-
-def _closing_of(tag: str, name: str | None) -> str:
-    if tag == "<!--":
-        return "-->"
-    return f"</{name}>" if name and name.lower() in _VERBATIM_TAGS and not tag.startswith("</") else ""
+        yield start, position, filler

@@ -86,7 +86,12 @@ def find_names(text: str) -> tuple[Name, ...]:
     sentences = list(_sentences(text, language))
     within = {token.text for tokens in sentences for token in tokens if not token.begins}
     return tuple(
-        _name(text, row)
+        Name(
+            text=text[row[0].start : row[-1].end],
+            start=row[0].start,
+            end=row[-1].end,
+            keys=tuple(key for token in row if token.capital or token.month for key in _keys(token.text)),
+        )
         for tokens in sentences
         for whole in _rows(text, tokens)
         if (row := [token for token in whole if not token.begins or token.marked or token.text in within])
@@ -159,11 +164,6 @@ def _closed(row: list[_Token]) -> Iterator[list[_Token]]:
         row.pop()
     if row:
         yield row
-
-
-def _name(text: str, row: Sequence[_Token]) -> Name:
-    keys = tuple(key for token in row if token.capital or token.month for key in _keys(token.text))
-    return Name(text=text[row[0].start : row[-1].end], start=row[0].start, end=row[-1].end, keys=keys)
 
 
 def _keys(word: str) -> Iterator[str]:

@@ -156,6 +156,7 @@ class Number:
     plain: bool = False
 
 
+@lru_cache(maxsize=256)
 def find_numbers(text: str) -> tuple[Number | Date, ...]:
     """Return the numbers and dates of a text in order; list numbers and citation marks are not included.
 
@@ -164,11 +165,6 @@ def find_numbers(text: str) -> tuple[Number | Date, ...]:
     >>> [found.readings for found in find_numbers("From 3 March 2021 to 07/08/2021")]
     [((2021, 3, 3),), ((2021, 8, 7), (2021, 7, 8))]
     """
-    return _find(text)
-
-
-@lru_cache(maxsize=256)
-def _find(text: str) -> tuple[Number | Date, ...]:
     dates = list(_dates(text))
     taken = sorted([*_places(dates), *((match.start(), match.end()) for match in _POINTER.finditer(text))])
     digits = [number for number in _digits(text) if not _overlaps(number, taken)]
@@ -201,23 +197,22 @@ class NumbersIn:
         self._days: dict[Parts, tuple[int, int]] = {}
         for found in find_numbers(text):
             place = found.start, found.end
-            if isinstance(found, Date):
-                self._note_date(found, place)
-            else:
-                self._note_number(found.readings, found.unit, place)
+            if isinstance(found, Number):
+                self._note(found.readings, found.unit, place)
+                continue
+            for parts in found.readings:
+                # The date is also any date that says less: without the year, the month or the day.
+                year, month, day = parts
+                for said in product({year, None}, {month, None}, {day, None}):
+                    self._dates.setdefault(said, place)
+                if year is None:
+                    self._days.setdefault(parts, place)
+                self._note((str(part) for part in parts if part is not None), None, place)
 
-    def _note_number(self, readings: Iterable[str], unit: str | None, place: tuple[int, int]) -> None:
+    def _note(self, readings: Iterable[str], unit: str | None, place: tuple[int, int]) -> None:
         for value in readings:
             self._numbers.setdefault((value, unit), place)
             self._numbers.setdefault((value, _ANY_UNIT), place)
-
-    def _note_date(self, date: Date, place: tuple[int, int]) -> None:
-        for parts in date.readings:
-            for said in _less_said(parts):
-                self._dates.setdefault(said, place)
-            if parts[0] is None:
-                self._days.setdefault(parts, place)
-            self._note_number((str(part) for part in parts if part is not None), None, place)
 
     def locate(self, said: Number | Date) -> tuple[tuple[int, int], ...] | None:
         """Return where the text says the same, ``None`` if it does not; units must agree where both name one."""
@@ -246,31 +241,19 @@ def _dates(text: str) -> Iterator[Date]:
         return
     has_month = not _MONTHS_AS_WRITTEN.isdisjoint(_LETTERS.findall(text.casefold()))
     for match in (_DATE if has_month else _DATE_IN_DIGITS).finditer(text):
-        readings = tuple(dict.fromkeys(parts for parts in _readings(match.groupdict()) if _possible(parts)))
+        readings = tuple(dict.fromkeys(_readings(match.groupdict())))
         if readings:
             yield Date(text=match.group(), start=match.start(), end=match.end(), readings=readings)
 
 
-def _less_said(parts: Parts) -> Iterator[Parts]:
-    """Yield every date that is true of this one: itself, and those that say less."""
-    year, month, day = parts
-    yield from product(dict.fromkeys((year, None)), dict.fromkeys((month, None)), dict.fromkeys((day, None)))
-
-
 def _readings(found: dict[str, str | None]) -> Iterator[Parts]:
     values = {name[0]: text for name, text in found.items() if text is not None}
-    year = int(values["y"]) if "y" in values else None
-    if "a" in values:
-        yield year, int(values["b"]), int(values["a"])
-        yield year, int(values["a"]), int(values["b"])
-        return
-    month = _MONTH_OF[values["n"].casefold()] if "n" in values else int(values["m"]) if "m" in values else None
-    yield year, month, int(values["d"]) if "d" in values else None
-
-
-def _possible(parts: Parts) -> bool:
-    _, month, day = parts
-    return (month is None or 1 <= month <= _LAST_MONTH) and (day is None or 1 <= day <= _LAST_DAY)
+    number = {name: int(text) for name, text in values.items() if text.isdigit()}
+    if "n" in values:
+        number["m"] = _MONTH_OF[values["n"].casefold()]
+    for month, day in (("b", "a"), ("a", "b")) if "a" in values else (("m", "d"),):
+        if 1 <= number.get(month, 1) <= _LAST_MONTH and 1 <= number.get(day, 1) <= _LAST_DAY:
+            yield number.get("y"), number.get(month), number.get(day)
 
 
 def _number_words(text: str) -> Iterator[Number]:
@@ -299,7 +282,8 @@ def _evaluate(parts: list[str]) -> int | None:
     for part in parts:
         scale = _SCALE.get(part.removesuffix("th"))
         if scale is None:
-            room, value = _room(group), _VALUE[part]
+            # After twenty there is room for one to nine, after two hundred for up to 99.
+            value, room = _VALUE[part], _HUNDRED if group % _HUNDRED == 0 else 10 if group % 10 == 0 else 0
             if group in _CENTURIES and value >= _FIRST_DECADE:  # nineteen eighty-four
                 group *= _HUNDRED
             elif value >= room:
@@ -313,18 +297,14 @@ def _evaluate(parts: list[str]) -> int | None:
     return total + group
 
 
-def _room(group: int) -> int:
-    """Return below what a part must be to follow: twenty leaves room for one to nine, two hundred for up to 99."""
-    if group % _HUNDRED == 0:
-        return _HUNDRED
-    return 10 if group % 10 == 0 else 0
-
-
 def _digits(text: str) -> Iterator[Number]:
     for match in _NUMBER.finditer(text):
         at = match.start("digits")
-        if _is_part_of_word(text, at):
+        before = text[at - 1 : at]
+        # Digits that belong to a name such as B12; scripts without case have no such names.
+        if before == "_" or before.lower() != before.upper():
             continue
+        unit = (match["before"] or match["unit"] or "").strip().casefold()
         power = _POWER_OF.get((match["letter"] or match["scale"] or match["sinic"] or "").casefold(), 0)
         powers = {0, power} if match["letter"] else {power}
         sign = "-" if match["sign"] in ("-", "\u2212") else ""
@@ -334,14 +314,8 @@ def _digits(text: str) -> Iterator[Number]:
             start=start,
             end=match.end(),
             readings=frozenset(f"{sign}{value}" for power in powers for value in _values(match["digits"], power)),
-            unit=_unit(match["before"] or match["unit"] or ""),
+            unit="%" if "cent" in unit or unit.startswith("por") else _UNIT_OF.get(unit),
         )
-
-
-def _is_part_of_word(text: str, at: int) -> bool:
-    """Tell whether the digits at a place belong to a name such as B12; scripts without case have no such names."""
-    before = text[at - 1 : at]
-    return before == "_" or before.lower() != before.upper()
 
 
 def _values(digits: str, power: int) -> Iterator[str]:
@@ -364,8 +338,3 @@ def _canonical(whole: str, fraction: str, power: int) -> str:
     digits, point = whole + fraction.ljust(power, "0"), len(whole) + power
     rest = digits[point:].rstrip("0")
     return (digits[:point].lstrip("0") or "0") + (f".{rest}" if rest else "")
-
-
-def _unit(mark: str) -> str | None:
-    word = mark.strip().casefold()
-    return "%" if "cent" in word or word.startswith("por") else _UNIT_OF.get(word)

@@ -12,8 +12,8 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum, IntEnum
-from typing import NamedTuple
+from enum import IntEnum
+from typing import Literal, NamedTuple
 
 from pytest_ragmetrics.text.characters import is_unspaced
 from pytest_ragmetrics.text.markup import BlockQuote, lift_block_quotes, mask_markup
@@ -163,10 +163,10 @@ def find_quotations(text: str) -> list[Quotation]:
     found: list[Quotation] = []
     done = 0
     for block in blocks:
-        found += (_quotation(text, prose, pair) for pair in pair_marks(prose, done, block.start))
+        found += (_quotation(text, prose, pair) for pair in _pair_marks(prose, done, block.start))
         found += _block_quotations(text, prose, block)
         done = block.end
-    found += (_quotation(text, prose, pair) for pair in pair_marks(prose, done, len(prose)))
+    found += (_quotation(text, prose, pair) for pair in _pair_marks(prose, done, len(prose)))
     return [quotation for quotation in found if quotation.text]
 
 
@@ -182,28 +182,19 @@ def _quotation(text: str, prose: str, pair: Pair) -> Quotation:
 
 def _block_quotations(text: str, prose: str, block: BlockQuote) -> Iterator[Quotation]:
     """Yield the block as one quotation, without its marks when it is one in marks, and what its attribution quotes."""
-    pairs = pair_marks(prose, block.start, block.end)
+    pairs = _pair_marks(prose, block.start, block.end)
     inside = [pair for pair in pairs if pair.opening.start < block.last]
-    if len(inside) == 1 and _is_whole(prose, block, inside[0]):
-        yield _quotation(text, prose, inside[0])
-    else:
+    before = prose[block.first : inside[0].opening.start].strip(_EMPHASIS) if inside else ""
+    after = prose[inside[0].closing.end : block.last].strip(_EMPHASIS) if inside else ""
+    if len(inside) != 1 or before or not (after in ("", ".", ",") or after[0] in _BEFORE_ATTRIBUTION):
         quoted = text[block.first : block.last]
         yield Quotation(text=quoted, start=block.first, end=block.last, marks=(">", ""), words=count_words(quoted))
-    yield from (_quotation(text, prose, pair) for pair in pairs if pair.opening.start >= block.last)
+        pairs = pairs[len(inside) :]
+    yield from (_quotation(text, prose, pair) for pair in pairs)
 
 
-def _is_whole(prose: str, block: BlockQuote, pair: Pair) -> bool:
-    before = prose[block.first : pair.opening.start].strip(_EMPHASIS)
-    after = prose[pair.closing.end : block.last].strip(_EMPHASIS)
-    return not before and (after in ("", ".", ",") or after[0] in _BEFORE_ATTRIBUTION)
-
-
-class Guillemets(Enum):
-    """Which way the guillemets of a text point."""
-
-    OUTWARD = "«»"
-    INWARD = "»«"
-    ALIKE = "»»"
+#: Which way the guillemets of a text point.
+Guillemets = Literal["«»", "»«", "»»"]
 
 
 class Pair(NamedTuple):
@@ -226,17 +217,16 @@ class _Reading(NamedTuple):
 _Readings = dict[tuple[str, ...], _Reading]
 
 
-def pair_marks(prose: str, start: int, end: int) -> list[Pair]:
+def _pair_marks(prose: str, start: int, end: int) -> list[Pair]:
     """Return the outermost pairs of quotation marks between two offsets of a text without markup, in order."""
-    paragraphs = list(read_paragraphs(prose, start, end))
+    paragraphs = list(_paragraphs(prose, start, end))
     glyphs = {mark.glyph for marks, _ in paragraphs for mark in marks}
     # The ways in which guillemets may point here, the likelier one first.
+    ways: tuple[Guillemets, ...] = ("«»", "»«")
     if glyphs.isdisjoint(("»", RIGHT_ANGLE)):
-        ways = [Guillemets.OUTWARD]
+        ways = ("«»",)
     elif glyphs.isdisjoint(("«", LEFT_ANGLE)):
-        ways = [Guillemets.ALIKE]
-    else:
-        ways = [Guillemets.OUTWARD, Guillemets.INWARD]
+        ways = ("»»",)
     best = min((_read_all(paragraphs, prose, way) for way in ways), key=lambda reading: reading.cost)
     pairs: list[Pair] = []
     pair = best.pair
@@ -246,9 +236,9 @@ def pair_marks(prose: str, start: int, end: int) -> list[Pair]:
     return pairs[::-1]
 
 
-def _read_all(paragraphs: list[Paragraph], prose: str, guillemets: Guillemets) -> _Reading:
+def _read_all(paragraphs: list[_Paragraph], prose: str, guillemets: Guillemets) -> _Reading:
     """Return the cheapest reading of the paragraphs in which nothing is left open."""
-    readings: _Readings = {(): _Reading(cost=_RARER if guillemets is Guillemets.INWARD else 0)}
+    readings: _Readings = {(): _Reading(cost=_RARER if guillemets == "»«" else 0)}
     for marks, led in paragraphs:
         carried = _carried_over(readings, marks[0]) if led else {}
         readings = {(): readings[()]}
@@ -273,7 +263,7 @@ def _carried_over(readings: _Readings, mark: Mark) -> _Readings:
 
 def _read(readings: _Readings, mark: Mark, prose: str, guillemets: Guillemets) -> _Readings:
     """Read one more mark in every way that is possible."""
-    opening, closing, stray = reading_costs(mark, prose, guillemets)
+    opening, closing, stray = _reading_costs(mark, prose, guillemets)
     glyph = mark.glyph
     kept: _Readings = {}
     for opened, (cost, first, pair) in readings.items():
@@ -329,53 +319,41 @@ class Costs(NamedTuple):
     stray: int = STRAY
 
 
-_ONLY_OPENS = (Costs(0, NEVER),) * 6
-_ONLY_CLOSES = (Costs(NEVER, 0),) * 6
-_LEFT_GUILLEMET = (Costs(0, NEVER), Costs(70, 10), Costs(10, 110), Costs(20, 30), Costs(0, 110), Costs(50, 10))
-_RIGHT_GUILLEMET = (Costs(10, 70), Costs(NEVER, 0), Costs(110, 10), Costs(30, 20), Costs(20, 50), Costs(110, 0))
 # By glyph, in the order of ``MarkPlace``: OPENS, CLOSES, LOOSE, TIGHT, LEANS_OPEN, LEANS_CLOSED.
 _COSTS: dict[str, tuple[Costs, ...]] = {
     STRAIGHT: (
-        Costs(0, NEVER),
-        Costs(NEVER, 0),
-        Costs(30, 30, 60),
-        Costs(50, 50, 35),
-        Costs(10, 50, 90),
-        Costs(50, 10, 90),
+        *(Costs(0, NEVER), Costs(NEVER, 0), Costs(30, 30, 60)),
+        *(Costs(50, 50, 35), Costs(10, 50, 90), Costs(50, 10, 90)),
     ),
     LATEX_CLOSING: (
-        Costs(10, NEVER, 80),
-        Costs(NEVER, 0, 80),
-        Costs(60, 10, 60),
-        Costs(60, 10, 60),
-        Costs(10, 50, 60),
-        Costs(50, 0, 80),
+        *(Costs(10, NEVER, 80), Costs(NEVER, 0, 80), Costs(60, 10, 60)),
+        *(Costs(60, 10, 60), Costs(10, 50, 60), Costs(50, 0, 80)),
     ),
     LEFT_SINGLE: (
-        Costs(0, 80, 80),
-        Costs(80, 0, 60),
-        Costs(20, 40, 60),
-        Costs(10, 30, 60),
-        Costs(0, 60, 80),
-        Costs(50, 10, 60),
+        *(Costs(0, 80, 80), Costs(80, 0, 60), Costs(20, 40, 60)),
+        *(Costs(10, 30, 60), Costs(0, 60, 80), Costs(50, 10, 60)),
     ),
     "“": (Costs(0, 80), Costs(60, 0), Costs(10, 30), Costs(10, 20), Costs(0, 60), Costs(50, 10)),
     "”": (Costs(10, 60), Costs(NEVER, 0), Costs(60, 10), Costs(60, 10), Costs(40, 30), Costs(NEVER, 0)),
     LOW_SINGLE: (Costs(0, NEVER), *(Costs(30, NEVER, 20),) * 5),
     # An unpaired one is a letter of an Arabic name, or of code that was not closed.
     LATEX_SINGLE: (Costs(0, NEVER, 15),) * 6,
-    **dict.fromkeys(("«", LEFT_ANGLE), _LEFT_GUILLEMET),
-    **dict.fromkeys(("»", RIGHT_ANGLE), _RIGHT_GUILLEMET),
-    **dict.fromkeys(("„", LATEX_OPENING, "「", "『", "〝", OPENING_TAG), _ONLY_OPENS),
-    **dict.fromkeys(("」", "』", "〞", CLOSING_TAG), _ONLY_CLOSES),
+    **dict.fromkeys(
+        ("«", LEFT_ANGLE),
+        (Costs(0, NEVER), Costs(70, 10), Costs(10, 110), Costs(20, 30), Costs(0, 110), Costs(50, 10)),
+    ),
+    **dict.fromkeys(
+        ("»", RIGHT_ANGLE),
+        (Costs(10, 70), Costs(NEVER, 0), Costs(110, 10), Costs(30, 20), Costs(20, 50), Costs(110, 0)),
+    ),
+    **dict.fromkeys(("„", LATEX_OPENING, "「", "『", "〝", OPENING_TAG), (Costs(0, NEVER),) * 6),
+    **dict.fromkeys(("」", "』", "〞", CLOSING_TAG), (Costs(NEVER, 0),) * 6),
 }
-_EITHER_WAY = Costs(10, 10)
 # In a text without spaces only the order of the marks decides.
 _UNSPACED_COSTS = {STRAIGHT: Costs(30, 30, 80), SINGLE: Costs(30, 20, 40), RIGHT_SINGLE: Costs(60, 20, 40)}
-_APOSTROPHE = Costs(60, 60, 0)
 
 
-def reading_costs(mark: Mark, text: str, guillemets: Guillemets) -> Costs:
+def _reading_costs(mark: Mark, text: str, guillemets: Guillemets) -> Costs:
     """Return what each reading of a mark costs, given its neighbours."""
     place = mark.place(text)
     if mark.glyph in (SINGLE, RIGHT_SINGLE):
@@ -401,9 +379,9 @@ def _guillemet_costs(mark: Mark, text: str, place: MarkPlace, guillemets: Guille
     spaced = mark.before.isspace() and mark.after.isspace()
     if not spaced and place is not MarkPlace.TIGHT:
         return _COSTS[mark.glyph][place]
-    if guillemets is Guillemets.ALIKE:
-        return _EITHER_WAY
-    opens = left == (guillemets is Guillemets.OUTWARD)
+    if guillemets == "»»":
+        return Costs(10, 10)
+    opens = left == (guillemets == "«»")
     if not spaced:
         return _COSTS["«" if opens else "»"][place]
     # What is quoted begins with a capital more often than what goes on behind it.
@@ -421,7 +399,7 @@ def _apostrophe_costs(mark: Mark, text: str, place: MarkPlace) -> Costs:
         return _trailing_apostrophe_costs(mark, text)
     if _is_unspaced(mark):
         return _UNSPACED_COSTS[mark.glyph]
-    return _APOSTROPHE if mark.before.isalnum() else Costs(30 if mark.glyph == SINGLE else 60, 10, 40)
+    return Costs(60, 60, 0) if mark.before.isalnum() else Costs(30 if mark.glyph == SINGLE else 60, 10, 40)
 
 
 def _leading_apostrophe_costs(mark: Mark, text: str) -> Costs:
@@ -495,7 +473,7 @@ class Mark(NamedTuple):
         """Tell from its neighbours what the mark may be."""
         before, after = self.before, self.after
         if before.isspace() and after.isspace():
-            return _loose_place(self, text)
+            return self._loose_place(text)
         if before in _BRACKETS:
             return MarkPlace.OPENS
         if before.isspace():
@@ -504,18 +482,33 @@ class Mark(NamedTuple):
             return MarkPlace.LEANS_CLOSED if alone else MarkPlace.OPENS
         if after.isspace() or after in _STOPS or (after in _DASHES and before not in _DASHES):
             return MarkPlace.LEANS_CLOSED if before in _ANNOUNCING else MarkPlace.CLOSES
-        return _tight_place(self)
+        # With text on either side; beside another mark, each touches its own text.
+        if before in _DASHES or before in _ANNOUNCING:
+            return MarkPlace.LEANS_OPEN
+        touches_left, touches_right = self.left == self.start - 1, self.right == self.end
+        if after in _BRACKETS or (touches_left and not touches_right) or (before in _STOPS and after.islower()):
+            return MarkPlace.LEANS_CLOSED
+        return MarkPlace.LEANS_OPEN if touches_right and not touches_left and before not in _STOPS else MarkPlace.TIGHT
+
+    def _loose_place(self, text: str) -> MarkPlace:
+        """Tell what a mark with spaces on either side may be: French spacing, or tokenised text."""
+        inner_before, inner_after = self.before in _INNER_SPACES, self.after in _INNER_SPACES
+        if inner_before != inner_after:
+            return MarkPlace.OPENS if inner_after else MarkPlace.CLOSES
+        begins, later = self.earlier(text) == "\n", self.later(text)
+        if later in _STOPS and later != "…" and not begins:
+            return MarkPlace.LEANS_CLOSED
+        if begins != (later == "\n"):
+            return MarkPlace.LEANS_OPEN if begins else MarkPlace.LEANS_CLOSED
+        return MarkPlace.LOOSE
 
 
-class Paragraph(NamedTuple):
-    """The marks of a paragraph; ``led`` when it begins with the first of them and may go on with a quotation."""
-
-    marks: list[Mark]
-    led: bool
+#: The marks of a paragraph, and whether it begins with the first of them and may go on with a quotation.
+_Paragraph = tuple[list["Mark"], bool]
 
 
-def read_paragraphs(text: str, start: int, end: int) -> Iterator[Paragraph]:
-    """Yield the paragraphs of a piece of text with the marks in them, paragraphs without marks too.
+def _paragraphs(text: str, start: int, end: int) -> Iterator[_Paragraph]:
+    """Yield the paragraphs of a piece of text, those without marks too.
 
     Blank lines, list items, headings and table rows begin a paragraph.
     """
@@ -523,7 +516,7 @@ def read_paragraphs(text: str, start: int, end: int) -> Iterator[Paragraph]:
     free = True
     for token in _TOKEN.finditer(text, start, end):
         if text[token.start()] == "\n":
-            yield Paragraph(marks, free and _leads(marks, text, start))
+            yield marks, free and _leads(marks, text, start)
             # A list item or a table row goes on with nothing.
             marks, start, free = [], token.end(), token[0].isspace()
         elif glyph := _glyph(token[0]):
@@ -531,7 +524,7 @@ def read_paragraphs(text: str, start: int, end: int) -> Iterator[Paragraph]:
         elif token[0] == "'''" and token.start() > start and not text[token.start() - 1].isspace():
             # A quotation in a quotation ends with it, or an elision.
             marks.append(_mark(text, token.start() + 1, token.end(), LATEX_CLOSING))
-    yield Paragraph(marks, free and _leads(marks, text, start))
+    yield marks, free and _leads(marks, text, start)
 
 
 def _leads(marks: list[Mark], text: str, start: int) -> bool:
@@ -560,30 +553,3 @@ def _mark(text: str, start: int, end: int, glyph: str) -> Mark:
     before = text[left] if left >= 0 else "\n"
     after = text[right] if right < len(text) else "\n"
     return Mark(start, end, glyph, left, right, before, after)
-
-
-def _loose_place(mark: Mark, text: str) -> MarkPlace:
-    """Tell what a mark with spaces on either side may be: French spacing, or tokenised text."""
-    inner_before, inner_after = mark.before in _INNER_SPACES, mark.after in _INNER_SPACES
-    if inner_before != inner_after:
-        return MarkPlace.OPENS if inner_after else MarkPlace.CLOSES
-    begins, later = mark.earlier(text) == "\n", mark.later(text)
-    if later in _STOPS and later != "…" and not begins:
-        return MarkPlace.LEANS_CLOSED
-    if begins != (later == "\n"):
-        return MarkPlace.LEANS_OPEN if begins else MarkPlace.LEANS_CLOSED
-    return MarkPlace.LOOSE
-
-
-def _tight_place(mark: Mark) -> MarkPlace:
-    """Tell what a mark with text on either side may be; beside another mark, each touches its own text."""
-    if mark.before in _DASHES or mark.before in _ANNOUNCING:
-        return MarkPlace.LEANS_OPEN
-    touches_left, touches_right = mark.left == mark.start - 1, mark.right == mark.end
-    if (
-        mark.after in _BRACKETS
-        or (touches_left and not touches_right)
-        or (mark.before in _STOPS and mark.after.islower())
-    ):
-        return MarkPlace.LEANS_CLOSED
-    return MarkPlace.LEANS_OPEN if touches_right and not touches_left and mark.before not in _STOPS else MarkPlace.TIGHT

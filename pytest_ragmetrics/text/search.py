@@ -148,10 +148,12 @@ class GramIndex:
         The needle must be at least ``2 * GRAM`` bytes long.
         """
         for row in range(0, min(len(needle) - 2 * GRAM + 1, _ROWS * GRAM), GRAM):
-            places = self._places(needle, row)
-            if places is not None:
-                inside = (place for place in sorted(places) if start <= place <= end - len(needle))
-                return next((place for place in inside if self._text.startswith(needle, place)), -1)
+            grams = {offset: _number(needle, offset) for offset in range(row, row + GRAM)}
+            if any(self._first.get(gram) != self._last.get(gram) for gram in grams.values()):
+                continue  # a piece that occurs repeatedly does not tell where the needle is
+            places = sorted(self._first[gram] * GRAM - offset for offset, gram in grams.items() if gram in self._first)
+            inside = (place for place in places if start <= place <= end - len(needle))
+            return next((place for place in inside if self._text.startswith(needle, place)), -1)
         return None
 
     def likely_starts(self, needle: bytes) -> list[int]:
@@ -165,19 +167,6 @@ class GramIndex:
             if len(found) >= _MOST_STARTS:
                 break
         return found
-
-    def _places(self, needle: bytes, row: int) -> list[int] | None:
-        """Return where a needle may start, judging by one row; ``None`` when a piece of it occurs repeatedly."""
-        places = []
-        for offset in range(row, row + GRAM):
-            gram = _number(needle, offset)
-            first = self._first.get(gram)
-            if first is None:
-                continue
-            if first != self._last[gram]:
-                return None
-            places.append(first * GRAM - offset)
-        return places
 
 
 def _number(text: bytes, offset: int) -> int:
@@ -230,9 +219,6 @@ class SourceIndex:
         self.bounds = [(start, end - 1) for start, end in pairwise((*self._starts, len(self.key) + 1))]
         self._block_starts: dict[int, list[int]] = {}
         self._searched = 0
-
-    def __len__(self) -> int:
-        return len(self._texts)
 
     def text(self, context: int) -> str:
         """Return a context as a reader sees it."""

@@ -91,9 +91,7 @@ def split_sentences(text: str) -> tuple[tuple[int, int], ...]:
     """
     language = guess_language(text)
     return tuple(
-        sentence
-        for start, end in _blocks(text)
-        for sentence in _whole(text, _trimmed(text, _pieces(text, start, end, language)))
+        sentence for start, end in _blocks(text) for sentence in _whole(text, _pieces(text, start, end, language))
     )
 
 
@@ -174,7 +172,8 @@ def _pieces(text: str, start: int, end: int, language: str) -> Iterator[tuple[in
         if start + len(window) < end:
             pieces.pop()  # the window may end inside it: it begins the next window
         for piece in pieces:
-            yield start, start + len(piece)
+            if piece.strip():
+                yield start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
             start += len(piece)
 
 
@@ -187,13 +186,6 @@ def _cut(sentence: str) -> Iterator[str]:
             yield rest[:at]
             rest = rest[at:]
         yield rest
-
-
-def _trimmed(text: str, pieces: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    for start, end in pieces:
-        piece = text[start:end]
-        if piece.strip():
-            yield start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
 
 
 def _whole(text: str, sentences: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from itertools import pairwise
 
 from pytest_ragmetrics.text.characters import (
     DASHES,
@@ -109,20 +110,15 @@ def telling_words(text: str) -> Iterator[ContentWord]:
     ['3', 'moths']
     """
     for match in _RUN.finditer(text):
-        if match["unspaced"]:
-            yield from _pairs(match.group(), match.start())
+        if run := match["unspaced"]:
+            for at, pair in enumerate(map("".join, pairwise(run)), start=match.start()):
+                if _FUNCTION_CHARACTERS.isdisjoint(pair):
+                    yield ContentWord(text=pair, start=at, end=at + 2, key=pair)
             continue
         folded = fold_word(match.group())
         if folded and (len(folded) > 1 or folded.isdigit()) and not is_function_word(folded):
             key = folded if folded[0].isdigit() else stem(folded)
             yield ContentWord(text=match.group(), start=match.start(), end=match.end(), key=key)
-
-
-def _pairs(run: str, at: int) -> Iterator[ContentWord]:
-    for index in range(len(run) - 1):
-        pair = run[index : index + 2]
-        if not _FUNCTION_CHARACTERS.intersection(pair):
-            yield ContentWord(text=pair, start=at + index, end=at + index + 2, key=pair)
 
 
 def is_function_word(folded: str, language: str | None = None) -> bool:

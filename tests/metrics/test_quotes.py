@@ -21,102 +21,50 @@ def score(response: str, contexts: object = CONTEXTS, **parameters: Any) -> tupl
     return result.value, len(result.verdicts)
 
 
-NO_QUOTES = {
-    "contractions": "It's clear the bridge isn't open, and they don't know when it'll be.",
-    "curly contractions": "It’s clear the bridge isn’t open, and they don’t know when it’ll be.",
-    "possessives": "The engineers' view and the boats' owners' view differ.",
-    "decades": "It was built in the '50s and repaired in the '90s by the town.",
-    "elisions": "'Tis said that rock 'n' roll was played 'neath it, and 'twas loud.",
-    "feet and inches": 'The pillar is 6\' 2" wide and the gap is 46" high at most.',
-    "inline code": 'Call `print("the bridge is open now")` to see it.',
-    "fenced code": 'Run this:\n\n```python\nstate = "the bridge is open now"\n```\n\nThat is all.',
-    "unbalanced mark": 'He began: "the bridge is open now and never finished.',
-    "no marks at all": "The bridge was closed in March because a pillar had moved.",
-}
-
-
-@pytest.mark.parametrize("case", NO_QUOTES)
-def test_what_is_no_quotation_does_not_count(case: str) -> None:
+@pytest.mark.parametrize(
+    "response",
+    [
+        "It's clear the bridge isn't open, and the boats' owners' view differs since the '90s.",
+        'The pillar is 6\' 2" wide; call `print("the bridge is open now")`, and he "never finished.',
+        "The bridge was closed in March because a pillar had moved.",
+    ],
+)
+def test_what_is_no_quotation_does_not_count(response: str) -> None:
     """Apostrophes, measures, code and unbalanced marks are no quotations: nothing to check, which is a score of 1."""
-    result = QuotedSpansAlignment().score(response=NO_QUOTES[case], retrieved_contexts=CONTEXTS)
-    assert result.value == 1.0
-    assert result.vacuous
-    assert result.verdicts == ()
+    result = QuotedSpansAlignment().score(response=response, retrieved_contexts=CONTEXTS)
+    assert (result.value, result.vacuous, result.verdicts) == (1.0, True, ())
     assert result.reason == "No quoted spans found in response"
 
 
-FABRICATED = {
-    "plain": ('It says "the bridge was blown up in March" there.', CONTEXTS),
-    "apostrophe inside": ("It says \"the bridge's keeper wasn't asked at all\" there.", CONTEXTS),
-    "line break inside": ('It says "the bridge was\nblown up in March" there.', CONTEXTS),
-    "Chinese": ("报告说：“大桥在四月里完全倒塌了”。", ["大桥在三月关闭，因为第三个桥墩移动了。"]),
-    "Japanese": ("報告には「橋は四月に完全に崩れた」とある。", ["橋は三月に閉鎖された。三番目の橋脚が動いたからだ。"]),
-    "spliced from two contexts": ('It says "its third pillar had moved and the ferry runs every hour".', CONTEXTS),
-    "spliced with an ellipsis": ('It says "its third pillar had moved … the ferry runs every hour".', CONTEXTS),
-    "sub-word": ('It says "row fast in the reeds".', ["Lilies grow fast in the reeds."]),
-    "sub-word at the end": ('It says "lilies grow fast".', ["Lilies grow faster in the reeds."]),
-    "number": ('It says "had moved by five centimetres".', CONTEXTS),
-    "negation": ('It says "the ferry never runs every hour".', CONTEXTS),
-    "negation in brackets": ('It says "the ferry [never] runs every hour".', CONTEXTS),
-}
-
-
-@pytest.mark.parametrize("case", FABRICATED)
-@pytest.mark.parametrize("matching", ["editorial", "verbatim"])
-def test_fabricated_quotation_scores_zero(case: str, matching: str) -> None:
-    """A quotation that stands in no context is counted and not found, whatever is inside it."""
-    response, contexts = FABRICATED[case]
-    assert score(response, contexts, matching=matching) == (0.0, 1)
-
-
-#: What an answer quotes, from which context, and whether that is verbatim.
-TRUE = {
-    "comma inside": ('It was "closed in March," they say.', REPORT, False),
-    "full stop inside": ('It was "closed in March."', REPORT, False),
-    "ellipsis": ('"The Orchard Bridge … had moved by four centimetres"', REPORT, False),
-    "three dots": ('"The Orchard Bridge ... had moved by four centimetres"', REPORT, False),
-    "spaced dots": ('"The Orchard Bridge . . . had moved by four centimetres"', REPORT, False),
-    "dots in brackets": ('"The Orchard Bridge [...] had moved by four centimetres"', REPORT, False),
-    "ellipsis in brackets": ('"The Orchard Bridge […] had moved by four centimetres"', REPORT, False),
-    "dots in parentheses": ('"The Orchard Bridge (...) had moved by four centimetres"', REPORT, False),
-    "letter in brackets": ('"[t]he Orchard Bridge was closed"', REPORT, False),
-    "words in brackets": ('"[the town bridge] was closed in March"', REPORT, False),
-    "sic": ('"the third pillar [sic] had moved"', "There the third pillar had moved.", False),
-    "dash": ('"closed—for good—in March"', "It was closed -- for good -- in March.", True),
-    "hyphen": ('"a well\u2011known old canal"', "It is a well-known old canal.", True),
-    "NFD": (unicodedata.normalize("NFD", '"le café près du pont"'), "C'est le café près du pont.", True),
-    "ligatures": ('"the first official find"', "It was the \ufb01rst o\ufb03cial \ufb01nd.", True),
-    "soft hyphen": ('"the third pillar moved"', "Then the third pil\u00adlar moved.", True),
-    "zero-width space": ('"the third pillar moved"', "Then the third\u200b pillar moved.", True),
-    "line-end hyphenation": ('"the third pillar moved"', "Then the third pil-\nlar moved.", True),
-    "sharp s": ('"DIE STRASSE WAR GESPERRT"', "Seit März hieß es: die Straße war gesperrt.", True),
-    "curly marks": ("“the ferry runs every hour”", CANAL, True),
-    "guillemets": ("« the ferry runs every hour »", CANAL, True),
-    "inward guillemets": ("»the ferry runs every hour«", CANAL, True),
-    "single guillemets": ("‹the ferry runs every hour›", CANAL, True),
-    "low marks": ("„the ferry runs every hour“", CANAL, True),
-    "low single marks": ("‚the ferry runs every hour‘", CANAL, True),
-    "single marks": ("'the ferry runs every hour'", CANAL, True),
-    "corner brackets": ("「橋は三月に閉鎖された」と書いてある。", "橋は三月に閉鎖された。", True),
-    "full-width marks": ("＂the ferry runs every hour＂", CANAL, True),
-    "block quote": ("They write:\n\n> the ferry runs\n> every hour\n\nSo it is.", CANAL, True),
-    "entities": ("They write &ldquo;the ferry runs every hour&rdquo; there.", CANAL, True),
-    "line break": ('They write "the ferry\nruns every hour" there.', CANAL, True),
-}
-
-
-@pytest.mark.parametrize("case", TRUE)
-def test_true_quotation_is_found(case: str) -> None:
-    """A quotation that honestly gives what a context says is found, in any convention."""
-    response, context, _ = TRUE[case]
-    assert score(response, ["Nothing of the kind.", context]) == (1.0, 1)
-
-
-@pytest.mark.parametrize("case", TRUE)
-def test_verbatim_matching_finds_only_what_is_verbatim(case: str) -> None:
-    """With matching="verbatim" an editor's changes are not accepted, folding still is."""
-    response, context, verbatim = TRUE[case]
-    assert score(response, [context], matching="verbatim") == (float(verbatim), 1)
+@pytest.mark.parametrize(
+    ("response", "contexts", "editorial", "verbatim"),
+    [
+        # fabricated: a word, two contexts, part of a word, a number, a negation
+        ("It says \"the bridge's keeper wasn't\nasked at all\" there.", CONTEXTS, 0, 0),
+        ("报告说：“大桥在四月里完全倒塌了”。", "大桥在三月关闭，因为第三个桥墩移动了。", 0, 0),
+        ('It says "its third pillar had moved and the ferry runs every hour".', CONTEXTS, 0, 0),
+        ('It says "its third pillar had moved … the ferry runs every hour".', CONTEXTS, 0, 0),
+        ('It says "row fast in the reeds".', "Lilies grow fast in the reeds.", 0, 0),
+        ('It says "had moved by five centimetres".', CONTEXTS, 0, 0),
+        ('It says "the ferry [never] runs every hour".', CONTEXTS, 0, 0),
+        # what an editor may change
+        ('It was "closed in March," they say.', CONTEXTS, 1, 0),
+        ('"The Orchard Bridge [...] had moved by four centimetres"', CONTEXTS, 1, 0),
+        ('"[t]he Orchard Bridge was closed"', CONTEXTS, 1, 0),
+        ('"the third pillar [sic] had moved"', "There the third pillar had moved.", 1, 0),
+        # typography and layout, in marks of any convention
+        (unicodedata.normalize("NFD", '"le café près du pont"'), "C'est le café près du pont.", 1, 1),
+        ('"closed—for good—in March"', "It was closed -- for good -- in March.", 1, 1),
+        ("« the third pillar moved »", "Then the third pil-\nlar moved.", 1, 1),
+        ("「橋は三月に閉鎖された」と書いてある。", "橋は三月に閉鎖された。", 1, 1),
+        ("They write:\n\n> the ferry runs\n> every hour\n\nSo it is.", CONTEXTS, 1, 1),
+        ("They write &ldquo;the ferry runs every hour&rdquo; there.", CONTEXTS, 1, 1),
+    ],
+)
+def test_quotation_is_found_as_matching_allows(response: str, contexts: object, editorial: int, verbatim: int) -> None:
+    """A true quotation is found in any convention, an editor's changes only by editorial matching, no false one."""
+    assert score(response, contexts) == (editorial, 1)
+    assert score(response, contexts, matching="verbatim") == (verbatim, 1)
 
 
 def test_result_says_which_span_failed_and_where_the_others_stand() -> None:

@@ -264,6 +264,19 @@ RULES = {
         "他写道：“⟦他说‘再也不会’就走了⟧”。",
         "彼は「⟦彼女は『もう二度と』と言った⟧」と書いた。",
     ],
+    # Straight and curly marks may be mixed, marks of different shapes may not; a mark may be written in many ways.
+    "marks of one kind close each other": [
+        *('“⟦a b⟧" c', '"⟦a b⟧” c', '„⟦a b⟧" c', "``⟦a b⟧” c", "‘⟦a b⟧' c", "“⟦a 'b c'⟧” d"),
+        *("“a b« c", "「a b』 c", "«a b” c", "``a b ''' c", "``⟦a b'⟧'' c", "“⟦‘a’⟧”", "“⟦‘“‘a’”’⟧”"),
+        *("&#0034;⟦a b⟧&quot; c", r"\u00ab⟦a b⟧\u00bb c", "‛⟦a b⟧❜ c", 'he: **"⟦a b⟧"**, so'),
+        *("it's l’aube O‘Hara 10'000", "'''", "a, b ` c ``` d", r"&amp; &eacute; &#65; \n \u00e9"),
+        f"{'„x ‚x «x ‹x ``x 「x 『x 〝x ' * 30}\n\nHe wrote “⟦so it is⟧”.",
+    ],
+    # Inward and alike are read where that leaves fewer marks alone than outward.
+    "the whole text tells which way guillemets point": [
+        *("« ⟦a⟧ » b « ⟦c⟧ »", "» ⟦A⟧ « , b » ⟦C⟧ «", "a » , b. « ⟦C⟧ » d", "a » , b. « C", "» ⟦A⟧ » , b » ⟦C⟧ »"),
+        *("»⟦A⟧« b »⟦C⟧«", "»⟦A⟧» b »⟦C⟧»", "«⟦A⟧» b «⟦C⟧»", "»⟦A‹b›⟧«"),
+    ],
     # Angle brackets enclose titles.
     "title marks are not quotations": ["《潮汐的故事》是一本书。", "〈潮汐〉和《海》"],
     # Code, tags, comments, addresses and link titles are passed over; text in and beside them is not.
