@@ -22,8 +22,7 @@ from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.specs import make_judge
-from pytest_ragmetrics.judges.transport import DIRECT, AnyRequest, JudgeUnavailableError
-from pytest_ragmetrics.judges.transport import Reply as JudgeReply
+from pytest_ragmetrics.judges.transport import JudgeUnavailableError
 from pytest_ragmetrics.metrics import Faithfulness, Relevance
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
@@ -274,26 +273,17 @@ def test_without_a_judge_nothing_is_scored() -> None:
         evaluate(ROWS, [Length(), "relevance"])
 
 
-class RefusingTransport:
-    """A transport that answers the first question and refuses all others."""
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-        self._asked = 0
-
-    async def send(self, request: AnyRequest) -> JudgeReply:
-        """Answer or refuse."""
-        self._asked += 1
-        if self._asked > 1:
-            raise self._error
-        return await DIRECT.send(request)
-
-
 @pytest.mark.parametrize("kind", [BudgetExceededError, CacheUnavailableError, CacheMissError])
 def test_what_ends_a_run_ends_the_evaluation(kind: type[Exception]) -> None:
     """A spent budget or an unusable cache is the same for all; a prompt never recorded is a matter of its row."""
-    running = FakeSession(judge=ScriptedJudge(rate_relevance=rated(4)), transport=RefusingTransport(kind("no more")))
-    with running.running():
+    refusal = kind("no more")
+
+    def answer(prompt: str) -> str:
+        if "moths" in prompt:
+            return rated(4)
+        raise refusal
+
+    with FakeSession(judge=ScriptedJudge(rate_relevance=answer)).running():
         if kind is not CacheMissError:
             with pytest.raises(kind, match="no more"):
                 evaluate(ROWS, ["relevance"])
