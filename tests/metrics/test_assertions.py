@@ -64,7 +64,7 @@ NO_JSON = {"list_claims": "no JSON"}
     [
         (
             *({"lexical_grounding": 0.5, "numbers_aligned": 1, "faithfulness": 0.8}, NO_JSON, AssertionError),
-            "(?s)^1 of 3 metrics fell short, 1 unscored: numbers_aligned 0.00 < 1.00, faith.*\nfaithfulness unscored: s",
+            "(?s)^1 of 3 metrics fell short, 1 unscored: numbers_aligned 0.00 < 1.00, faith.*\nfaithfulness unscored: ",
         ),
         # Where every score meets its bound, a missing one makes the test unscored.
         (
