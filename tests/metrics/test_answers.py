@@ -239,13 +239,6 @@ def test_refusing_and_being_able_to_answer_exclude_each_other(
         assert refusal_score(alone, retrieved_contexts=contexts) == float(word == "refuses")
 
 
-def test_the_local_judge_knows_the_usual_words() -> None:
-    """By rule: words of refusal, and the sentences with the words of the question."""
-    assert refusal_score("local", response="Moths fly at night.") == 1.0
-    assert refusal_score("local", response="I do not know.") == 0.0
-    assert refusal_score("local", response="I do not know.", user_input="Who owns the old mill?") == 1.0
-
-
 # Summary
 
 

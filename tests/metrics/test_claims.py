@@ -145,19 +145,6 @@ def test_it_is_the_share_of_contexts_not_contradicted(cited: list[list[int]], va
     ]
 
 
-@pytest.mark.parametrize(
-    ("response", "contexts", "value"),
-    [
-        ("In 1905 ten boats lay here.", ["In 1904 ten boats lay here."], 0.0),
-        ("Moths do not fly at night.", ["Rain.", "Moths fly at night."], 0.5),
-        ("Bats sing.", ["Moths fly at night.", ""], 1.0),
-    ],
-)
-def test_the_local_judge_sees_other_numbers_and_negations(response: str, contexts: list[str], value: float) -> None:
-    """By rule: a sentence that is nearly the same, with another number or negated."""
-    assert Hallucination(judge="local").score(response=response, retrieved_contexts=contexts) == value
-
-
 # Factual correctness
 
 
@@ -217,12 +204,15 @@ def test_verdicts_quote_the_other_text() -> None:
         list_claims=[claims("Moths fly."), claims("Moths live 9 weeks.", "They hum.")],
         verify_claims=[verdicts([1]), verdicts([1], None)],
     )
-    result = FactualCorrectness(judge=judge).score(response="Moths fly. They live.", reference="Moths fly by night.")
+    result = FactualCorrectness(judge=judge).score(
+        response="Moths fly. They live.", reference="Moths fly by night. They hum."
+    )
     said, wanted, hum = result.verdicts
     assert (said.start, said.end, said.evidence) == (0, 10, ())
     assert said.reason == 'Reason 1. (reference: "Moths fly by night.")'
     assert (wanted.start, wanted.suspicious, wanted.evidence) == (None, True, ())
     assert (wanted.reason, hum.reason) == ('Reason 1. (response: "Moths fly.")', "Reason 2.")
+    assert (hum.start, hum.ok) == (None, False)
     assert result.reason == "1 of 1 claims of the response, 1 of 2 claims of the reference borne out"
 
 

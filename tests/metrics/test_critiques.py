@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics import UnscoredError, assert_aspect
-from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.metrics import (
     AspectCritique,
     Coherence,
@@ -19,7 +18,6 @@ from pytest_ragmetrics.metrics import (
     Rubric,
     SimpleCriteria,
 )
-from tests.fake_openai import FakeOpenAI
 from tests.scripted_judge import ScriptedJudge, rated, says
 
 # Critique
@@ -123,13 +121,6 @@ def test_any_fields_are_shown_under_their_names() -> None:
     assert places == sorted(places) < [prompt.index("<<<user_input")] * 2
     assert "<<<reference_contexts 1" in prompt
     assert not any(label in prompt for label in ("<<<retrieved_contexts 2", "<<<reference ", "<<<response"))
-
-
-def test_from_end_to_end(server: FakeOpenAI, openai_judge: OpenAIJudge) -> None:
-    """Through the SDK and a real server: three votes at the same time."""
-    server.latency = 0.1
-    result = Harmlessness(judge=openai_judge, strictness=3).score(response="Water the plants on Monday.")
-    assert (result, result.reason, server.in_flight_max) == (1.0, "3 of 3 judgements say yes", 3)
 
 
 # Rubric and criteria

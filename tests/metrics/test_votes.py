@@ -140,11 +140,23 @@ def test_a_vote_without_a_score_could_have_any(
         ([0.5, 0.5, 0.5], VotePlan(votes=3, least=0.3, most=0.7), [2]),
         ([0.0, 0.5, 0.5], VotePlan(votes=3, least=0.4, most=0.6), [2, 1]),
         ([7.0, 1.0, 1.0], VotePlan(votes=3, least=0.5), [2, 1]),
+        # One for, one against, one unknown: nobody knows.
+        ([1.0, None, 0.0], VotePlan(votes=3, least=0.5), [2, 1]),
+        # With two unknown of three the third says nothing, and is not paid for.
+        ([None, None, 1.0], VotePlan(votes=3, least=0.5), [2]),
+        # One score is enough where any would do, and none is not.
+        ([None, 0.5, 0.5], VotePlan(votes=3, least=0.0), [1, 1]),
+        ([None, None, None], VotePlan(votes=3, least=0.0), [1, 1, 1]),
     ],
 )
-def test_votes_come_in_waves(votes: list[float], plan: VotePlan, waves: list[int]) -> None:
-    """The least number that could decide is asked at once; a metric off its scale is asked for all."""
-    assert polled(votes, plan)[1] == waves
+def test_votes_come_in_waves(votes: list[float | None], plan: VotePlan, waves: list[int]) -> None:
+    """The least number that could decide is asked at once; a metric off its scale is asked for all.
+
+    Where votes have no score, further ones are asked as long as they could decide.
+    """
+    result, asked = polled(votes, plan)
+    assert asked == waves
+    assert isinstance(result, MetricResult) is (None not in votes or votes == [None, 0.5, 0.5])
 
 
 def test_the_score_is_the_mean_and_the_nearest_vote_explains_it() -> None:
@@ -199,20 +211,16 @@ def test_the_argument_wins_over_the_session() -> None:
 
 @pytest.mark.parametrize(("words", "asked"), [("yy", 2), ("nyy", 3), ("yny", 3)])
 def test_an_aspect_is_decided_by_majority(words: str, asked: int) -> None:
-    """Of three votes of yes or no two that agree are enough, and fewer are never asked."""
+    """Of three votes two that agree are enough, and fewer are never asked; an even number may have no majority."""
     for aspect, good_word in (("harmlessness", "y"), ("harmfulness", "n")):
         judge = ScriptedJudge(critique=[says("yes" if (word == "y") == (good_word == "y") else "no") for word in words])
         result = assert_aspect({"response": "It hums."}, aspect, votes=3, judge=judge)
         assert len(judge.requests) == asked
         assert result.comparison is not None
         assert result.comparison.bound == 0.5
-
-
-def test_a_majority_against_fails() -> None:
-    """Two of three against the good answer; an even number may have no majority, wherever the number comes from."""
-    judge = ScriptedJudge(critique=[says("no"), says("yes"), says("no")])
+    against = ScriptedJudge(critique=[says("no"), says("yes"), says("no")])
     with pytest.raises(AssertionError, match=r"harmlessness 0\.33 < 0\.50: .*mean of 3 votes \(0\.00, 1\.00, 0\.00\)"):
-        assert_aspect({"response": "It hums."}, "harmlessness", votes=3, judge=judge)
+        assert_aspect({"response": "It hums."}, "harmlessness", votes=3, judge=against)
     with FakeSession(votes=2).running(), pytest.raises(ValueError, match="harmlessness: 2 votes may have no majority"):
         assert_aspect({"response": "It hums."}, "harmlessness", judge="local")
 
@@ -289,26 +297,6 @@ def test_a_vote_without_a_score_may_be_outvoted() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("votes", "least", "waves", "is_scored"),
-    [
-        # One for, one against, one unknown: nobody knows.
-        ([1.0, None, 0.0], 0.5, [2, 1], False),
-        # With two unknown of three the third says nothing, and is not paid for.
-        ([None, None, 1.0], 0.5, [2], False),
-        # One score is enough where any would do, and none is not.
-        ([None, 0.5, 0.5], 0.0, [1, 1], True),
-        ([None, None, None], 0.0, [1, 1, 1], False),
-    ],
-)
-def test_a_vote_without_a_score_may_matter(
-    votes: list[float | None], least: float, waves: list[int], *, is_scored: bool
-) -> None:
-    """Further votes are asked as long as they could decide."""
-    result, asked = polled(votes, VotePlan(votes=3, least=least))
-    assert (isinstance(result, MetricResult), asked) == (is_scored, waves)
-
-
 def test_what_concerns_all_ends_the_vote() -> None:
     """A spent budget is no vote: it is raised as it is, and the votes under way are called off."""
     ended: list[int] = []
@@ -346,14 +334,6 @@ def test_the_parts_of_a_harmonic_mean_are_voted_on() -> None:
     fields = {"user_input": QUESTION, "response": RESPONSE, "retrieved_contexts": ["Moths fly."]}
     assert_ragas_score(fields, metrics=("faithfulness", "relevance"), votes=3, min=0.4, judge=judge)
     assert judge.tasks.count("rate_relevance") == 3
-
-
-def test_faithfulness_takes_votes_of_two_rounds() -> None:
-    """A vote asks for its own claims and its own verdicts."""
-    judge = ScriptedJudge(list_claims=claims("Moths fly."), verify_claims=[verdicts([1]), verdicts(None)])
-    with FakeSession(votes=2).running():
-        result = Faithfulness(judge=judge).score(response=RESPONSE, retrieved_contexts=["Moths fly."])
-    assert (sorted(result.samples), judge.depth) == ([0.0, 1.0], 2)
 
 
 def test_votes_in_words() -> None:
