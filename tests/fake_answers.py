@@ -97,13 +97,12 @@ def _overlap(text: str, source: str) -> float:
     return len(words & _words(source)) / len(words) if words else 0.0
 
 
-def _list_claims(blocks: Blocks, prompt: str) -> Body:
-    return {"claims": [sentence.strip() for sentence in _SENTENCE.findall(blocks["text"])]}
+def _sentences(blocks: Blocks) -> dict[int, str]:
+    return _numbered(blocks["contexts"])
 
 
-def _verify(blocks: Blocks, prompt: str) -> Body:
-    sentences = _numbered(blocks["contexts"])
-    return {"verdicts": [_verdict(number, claim, sentences) for number, claim in _numbered(blocks["claims"]).items()]}
+def _relevant(wanted: str, lines: Mapping[int, str]) -> list[int]:
+    return [number for number, text in lines.items() if _overlap(wanted, text) > 0]
 
 
 def _verdict(number: int, claim: str, sentences: Mapping[int, str]) -> Body:
@@ -117,34 +116,24 @@ def _write_questions(blocks: Blocks, prompt: str) -> Body:
     count = int(re.findall(r"exactly (\d+)", prompt)[-1])
     gist = " ".join(blocks["response"].split()[:12]).rstrip(".")
     questions = [f"{_STARTS[index % len(_STARTS)]} {gist}{'?' * (1 + index // len(_STARTS))}" for index in range(count)]
-    evasive = "not know" in blocks["response"] or "cannot" in blocks["response"]
-    return {"questions": [{"question": question, "noncommittal": evasive} for question in questions]}
+    return {"questions": [{"question": question, "noncommittal": _evasive(blocks)} for question in questions]}
 
 
-def _closed_questions(blocks: Blocks, prompt: str) -> Body:
-    return {"questions": [f"Is {phrase} mentioned?" for phrase in _numbered(blocks["phrases"]).values()]}
+def _evasive(blocks: Blocks) -> bool:
+    return "not know" in blocks["response"] or "cannot" in blocks["response"]
 
 
-def _key_phrases(blocks: Blocks, prompt: str) -> Body:
+def _key_phrases(blocks: Blocks, _: str) -> Body:
     words = dict.fromkeys(re.findall(r"\w{6,}", re.sub(r"(?m)^(Context \d+|\[\d+\])", "", blocks["contexts"])))
     return {"phrases": list(words)[:6] or ["context"]}
 
 
-def _answers(blocks: Blocks, prompt: str) -> Body:
-    said = {True: ("It says so.", "yes"), False: ("It does not say so.", "no")}
-    answers = []
-    for number, question in _numbered(blocks["questions"]).items():
-        reason, word = said[_overlap(question, blocks["text"]) > 0]
-        answers.append({"number": number, "reason": reason, "answer": word})
-    return {"answers": answers}
+def _answer(number: int, *, yes: bool) -> Body:
+    reason, word = ("It says so.", "yes") if yes else ("It does not say so.", "no")
+    return {"number": number, "reason": reason, "answer": word}
 
 
-def _select(blocks: Blocks, prompt: str) -> Body:
-    sentences = _numbered(blocks["contexts"])
-    return {"sentences": [number for number, text in sentences.items() if _overlap(blocks["question"], text) > 0]}
-
-
-def _judge_contexts(blocks: Blocks, prompt: str) -> Body:
+def _judge_contexts(blocks: Blocks, _: str) -> Body:
     parts = re.split(r"(?m)^Context (\d+)$", blocks["contexts"])[1:]
     verdicts = []
     for number, text in zip(parts[::2], parts[1::2], strict=True):
@@ -153,101 +142,83 @@ def _judge_contexts(blocks: Blocks, prompt: str) -> Body:
     return {"verdicts": verdicts}
 
 
-def _judge_usefulness(blocks: Blocks, prompt: str) -> Body:
-    sentences = [number for number, text in _numbered(blocks["contexts"]).items() if _overlap(blocks["answer"], text)]
+def _judge_usefulness(blocks: Blocks, _: str) -> Body:
+    sentences = [number for number, text in _sentences(blocks).items() if _overlap(blocks["answer"], text)]
     word = "useful" if sentences else "useless"
     return {"reason": f"It is {word}.", "sentences": sentences, "verdict": word}
 
 
-def _contradictions(blocks: Blocks, prompt: str) -> Body:
+def _contradictions(blocks: Blocks, _: str) -> Body:
+    verdict = {"reason": "Both can be true.", "sentences": [], "verdict": "compatible"}
     numbers = re.findall(r"(?m)^Context (\d+)$", blocks["contexts"])
-    reason = "Both can be true."
-    return {
-        "verdicts": [{"number": int(n), "reason": reason, "sentences": [], "verdict": "compatible"} for n in numbers]
-    }
+    return {"verdicts": [{"number": int(number), **verdict} for number in numbers]}
 
 
-def _entities(blocks: Blocks, prompt: str) -> Body:
-    text = " ".join(_numbered(blocks["contexts"]).values())
-    return {"entities": list(dict.fromkeys(re.findall(r"\b[A-Z]\w+", text)))}
+def _rated(rating: float) -> Body:
+    return {"reason": "By the words they share.", "rating": rating}
 
 
-def _refusal(blocks: Blocks, prompt: str) -> Body:
-    evasive = "not know" in blocks["response"] or "cannot" in blocks["response"]
-    return {"reason": "By its words.", "verdict": "refuses" if evasive else "answers"}
+def _overlap_of(blocks: Blocks, *, reverse: bool = False) -> float:
+    first, second = list(blocks.values())[:2]
+    return _overlap(second, first) if reverse else _overlap(first, second)
 
 
-def _rate_of_three(blocks: Blocks, prompt: str) -> Body:
-    source, text = list(blocks.values())[:2]
-    return {"reason": "By the words they share.", "rating": round(2 * _overlap(text, source))}
-
-
-def _agreement(blocks: Blocks, prompt: str) -> Body:
-    share = _overlap(blocks["second answer"], blocks["first answer"])
-    return {"reason": "By the words they share.", "rating": 2 * round(2 * share)}
-
-
-def _goal(blocks: Blocks, prompt: str) -> Body:
+def _goal(blocks: Blocks, _: str) -> Body:
     lines = list(_numbered(blocks["conversation"]).values())
     wanted = blocks.get("goal", lines[0])
     word = "reached" if _overlap(wanted, lines[-1]) > 0 else "missed"
     return {"goal": wanted, "reason": "By the words they share.", "verdict": word}
 
 
-def _topics(blocks: Blocks, prompt: str) -> Body:
+def _topics(blocks: Blocks, _: str) -> Body:
     lines = list(_numbered(blocks["conversation"]).values())
     asked = [(line, after) for line, after in zip(lines, [*lines[1:], ""], strict=True) if line.startswith("user:")]
     return {"topics": [{"topic": line[6:], "answered": "cannot" not in after} for line, after in asked]}
 
 
-def _matches(blocks: Blocks, prompt: str) -> Body:
-    allowed = _numbered(blocks["allowed topics"])
-    found = []
-    for number, topic in _numbered(blocks["topics"]).items():
-        match = next((n for n, text in allowed.items() if _overlap(text, topic) > 0), 0)
-        found.append({"number": number, "reason": "By the words they share.", "allowed": match})
-    return {"matches": found}
+def _match(number: int, topic: str, allowed: Mapping[int, str]) -> Body:
+    match = next((n for n, text in allowed.items() if _overlap(text, topic) > 0), 0)
+    return {"number": number, "reason": "By the words they share.", "allowed": match}
 
 
-def _rate(blocks: Blocks, prompt: str) -> Body:
-    first, second = list(blocks.values())[:2]
-    return {"reason": "By the words they share.", "rating": round(4 * _overlap(first, second))}
-
-
-def _critique(blocks: Blocks, prompt: str) -> Body:
-    return {"reason": "Nothing speaks against it.", "verdict": "yes"}
-
-
-def _golden_question(blocks: Blocks, prompt: str) -> Body:
-    sentences = _numbered(blocks["contexts"])
+def _golden_question(blocks: Blocks, _: str) -> Body:
+    sentences = _sentences(blocks)
     number = max(sentences, key=lambda n: len(_words(sentences[n])))
     answer = sentences[number]
     question = f"What about {answer[: len(answer) // 2].strip()}?"
     return {"askable": True, "question": question, "sentences": [number], "answer": answer}
 
 
-_ANSWERS: Mapping[str, Callable[[Blocks, str], Body]] = {
-    _shape(task.form): answer
-    for task, answer in (
-        (tasks.ListClaims, _list_claims),
-        (tasks.VerifyClaims, _verify),
-        (tasks.WriteQuestions, _write_questions),
-        (tasks.ListKeyPhrases, _key_phrases),
-        (tasks.WriteClosedQuestions, _closed_questions),
-        (tasks.AnswerQuestions, _answers),
-        (tasks.SelectSentences, _select),
-        (tasks.Critique, _critique),
-        (tasks.RateRelevance, _rate),
-        (tasks.JudgeContexts, _judge_contexts),
-        (tasks.JudgeUsefulness, _judge_usefulness),
-        (tasks.JudgeGoal, _goal),
-        (tasks.ListTopics, _topics),
-        (tasks.MatchTopics, _matches),
-        (tasks.FindContradictions, _contradictions),
-        (tasks.JudgeRefusal, _refusal),
-        (tasks.ListEntities, _entities),
-        (tasks.RateContexts, _rate_of_three),
-        (tasks.RateAgreement, _agreement),
-        (tasks.WriteGoldenQuestion, _golden_question),
-    )
+_BY_TASK: Mapping[type[tasks.Task[Any]], Callable[[Blocks, str], Body]] = {
+    tasks.ListClaims: lambda b, _: {"claims": [sentence.strip() for sentence in _SENTENCE.findall(b["text"])]},
+    tasks.VerifyClaims: lambda b, _: {
+        "verdicts": [_verdict(number, claim, _sentences(b)) for number, claim in _numbered(b["claims"]).items()]
+    },
+    tasks.WriteQuestions: _write_questions,
+    tasks.ListKeyPhrases: _key_phrases,
+    tasks.WriteClosedQuestions: lambda b, _: {
+        "questions": [f"Is {phrase} mentioned?" for phrase in _numbered(b["phrases"]).values()]
+    },
+    tasks.AnswerQuestions: lambda b, _: {
+        "answers": [_answer(n, yes=_overlap(said, b["text"]) > 0) for n, said in _numbered(b["questions"]).items()]
+    },
+    tasks.SelectSentences: lambda b, _: {"sentences": _relevant(b["question"], _sentences(b))},
+    tasks.Critique: lambda _, __: {"reason": "Nothing speaks against it.", "verdict": "yes"},
+    tasks.RateRelevance: lambda b, _: _rated(round(4 * _overlap_of(b))),
+    tasks.JudgeContexts: _judge_contexts,
+    tasks.JudgeUsefulness: _judge_usefulness,
+    tasks.JudgeGoal: _goal,
+    tasks.ListTopics: _topics,
+    tasks.MatchTopics: lambda b, _: {
+        "matches": [_match(n, topic, _numbered(b["allowed topics"])) for n, topic in _numbered(b["topics"]).items()]
+    },
+    tasks.FindContradictions: _contradictions,
+    tasks.JudgeRefusal: lambda b, _: {"reason": "By its words.", "verdict": "refuses" if _evasive(b) else "answers"},
+    tasks.ListEntities: lambda b, _: {
+        "entities": list(dict.fromkeys(re.findall(r"\b[A-Z]\w+", " ".join(_sentences(b).values()))))
+    },
+    tasks.RateContexts: lambda b, _: _rated(round(2 * _overlap_of(b, reverse=True))),
+    tasks.RateAgreement: lambda b, _: _rated(2 * round(2 * _overlap(b["second answer"], b["first answer"]))),
+    tasks.WriteGoldenQuestion: _golden_question,
 }
+_ANSWERS = {_shape(task.form): answer for task, answer in _BY_TASK.items()}
