@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragmetrics.embedders.batches import split
 from pytest_ragmetrics.embedders.embedder import Embedder, as_vectors
 from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.api import OPENAI, Capabilities, Connection, refused_parameter
+from pytest_ragmetrics.judges.api import OPENAI, Connection, refused_parameter
 from pytest_ragmetrics.judges.transport import EmbeddingRequest, Reply
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ class OpenAIEmbedder(Embedder):
         self.kind = "openai"
         self.model = model
         self.dimensions = dimensions
-        self._encoding = Capabilities("base64")
-        self._connection = Connection(OPENAI, model=model, **connection)
+        self._connection = Connection(OPENAI, "base64", model=model, **connection)
 
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector a text; raise ``JudgeError`` if the provider fails or sends anything else."""
@@ -57,13 +56,11 @@ class OpenAIEmbedder(Embedder):
         sent = [text.encode("utf-8", "replace").decode("utf-8") or " " for text in request.texts]
         chosen = {} if request.dimensions is None else {"dimensions": request.dimensions}
         response = await self._connection.call(
-            lambda client: self._encoding.reach(
-                lambda encoding: client.embeddings.create(
-                    model=self.model, input=sent, encoding_format=encoding, **chosen
-                ),
-                lambda encoding, error: (
-                    "float" if encoding != "float" and refused_parameter(error, ["encoding_format"]) else None
-                ),
+            lambda client, encoding: client.embeddings.create(
+                model=self.model, input=sent, encoding_format=encoding, **chosen
+            ),
+            lambda encoding, error: (
+                "float" if encoding != "float" and refused_parameter(error, ["encoding_format"]) else None
             ),
             rate_limited=request.rate_limited,
         )

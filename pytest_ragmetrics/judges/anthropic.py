@@ -66,7 +66,7 @@ def _wire(request: Request, refused: frozenset[str]) -> dict[str, Any]:
         "system": "\n\n".join(message["content"] for message in messages if message["role"] == "system"),
         "messages": [message for message in messages if message["role"] != "system"],
         "max_tokens": sent.pop("max_tokens"),
-        # The SDK knows no sampling parameter that its newest models lack.
+        # The SDK has no arguments for sampling parameters that its newest models lack.
         "extra_body": sent,
     }
     if forced:

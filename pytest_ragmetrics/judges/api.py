@@ -69,6 +69,8 @@ class _Pools:
 
 
 T = TypeVar("T")
+#: The form of output and the parameters that a server accepts, in the type of its judge or embedder.
+Terms = TypeVar("Terms")
 
 # The longest pause that the SDK makes by itself.
 _PAUSE = 8.0
@@ -77,6 +79,12 @@ _NO_KEY = "none"
 # The HTTP library shows a key with any other character in its error.
 _KEY = re.compile(r"[!-~]+")
 _SHOWN = 400
+_REJECTED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
+_REFUSING = re.compile(
+    r"support|unknown|unrecogni|unexpected|(?:may|is) not |not (?:allowed|permitted)|cannot be (?:used|specified)"
+    r"|deprecated|extra",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,17 +125,19 @@ class ConnectionOptions(TypedDict, total=False):
     deadline: float | None
 
 
-class Connection:
+class Connection(Generic[Terms]):
     """One account at a provider, asked for one model; connects when it is first used, inside the running loop.
 
     ``api_key`` and ``base_url`` default to the vendor's environment variables. ``timeout`` is the limit of each of
     ``retries`` + 1 attempts in seconds and ``deadline`` that of all together (by default enough for every attempt and
-    the SDK's pauses). Failures are ``JudgeError`` with a remedy; no message contains the key.
+    the SDK's pauses). ``terms`` are what the server was found to accept so far. Failures are ``JudgeError`` with a
+    remedy; no message contains the key.
     """
 
     def __init__(
         self,
         vendor: Vendor,
+        terms: Terms,
         *,
         model: str,
         api_key: str | None = None,
@@ -137,6 +147,7 @@ class Connection:
         deadline: float | None = None,
     ) -> None:
         given_url = base_url or os.environ.get(vendor.url_variable, "").strip()
+        self.terms = terms
         self._vendor = vendor
         self._model = model
         self._url = given_url or vendor.url
@@ -152,23 +163,30 @@ class Connection:
     def __repr__(self) -> str:
         return f"<Connection {self._vendor.label} {self._model}>"
 
-    async def call(self, send: Callable[[Any], Awaitable[T]], *, rate_limited: Callable[[], None] | None = None) -> T:
-        """Return the result of ``send(client)``; raise ``JudgeError`` for any failure of the provider or the network.
+    async def call(
+        self,
+        send: Callable[[Any, Terms], Awaitable[T]],
+        concede: Callable[[Terms, Any], Terms | None],
+        *,
+        rate_limited: Callable[[], None] | None = None,
+    ) -> T:
+        """Return the result of ``send(client, terms)``; raise ``JudgeError`` for a failure of provider or network.
 
+        ``concede(terms, error)`` returns the terms to try after a rejection, or ``None`` if there are none.
         ``rate_limited`` is called for each answer "too many requests", which the SDK retries by itself.
         """
         sdk = self._sdk()
-        # One for all requests of this account: a response does not say which call it belongs to.
+        # One for all requests of this account: a response cannot be assigned to its call.
         self._rate_limited = rate_limited
         if self._client is None:
             self._client = self._connect(sdk)
         # The SDK's own errors are not chained: their frames and headers contain the key.
         try:
             if sys.version_info < (3, 11):
-                return await asyncio.wait_for(send(self._client), self._deadline)
+                return await asyncio.wait_for(self._reach(send, concede), self._deadline)
             # Unlike wait_for() in 3.11, this makes no task.
             async with asyncio.timeout(self._deadline):
-                return await send(self._client)
+                return await self._reach(send, concede)
         except asyncio.TimeoutError:
             msg = f"{self._who}: no answer within {self._deadline:g} s in all; see --rag-timeout and --rag-retries"
             raise JudgeOutageError(msg) from None
@@ -176,6 +194,24 @@ class Connection:
             raise self._meaning(sdk, error) from None
         except ValueError as error:
             raise JudgeError(self._clean(f"{self._who} sent what is no answer to the request: {error}")) from None
+
+    async def _reach(
+        self, send: Callable[[Any, Terms], Awaitable[T]], concede: Callable[[Terms, Any], Terms | None]
+    ) -> T:
+        client = self._client
+        while True:
+            terms = self.terms
+            try:
+                return await send(client, terms)
+            except Exception as error:
+                if getattr(error, "status_code", None) not in _REJECTED:
+                    raise
+                # Another request may have changed the terms meanwhile.
+                if self.terms == terms:
+                    conceded = concede(terms, error)
+                    if conceded is None:
+                        raise
+                    self.terms = conceded
 
     async def aclose(self) -> None:
         """Close the client, if there is one."""
@@ -280,42 +316,6 @@ def said_by(error: Any) -> str:
     return str(message or error)
 
 
-Terms = TypeVar("Terms")
-
-_REJECTED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
-_REFUSING = re.compile(
-    r"support|unknown|unrecogni|unexpected|(?:may|is) not |not (?:allowed|permitted)|cannot be (?:used|specified)"
-    r"|deprecated|extra",
-    re.IGNORECASE,
-)
-
-
-class Capabilities(Generic[Terms]):
-    """The ``terms`` that a server was found to accept so far, for all requests."""
-
-    def __init__(self, terms: Terms) -> None:
-        self.terms = terms
-
-    async def reach(self, send: Callable[[Terms], Awaitable[T]], concede: Callable[[Terms, Any], Terms | None]) -> T:
-        """Return the result of ``send(terms)`` with terms that the server accepts.
-
-        ``concede(terms, error)`` returns the terms to try after a rejection, or ``None`` to raise the SDK's error.
-        """
-        while True:
-            terms = self.terms
-            try:
-                return await send(terms)
-            except Exception as error:
-                if getattr(error, "status_code", None) not in _REJECTED:
-                    raise
-                # Another request may have changed the terms meanwhile.
-                if self.terms == terms:
-                    conceded = concede(terms, error)
-                    if conceded is None:
-                        raise
-                    self.terms = conceded
-
-
 def refused_parameter(error: Any, names: Iterable[str]) -> str | None:
     """Return the parameter for which a request was rejected, ``None`` if it is not one of these."""
     said = said_by(error)
@@ -351,21 +351,18 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         asked = _STEADY if parameters is None else parameters
         super().__init__(name=f"{self.kind}:{model}", model=model, parameters={**self.needed, **asked}, prompts=prompts)
         self.varied = {} if parameters else dict(_VARIED)
-        self._negotiation = Capabilities[Terms](self.offer)
-        self._connection = Connection(self.vendor, model=model, **connection)
+        self._connection = Connection[Terms](self.vendor, self.offer, model=model, **connection)
 
     @property
     def terms(self) -> Terms:
         """What the server was found to accept so far."""
-        return self._negotiation.terms
+        return self._connection.terms
 
     async def complete(self, request: Request) -> Reply:
         """Return what the model writes; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
         answer = await self._connection.call(
-            lambda client: self._negotiation.reach(
-                lambda terms: self._send(client, request, terms),
-                lambda terms, error: self._concede(terms, request, error),
-            ),
+            lambda client, terms: self._send(client, request, terms),
+            lambda terms, error: self._concede(terms, request, error),
             rate_limited=request.rate_limited,
         )
         if (problem := self._problem(answer)) is not None:

@@ -53,10 +53,11 @@ def _refusal_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[st
     phrases = json.loads((files("pytest_ragmetrics.judges") / "refusal_phrases.json").read_text("utf-8"))
     refusals: list[str] = []
     for language in phrases["languages"]:
+        templates = language.pop("refusals")
         parts: dict[str, str] = {}
-        for name, pattern in language["parts"].items():
+        for name, pattern in language.items():
             parts[name] = Template(pattern).substitute(parts)
-        refusals += (Template(pattern).substitute(parts) for pattern in language["refusals"])
+        refusals += (Template(template).substitute(parts) for template in templates)
     patterns = ("|".join(refusals), phrases["apology"], phrases["turn"])
     refusal, apology, turn = (re.compile(pattern, re.IGNORECASE) for pattern in patterns)
     return refusal, apology, turn

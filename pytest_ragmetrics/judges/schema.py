@@ -17,7 +17,7 @@ _TYPES: Mapping[str, type] = {"object": dict, "array": list, "string": str, "int
 
 
 class InvalidAnswer(Exception):  # noqa: N818 - it is the answer that is named, and a judge may be asked again
-    """A judge's answer does not fit what was asked; the message says what is wrong with it."""
+    """A judge's answer does not fit the task; the message names the fault."""
 
 
 def record(**fields: Schema) -> Schema:
@@ -97,7 +97,7 @@ def in_order(items: Iterable[Mapping[str, Any]], count: int, noun: str) -> list[
 
 
 def distinct(texts: Iterable[str], noun: str) -> tuple[str, ...]:
-    """Return the texts trimmed, without those that say the same again; raise if one is blank.
+    """Return the texts trimmed and without repetitions, ignoring case and white space; raise if one is blank.
 
     >>> distinct(["Red. ", "red.", "Blue."], "claim")
     ('Red.', 'Blue.')

@@ -314,7 +314,11 @@ class TestFailures:
             (fake.rate_limited(), {}, "asked too fast, after 2 retries (Rate limit reached.); lower --rag-concurrency"),
             (fake.failing(500, "No coffee."), {}, "failed with status 500, after 2 retries (No coffee.)"),
             (fake.dropped(), {"retries": 1}, "{url} cannot be reached, after 1 retry"),
-            (fake.silent(), {"retries": 1, "timeout": 0.1}, "no answer within 0.1 s, after 1 retry; see --rag-timeout"),
+            (
+                fake.silent(),
+                {"retries": 0, "timeout": 0.4},
+                "no answer within 0.4 s, after 0 retries; see --rag-timeout",
+            ),
         ],
     )
     def test_an_outage_names_the_settings_that_help(
