@@ -112,7 +112,9 @@ def test_a_function_may_be_asynchronous() -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        *((answer, f"{type(answer).__name__} where a str is wanted") for answer in (None, {"claims": []}, b"{}")),
+        (None, "NoneType where a str is wanted"),
+        ({"claims": []}, "dict where a str is wanted"),
+        (b"{}", "bytes where a str is wanted"),
         ("  ", "nothing"),
     ],
 )

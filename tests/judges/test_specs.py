@@ -128,7 +128,7 @@ def test_a_factory_that_makes_nothing(make: Callable[[str], Any], spec: str, pro
         make("house.judges:unready")
 
 
-FORMS = {
+FORMS: dict[Callable[[str], str], str] = {
     check_spec: "is none of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY$",
     check_embedder_spec: "is none of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY",
 }
