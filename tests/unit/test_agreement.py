@@ -14,7 +14,7 @@ from scipy.stats import mannwhitneyu
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from pytest_ragmetrics.stats.agreement import agreement, auroc, kappa_of
-from pytest_ragmetrics.stats.intervals import rate_interval
+from pytest_ragmetrics.stats.intervals import rate_interval, t_quantile, wilson_ends
 
 
 def rows_of(passed_good: int, failed_good: int, failed_bad: int, passed_bad: int) -> tuple[list[bool], list[bool]]:
@@ -60,6 +60,18 @@ def test_auroc_is_that_of_the_rank_sum(rows: list[tuple[int, bool]]) -> None:
     found = auroc([score / 6 for score, _ in rows], [flag for _, flag in rows])
     assert found.estimate == pytest.approx(float(expected))
     assert 0.0 <= found.low <= found.estimate <= found.high <= 1.0
+
+
+def test_the_error_of_auroc_is_that_of_delong() -> None:
+    """The variances of the shares of pairs won, by good answers and by bad ones, over the number of each."""
+    good, bad = np.array([0.9, 0.8, 0.4, 0.7]), np.array([0.1, 0.5, 0.6])
+    won = good[:, None] > bad[None, :]
+    area = float(won.mean())
+    moves = [*(won.mean(1) - area) / 4, *(won.mean(0) - area) / 3]
+    variance = sum(move * move for move in moves) * 7 / 6
+    found = auroc([*good, *bad], [True] * 4 + [False] * 3)
+    ends = wilson_ends(area, area * (1 - area) / variance, t_quantile(0.975, 2))
+    assert (found.low, found.high) == pytest.approx(ends)
 
 
 def test_scores_that_part_both_kinds_leave_doubt() -> None:

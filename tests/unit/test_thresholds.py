@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from itertools import pairwise
 from statistics import NormalDist
 
@@ -17,6 +18,14 @@ from pytest_ragmetrics.stats.thresholds import calibration_figures, reliability,
 
 SCORES = [0.0, 0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0]
 GOOD = [False, False, False, True, False, True, True, True, True, True]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_resamples() -> Iterator[None]:
+    """Take a tenth of the resamples, on which only the range of a threshold depends."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(thresholds, "_RESAMPLES", 100)
+        yield
 
 
 def noise(n: int, seed: int = 1) -> tuple[list[float], list[bool]]:
@@ -178,7 +187,7 @@ def test_many_rows_take_no_more_memory_than_some(monkeypatch: pytest.MonkeyPatch
     """Resampling in several steps finds the same."""
     scores, good = noise(60)
     found = suggest_threshold(scores, good)
-    monkeypatch.setattr(thresholds, "_AT_ONCE", 7_000)
+    monkeypatch.setattr(thresholds, "_AT_ONCE", 1_000)
     assert suggest_threshold(scores, good) == found
 
 
