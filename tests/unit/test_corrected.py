@@ -49,10 +49,10 @@ def test_a_judge_no_better_than_chance_is_refused() -> None:
     passed = rate_interval([True, False] * 20)
     with pytest.raises(ValueError, match=r"true positive rate of 0\.6 and a true negative rate of 0\.4 is no better"):
         corrected_rate(passed, tpr=0.6, tnr=0.4)
-    doubtful = rate_interval([True] * 4 + [False] * 3)
-    found = corrected_rate(passed, tpr=doubtful, tnr=doubtful)
-    assert (found.low, found.high) == (0.0, 1.0)
-    assert found.estimate == pytest.approx(0.5)
+    few = rate_interval([True] * 10 + [False] * 190)
+    doubtful = {"tpr": rate_interval([True] * 4 + [False] * 3), "tnr": rate_interval([True] * 6 + [False])}
+    found = corrected_rate(few, **doubtful)
+    assert (found.estimate, found.low, found.high) == (0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("rate", [1.5, -0.1, float("nan"), True, "0.9"])
@@ -112,6 +112,13 @@ def test_a_good_judge_makes_few_labels_go_far() -> None:
     alone = rate_interval([bool(label) for label in labels[:100]])
     helped = prediction_powered_mean([float(score) for score in judged], labels)
     assert helped.half_width < 0.7 * alone.half_width
+
+
+def test_common_clusters_of_both_parts_widen_the_interval() -> None:
+    """What is rare among the labelled rows of a document is rare among its other rows, too."""
+    scores, labels = [index / 10 for index in range(10)] * 2, [*(index / 10 for index in range(10)), *[None] * 10]
+    common = prediction_powered_mean(scores, labels, clusters=[*range(10)] * 2)
+    assert common.half_width > 1.2 * prediction_powered_mean(scores, labels).half_width
 
 
 @pytest.mark.parametrize("clustered", [False, True])

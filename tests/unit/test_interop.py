@@ -107,6 +107,9 @@ def test_the_names_of_a_sample_win() -> None:
     sample = sample_from({"response": "Ivy.", "result": 3, "id": "q1", "output": None})
     assert (sample.response, sample.metadata, sample.id) == ("Ivy.", {"result": 3}, "q1")
     assert sample_from({"response": "Ivy.", "id": 7}).id == "7"
+    assert sample_from(ASKED, question="Why?") == ASKED
+    answer = SimpleNamespace(data="Ivy.", query=None, documents=["Ivy climbs."])
+    assert sample_from({"builder": {"query": "What climbs?", "answers": [answer]}}) == ASKED
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,11 @@ def test_scores_that_are_all_perfect_need_more_of_them() -> None:
     [
         (SCORES, 0.5, None, 0),
         (SCORES, 0.95, None, 0),
+        (SCORES, mean_interval(SCORES).low, None, 0),
         ([0.5, 1.0], 0.75, None, None),
         ([1.0] * 10, 1.0, None, None),
         ([0.8] * 5, 0.8, None, None),
-        ([0.4, 0.6], 0.500001, None, None),
+        ([0.4, 0.6], 0.5001, None, None),
         ([0.8, 0.9], 0.7, "aa", None),
     ],
 )
