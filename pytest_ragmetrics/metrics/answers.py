@@ -154,7 +154,11 @@ class AnswerCorrectness(JudgedMetric):
         """Return the weighted mean of F1 and similarity."""
         texts = {"response": sample.response or "", "reference": sample.reference or ""}
         of_facts, of_meaning = self.weights
-        listed, similarity = await both(self._statements(texts, sample, ask), self._similarity(texts, ask))
+        sides = _SIDES if of_facts else ()
+        listed, similarity = await both(
+            together(ask(ListClaims(text=texts[side], question=sample.user_input)) for side in sides),
+            self._similarity(texts, ask),
+        )
         if not of_facts:
             return ask.result(similarity, reason=f"similarity {similarity:.2f}")
         if not any(listed):
@@ -172,11 +176,6 @@ class AnswerCorrectness(JudgedMetric):
         # A statement of the reference that the response has is already counted with those of the response.
         verdicts = [*said, *(verdict for verdict in wanted if not verdict.ok)]
         return ask.result(of_facts * f1 + of_meaning * similarity, reason=reason, verdicts=verdicts)
-
-    async def _statements(self, texts: dict[str, str], sample: Sample, ask: Ask) -> list[tuple[str, ...]]:
-        if not self.weights[0]:
-            return []
-        return await together(ask(ListClaims(text=texts[side], question=sample.user_input)) for side in _SIDES)
 
     async def _similarity(self, texts: dict[str, str], ask: Ask) -> float:
         if not self.weights[1]:

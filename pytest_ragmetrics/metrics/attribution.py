@@ -133,7 +133,6 @@ def assert_citations_precise(
 
 
 async def _precise(sentence: CitedSentence, contexts: Sequence[str], ask: Ask) -> list[Verdict]:
-    """Return a verdict for each citation of a sentence."""
     cited = sentence.numbers
     joint = await _checked(sentence, cited, contexts, ask)
     if not joint.ok or len(cited) == 1:
@@ -155,7 +154,6 @@ async def _precise(sentence: CitedSentence, contexts: Sequence[str], ask: Ask) -
 
 
 async def _checked(sentence: CitedSentence, numbers: Cited, contexts: Sequence[str], ask: Ask) -> Verdict:
-    """Return whether the contexts of these numbers, together, support a sentence."""
     if not numbers:
         return _verdict(sentence, ok=False, reason="it cites nothing")
     unknown = [number for number in numbers if not 1 <= number <= len(contexts)]

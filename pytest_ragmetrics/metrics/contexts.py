@@ -54,6 +54,8 @@ class ContextPrecision(JudgedMetric):
         "ContextualPrecisionMetric",
     )
     requires = ("user_input", "reference", "retrieved_contexts")
+    #: The field that has the answer.
+    answer = "reference"
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the average precision of the verdicts in rank order."""
@@ -72,11 +74,8 @@ class ContextPrecision(JudgedMetric):
     async def _useful(self, context: str, sample: Sample, ask: Ask) -> Judgement:
         if not sentence_table((context,)):
             return Judgement(ok=False, reason="It has no sentence.")
-        question, answer = sample.user_input or "", self._answer(sample)
-        return await ask(JudgeUsefulness(question=question, answer=answer, context=context))
-
-    def _answer(self, sample: Sample) -> str:
-        return sample.reference or ""
+        answer: str = getattr(sample, self.answer)
+        return await ask(JudgeUsefulness(question=sample.user_input or "", answer=answer, context=context))
 
 
 def assert_context_precision(
@@ -116,9 +115,7 @@ class ContextUtilization(ContextPrecision):
         "ContextPrecisionWithoutReference",
     )
     requires = ("user_input", "response", "retrieved_contexts")
-
-    def _answer(self, sample: Sample) -> str:
-        return sample.response or ""
+    answer = "response"
 
 
 def assert_context_utilization(

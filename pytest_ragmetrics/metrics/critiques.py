@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from pytest_ragmetrics import context
-from pytest_ragmetrics.judges.tasks import Critique, RateByCriteria, RateByRubric
+from pytest_ragmetrics.judges.tasks import Critique, RateByCriteria, RateByRubric, Rating
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_count
 from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, Ask, JudgeLike, fields_of, together
@@ -175,8 +175,6 @@ def _predefined(name: str) -> type[AspectCritique]:
 
 #: The fewest and the most steps that a judge is asked to tell apart.
 FEWEST_STEPS, MOST_STEPS = 2, 100
-# On any scale, the upper half.
-_PASSABLE = 0.5
 
 
 class Rubric(AnyFieldsMetric):
@@ -212,9 +210,7 @@ class Rubric(AnyFieldsMetric):
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the step, brought to [0, 1]."""
         rating = await ask(RateByRubric(steps=self.steps, fields=fields_of(sample)))
-        verdict = Verdict(text=self.steps[rating.step - 1], ok=rating.value >= _PASSABLE, reason=rating.reason or None)
-        reason = f"step {rating.step} of {len(self.steps)}: {rating.reason}"
-        return ask.result(rating.value, reason=reason, verdicts=[verdict])
+        return _rated(rating, self.steps[rating.step - 1], f"step {rating.step} of {len(self.steps)}", ask)
 
 
 def assert_rubric(
@@ -275,9 +271,7 @@ class SimpleCriteria(AnyFieldsMetric):
         """Return the number, divided by the highest."""
         task = RateByCriteria(definition=self.definition, highest=self.highest, fields=fields_of(sample))
         rating = await ask(task)
-        verdict = Verdict(text=self.definition, ok=rating.value >= _PASSABLE, reason=rating.reason or None)
-        reason = f"{rating.step} of {self.highest}: {rating.reason}"
-        return ask.result(rating.value, reason=reason, verdicts=[verdict])
+        return _rated(rating, self.definition, f"{rating.step} of {self.highest}", ask)
 
 
 def assert_criteria(
@@ -303,8 +297,13 @@ def assert_criteria(
     return assert_metric(metric, sample, min=min, votes=votes)
 
 
+def _rated(rating: Rating, text: str, step: str, ask: Ask) -> MetricResult:
+    # On any scale, the upper half is good.
+    verdict = Verdict(text=text, ok=rating.value >= 0.5, reason=rating.reason or None)  # noqa: PLR2004 - the middle
+    return ask.result(rating.value, reason=f"{step}: {rating.reason}", verdicts=[verdict])
+
+
 def _steps(given: object, name: str) -> tuple[str, ...]:
-    """Return the descriptions of the steps in order."""
     if isinstance(given, Mapping):
         # Other tools call a step score1_description.
         numbers = {key: re.search(r"\d+", str(key)) for key in given}

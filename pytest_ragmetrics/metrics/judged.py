@@ -199,7 +199,7 @@ class JudgedMetric(Metric):
     def _ask(self, sample: Sample, *, vote: int = 0) -> Ask:
         found = (f"{field} {sign}" for field, text in self.untrusted_texts(sample) for sign in _signs(text))
         signs = tuple(dict.fromkeys(found))
-        return Ask(self.name, judge=self._judge, embedder=self._embedder, signs=signs, vote=vote, draws=self.draws)
+        return Ask(self, judge=self._judge, embedder=self._embedder, signs=signs, vote=vote)
 
     async def _judged(self, sample: Sample, ask: Ask) -> MetricResult:
         try:
@@ -213,23 +213,14 @@ class JudgedMetric(Metric):
 
 
 class Ask:
-    """One judgement's access to judge and embedder: ``await ask(task)`` is the answer, ``ask.result(...)`` the end.
-
-    ``vote`` is the number of the judgement, each of which asks for ``draws`` answers to one task at most.
-    """
+    """One judgement's access to judge and embedder: ``await ask(task)`` is the answer, ``ask.result(...)`` the end."""
 
     def __init__(
-        self,
-        metric: str,
-        *,
-        judge: Lazy[Judge],
-        embedder: Lazy[Embedder],
-        signs: Sequence[str] = (),
-        vote: int = 0,
-        draws: int = 1,
+        self, metric: JudgedMetric, *, judge: Lazy[Judge], embedder: Lazy[Embedder], signs: Sequence[str], vote: int
     ) -> None:
         here = context.current()
-        self._metric = metric
+        self._metric = metric.name
+        self._draws = metric.draws
         self._lazy_judge = judge
         self._lazy_embedder = embedder
         self._signs = signs
@@ -237,7 +228,6 @@ class Ask:
         #: Whether anything was asked that could have been answered otherwise.
         self.is_varied = False
         self._vote = vote
-        self._draws = draws
         self._asked: dict[str, None] = {}
         self._log = here.log or ScoringLog()
         self._transport = DIRECT if here.session is None else here.session.transport
@@ -253,7 +243,7 @@ class Ask:
     async def __call__(self, task: Task[A], *, vote: int = 0) -> A:
         """Return the judge's answer to a task; ``vote`` numbers independent answers to the same task."""
         if self._vote and not 0 <= vote < self._draws:
-            # It would be the answer that another vote asks for.
+            # It would be the answer that another judgement asks for: each has the numbers of its draws.
             msg = f"{self._metric} asks for vote {vote} of a task: its class must say so with draws = {vote + 1}"
             raise ValueError(msg)
         vote += self._vote * self._draws

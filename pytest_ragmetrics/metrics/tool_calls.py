@@ -159,7 +159,6 @@ def assert_tools_called(
 
 
 def _calls_of(sample: Sample, *, metric: str) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
-    """Return the calls made and those wanted."""
     given = sample.metadata
     wanted = next((name for name in _WANTED if given.get(name) is not None), None)
     made = next((name for name in _MADE if given.get(name) is not None), None)
@@ -195,7 +194,6 @@ def _arguments_right(wanted: ToolCall, made: ToolCall) -> float:
 
 
 def _wrong(wanted: ToolCall, made: ToolCall) -> list[str]:
-    """Return what is wrong with the arguments of the reference."""
     return [
         f"{name} is {_canonical(made.arguments[name])}" if name in made.arguments else f"{name} is missing"
         for name, value in wanted.arguments.items()

@@ -129,7 +129,6 @@ Outcome = MetricResult | UnscoredError
 
 
 def _single(first: Outcome) -> MetricResult:
-    """Return the first vote, of which all others are copies."""
     if isinstance(first, UnscoredError):
         raise first
     if first.judge is None:
@@ -139,7 +138,6 @@ def _single(first: Outcome) -> MetricResult:
 
 
 def _mean(outcomes: Sequence[Outcome], total: int) -> MetricResult:
-    """Return the mean, explained by the vote that is nearest to it."""
     scored = [outcome for outcome in outcomes if isinstance(outcome, MetricResult)]
     samples, unscored = [result.value for result in scored], len(outcomes) - len(scored)
     value = mean(samples)

@@ -137,7 +137,7 @@ def test_empty_contexts_score_zero_without_a_request(contexts: list[str]) -> Non
         result = ContextRecall(unit=unit).score(reference="Moths fly. They sing.", retrieved_contexts=contexts)
         assert (result, [verdict.ok for verdict in result.verdicts]) == (0.0, [False, False])
         assert (result.reason or "").endswith("found in the contexts: there is no context")
-    assert ContextRecall(if_empty=1).score(reference="...", retrieved_contexts=contexts).verdicts[0].text == "..."
+    assert ContextRecall(if_empty=1).score(reference="---", retrieved_contexts=contexts).verdicts[0].text == "---"
     entities = ContextEntityRecall().score(reference="Lund.", retrieved_contexts=contexts)
     assert (entities, entities.reason) == (0.0, "there is no context")
 
