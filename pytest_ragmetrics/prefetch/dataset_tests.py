@@ -158,18 +158,15 @@ class Datasets:
         if marker is None:
             return
         try:
-            cases = self._cases(marker, definition.path.parent)
+            source, metrics, limit, where = _arguments(*marker.args, **marker.kwargs)
+            rows = self._rows(source, definition.path.parent, limit, where)
             _check_function(metafunc)
         except (ValueError, TypeError, DatasetError) as error:
             self._session.note_collected("rag_dataset", definition.nodeid, fault=str(error))
             return
         self._session.note_collected("rag_dataset", definition.nodeid)
-        metafunc.parametrize(FIXTURE, [pytest.param(case, id=case.row.id) for case in cases], indirect=True)
-
-    def _cases(self, marker: pytest.Mark, base: Path) -> list[DatasetCase]:
-        source, metrics, limit, where = _arguments(*marker.args, **marker.kwargs)
-        rows = self._rows(source, base, limit, where)
-        return [DatasetCase(row=row, metrics=metrics) for row in rows]
+        params = [pytest.param(DatasetCase(row=row, metrics=metrics), id=row.id) for row in rows]
+        metafunc.parametrize(FIXTURE, params, indirect=True)
 
     def _rows(self, source: Any, base: Path, limit: int | None, where: Any) -> tuple[DatasetRow, ...]:
         if not isinstance(source, (str, os.PathLike)):
@@ -269,8 +266,10 @@ class DatasetTests:
             pytest.fail(str(case.row.error), pytrace=False)
         test = request.node.nodeid
         job = self._jobs[test]
-        if not self._began:
-            self._begin([test] if self._alone else self._all_from(test))
+        if not self._began and not self._alone:
+            # Then the tests before it: other workers begin with those.
+            tests = list(self._jobs)
+            self._begin(tests[tests.index(test) :] + tests)
         self._begin([test])
         if job.group in self._unanswered:
             self._prefetcher.set_application(job.group, self._application(request))
@@ -302,29 +301,21 @@ class DatasetTests:
             self._prefetcher.retry(job.test, outcome)
             outcome = None
         if outcome is None:
+            line, prefetcher = self._line, self._prefetcher
             try:
-                outcome = self._prefetcher.outcome(job.test, self._show_progress)
+                outcome = prefetcher.outcome(job.test, lambda: line.show(prefetcher.done, prefetcher.total))
             finally:
-                self._line.end()
+                line.end()
         self._last = {job.test: outcome}
         if outcome.failure is not None:
             raise _failure(outcome.failure, job)
         return outcome
 
-    def _show_progress(self) -> None:
-        self._line.show(self._prefetcher.done, self._prefetcher.total)
-
     def _begin(self, tests: Sequence[str]) -> None:
-        fresh = [test for test in tests if test in self._jobs and test not in self._began]
+        fresh = [test for test in dict.fromkeys(tests) if test in self._jobs and test not in self._began]
         self._began.update(fresh)
         if fresh:
             self._prefetcher.start([self._jobs[test] for test in fresh])
-
-    def _all_from(self, test: str) -> list[str]:
-        """Return all tests from one on, then those before it: other workers begin with those."""
-        tests = list(self._jobs)
-        first = tests.index(test)
-        return tests[first:] + tests[:first]
 
     def _job(self, item: pytest.Item) -> RowJob | None:
         call = getattr(item, "callspec", None)

@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import sqlite3
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.circuit_breaker import CircuitBreaker
@@ -22,12 +24,27 @@ from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import UNDER_WAY, measured
 
+T = TypeVar("T")
+P = ParamSpec("P")
+
 # Seconds between two looks for the outcome of a row that another worker does.
 _SHORTEST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.05
 # Seconds that a test waits for its row before progress is shown, and between two states of it.
 _FIRST_WAIT = 0.3
 _NEXT_WAIT = 0.1
+
+
+def _on_loop(
+    method: Callable[Concatenate[Prefetcher, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Prefetcher, P], T]:
+    """Run a method on the background loop while the thread that calls it waits."""
+
+    @wraps(method)
+    def call(self: Prefetcher, *args: P.args, **kwargs: P.kwargs) -> T:
+        return loop.run(method(self, *args, **kwargs))
+
+    return call
 
 
 class Prefetcher:
@@ -57,48 +74,26 @@ class Prefetcher:
         self._metrics = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
         self._stopped = False
 
-    def start(self, jobs: Iterable[RowJob]) -> None:
+    @_on_loop
+    async def start(self, jobs: Sequence[RowJob]) -> None:
         """Begin with these jobs, in their order."""
-        loop.run(self._start(tuple(jobs)))
-
-    def set_application(self, group: str, respond: Respond | None) -> None:
-        """Have the rows of a group of tests that have no response answered by its application from now on.
-
-        Without an application they are scored as they are.
-        """
-        if not self._has_application(group, respond):
-            loop.run(self._set_application(group, respond))
-
-    def close_application(self, respond: Respond) -> None:
-        """Ask an application no more, and wait for what it is answering: its fixture is about to end."""
-        loop.run(self._close_application(respond))
-
-    def outcome(self, test: str, waiting: Callable[[], None]) -> RowOutcome:
-        """Return the outcome of the job of a test, once; until it is there, ``waiting`` is called now and then."""
-        timeout = _FIRST_WAIT
-        # An outcome that is there is taken without the loop: on a busy one a turn takes longer than most tests.
-        while not (self._has_ended(test) or loop.run(self._wait(test, timeout))):
-            waiting()
-            timeout = _NEXT_WAIT
-        return self._tasks.pop(test).result()
-
-    def retry(self, test: str, before: RowOutcome) -> None:
-        """Do a job anew whose outcome ``before`` is not complete."""
-        loop.run(self._retry(test, before))
-
-    def stop(self, *, finish: bool) -> None:
-        """Begin nothing more; what is under way is cancelled, or with ``finish`` waited for: other workers need it."""
-        loop.run(self._stop(finish=finish))
-        self._callers.shutdown(wait=False, cancel_futures=True)
-        self._metrics.shutdown(wait=False, cancel_futures=True)
-
-    async def _start(self, jobs: tuple[RowJob, ...]) -> None:
         self.total += len(jobs)
         for job in jobs:
             self._jobs[job.test] = job
             self._queue_of(job)[job.test] = job
         self._fill()
 
+    def set_application(self, group: str, respond: Respond | None) -> None:
+        """Have the rows of a group of tests that have no response answered by its application from now on.
+
+        Without an application they are scored as they are.
+        """
+        current = self._applications.get(group)
+        known = group in self._as_they_are if respond is None else current is not None and current.respond is respond
+        if not known:
+            self._set_application(group, respond)
+
+    @_on_loop
     async def _set_application(self, group: str, respond: Respond | None) -> None:
         if respond is None:
             self._as_they_are.add(group)
@@ -109,31 +104,44 @@ class Prefetcher:
             )
         self._fill()
 
-    async def _close_application(self, respond: Respond) -> None:
+    @_on_loop
+    async def close_application(self, respond: Respond) -> None:
+        """Ask an application no more, and wait for what it is answering: its fixture is about to end."""
         gone = [group for group, application in self._applications.items() if application.respond is respond]
         answering = {asked for group in gone for asked in self._applications.pop(group).answering}
         if answering:
             await asyncio.wait(answering)
 
-    async def _wait(self, test: str, wait: float) -> bool:
+    def outcome(self, test: str, waiting: Callable[[], None]) -> RowOutcome:
+        """Return the outcome of the job of a test, once; until it is there, ``waiting`` is called now and then."""
+        timeout = _FIRST_WAIT
+        # An outcome that is there is taken without the loop: on a busy one a turn takes longer than most tests.
+        while not (self._has_ended(test) or self._wait(test, timeout)):
+            waiting()
+            timeout = _NEXT_WAIT
+        return self._tasks.pop(test).result()
+
+    @_on_loop
+    async def _wait(self, test: str, timeout: float) -> bool:
         job = self._jobs[test]
-        queue = self._queue_of(job)
-        if test in queue:
-            # Its test waits already, so it is begun before its turn.
-            del queue[test]
+        # Its test waits already, so it is begun before its turn.
+        if self._queue_of(job).pop(test, None) is not None:
             self._begin(job)
         if test not in self._tasks:
             self._tasks[test] = asyncio.ensure_future(self._awaited(job))
-        await asyncio.wait((self._tasks[test],), timeout=wait)
+        await asyncio.wait((self._tasks[test],), timeout=timeout)
         return self._has_ended(test)
 
-    async def _retry(self, test: str, before: RowOutcome) -> None:
+    @_on_loop
+    async def retry(self, test: str, before: RowOutcome) -> None:
+        """Do a job anew whose outcome ``before`` is not complete; a response that there is stays."""
         job = self._jobs[test]
         self._breaker.half_open()
-        # A response that there is stays.
         self._do(job if before.failure is not None else replace(job, sample=before.sample))
 
-    async def _stop(self, *, finish: bool) -> None:
+    @_on_loop
+    async def stop(self, *, finish: bool) -> None:
+        """Begin nothing more; what is under way is cancelled, or with ``finish`` waited for: other workers need it."""
         self._stopped = True
         self._ready.clear()
         self._unanswered.clear()
@@ -145,14 +153,11 @@ class Prefetcher:
         if self._shared is not None:
             with contextlib.suppress(sqlite3.Error, OSError):
                 self._shared.close()
+        for pool in (self._callers, self._metrics):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _has_ended(self, test: str) -> bool:
         return test in self._tasks and self._tasks[test].done()
-
-    def _has_application(self, group: str, respond: Respond | None) -> bool:
-        if respond is None:
-            return group in self._as_they_are
-        return group in self._applications and self._applications[group].respond is respond
 
     def _queue_of(self, job: RowJob) -> OrderedDict[str, RowJob]:
         waits = job.is_unanswered and job.group not in self._as_they_are
@@ -229,18 +234,15 @@ class Prefetcher:
         return await self._performed(job, self._asked(job))
 
     async def _performed(self, job: RowJob, asked: asyncio.Future[Asked] | None) -> RowOutcome:
-        outcome = await self._outcome_of(job, asked)
+        sample, failure = (job.sample, None) if asked is None else await asked
+        metrics = job.metrics if failure is None else ()
+        scored = await asyncio.gather(*(self._scored_in_turn(job, metric, sample) for metric in metrics))
+        scores = {metric.name: score for metric, score in zip(metrics, scored, strict=True)}
+        outcome = RowOutcome(sample=sample, scores=scores, failure=failure)
         if self._shared is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._shared.publish(job.test, written(outcome, job))
         return outcome
-
-    async def _outcome_of(self, job: RowJob, asked: asyncio.Future[Asked] | None) -> RowOutcome:
-        sample, failure = (job.sample, None) if asked is None else await asked
-        if failure is not None:
-            return RowOutcome(sample=sample, failure=failure)
-        scored = await asyncio.gather(*(self._scored_in_turn(job, metric, sample) for metric in job.metrics))
-        return RowOutcome(sample=sample, scores={m.name: s for m, s in zip(job.metrics, scored, strict=True)})
 
     async def _scored_in_turn(self, job: RowJob, metric: Metric, sample: Sample) -> RowScore:
         scored = await self._scored(job, metric, sample)
