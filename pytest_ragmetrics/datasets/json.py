@@ -139,27 +139,18 @@ class _JsonReader:
 
     def _members(self) -> Sequence[Raw]:
         values: dict[str, Any] = {}
-        wrapped: dict[str, list[Raw]] = {}
         while not self._takes("}"):
-            if (values or wrapped) and not self._takes(","):
+            if values and not self._takes(","):
                 self._fail("no JSON: expected ',' or '}'")
             name = self._member()
             if not isinstance(name, str) or not self._takes(":"):
                 self._fail("no JSON: expected a name in quotation marks and ':'")
-            if name in values or name in wrapped:
+            if name in values:
                 self._fail(f"the key {name!r} stands twice: keep one")
-            if name in WRAPPERS and self._takes("["):
-                wrapped[name] = self._elements()
-            else:
-                values[name] = self._member()
+            values[name] = self._elements() if name in WRAPPERS and self._takes("[") else self._member()
         self._end("there is more behind the first object: name it .jsonl, or write one list of rows [{...}, {...}]")
-        filled = [name for name, rows in wrapped.items() if rows]
-        if len(filled) > 1:
-            self._fail(f"there are rows in {' and in '.join(filled)}: keep one of these lists")
-        if wrapped:
-            return wrapped[filled[0]] if filled else []
         try:
-            return [Raw(values=row) for row in rows_of_mapping(values)]
+            return [row if isinstance(row, Raw) else Raw(values=row) for row in rows_of_mapping(values)]
         except RowError as error:
             raise DatasetError(str(error), file=self._file, field=error.field) from error
 

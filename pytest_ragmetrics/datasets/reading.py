@@ -47,13 +47,6 @@ def _refused(source: Any) -> DatasetError:
 
 
 def _of_mapping(source: Mapping[str, Any]) -> Iterable[Any]:
-    filled = [name for name in WRAPPERS if isinstance(source.get(name), (list, tuple)) and source[name]]
-    if len(filled) > 1:
-        msg = f"there are rows in {' and in '.join(filled)}: keep one of these lists"
-        raise DatasetError(msg)
-    if filled:
-        rows: Iterable[Any] = source[filled[0]]
-        return rows
     try:
         return rows_of_mapping({name: _plain(column) for name, column in source.items()})
     except RowError as error:
@@ -134,9 +127,12 @@ def selected(rows: Sequence[DatasetRow], *, where: Where | None, limit: int | No
     if where is None:
         return tuple(rows[:limit])
     if isinstance(where, Mapping):
-        _check(where, rows)
+        unknown = [name for name in where if not any(_has(row.sample, name) for row in rows)]
+        if unknown:
+            msg = f"where asks for the field {unknown[0]!r}, which no row has"
+            raise DatasetError(msg, file=file)
         taken = [row for row in rows if row.sample is None or _matches(row.sample, where)]
-    elif _is_predicate(where):
+    elif callable(where) and not iscoroutinefunction(where):  # a coroutine is always true
         taken = [row for row in rows if row.sample is None or _accepts(where, row, row.sample)]
     else:
         msg = f"where is a {type(where).__name__}: give a function of the sample, or a mapping from fields to values"
@@ -147,17 +143,8 @@ def selected(rows: Sequence[DatasetRow], *, where: Where | None, limit: int | No
     return tuple(taken[:limit])
 
 
-def _is_predicate(where: object) -> bool:
-    # A coroutine is always true.
-    return callable(where) and not iscoroutinefunction(where)
-
-
-def _check(where: Mapping[str, object], rows: Sequence[DatasetRow]) -> None:
-    """Raise ``DatasetError`` for a field that no row has, which is most likely misspelt."""
-    for name in where:
-        if name not in _FIELDS and not any(row.sample is not None and name in row.sample.metadata for row in rows):
-            msg = f"where asks for the field {name!r}, which no row has"
-            raise DatasetError(msg, file=rows[0].file)
+def _has(sample: Sample | None, name: str) -> bool:
+    return name in _FIELDS or (sample is not None and name in sample.metadata)
 
 
 def _matches(sample: Sample, where: Mapping[str, object]) -> bool:

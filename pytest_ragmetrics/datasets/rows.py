@@ -147,8 +147,19 @@ def _field(message: str, values: Mapping[str, Any]) -> str | None:
 WRAPPERS = ("samples", "rows", "data", "test_cases", "goldens")
 
 
-def rows_of_mapping(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the rows of ``{"question": [...], "answer": [...]}``; raise ``RowError`` naming the column at fault."""
+def rows_of_mapping(values: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the rows of ``{"samples": [...]}``, or of the columns ``{"question": [...], "answer": [...]}``.
+
+    Raises ``RowError`` naming the column at fault.
+    """
+    lists = {name: values[name] for name in WRAPPERS if isinstance(values.get(name), (list, tuple))}
+    filled = [name for name, rows in lists.items() if rows]
+    if len(filled) > 1:
+        msg = f"there are rows in {' and in '.join(filled)}: keep one of these lists"
+        raise RowError(msg)
+    if lists:
+        rows: Sequence[Any] = lists[filled[0]] if filled else []
+        return rows
     if not KNOWN.intersection(values) or not any(isinstance(column, (list, tuple)) for column in values.values()):
         msg = f"no list of rows: write [{{...}}, {{...}}], or the list as one of {', '.join(WRAPPERS)}"
         raise RowError(msg)

@@ -6,8 +6,7 @@ import json
 import sqlite3
 import time
 import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.files import PRIVATE_FILE
 from pytest_ragmetrics.locks import LockFile, lock_file
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
-from pytest_ragmetrics.result import Direction, MetricResult, Usage, Verdict
+from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
 
 _PATIENCE = 60.0
@@ -35,7 +34,7 @@ class SharedResults:
     def __init__(self, folder: Path, worker: str) -> None:
         self._folder = folder
         self._worker = worker
-        self._own = _taken(self._lock_of(worker))
+        self._own = _taken(folder / f"{worker}.lock")
         try:
             self._rows = _connected(folder / "rows.sqlite")
         except BaseException:
@@ -74,14 +73,10 @@ class SharedResults:
         return None if found is None else found[0]
 
     def _lives(self, worker: str) -> bool:
-        lock = lock_file(self._lock_of(worker))
-        if lock.take():
-            lock.release()
-            return False
-        return True
-
-    def _lock_of(self, worker: str) -> Path:
-        return self._folder / f"{worker}.lock"
+        lock = lock_file(self._folder / f"{worker}.lock")
+        is_free = lock.take()
+        lock.release()
+        return not is_free
 
 
 def _taken(path: Path) -> LockFile:
@@ -112,121 +107,82 @@ def _connected(file: Path) -> sqlite3.Connection:
 
 def written(outcome: RowOutcome, job: RowJob) -> str:
     """Return an outcome as JSON text; what JSON has no type for becomes its text."""
-    message = _RowMessage(
-        sample=None if outcome.sample is job.sample else outcome.sample,
-        scores={name: _score_message(score, outcome.sample) for name, score in outcome.scores.items()},
-        failure=None if outcome.failure is None else _error_message(outcome.failure),
-    )
-    return json.dumps(dump(message))
+    data = {
+        "sample": None if outcome.sample is job.sample else outcome.sample,
+        "scores": {name: _score_data(score, outcome.sample) for name, score in outcome.scores.items()},
+        "failure": None if outcome.failure is None else _data(outcome.failure),
+    }
+    return json.dumps(dump(data))
 
 
 def read(text: str, job: RowJob) -> RowOutcome:
     """Return what :func:`written` wrote of the same job."""
-    message = load(_RowMessage, json.loads(text))
-    sample = message.sample or job.sample
+    data = json.loads(text)
+    sample = job.sample if data["sample"] is None else load(Sample, data["sample"])
     return RowOutcome(
         sample=sample,
-        scores={name: _score(score, sample) for name, score in message.scores.items()},
-        failure=None if message.failure is None else _error(message.failure),
+        scores={name: _score(score, sample) for name, score in data["scores"].items()},
+        failure=None if data["failure"] is None else _outcome(data["failure"]),
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _ErrorMessage:
-    """What was raised; ``trace`` is the traceback of an exception that is neither of this package nor a skip."""
-
-    kind: str
-    message: str
-    usage: Usage | None = None
-    trace: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _ResultMessage:
-    """The fields of a :class:`MetricResult`."""
-
-    score: float
-    decides: bool
-    metric: str
-    reason: str | None
-    verdicts: tuple[Verdict, ...]
-    vacuous: bool
-    judge: str | None
-    usage: Usage
-    samples: tuple[float, ...]
-    votes: int
-    unscored_votes: int
-    noun: str
-    complaint: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _ScoringMessage:
-    """The fields of a :class:`Scoring`; ``sample`` is ``None`` where it is that of the row."""
-
-    metric: str
-    sample: Sample | None
-    outcome: _ResultMessage | _ErrorMessage
-    better: Direction
-    exchanges: tuple[Exchange, ...]
-    own_usage: Usage | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _ScoreMessage:
-    """A :class:`RowScore`; its ``outcome`` is the index of the scoring that has the same one."""
-
-    outcome: int | _ResultMessage | _ErrorMessage
-    scorings: tuple[_ScoringMessage, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _RowMessage:
-    """A :class:`RowOutcome`; ``sample`` is ``None`` where it is that of the job."""
-
-    sample: Sample | None
-    scores: Mapping[str, _ScoreMessage]
-    failure: _ErrorMessage | None
-
-
-def _values(value: Any) -> dict[str, Any]:
-    return {field.name: getattr(value, field.name) for field in fields(value)}
-
-
-def _score_message(score: RowScore, sample: Sample) -> _ScoreMessage:
+def _score_data(score: RowScore, sample: Sample) -> dict[str, Any]:
+    """Return a score as data; its outcome is the index of the scoring that has the same one."""
     own = next((n for n, scoring in enumerate(score.scorings) if scoring.outcome is score.outcome), None)
+    scorings = [
+        {
+            **{field.name: getattr(scoring, field.name) for field in fields(scoring)},
+            "sample": None if scoring.sample is sample else scoring.sample,
+            "outcome": _data(scoring.outcome),
+        }
+        for scoring in score.scorings
+    ]
+    return {"outcome": _data(score.outcome) if own is None else own, "scorings": scorings}
+
+
+def _score(data: dict[str, Any], sample: Sample) -> RowScore:
     scorings = []
-    for scoring in score.scorings:
-        shown = None if scoring.sample is sample else scoring.sample
-        changes = {"sample": shown, "outcome": _outcome_message(scoring.outcome)}
-        scorings.append(_ScoringMessage(**_values(scoring) | changes))
-    return _ScoreMessage(outcome=_outcome_message(score.outcome) if own is None else own, scorings=tuple(scorings))
+    for scoring in data["scorings"]:
+        values = {
+            "sample": sample if scoring["sample"] is None else load(Sample, scoring["sample"]),
+            "outcome": _outcome(scoring["outcome"]),
+            "exchanges": load(tuple[Exchange, ...], scoring["exchanges"]),
+            "own_usage": scoring["own_usage"] and load(Usage, scoring["own_usage"]),
+        }
+        scorings.append(Scoring(**scoring | values))
+    own = data["outcome"]
+    return RowScore(outcome=scorings[own].outcome if isinstance(own, int) else _outcome(own), scorings=tuple(scorings))
 
 
-def _score(message: _ScoreMessage, sample: Sample) -> RowScore:
-    scorings = tuple(
-        Scoring(**_values(scoring) | {"sample": scoring.sample or sample, "outcome": _outcome(scoring.outcome)})
-        for scoring in message.scorings
-    )
-    own = message.outcome
-    return RowScore(outcome=scorings[own].outcome if isinstance(own, int) else _outcome(own), scorings=scorings)
+def _data(outcome: MetricResult | BaseException) -> dict[str, Any]:
+    """Return a result or an error as data; there is a traceback of what is neither of this package nor a skip."""
+    if isinstance(outcome, MetricResult):
+        (value,), values = outcome.__getnewargs_ex__()
+        return {"value": value, "decides": outcome.decides, **values}
+    known = isinstance(outcome, (RagMetricsError, pytest.skip.Exception))
+    return {
+        "error": type(outcome).__name__,
+        "message": str(outcome),
+        "usage": getattr(outcome, "usage", None) if known else None,
+        "trace": None if known else "".join(traceback.format_exception(outcome)).strip(),
+    }
 
 
-def _outcome_message(outcome: MetricResult | Exception) -> _ResultMessage | _ErrorMessage:
-    if not isinstance(outcome, MetricResult):
-        return _error_message(outcome)
-    (score,), rest = outcome.__getnewargs_ex__()
-    return _ResultMessage(score=score, decides=outcome.decides, **rest)
-
-
-def _outcome(message: _ResultMessage | _ErrorMessage) -> Any:
-    if isinstance(message, _ErrorMessage):
-        return _error(message)
-    values = _values(message)
-    decides = values.pop("decides")
-    result = MetricResult(values.pop("score"), **values)
-    result.decides = decides
-    return result
+def _outcome(data: dict[str, Any]) -> Any:
+    usage = data["usage"] and load(Usage, data["usage"])
+    if "error" not in data:
+        values = {**data, "usage": usage, "verdicts": load(tuple[Verdict, ...], data["verdicts"])}
+        decides = values.pop("decides")
+        result = MetricResult(**values)
+        result.decides = decides
+        return result
+    name, message = data["error"], data["message"]
+    if data["trace"] is not None:
+        return ElsewhereError(name, message, data["trace"])
+    if name == pytest.skip.Exception.__name__:
+        return pytest.skip.Exception(message)
+    kind = getattr(errors, name, UnscoredError)
+    return UnscoredError(message, usage=usage) if kind is UnscoredError else kind(message)
 
 
 class ElsewhereError(Exception):
@@ -247,22 +203,3 @@ def kind_and_message(error: BaseException) -> str:
     if isinstance(error, ElsewhereError):
         return f"{error.kind}: {error.message}"
     return f"{type(error).__name__}: {error}"
-
-
-def _error_message(error: BaseException) -> _ErrorMessage:
-    known = isinstance(error, (RagMetricsError, pytest.skip.Exception))
-    return _ErrorMessage(
-        kind=type(error).__name__,
-        message=str(error),
-        usage=getattr(error, "usage", None) if known else None,
-        trace=None if known else "".join(traceback.format_exception(error)).strip(),
-    )
-
-
-def _error(message: _ErrorMessage) -> BaseException:
-    if message.trace is not None:
-        return ElsewhereError(message.kind, message.message, message.trace)
-    if message.kind == pytest.skip.Exception.__name__:
-        return pytest.skip.Exception(message.message)
-    kind = getattr(errors, message.kind, UnscoredError)
-    return UnscoredError(message.message, usage=message.usage) if kind is UnscoredError else kind(message.message)

@@ -200,7 +200,11 @@ def test_json_may_be_columns(read: Read) -> None:
         ("rows.json", '[{"question": "a"}]\n[]', "json:2: there is more behind the end of the list"),
         ("rows.json", f"[\n{'[' * 100_000}", "json:2: nested too deeply"),
         ("rows.json", '[{"a": NaN, "b": ' + "[" * 100_000, "json:1: nested too deeply"),
-        ("rows.json", '{"rows": [{"input": "a"}], "data": [{"input": "b"}]}', "json:1: there are rows in rows and in"),
+        (
+            "rows.json",
+            '{"rows": [{"input": "a"}], "data": [{"input": "b"}]}',
+            "json: there are rows in rows and in data",
+        ),
         ("rows.json", '{"rows": [],\n"rows": []}', "json:2: the key 'rows' stands twice: keep one"),
         ("rows.json", '{"a": 1 "b": 2}', "json:1: no JSON: expected ',' or '}'"),
         ("rows.json", "{7: 1}", "json:1: no JSON: expected a name in quotation marks and ':'"),
