@@ -132,7 +132,7 @@ def selected(rows: Sequence[DatasetRow], *, where: Where | None, limit: int | No
             msg = f"where asks for the field {unknown[0]!r}, which no row has"
             raise DatasetError(msg, file=file)
         taken = [row for row in rows if row.sample is None or _matches(row.sample, where)]
-    elif callable(where) and not iscoroutinefunction(where):  # a coroutine is always true
+    elif _is_predicate(where):
         taken = [row for row in rows if row.sample is None or _accepts(where, row, row.sample)]
     else:
         msg = f"where is a {type(where).__name__}: give a function of the sample, or a mapping from fields to values"
@@ -141,6 +141,11 @@ def selected(rows: Sequence[DatasetRow], *, where: Where | None, limit: int | No
         msg = f"where takes none of {len(rows)} rows{_instead(where, rows)}"
         raise DatasetError(msg, file=file)
     return tuple(taken[:limit])
+
+
+def _is_predicate(where: object) -> bool:
+    # A coroutine is always true.
+    return callable(where) and not iscoroutinefunction(where)
 
 
 def _has(sample: Sample | None, name: str) -> bool:

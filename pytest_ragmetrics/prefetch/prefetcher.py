@@ -41,7 +41,7 @@ def _on_loop(
     """Run a method on the background loop while the thread that calls it waits."""
 
     @wraps(method)
-    def call(self: Prefetcher, *args: P.args, **kwargs: P.kwargs) -> T:
+    def call(self: Prefetcher, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return loop.run(method(self, *args, **kwargs))
 
     return call

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -33,30 +32,28 @@ def test_the_judge(rag_judge):
 """
 
 
-@pytest.fixture
-def labels(pytester: pytest.Pytester) -> list[dict[str, Any]]:
-    """Write labelled answers beside the suite, one of which people see otherwise than the judge."""
+@pytest.fixture(autouse=True)
+def labels(pytester: pytest.Pytester, no_provider: None) -> None:
+    """Write labelled answers beside the suite; people see one of them otherwise than the judge."""
     rows = [
         {"id": f"q{index}", "response": text, "contexts": [MANUAL], "label": label}
         for index, (text, label) in enumerate((*ANSWERS, ("Never run the pump dry, and open the valve slowly.", 0)))
     ]
     pytester.path.joinpath("labels.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-    return rows
 
 
-def test_a_judge_that_agrees_enough_passes(run: RunPytest, labels: list[dict[str, Any]]) -> None:
-    """The judge of the session is calibrated, and its calibration corrects what it says of other answers."""
-    result = run("--rag-judge=local", "-s", test_it=SUITE.format(floor=0.6, manual=MANUAL))
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["*corrected 1.0*"])
+def test_a_judge_passes_that_agrees_enough(run: RunPytest) -> None:
+    """The judge of the session is calibrated, and its calibration corrects its scores of other answers.
 
-
-def test_a_judge_that_does_not_fails_with_the_rows(run: RunPytest, labels: list[dict[str, Any]]) -> None:
-    """The failure names the floor, the figures and the row that people see otherwise, also without rewriting."""
-    result = run("--rag-judge=local", "--assert=plain", test_it=SUITE.format(floor=0.9, manual=MANUAL))
-    result.assert_outcomes(failed=1)
+    Below the floor the failure names it, the figures and the row that people see otherwise, also without rewriting.
+    """
+    fails = SUITE.format(floor=0.9, manual=MANUAL)
+    options = ("--rag-judge=local", "-s", "--assert=plain")
+    result = run(*options, test_it=SUITE.format(floor=0.6, manual=MANUAL), test_more=fails)
+    result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         [
+            "*corrected 1.0*",
             "E*AssertionError: kappa 0.72 < 0.90 (95 % interval *, n=7)",
             "E*faithfulness by local (heuristic) against 7 human labels: 3 good, 4 bad",
             "E*q6: people say bad (label 0), the judge passed it",
@@ -64,19 +61,10 @@ def test_a_judge_that_does_not_fails_with_the_rows(run: RunPytest, labels: list[
     )
 
 
-def test_a_judge_is_not_skipped_for_want_of_one(
-    run: RunPytest, labels: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without a judge the test fails and says so."""
-    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "RAGMETRICS_JUDGE"):
-        monkeypatch.delenv(variable, raising=False)
-    suite = SUITE.format(floor=0.6, manual=MANUAL).replace("rag_judge", "")
-    result = run(test_it=suite)
+def test_a_judge_is_not_skipped_for_want_of_one(run: RunPytest) -> None:
+    """Without a judge the test fails and says so; scores of a dry run fail no judge."""
+    result = run(test_it=SUITE.format(floor=0.6, manual=MANUAL).replace("rag_judge", ""))
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*this metric needs a judge*"])
-
-
-def test_a_dry_run_decides_nothing(run: RunPytest, labels: list[dict[str, Any]]) -> None:
-    """Scores that stand for others do not fail a judge."""
     suite = SUITE.format(floor=1.0, manual=MANUAL).partition("    run =")[0]
     run("--rag-judge=openai:gpt-5.4-mini", "--rag-dry-run", "-rs", test_it=suite).assert_outcomes(skipped=1)

@@ -79,7 +79,7 @@ def test_an_outcome_comes_back_whole() -> None:
     assert not scores["scored"].outcome.decides
     assert [type(scores[name].outcome) for name in scores] == [MetricResult, UnscoredError, BudgetExceededError]
     assert [str(scores[name].outcome) for name in ("unscored", "refused")] == ["No answer.", "It is spent."]
-    assert scores["unscored"].outcome.usage == USAGE  # type: ignore[union-attr]
+    assert scores["unscored"].outcome.usage == USAGE
     for name, score in scores.items():
         for made, given in zip(score.scorings, outcome.scores[name].scorings, strict=True):
             assert str(made.outcome) == str(given.outcome)
