@@ -228,6 +228,7 @@ class TestNegotiation:
             "This model does not support response format `json_schema`.",
             "'response_format.type' must be in ['text', 'json_object']",
             "Structured output is not available.",
+            "response_format is not supported together with temperature",
         ],
     )
     def test_the_words_of_other_servers_are_understood(self, server: FakeOpenAI, message: str) -> None:
@@ -235,6 +236,7 @@ class TestNegotiation:
         for status in (400, 422):
             server.script(fake.failing(status, message))
             assert ask(judge(server), CLAIMS)[0].answer
+            assert server.requests[-1].body["temperature"] == 0
 
     def test_a_model_that_may_not_be_forced_answers_in_text(self, server: FakeOpenAI) -> None:
         """Where the tool cannot be forced, the schema is part of the prompt and the answer is text."""
@@ -268,6 +270,8 @@ def replies() -> Iterator[tuple[str, fake.Reply, type[JudgeError], str]]:
     yield "openai", fake.failing(403, "No."), gone, no_right
     yield "openai", fake.out_of_quota(), gone, "no credit left (You exceeded your current quota, please check your plan"
     yield "anthropic", fake.failing(400, "Your credit balance is too low to go on."), gone, "no credit left"
+    # The API requires it.
+    yield "anthropic", fake.failing(400, "max_tokens is not supported"), plain, "rejected with status 400 (max_tokens"
     yield "openai", fake.truncated(GOOD), plain, "was cut off by its length limit"
     yield "openai", fake.filtered(), plain, "was stopped by the provider's content filter"
     yield "openai", fake.Reply(text=None), plain, "replied with nothing"

@@ -36,6 +36,9 @@ GARDEN = (
 )
 
 
+NAMES = ("Alpha", "Bravo", "Charlie", "Delta", "Echo", "Foxtrot", "Golf")
+
+
 def verified(judge: NliJudge, *claims: str, contexts: tuple[str, ...] = GARDEN) -> tuple[Judgement, ...]:
     """Return a judge's judgements of claims."""
     return asyncio.run(judge.ask(VerifyClaims(claims=claims, contexts=contexts))).answer
@@ -67,9 +70,9 @@ def test_a_claim_is_supported_by_the_sentence_that_entails_it() -> None:
         ("Basil likes walls.", ("Basil likes sun.", "Nothing here.", "Ivy likes walls."), (0, 2)),
         # In a passage of more than three sentences, those that share words with the claim.
         (
-            "Alpha Bravo Charlie Delta Echo oaks.",
-            ("Alpha oaks. The rain. Bravo oaks. The wind. Charlie oaks. The snow. Delta oaks. The hail. Echo oaks.",),
-            (0, 2, 4, 6, 8),
+            f"{' '.join(NAMES)} oaks.",
+            (" ".join(f"{name} oaks. It rains." for name in NAMES),),
+            (0, 2, 4, 6, 8, 10, 12),
         ),
     ],
 )
@@ -93,6 +96,7 @@ def test_a_long_context_is_cut_into_passages_that_overlap() -> None:
         assert max(scorer.lengths(premises)) <= 40 - 6
         assert all(any(sentence in premise for premise in premises) for sentence in sentences) is (most == 100)
         assert len(premises) <= tried
+        assert sum("Tree 30 " in premise for premise in premises) == (3 if most == 100 else 0)
         assert found.sentences == (59,)
 
 

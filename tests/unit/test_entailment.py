@@ -7,6 +7,8 @@ import math
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -120,7 +122,7 @@ def test_evidence_is_the_smallest_passage_inside_the_best() -> None:
 
 
 class Slow(WordScorer):
-    """A scorer whose first batch waits for ``go_on``."""
+    """A scorer that waits for ``go_on``, and fails for a bomb."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,10 +130,38 @@ class Slow(WordScorer):
         self.go_on = threading.Event()
 
     def logits(self, pairs: Sequence[Pair]) -> Sequence[Sequence[float]]:
-        """Wait, once."""
+        """Wait."""
         self.begun.set()
         self.go_on.wait()
+        if ("bomb", "bomb") in pairs:
+            raise MemoryError
         return super().logits(pairs)
+
+
+def test_a_batch_that_fails_is_scored_task_by_task() -> None:
+    """Only the task at fault fails; a model that cannot be loaded is not loaded again."""
+    scorer = Slow()
+    batching = BatchingScorer(lambda: scorer)
+
+    async def together() -> list[object]:
+        first, bomb, good = (asyncio.create_task(batching.score([(word, word)])) for word in ("first", "bomb", "good"))
+        await asyncio.to_thread(scorer.begun.wait)
+        await asyncio.sleep(0)
+        scorer.go_on.set()
+        return list(await asyncio.gather(first, bomb, good, return_exceptions=True))
+
+    first, bomb, good = asyncio.run(together())
+    assert first == good == [[0.0, 4.0, 0.0]]
+    assert isinstance(bomb, MemoryError)
+    load = Mock(side_effect=JudgeNotConfiguredError("gone"))
+    missing = BatchingScorer(load)
+    uses: tuple[Any, ...] = (missing.score([("a", "a")]), missing.run(lambda _: None))
+    for use in uses:
+        with pytest.raises(JudgeNotConfiguredError, match="gone"):
+            asyncio.run(use)
+    load.assert_called_once_with()
+    for each in (batching, missing):
+        each.close()
 
 
 def test_what_gathers_meanwhile_is_one_batch() -> None:
