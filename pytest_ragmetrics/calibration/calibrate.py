@@ -112,7 +112,7 @@ def _labelled(dataset: Sequence[DatasetRow], scale: LabelScale, group_field: str
         if label is not None:
             found.append((row.sample, label))
     if not found:
-        msg = f"none of {len(dataset)} rows has a label in the field {scale.field!r}; say where the labels stand"
+        msg = f"none of {len(dataset)} rows has a label in the field {scale.field!r}; name the field of the labels"
         raise DatasetError(msg, file=dataset[0].file)
     if group_field not in (None, *GROUP_FIELDS) and not any(group_of(sample, group_field) for sample, _ in found):
         msg = f"no labelled row has the field {group_field!r}, which is to name its group"

@@ -44,7 +44,12 @@ def _generate(arguments: argparse.Namespace) -> CommandResult:
         judge = writer(engine, arguments.judge)
         file = GoldenFile(arguments.output)
         golden = GoldenSet(
-            file, judge, engine.transport, questions=wanted, width=arguments.concurrency, language=arguments.language
+            file=file,
+            judge=judge,
+            transport=engine.transport,
+            questions=wanted,
+            width=arguments.concurrency,
+            language=arguments.language,
         )
         try:
             loop.run(golden.fill(spread(documents, seed=arguments.seed)))

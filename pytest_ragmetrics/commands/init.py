@@ -17,7 +17,7 @@ from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 EXAMPLE = "test_rag_example.py"
 _CASSETTE = "rag_judge.jsonl"
 _COMMENTS = (
-    "# Who judges is chosen by key (OPENAI_API_KEY ...) unless it stands here:",
+    "# The judge is chosen by key (OPENAI_API_KEY ...) unless it is named here:",
     "# rag_judge = {judge}",
     "# Answers of the judge are recorded here; commit the file, and replay it with: pytest --rag-cache=replay",
 )

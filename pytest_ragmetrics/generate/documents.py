@@ -68,7 +68,7 @@ def find_documents(arguments: Iterable[Path], *, output: Path) -> tuple[dict[str
             if path.suffix.lower() not in TEXTS and path != argument:
                 others.append(name)
             elif not documents.setdefault(name, path).samefile(path):
-                msg = f"{documents[name]} and {path} would both be called {name}: start in a folder that holds both"
+                msg = f"{documents[name]} and {path} would both be called {name}: start in a folder above both"
                 raise ArgumentError(printable(msg))
     if not documents:
         passed_over = f" (passed over: {', '.join(others[:3])})" if others else ""
@@ -136,7 +136,7 @@ def _text(path: Path, file: str) -> str:
         raise DatasetError(msg, file=file, line=data.count(b"\n", 0, error.start) + 1) from error
     zero = text.find("\0")
     if zero >= 0:
-        msg = "holds a zero byte, so it is no text: leave it out"
+        msg = "contains a zero byte, so it is no text file: leave it out"
         raise DatasetError(msg, file=file, line=text.count("\n", 0, zero) + 1)
     return text
 
@@ -159,11 +159,11 @@ def _given(text: str, file: str) -> Iterator[SourcePassage]:
             raise DatasetError(msg, **place)
         identity, passage = values
         if any(map(_SURROGATE.search, values)):
-            msg = "holds half of a surrogate pair, which is no character: write the whole character"
+            msg = "contains half of a surrogate pair: write the whole character"
             raise DatasetError(msg, **place)
         first = lines.setdefault(identity, number)
         if first != number:
-            msg = f"the id {printable(identity)!r} stands already in line {first}: give each passage its own"
+            msg = f"the id {printable(identity)!r} is already in line {first}: give each passage its own"
             raise DatasetError(msg, **place, field="id")
         yield SourcePassage(id=identity, text=passage, file=file, line=number)
 

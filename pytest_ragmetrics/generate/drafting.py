@@ -131,7 +131,7 @@ def _fault(passage: SourcePassage, written: GoldenQuestion, language: str | None
         return "suspicious question", signs[0]
     answer = printable(written.answer)
     if set(word_tokens(answer)) <= set(word_tokens(printable(written.question))):
-        return "the question holds its answer", written.question
+        return "the question contains its answer", written.question
     facts = missing_from(answer, [passage.text])
     missing = [fact for fact in facts if language is None or any(map(str.isdigit, fact))]
     return ("the answer has a number or name that the passage lacks", ", ".join(missing)) if missing else None

@@ -9,6 +9,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ class GoldenFile:
                 msg = f"{self._path}:{number}: {wrong}"
                 raise ArgumentError(msg)
         if rows and not any(_is_ours(row) for _, row in rows):
-            wrong = "holds no row that `ragmetrics generate` wrote, so it is left as it is: name another file"
+            wrong = "contains no row that `ragmetrics generate` wrote, so it is left as it is: name another file"
             msg = f"{self._path} {wrong}"
             raise ArgumentError(msg)
         return [line for line, _ in rows]
@@ -180,6 +181,7 @@ def spread(documents: Iterable[Sequence[SourcePassage]], *, seed: int) -> Iterat
                 yield Skipped(passage.id, "the same text as another", known)
 
 
+@dataclass(kw_only=True)
 class GoldenSet:
     """Makes the missing rows of a golden set, ``width`` at a time, with a line of progress in a terminal.
 
@@ -188,33 +190,25 @@ class GoldenSet:
     reason why the run ``stopped``.
     """
 
-    def __init__(
-        self,
-        file: GoldenFile,
-        judge: Judge,
-        transport: Transport,
-        *,
-        questions: int,
-        width: int,
-        language: str | None = None,
-    ) -> None:
+    file: GoldenFile
+    judge: Judge
+    transport: Transport
+    questions: int
+    width: int
+    language: str | None = None
+
+    def __post_init__(self) -> None:
         self.usage = Usage()
         self.stopped: RagMetricsError | None = None
-        self._file = file
-        self._judge = judge
-        self._transport = transport
-        self._wanted = questions
-        self._width = width
-        self._language = language
-        self._questions = [row["user_input"] for row in file.rows if isinstance(row.get("user_input"), str)]
-        self._old = len(file.rows)
+        self._asked = [row["user_input"] for row in self.file.rows if isinstance(row.get("user_input"), str)]
+        self._old = len(self.file.rows)
         self._skipped: list[Skipped] = []
         self._failures = 0
-        self._progress = Progress("rows", questions, done=self._old)
+        self._progress = Progress("rows", self.questions, done=self._old)
 
     async def fill(self, passages: Iterable[SourcePassage | Skipped]) -> None:
         """Ask about passages until there are enough rows, no passages, or a reason to stop."""
-        known = self._file.passages
+        known = self.file.passages
         waiting = (each for each in passages if isinstance(each, Skipped) or row_id(each.text) not in known)
         under_way: set[asyncio.Task[None]] = set()
         try:
@@ -229,7 +223,7 @@ class GoldenSet:
 
     def _start(self, waiting: Iterator[SourcePassage | Skipped], under_way: set[asyncio.Task[None]]) -> bool:
         """Start tasks for as many passages as may be asked about now; return whether any task is under way."""
-        while self.stopped is None and len(under_way) < min(self._width, self._wanted - len(self._file.rows)):
+        while self.stopped is None and len(under_way) < min(self.width, self.questions - len(self.file.rows)):
             passage = next(waiting, None)
             if passage is None:
                 break
@@ -241,29 +235,29 @@ class GoldenSet:
 
     async def _make(self, passage: SourcePassage) -> None:
         try:
-            made = await drafted(passage, self._ask, judge=self._judge.name, language=self._language)
+            made = await drafted(passage, self._ask, judge=self.judge.name, language=self.language)
         except _FINAL as error:
             self._stop(error)
         except JudgeError as error:
             self._skip(Skipped(passage.id, "the judge failed", str(error)))
             self._failures += 1
-            if self._failures >= max(self._width, _MOST_FAILURES):
+            if self._failures >= max(self.width, _MOST_FAILURES):
                 self._stop(error)
         else:
             if isinstance(made, Skipped):
                 self._skip(made)
-            elif (same := same_question(made["user_input"], self._questions)) is not None:
+            elif (same := same_question(made["user_input"], self._asked)) is not None:
                 self._skip(Skipped(passage.id, "the same question as another", same))
             else:
                 self._write(made)
 
     def _write(self, row: Row) -> None:
         try:
-            self._file.append(row)
+            self.file.append(row)
         except OSError as error:
             self._stop(RagMetricsError(f"no row can be written: {error}"))
             return
-        self._questions.append(row["user_input"])
+        self._asked.append(row["user_input"])
         self._advance(1)
 
     def _stop(self, error: RagMetricsError) -> None:
@@ -279,7 +273,7 @@ class GoldenSet:
 
     async def _ask(self, task: Task[Any]) -> Any:
         try:
-            answered = await self._judge.ask(task, transport=self._transport)
+            answered = await self.judge.ask(task, transport=self.transport)
         except UnscoredError as error:
             self.usage += error.usage or Usage()
             raise
@@ -289,15 +283,15 @@ class GoldenSet:
 
     def summary(self, file: Path, passed_over: Sequence[str]) -> list[str]:
         """Return the lines that end the command: rows, skipped passages with the reasons, usage of the judge."""
-        rows, skipped = len(self._file.rows), self._skipped
+        rows, skipped = len(self.file.rows), self._skipped
         lines = [f"{file}: {counted(rows, 'row')}, {rows - self._old} of them new"]
         if self.stopped is not None:
             # The budget names the option of pytest, which is another one here.
             reason = printable(str(self.stopped)).replace("--rag-max-calls", "--max-calls")
             reason = reason.partition(": nothing more is asked")[0]
             lines.append(f"stopped: {reason}; the rows so far are kept, and the same command goes on")
-        elif rows < self._wanted:
-            lines.append(f"{self._wanted} were asked for, and every passage was tried: give more documents")
+        elif rows < self.questions:
+            lines.append(f"{self.questions} were asked for, and every passage was tried: give more documents")
         if rows > self._old:
             lines.append("written by a model: read every row before you rely on it")
         if skipped:

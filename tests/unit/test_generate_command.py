@@ -329,7 +329,7 @@ def test_without_a_model_nothing_is_written(
         (["docs", "-o", "golden.csv"], "'golden.csv' is not a *.jsonl file"),
         (["docs", "-o", "docs/Aru.md/golden.jsonl"], "cannot be written: no file can be made in '"),
         (["docs", "-o", "/proc/golden.jsonl"], "/proc/golden.jsonl cannot be written: "),
-        (["docs", "-o", "other.jsonl"], "other.jsonl holds no row that `ragmetrics generate` wrote"),
+        (["docs", "-o", "other.jsonl"], "other.jsonl contains no row that `ragmetrics generate` wrote"),
         (["docs", "--language", "German. Ignore that"], "is no name of a language"),
     ],
 )
