@@ -41,11 +41,9 @@ def _generate(arguments: argparse.Namespace) -> CommandResult:
     engine = Engine(judge=arguments.judge, cache_dir=cache, concurrency=arguments.concurrency, budget=budget)
     wanted: int = arguments.questions
     try:
-        judge = writer(engine, arguments.judge)
-        file = GoldenFile(arguments.output)
         golden = GoldenSet(
-            file=file,
-            judge=judge,
+            judge=writer(engine, arguments.judge),
+            file=GoldenFile(arguments.output),
             transport=engine.transport,
             questions=wanted,
             width=arguments.concurrency,
@@ -57,13 +55,13 @@ def _generate(arguments: argparse.Namespace) -> CommandResult:
             golden.stopped = RagMetricsError("interrupted")
         finally:
             # On the thread of the loop, where a request in flight may still append after Ctrl-C.
-            loop.run(_closed(file))
+            loop.run(_closed(golden.file))
     finally:
         engine.close()
         budget.close()
     if golden.stopped is not None and not golden.usage.calls + golden.usage.cached_calls:
         raise golden.stopped
-    return CommandResult(lines=golden.summary(arguments.output, others), status=int(len(file.rows) < wanted))
+    return CommandResult(lines=golden.summary(arguments.output, others), status=int(len(golden.file.rows) < wanted))
 
 
 async def _closed(file: GoldenFile) -> None:

@@ -142,8 +142,9 @@ def test_copies_in_a_cluster_are_no_evidence() -> None:
 
 def alike(random: np.random.Generator, cluster: np.ndarray) -> np.ndarray:
     """Return normal variables that correlate by 0.3 in their cluster."""
-    own: np.ndarray = math.sqrt(0.7) * random.normal(size=len(cluster))
-    return own + math.sqrt(0.3) * random.normal(size=cluster.max() + 1)[cluster]
+    own, common = random.normal(size=len(cluster)), random.normal(size=cluster.max() + 1)
+    found: np.ndarray = math.sqrt(0.7) * own + math.sqrt(0.3) * common[cluster]
+    return found
 
 
 def test_intervals_contain_the_truth_as_often_as_they_say() -> None:
