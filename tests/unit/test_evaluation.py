@@ -278,7 +278,7 @@ def test_what_ends_a_run_ends_the_evaluation(kind: type[Exception]) -> None:
     """A spent budget or an unusable cache is the same for all; a prompt never recorded is a matter of its row."""
     refusal = kind("no more")
 
-    def answer(prompt: str) -> str:
+    def answer(prompt: str) -> dict[str, Any]:
         if "moths" in prompt:
             return rated(4)
         raise refusal
