@@ -19,8 +19,7 @@ from pytest_ragmetrics.sample import as_contexts
 from pytest_ragmetrics.text.editorial import Match, PhraseSearch, read_edits
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe
 from pytest_ragmetrics.text.markup import as_readable, have_notes
-from pytest_ragmetrics.text.nearest import find_nearest
-from pytest_ragmetrics.text.search import Passage, SourceIndex, key_length
+from pytest_ragmetrics.text.search import Passage, SourceIndex, find_nearest, key_length
 from pytest_ragmetrics.text.words import begins_word, ends_word, stands_alone
 
 #: Whether an editor's changes are accepted, or only differences in case, typography and layout.

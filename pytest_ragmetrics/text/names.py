@@ -147,23 +147,19 @@ def _is_heading(tokens: Sequence[_Token], sentence: str) -> bool:
 def _rows(text: str, tokens: Sequence[_Token]) -> Iterator[list[_Token]]:
     """Yield the rows of capitals, with what connects them; a row ends at any mark."""
     row: list[_Token] = []
-    for token in tokens:
-        if row and text[row[-1].end : token.start].strip(" \u00a0") not in ("", "."):
-            yield from _closed(row)
+    for token in (*tokens, None):
+        begins = goes_on = False
+        if token is not None:
+            begins = token.capital and not token.month
+            near = bool(row) and text[row[-1].end : token.start].strip(" \u00a0") in ("", ".")
+            goes_on = near and (begins or token.month or token.text in _CONNECTORS)
+        if row and not goes_on:
+            while not (row[-1].capital or row[-1].month):
+                row.pop()
+            yield row
             row = []
-        if (token.capital and not token.month) or (row and (token.month or token.text in _CONNECTORS)):
+        if token is not None and (begins or goes_on):
             row.append(token)
-        else:
-            yield from _closed(row)
-            row = []
-    yield from _closed(row)
-
-
-def _closed(row: list[_Token]) -> Iterator[list[_Token]]:
-    while row and not (row[-1].capital or row[-1].month):
-        row.pop()
-    if row:
-        yield row
 
 
 def _keys(word: str) -> Iterator[str]:
@@ -215,17 +211,13 @@ class NamesIn:
 def _initials(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the first letters of every row of capitals, function words left out, with the place of the row."""
     row: list[re.Match[str]] = []
-    for match in _TOKEN.finditer(text):
-        if is_function_word(fold_word(match.group())):
+    for match in (*_TOKEN.finditer(text), None):
+        if match is not None and is_function_word(fold_word(match[0])):
             continue
-        if row and not (match.group()[0].isupper() and match.start() - row[-1].end() <= _WITHIN_ROW):
-            yield from _abbreviated(row)
+        large = match is not None and match[0][0].isupper()
+        if match is None or not large or (row and match.start() - row[-1].end() > _WITHIN_ROW):
+            if len(row) > 1:
+                yield "".join(fold_word(found[0][0]) for found in row), (row[0].start(), row[-1].end())
             row = []
-        if match.group()[0].isupper():
+        if match is not None and large:
             row.append(match)
-    yield from _abbreviated(row)
-
-
-def _abbreviated(row: Sequence[re.Match[str]]) -> Iterator[tuple[str, tuple[int, int]]]:
-    if len(row) > 1:
-        yield "".join(fold_word(match.group()[0]) for match in row), (row[0].start(), row[-1].end())

@@ -88,12 +88,6 @@ def test_line_ends_byte_order_marks_and_rare_characters_keep_their_places() -> N
     assert text[span.start : span.end] == text[1:].strip()
 
 
-@pytest.mark.parametrize("text", ["", "\ufeff", " \r\n\t\n", "\u2028\x0b"])
-def test_what_holds_no_text_has_no_passage(text: str) -> None:
-    """An empty file, or one of white space alone, is nothing to ask about."""
-    assert cut(text) == []
-
-
 PARTS = st.sampled_from(
     ["# A\n", "## B #\r\n", "===\n", "---\n", "~~~\n", "```\n", "\n", "\r\n", "\x0b", "\u2028", "\ufeff", "\U0001f6a2 "]
 )
@@ -120,4 +114,4 @@ def test_any_text_is_cut_at_its_own_places(parts: list[str], suffix: str) -> Non
 @pytest.mark.parametrize("part", ["a ", "\n", "# x\n", "a\n===\n", "```\n", "A sentence. ", "# a   "])
 def test_cutting_takes_time_in_proportion_to_the_text(part: str) -> None:
     """Hostile layout costs no more than prose."""
-    assert is_linear(lambda size: split_passages(part * (size // len(part)), ".md"), short=10_000, long=80_000)
+    assert is_linear(lambda size: split_passages(part * (size // len(part)), ".md"), short=5_000, long=40_000)

@@ -57,10 +57,11 @@ def test_sentences_end_where_their_language_ends_them(marked: str) -> None:
         ("Name: Ann of the long and winding road\nAge: 5", ["Name: Ann of the long and winding road", "Age: 5"]),
         ("Title\r\nText", ["Title", "Text"]),
         ("**Bold:** text here. More.", ["**Bold:** text here.", "More."]),
+        *((text, []) for text in ("", "  \n ", "---", "# ", "```\n```")),
     ],
 )  # fmt: skip
 def test_the_structure_of_a_page_ends_sentences(text: str, expected: list[str]) -> None:
-    """Headings, list items, table rows and labelled lines are sentences of their own; rules are none."""
+    """Headings, list items, table rows and labelled lines are sentences of their own, rules and blank lines not."""
     assert sentences(text) == expected
 
 
@@ -91,12 +92,6 @@ def test_no_character_of_a_text_is_lost_or_told_twice(text: str) -> None:
     assert not any(map(str.isalnum, text[end_before:]))
 
 
-@pytest.mark.parametrize("text", ["", "  \n ", "---", "# ", "```\n```"])
-def test_a_text_without_words_has_no_sentence(text: str) -> None:
-    """Blank texts and bare Markdown marks have no sentences."""
-    assert split_sentences(text) == ()
-
-
 def test_an_endless_sentence_is_cut_between_clauses() -> None:
     """What is longer than the limit is cut behind a comma, and nothing of it is lost."""
     text = "and then the river rose again, " * 100
@@ -110,10 +105,10 @@ def test_an_endless_sentence_is_cut_between_clauses() -> None:
 )
 def test_time_grows_with_the_length_alone(unit: str) -> None:
     """Eight times the text takes about eight times as long, whatever it is made of."""
-    assert is_linear(lambda size: split_sentences(unit * (size // len(unit))), short=10_000, long=80_000)
+    assert is_linear(lambda size: split_sentences(unit * (size // len(unit))), short=5_000, long=40_000)
 
 
-@pytest.mark.parametrize("unit", ["今天。", "word ", "x", "a: "])
+@pytest.mark.parametrize("unit", ["今天。", "word "])
 def test_the_splitter_is_given_windows(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The splitter, whose time is not linear, never sees a long text, nor any text more than a few times."""
     given: list[int] = []
