@@ -35,6 +35,9 @@ def judging(supports: Supports) -> ScriptedJudge:
     [
         # Two of three are needed together.
         ("Moths fly [1][2][3].", {"Moths fly.": [{1, 3}]}, 1.0, 2 / 3),
+        # Each is enough: neither is needed, and both are sufficient; one of no use is beside one that is.
+        ("Moths fly [1, 2].", {"Moths fly.": [{1}, {2}]}, 1.0, 1.0),
+        ("Moths fly [1][2].", {"Moths fly.": [{1}]}, 1.0, 0.5),
         # Any two do: none is needed, and none is enough alone.
         ("Moths fly [1-3].", {"Moths fly.": [{1, 2}, {1, 3}, {2, 3}]}, 1.0, 0.0),
         # A context that is not there supports nothing, together with any other.
