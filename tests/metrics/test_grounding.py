@@ -43,7 +43,7 @@ def test_content_words_are_looked_for_by_their_stems(response: str, context: str
 def test_every_occurrence_counts_and_every_word_has_one_verdict() -> None:
     """The share is over occurrences; the verdict of a word stands where it first occurs, with its evidence."""
     response = "Moths, moths and lamps."
-    result = LexicalGrounding().score(response=response, retrieved_contexts=["Nothing.", "One moth."])
+    result = LexicalGrounding().score(response=response, retrieved_contexts=["Nothing.", "One moth.", "A moth."])
     assert result == pytest.approx(2 / 3)
     assert result.reason == "Found 2 of 3 content words"
     moths, lamps = result.verdicts

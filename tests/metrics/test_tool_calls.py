@@ -116,10 +116,13 @@ def test_a_verdict_for_each_call(metric: Any, made: list[Any], reason: str, verd
     assert [(v.text, v.ok, v.reason) for v in result.verdicts] == [
         (text, *verdict) for text, verdict in zip(texts, verdicts, strict=False)
     ]
+    twice = ToolCallAccuracy(strict_order=False).score(tool_calls=[TIME], reference_tool_calls=[TIME, TIME])
+    assert [verdict.ok for verdict in twice.verdicts] == [True, False]
 
 
 TALK = [
-    {"role": "user", "content": "Rain in Oslo?"},
+    # A call of anybody but the assistant is none of its own.
+    {"role": "user", "content": "Rain in Oslo?", "tool_calls": [TIME]},
     {
         "role": "assistant",
         "tool_calls": [{"function": {"name": "weather", "arguments": '{"city": "Oslo", "days": 2}'}}],
