@@ -259,6 +259,8 @@ def test_an_id_that_stands_twice_is_an_error_of_the_second_row(tmp_path: Path) -
     """The first row keeps it, and the second one names its place or line; a number and its text are one id."""
     rows = read([{"id": "7", "answer": "a"}, {"id": 7, "answer": "b"}, {"id": "7-2", "answer": "c"}])
     assert [(row.id, row.error is None) for row in rows] == [("7", True), ("7-3", False), ("7-2", True)]
+    (_, wrong) = read([{"id": "7", "answer": "a"}, {"id": 7, "answer": 4}])
+    assert str(wrong.error).startswith("field 'answer': row 7-2: ")
     message = "field 'id': row 7-3: the id '7' stands already in rows[0]: give each row its own, or none"
     assert str(rows[1].error) == message
     (tmp_path / "rows.jsonl").write_text('{"id": "a b", "answer": "1"}\n\n{"id": "a b", "answer": "2", "x": 0}\n')
