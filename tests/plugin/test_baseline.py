@@ -1,4 +1,4 @@
-"""What became better and worse since a committed run, told by the option and asserted over a whole set."""
+"""What became better and worse since a committed run: the option, and the assertion over a whole set."""
 
 from __future__ import annotations
 

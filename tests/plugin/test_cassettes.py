@@ -97,7 +97,7 @@ def test_a_full_run_drops_what_nothing_used(
 
 
 def test_what_is_as_it_should_be_is_left_alone(run: RunPytest, recorded: Path) -> None:
-    """A run that used what the cassette holds, and nothing else, does not touch it."""
+    """A run that used all entries of the cassette, and nothing else, does not touch the file."""
     before = recorded.stat().st_mtime_ns
     run(*RECORDING).stdout.fnmatch_lines(["*answers.jsonl: unchanged, 4 answers, 0 added, 0 dropped"])
     assert recorded.stat().st_mtime_ns == before
@@ -111,12 +111,12 @@ def test_what_is_as_it_should_be_is_left_alone(run: RunPytest, recorded: Path) -
         ([], "assert 0"),
         ([], "pytest.skip('not here')"),
     ],
-    ids=["told to keep", "deselected", "failed", "skipped"],
+    ids=["option", "deselected", "failed", "skipped"],
 )
 def test_a_partial_run_only_adds(
     run: RunPytest, recorded: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], other: str
 ) -> None:
-    """A run drops nothing that did not have every test, that failed, or that is told to keep what it did not use."""
+    """A run drops nothing that did not have every test, that failed, or that has the option."""
     monkeypatch.setenv("THINGS", "pump lamp hose" if "-k" in args else "pump lamp")
     result = run(*RECORDING, *args, test_other=f"import pytest\ndef test_other(): {other}")
     result.stdout.fnmatch_lines(["*answers.jsonl: written, 5 answers, 1 added, 0 dropped"])

@@ -1,4 +1,4 @@
-"""A failing test shows which quotation is wrong, however pytest was told to treat assertions."""
+"""A failing test shows which quotation is wrong, however pytest treats assertions."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def test_a_gate_without_its_set(run: RunPytest, scored: Scored) -> None:
 
 
 @EVERY
-def test_a_wrong_marker_is_told_before_any_test(run: RunPytest, how: list[str]) -> None:
+def test_a_wrong_marker_ends_the_run_before_any_test(run: RunPytest, how: list[str]) -> None:
     """Gates that say nothing end the run, and every function of one is named.
 
     pytest does not show what it makes of methods of unittest: there the marker ends the run instead of meaning nothing.

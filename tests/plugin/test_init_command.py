@@ -67,8 +67,8 @@ def test_projects_of_every_kind(pytester: pytest.Pytester, call: Call, kind: str
     changed = [name for name in after if b"rag_cassette" in after[name]]
     assert len(changed) == 1
     if kind == "windows":
-        text = after["pytest.ini"]
-        assert text.count(b"\r\n") == text.count(b"\n") > INI.count("\n")
+        ends = after["pytest.ini"]
+        assert ends.count(b"\r\n") == ends.count(b"\n") > INI.count("\n")
 
     status, out = call()
     assert status == 0
@@ -178,7 +178,7 @@ def test_the_settings_of_a_larger_project_are_left_to_the_user(pytester: pytest.
 
 @pytest.mark.parametrize("text", [INI, None])
 def test_links_are_not_replaced(pytester: pytest.Pytester, call: Call, text: str | None) -> None:
-    """A linked file belongs to somebody else."""
+    """What is changed through a link may be another project's file."""
     name = "pytest.ini" if text else "pyproject.toml"
     real = pytester.mkdir("elsewhere") / "real"
     real.write_text(text or PYPROJECT, encoding="utf-8")

@@ -211,7 +211,7 @@ def test_hooks_make_judge_and_embedder(run: RunPytest, no_provider: None, scored
     )
 
 
-def test_a_hook_that_makes_no_judge_is_told_so(run: RunPytest, no_provider: None) -> None:
+def test_a_hook_that_makes_no_judge_fails_the_test(run: RunPytest, no_provider: None) -> None:
     """A name that no hook makes anything of fails the test that needs the judge with what a spec may be."""
     result = run(
         "--rag-judge=house",
@@ -459,7 +459,7 @@ def test_votes_are_kept_one_by_one(run: RunPytest, server: FakeOpenAI) -> None:
 
 
 def test_a_table_is_voted_on(run: RunPytest, server: FakeOpenAI) -> None:
-    """evaluate() takes as many votes as it is told, else as the run says."""
+    """evaluate() takes as many votes as its argument says, else as the run."""
     server.answer = lambda _: rating(4)
     run(
         "--rag-votes=2",

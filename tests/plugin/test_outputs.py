@@ -366,7 +366,7 @@ def test_anything_becomes_json(runs: list[Run]) -> None:
 
 
 def test_junit_has_each_score_once(runs: list[Run]) -> None:
-    """The file carries rag.<metric> for each scoring, whatever characters the metric's name has."""
+    """The file carries rag.<metric> for each scoring, without characters that XML cannot have."""
     for run in runs:
         cases = ET.parse(run.folder / "out.xml").iter("testcase")  # noqa: S314 - written just now
         found = {case.get("name"): [(p.get("name"), p.get("value")) for p in case.iter("property")] for case in cases}
@@ -609,7 +609,7 @@ def test_what_could_not_be_used_is_kept(run: RunPytest, server: FakeOpenAI, pyte
 
 
 @pytest.mark.parametrize("style", ["long", "short"])
-def test_a_failure_with_a_cause_is_told_by_itself(run: RunPytest, pytester: pytest.Pytester, style: str) -> None:
+def test_a_failure_is_named_without_its_cause(run: RunPytest, pytester: pytest.Pytester, style: str) -> None:
     """Neither the cause that was named nor what was being handled is taken for the error that ended the test."""
     suite = """
         import pytest

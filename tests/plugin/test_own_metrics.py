@@ -254,7 +254,7 @@ def test_what_is_no_metric_ends_the_run(own: RunPytest, no_provider: None, how: 
     assert "passed" not in str(result.stdout)
 
 
-def test_an_unknown_name_is_told_with_those_that_are_near(own: RunPytest, no_provider: None) -> None:
+def test_an_unknown_name_comes_with_similar_ones(own: RunPytest, no_provider: None) -> None:
     """The metrics of the suite are among the names that are offered."""
     result = own(
         test_it="""

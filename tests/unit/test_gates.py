@@ -18,7 +18,7 @@ from tests.documents import record, row
 
 
 def test_a_gate_knows_its_metric_by_any_name() -> None:
-    """An alias becomes the name that results have; a name that nobody knows stays."""
+    """An alias becomes the name that results have; an unknown name stays."""
     assert gate_of("ResponseRelevancy", mean=0.5).metric == "answer_relevancy"
     assert gate_of(metric="sympathy", mean=0.5) == Gate(metric="sympathy", statistic="mean", bound=0.5)
 

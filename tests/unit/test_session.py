@@ -77,7 +77,7 @@ def test_a_skipped_test_is_left_out(when: str, outcome: str, extra: dict[str, st
     ids=["whole", "with deselected tests", "crashed"],
 )
 def test_every_worker_counts(row: dict[str, Any] | None, whole: bool) -> None:  # noqa: FBT001 - a row of the table
-    """Tests that a worker left out are missing, and of one that crashed nobody knows what it used."""
+    """Tests that a worker left out are missing, and one that crashed may have used any entry."""
     assert cassette().had_all_tests([row and {"cassette": row}]) is whole
 
 
@@ -152,7 +152,7 @@ def test_a_marker_that_cannot_be_used_is_named(marker: Any, said: str) -> None:
 
 
 def test_the_function_of_a_test() -> None:
-    """Tests of one function share it, whatever their parameters."""
+    """Tests of one function share it; their parameters do not matter."""
     parent = SimpleNamespace(nodeid="test_it.py::TestIt")
     for test in ({"name": "test_one[a]", "originalname": "test_one"}, {"name": "test_one"}):
         assert (

@@ -113,7 +113,7 @@ def test_a_hook_may_know_other_judges(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_value_names_its_option(tmp_path: Path, field: str, text: str, said: str) -> None:
-    """The error says what to write instead; the ini key or the variable is named where it stands there."""
+    """The error says what to write instead; the place is named."""
     (tmp_path / "sub/folder.html").mkdir(parents=True)
     (tmp_path / "sub/file").touch()
     with pytest.raises(pytest.UsageError) as caught:
