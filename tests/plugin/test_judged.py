@@ -426,26 +426,6 @@ def test_the_argument_wins_over_the_marker_and_that_over_the_option(
     assert server.calls == 10
 
 
-def test_votes_that_disagree_are_flaky(run: RunPytest, server: FakeOpenAI) -> None:
-    """The summary names the test that could have gone the other way; one that is clear it does not."""
-    server.script(*map(rating, (4, 0, 4)))
-    server.answer = lambda _: rating(4)
-    result = run(
-        "--rag-votes=3",
-        test_it="""
-            from pytest_ragmetrics import assert_relevant
-
-            def test_close():
-                assert_relevant("Does it hum?", "It hums.", min=0.5)
-
-            def test_clear():
-                assert_relevant("Does it hum?", "It hums clearly.", min=0.5)
-        """,
-    )
-    result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["flaky: 1 test whose votes disagree: test_it.py::test_close"])
-
-
 def test_votes_are_kept_one_by_one(run: RunPytest, server: FakeOpenAI) -> None:
     """A second run with more votes pays for the further ones only."""
     server.answer = lambda _: rating(4)
