@@ -19,6 +19,7 @@ import pytest
 
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.metrics.registry import built_in_metrics
 from tests.fake_openai import FakeOpenAI
 
 RunPytest = Callable[..., pytest.RunResult]
@@ -42,15 +43,9 @@ _PROVIDERS = (
 @pytest.fixture(scope="session", autouse=True)
 def _lasting_modules() -> None:
     """Import what a request takes: a run inside a test forgets what it imports, and not all can be imported twice."""
-    for module in (
-        "numpy",
-        "diskcache",
-        "filelock",
-        "genai_prices",
-        "pytest_ragmetrics.engine",
-        "pytest_ragmetrics.metrics",
-    ):
+    for module in ("numpy", "diskcache", "filelock", "genai_prices", "pytest_ragmetrics.engine"):
         import_module(module)
+    built_in_metrics()
     with FakeOpenAI() as server:
         judge = OpenAIJudge("fake", base_url=server.base_url, api_key="sk-fake")
         asyncio.run(_answered(judge))

@@ -99,6 +99,9 @@ def test_scores_beyond_the_scale() -> None:
     decided = found({"a": 40.0, "b": 60.0, "c": 52.0, "d": 48.0}, gate_of("points", mean=10, confidence=0.9))
     assert decided.record.outcome == "passed"
     assert decided.record.low > 10
+    # Of one score the interval is endless, which JSON cannot say.
+    alone = found({"a": 40.0}, gate_of("points", mean=10, confidence=0.9)).record
+    assert (alone.low, alone.high) == (None, None)
 
 
 def test_rows_of_one_cluster_weigh_as_one() -> None:
