@@ -35,32 +35,19 @@ Look = Callable[[Sequence[str]], Mapping[str, V]]
 Fetch = Callable[[Sequence[str], Callable[[], None]], Awaitable[Mapping[str, V]]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Fetched(Generic[V]):
-    """A value, and whether this caller fetched it."""
-
-    value: V
-    fetched: bool
-
-
 @dataclass(eq=False, kw_only=True, slots=True)
 class _InFlight(Generic[V]):
     """A running fetch and the number of its callers."""
 
     keys: tuple[str, ...]
-    task: asyncio.Task[dict[str, Fetched[V]]] = field(init=False)
+    #: Returns the values, and the keys of those that were not stored.
+    task: asyncio.Task[tuple[dict[str, V], frozenset[str]]] = field(init=False)
     #: Whether the fetch costs something already.
     started: bool = False
     waiting: int = 0
 
     def start(self) -> None:
         self.started = True
-
-    async def result(self, *, own: bool) -> dict[str, Fetched[V]]:
-        """Wait for the task; a cancelled caller does not cancel it."""
-        await asyncio.wait((self.task,))
-        found = self.task.result()
-        return found if own else {key: Fetched(value=kept.value, fetched=False) for key, kept in found.items()}
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -101,8 +88,8 @@ class SingleFlight(Generic[V]):
         self._states: WeakKeyDictionary[AbstractEventLoop, _LoopState[V]] = WeakKeyDictionary()
         self._changing = threading.Lock()
 
-    async def share(self, keys: Sequence[str], look: Look[V], fetch: Fetch[V]) -> dict[str, Fetched[V]]:
-        """Return the values of all keys, fetching those that are neither stored nor being fetched.
+    async def share(self, keys: Sequence[str], look: Look[V], fetch: Fetch[V]) -> tuple[dict[str, V], frozenset[str]]:
+        """Return the values of all keys, and which of them this caller fetched: those neither stored nor in flight.
 
         A fetch is not cancelled while other callers wait for it or once it has started. Errors of ``look`` and
         ``fetch`` are raised in every caller.
@@ -114,9 +101,14 @@ class SingleFlight(Generic[V]):
         for flight in in_flight:
             flight.waiting += 1
         try:
-            found: dict[str, Fetched[V]] = {}
+            found: dict[str, V] = {}
+            fetched: frozenset[str] = frozenset()
             for flight in in_flight:
-                found |= await flight.result(own=flight is own)
+                # Unlike awaiting the task, this does not cancel it with its caller.
+                await asyncio.wait((flight.task,))
+                values, new = flight.task.result()
+                found |= values
+                fetched = new if flight is own else fetched
         finally:
             for flight in in_flight:
                 flight.waiting -= 1
@@ -124,7 +116,7 @@ class SingleFlight(Generic[V]):
                     # Later callers must start a fetch of their own.
                     state.forget(flight)
                     flight.task.cancel()
-        return {key: found[key] for key in keys}
+        return {key: found[key] for key in keys}, fetched
 
     async def settle(self, timeout: float = 30.0) -> None:
         """Cancel the fetches of this loop that have not started, and wait for the others: they are paid for."""
@@ -152,14 +144,13 @@ class SingleFlight(Generic[V]):
         keys: tuple[str, ...],
         look: Look[V],
         fetch: Callable[[Sequence[str]], Awaitable[Mapping[str, V]]],
-    ) -> dict[str, Fetched[V]]:
+    ) -> tuple[dict[str, V], frozenset[str]]:
         async with state.semaphore, self._held(state, keys):
-            found = {key: Fetched(value=value, fetched=False) for key, value in look(keys).items()}
+            found = dict(look(keys))
             missing = [key for key in keys if key not in found]
             if missing:
-                fetched = await fetch(missing)
-                found |= {key: Fetched(value=fetched[key], fetched=True) for key in missing}
-            return found
+                found |= await fetch(missing)
+            return found, frozenset(missing)
 
     @contextlib.asynccontextmanager
     async def _held(self, state: _LoopState[V], keys: Sequence[str]) -> AsyncIterator[None]:

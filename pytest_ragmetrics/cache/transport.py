@@ -26,7 +26,7 @@ from pytest_ragmetrics.cache.entry import (
     request_row,
 )
 from pytest_ragmetrics.cache.nearest import Neighbours
-from pytest_ragmetrics.cache.single_flight import Fetched, SingleFlight
+from pytest_ragmetrics.cache.single_flight import SingleFlight
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.errors import CacheMissError
 from pytest_ragmetrics.judges.transport import (
@@ -298,9 +298,9 @@ class CachedTransport:
         async def fetch(_: Sequence[str], started: Callable[[], None]) -> dict[str, Reply | str]:
             return {key: await self._counted(replace(request, started=started))}
 
-        fetched = (await self._entries({key: row}, fetch, self._judging))[key]
-        self.judged.cached += not fetched.fetched
-        return fetched.value.answer(cached=not fetched.fetched)
+        entries, fetched = await self._entries({key: row}, fetch, self._judging)
+        self.judged.cached += key not in fetched
+        return entries[key].answer(cached=key not in fetched)
 
     async def _embed(self, request: EmbeddingRequest) -> Reply:
         keyed = self._keyed(request)
@@ -314,9 +314,9 @@ class CachedTransport:
                 for key, vector in zip(keys, vectors if vectors is not None else (), strict=True)
             }
 
-        fetched = await self._entries(rows, fetch, self._embedding)
-        self.embedded.cached += sum(not value.fetched for value in fetched.values())
-        return Reply(vectors=_stacked([read_vector(fetched[key].value.reply["vector"]) for key, _ in keyed], request))
+        entries, fetched = await self._entries(rows, fetch, self._embedding)
+        self.embedded.cached += len(entries) - len(fetched)
+        return Reply(vectors=_stacked([read_vector(entries[key].reply["vector"]) for key, _ in keyed], request))
 
     def _keyed(self, request: EmbeddingRequest) -> list[tuple[str, Row]]:
         rows = (
@@ -336,13 +336,15 @@ class CachedTransport:
 
     async def _entries(
         self, rows: Mapping[str, Row], fetch: Fetch, flight: SingleFlight[CacheEntry]
-    ) -> dict[str, Fetched[CacheEntry]]:
+    ) -> tuple[dict[str, CacheEntry], frozenset[str]]:
+        """Return the entries of all keys, and which of them were fetched."""
         if self._tiers.cassette is not None:
             for key in rows:
                 self._tests.setdefault(key, self._asker() or "")
         found = self._found(rows)
-        fetched = {key: Fetched(value=entry, fetched=False) for key, entry in found.items()}
         missing = [key for key in rows if key not in found]
+        if not missing:
+            return found, frozenset()
 
         async def stored(keys: Sequence[str], started: Callable[[], None]) -> dict[str, CacheEntry]:
             made = await fetch(keys, started)
@@ -350,7 +352,8 @@ class CachedTransport:
             await self._tiers.keep(entries)
             return {entry.key: entry for entry in entries}
 
-        return fetched | (await flight.share(missing, self._tiers.look, stored) if missing else {})
+        new, fetched = await flight.share(missing, self._tiers.look, stored)
+        return found | new, fetched
 
     async def _counted(self, request: AnyRequest) -> Reply:
         counts = self.embedded if isinstance(request, EmbeddingRequest) else self.judged

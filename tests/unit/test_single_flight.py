@@ -11,13 +11,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from filelock import FileLock
 
 import pytest_ragmetrics
-from pytest_ragmetrics.cache.single_flight import Fetched, SingleFlight
+from pytest_ragmetrics.cache.single_flight import SingleFlight
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pytest_ragmetrics.__file__).parent.parent)}
 
@@ -40,6 +40,13 @@ asyncio.run(SingleFlight(Path(sys.argv[1])).share([sys.argv[2]], look, fetch))
 """
 
 
+class Fetched(NamedTuple):
+    """A value, and whether its caller fetched it."""
+
+    value: str
+    fetched: bool
+
+
 class Source:
     """Values that can be looked up and fetched, and a record of every fetch."""
 
@@ -52,9 +59,14 @@ class Source:
         self.waiting = 0
         self.error: Exception | None = None
 
-    def share(self, flight: SingleFlight[str], *keys: str) -> asyncio.Task[dict[str, Fetched[str]]]:
+    def share(self, flight: SingleFlight[str], *keys: str) -> asyncio.Task[dict[str, Fetched]]:
         """Ask for keys."""
-        return asyncio.ensure_future(flight.share(keys, self.look, self.fetch))
+
+        async def shared() -> dict[str, Fetched]:
+            values, fetched = await flight.share(keys, self.look, self.fetch)
+            return {key: Fetched(value, key in fetched) for key, value in values.items()}
+
+        return asyncio.ensure_future(shared())
 
     def look(self, keys: Sequence[str]) -> dict[str, str]:
         """Return the stored values."""
