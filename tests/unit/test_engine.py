@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -26,10 +26,6 @@ from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import Answered, Limiter
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, rate_limited
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 
 class Clock:
@@ -362,24 +358,12 @@ def test_everything_is_closed_even_if_one_thing_breaks(tmp_path: Path) -> None:
     engine = Engine(cache_dir=tmp_path / "cache", offer_judge=lambda _: Fragile(), offer_embedder=lambda _: embedder)
     engine.judge()
     engine.embedder()
-    loop.run(engine.transport.send(Text().request(["One."])))
+    length = CustomEmbedder(lambda texts: [[float(len(text))] for text in texts], name="length")
+    loop.run(engine.transport.send(length.request(["One."])))
     with pytest.raises(RuntimeError, match="the hinge broke"):
         engine.close()
     assert embedder.closed
     assert [thread.name for thread in threading.enumerate() if "ragmetrics-store" in thread.name] == []
-
-
-class Text(CustomEmbedder):
-    """Embeds a text as its length."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda _: (), name="length")
-
-    async def aembed(self, texts: Any) -> npt.NDArray[np.float32]:
-        """Return one number a text."""
-        import numpy as np
-
-        return np.array([[len(text)] for text in texts], dtype=np.float32)
 
 
 def test_closing_waits_for_what_is_being_paid_for(server: FakeOpenAI, tmp_path: Path) -> None:
