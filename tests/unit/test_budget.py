@@ -74,7 +74,7 @@ def test_calls_never_pass_their_limit(make: Make) -> None:
     ("limits", "made", "name"),
     [
         (Limits(tokens=30), 2, "--rag-max-tokens=30"),
-        (Limits(tokens=31), 3, "--rag-max-tokens=31"),
+        (Limits(calls=9, tokens=31), 3, "--rag-max-tokens=31"),
         (Limits(calls=0), 0, "--rag-max-calls=0"),
         (Limits(cost=0.0), 0, "--rag-max-cost=0.0"),
         (Limits(calls=2, tokens=30), 2, "--rag-max-calls=2 and --rag-max-tokens=30"),
@@ -85,7 +85,7 @@ def test_the_error_names_what_is_reached(limits: Limits, made: int, name: str, m
     budget = make(limits)
     for _ in range(made):
         spend(budget, kind="openai", model="gpt-4o-mini")
-    with pytest.raises(BudgetExceededError, match=re.escape(f"{name} is reached")):
+    with pytest.raises(BudgetExceededError, match=f"^{re.escape(name)} is reached"):
         spend(budget, kind="openai", model="gpt-4o-mini")
 
 

@@ -127,6 +127,7 @@ def test_what_is_exported_can_be_imported(call: Call, folder: Path, tmp_path: Pa
     Cassette(file).save({entry(9).key: entry(9)}, complete=True)
     assert call("export", file) == (0, f"{file}: 2 entries\n", "")
     assert call("import", file, on=tmp_path / "other") == (0, f"{file}: took 2 of 2 entries\n", "")
+    assert call("import", file, on=tmp_path / "other") == (0, f"{file}: took 0 of 2 entries\n", "")
     assert entries(tmp_path / "other") == entries(folder)
     assert call("clear") == (0, f"{folder}: dropped 2 entries\n", "")
     assert entries(folder) == {}

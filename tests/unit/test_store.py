@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -177,6 +177,7 @@ def test_a_row_that_asks_to_be_unpickled_or_names_a_file_is_refused(store: Store
         for opened in (store, cache):
             with pytest.raises(CacheError, match="tampered"):
                 list(opened) if "key" in change else opened.get(entry(1).key)
+        wrong: Callable[[], object]
         for wrong in (lambda: cache.set("key", {}), lambda: cache.get(("key",))):
             with pytest.raises(TypeError, match="holds text, not"):
                 wrong()
