@@ -142,8 +142,7 @@ def cosines(rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32]) -> 
     >>> cosines(np.array([[1, 0], [0, 0]]), np.array([[2, 0], [0, 3]])).tolist()
     [[1.0, 0.0], [0.0, 0.0]]
     """
-    products = _directions(rows) @ _directions(columns).T
-    rounded: npt.NDArray[np.float64] = products.round(_DECIMALS).clip(-1.0, 1.0)
+    rounded: npt.NDArray[np.float64] = (_directions(rows) @ _directions(columns).T).round(_DECIMALS)
     return rounded
 
 

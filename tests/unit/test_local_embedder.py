@@ -54,6 +54,12 @@ def test_texts_about_the_same_are_closer(text: str, near: str, far: str) -> None
     assert likeness(text, near) > likeness(text, far) + 0.2
 
 
+def test_a_repeated_word_counts_by_its_square_root() -> None:
+    """Some features are negative, so that colliding ones cancel out."""
+    assert likeness("ivy ivy ivy lamp", "ivy lamp") == pytest.approx(0.9659, abs=1e-4)
+    assert (EMBEDDER.embed(["ivy lamp"]) < 0).sum() == 3
+
+
 def test_a_vector_is_the_same_in_every_process() -> None:
     """No salted hash is used: another process, with another hash seed, makes the same vector."""
     code = (

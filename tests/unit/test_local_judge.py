@@ -120,7 +120,7 @@ def test_sentences_and_contexts_with_words_of_the_question(
         ("Forty ships.", HARBOUR[0], (1,)),
         ("In 1987.", HARBOUR[1], ()),
         # The words of the question alone make no context useful.
-        ("Rye.", "The harbour of Lindow was rebuilt.", ()),
+        ("The harbour was rebuilt with rye.", "The harbour of Lindow was rebuilt.", ()),
         ("The harbour of Lindow.", "The harbour of Lindow.", (0,)),
         ("???", "Nothing.", ()),
     ],
@@ -150,9 +150,7 @@ def test_a_contradiction_is_nearly_the_same_and_differs(response: str, found: li
 def test_entities_are_names_and_dates() -> None:
     """Each once, as written; a number of things is an amount, a plain small one is nothing."""
     contexts = ("In May 1903 the ferry left Lund for Aru.", "Later Lund had two ferries.")
-    named = ask(tasks.ListEntities(contexts=contexts))
-    assert {"Lund", "Aru", "May 1903"} <= set(named)
-    assert len(named) == len(set(named))
+    assert ask(tasks.ListEntities(contexts=contexts)) == ("Lund", "Aru", "May 1903")
     assert ask(tasks.ListEntities(contexts=("Otters swim.", ""))) == ()
 
 

@@ -61,12 +61,14 @@ def asked(server: FakeOpenAI, use: Callable[[Batched], Awaitable[Any]], **option
 
 def test_vectors_come_in_the_order_of_the_texts(server: FakeOpenAI) -> None:
     """Each text gets the server's vector for it, a repeated text is sent once, base64 is asked for."""
-    vectors = asked(server, lambda embedder: embedder.aembed(["one", "two", "one"]))
-    assert np.allclose(vectors, [embed(text, 8) for text in ("one", "two", "one")], atol=1e-6)
-    assert vectors.dtype == np.float32
-    (request,) = server.requests
-    assert request.path == "/v1/embeddings"
-    assert request.body == {"model": "fake", "input": ["one", "two"], "encoding_format": "base64"}
+    texts = ["one", "two", "one"]
+    for use in (lambda batched: batched.aembed(texts), lambda batched: batched.embedder.aembed(texts)):
+        vectors = asked(server, use)
+        assert np.allclose(vectors, [embed(text, 8) for text in texts], atol=1e-6)
+        assert vectors.dtype == np.float32
+    assert [request.path for request in server.requests] == ["/v1/embeddings"] * 2
+    for request in server.requests:
+        assert request.body == {"model": "fake", "input": ["one", "two"], "encoding_format": "base64"}
 
 
 def test_no_texts_need_no_request(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
