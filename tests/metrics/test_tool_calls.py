@@ -42,6 +42,7 @@ OSLO, ROME, TIME = call("weather", city="Oslo", days=2), call("weather", city="R
         # one tool twice: in order, or equal ones first
         ([ROME, OSLO], [OSLO, ROME], 0.5, 1.0, 1.0),
         ([ROME, call("weather", city="Bonn", days=2)], [OSLO, ROME], 0.5, 0.75, 0.5),
+        ([ROME, call("weather", city="Bonn", days=2)], [ROME, OSLO], 0.75, 0.75, 0.5),
         # equal as JSON
         ([call("f", x=1, y=[1, {"a": 2.0}])], [call("f", y=[1.0, {"a": 2}], x=1.0)], 1.0, 1.0, 1.0),
         ([call("f", x="1")], [call("f", x=1)], 0.0, 0.0, 0.0),

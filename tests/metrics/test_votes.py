@@ -134,6 +134,7 @@ def test_a_vote_without_a_score_could_have_any(
         ([0.0, 0.0, 1.0], VotePlan(votes=3, most=0.5), [2]),
         ([0.7, 1.0, 1.0], VotePlan(votes=3, least=0.8), [1, 1, 1]),
         ([0.0, 1.0, 1.0], VotePlan(votes=3, least=0.8), [1]),
+        ([0.0, 1.0, 1.0], VotePlan(votes=3, least=2 / 3), [2, 1]),
         ([0.5] * 5, VotePlan(votes=5), [5]),
         ([1.0] * 1000, VotePlan(votes=1000, least=0.5), [500]),
         ([0.5] * 5, VotePlan(votes=5, least=-0.1), [1]),
@@ -171,6 +172,11 @@ def test_the_score_is_the_mean_and_the_nearest_vote_explains_it() -> None:
     assert result.usage == Usage(calls=3, prompt_tokens=30, completion_tokens=15, cost=None)
     assert [request.vote for request in judge.requests] == [0, 1, 2]
     assert judge.depth == 1
+    half = ScriptedJudge(list_claims=[claims(), claims("Moths fly.")], verify_claims=verdicts([1]))
+    with FakeSession(votes=2).running():
+        assert (
+            not Faithfulness(judge=half, if_empty=1.0).score(response="So.", retrieved_contexts=["Moths fly."]).vacuous
+        )
 
 
 def test_an_assertion_stops_when_the_outcome_is_certain() -> None:
