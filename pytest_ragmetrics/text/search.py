@@ -173,12 +173,18 @@ class GramIndex:
         The needle must be at least ``2 * GRAM`` bytes long.
         """
         for row in range(0, min(len(needle) - 2 * GRAM + 1, _ROWS * GRAM), GRAM):
-            grams = {offset: _number(needle, offset) for offset in range(row, row + GRAM)}
-            if any(self._first.get(gram) != self._last.get(gram) for gram in grams.values()):
-                continue  # a piece that occurs repeatedly does not tell where the needle is
-            places = sorted(self._first[gram] * GRAM - offset for offset, gram in grams.items() if gram in self._first)
-            inside = (place for place in places if start <= place <= end - len(needle))
-            return next((place for place in inside if self._text.startswith(needle, place)), -1)
+            places = []
+            for offset in range(row, row + GRAM):
+                gram = _number(needle, offset)
+                first = self._first.get(gram)
+                if first is None:
+                    continue
+                if first != self._last[gram]:
+                    break  # a piece that occurs repeatedly does not tell where the needle is
+                places.append(first * GRAM - offset)
+            else:
+                inside = (place for place in sorted(places) if start <= place <= end - len(needle))
+                return next((place for place in inside if self._text.startswith(needle, place)), -1)
         return None
 
     def likely_starts(self, needle: bytes) -> list[int]:
