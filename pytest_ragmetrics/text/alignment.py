@@ -379,7 +379,13 @@ class _Grams:
             (context, at)
             for context in contexts
             if (gram := self._grams[context]) in key and len(gram) == _GRAM
-            for at in range(len(key))
-            if key.startswith(gram, at)
+            for at in _positions(gram, key)
         )
         return islice(found, _MOST_PARTS)
+
+
+def _positions(gram: bytes, key: bytes) -> Iterator[int]:
+    position = key.find(gram)
+    while position >= 0:
+        yield position
+        position = key.find(gram, position + 1)
