@@ -329,7 +329,13 @@ def test_an_id_is_safe_in_the_name_of_a_test(written: str) -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(st.text(max_size=12) | st.sampled_from(["a", "a-2", "a b", "1", "row-2"]), max_size=8))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+        | st.sampled_from(["a", "a-2", "a b", "1", "row-2"]),
+        max_size=8,
+    )
+)
 def test_ids_are_unique_safe_and_stable(written: list[str]) -> None:
     """No two rows have one id, and rows whose ids differ have the same id in any order."""
     rows = [{"id": one, "answer": str(index)} for index, one in enumerate(written)] or [{"answer": "a"}]

@@ -54,7 +54,7 @@ def near_miss(found: Verdict, **sample: object) -> NearMiss:
     return miss
 
 
-@given(st.text(max_size=25), HIGHLIGHTS)
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=25), HIGHLIGHTS)
 def test_pieces_make_up_the_text_under_all_their_highlights(text: str, marks: list[Highlight]) -> None:
     """Nothing is lost, doubled or moved; each fitting highlight covers its range, and opens and closes once."""
     pieces, offset = cut(text, marks), 0

@@ -151,7 +151,7 @@ def test_a_worker_makes_a_folder_again_that_another_run_removes(
 ) -> None:
     """A run that begins may take the folder for abandoned just before the worker has its lock in it."""
     folder = tmp_path / "run"
-    removed = []
+    removed: list[Path] = []
 
     class Removing:
         def __init__(self, path: Path) -> None:
@@ -161,7 +161,8 @@ def test_a_worker_makes_a_folder_again_that_another_run_removes(
         def take(self) -> bool:
             taken = self._lock.take()
             if not removed:
-                removed.append(shutil.rmtree(folder))
+                shutil.rmtree(folder)
+                removed.append(folder)
             return taken
 
     monkeypatch.setattr("pytest_ragmetrics.prefetch.sharing.lock_file", Removing)
