@@ -1,6 +1,6 @@
 """Lock files, and the private folders that the processes of one run share.
 
-The system frees the lock of a killed process; the folders of killed runs are removed by the next run.
+The system frees the lock of a killed process; the folders of killed runs are removed by a run a day later.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import shutil
 import stat
 import tempfile
+import time
 from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -94,6 +95,9 @@ class _PortableLock:
 # The names of our folders and of the only files in them.
 _PREFIX = "pytest-ragmetrics-run-"
 _FILES = re.compile(r"[\w-]+\.(lock|sqlite(-\w+)?)")
+# Seconds without a change after which a folder is abandoned. Locks alone do not tell: in a run that lives no worker has
+# one between the end of the first and the first row of the next.
+_ABANDONED = 86_400.0
 
 
 class SharedFolder:
@@ -104,14 +108,9 @@ class SharedFolder:
 
     def __init__(self) -> None:
         remove_abandoned()
-        while True:
-            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            file = self.path / "run.lock"
-            self._lock = lock_file(file)
-            # Another run may remove the folder as abandoned before it is locked.
-            if self._lock.take() and file.exists():
-                return
-            self._lock.release()
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._lock = lock_file(self.path / "run.lock")
+        self._lock.take()
 
     def close(self) -> None:
         """Remove the folder."""
@@ -125,19 +124,23 @@ def folder_of(run: str) -> Path:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of killed runs: no lock in them is held."""
+    """Remove the folders of killed runs: nothing in them has changed for a day, and no lock is held."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         # Another process may be removing it.
         with suppress(OSError), ExitStack() as held:
-            if _is_own(folder) and _locked(folder, held):
+            if _is_old(folder) and _locked(folder, held):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_own(folder: Path) -> bool:
+def _is_old(folder: Path) -> bool:
+    """Tell whether a folder is one of ours, and has not changed for a day."""
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != getattr(os, "geteuid", lambda: found.st_uid)():
         return False
-    return all(_FILES.fullmatch(file.name) and not file.is_dir() for file in folder.iterdir())
+    files = list(folder.iterdir())
+    if not all(_FILES.fullmatch(file.name) and not file.is_dir() for file in files):
+        return False
+    return time.time() - max(path.lstat().st_mtime for path in (folder, *files)) > _ABANDONED
 
 
 def _locked(folder: Path, held: ExitStack) -> bool:

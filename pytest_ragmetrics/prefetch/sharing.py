@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 import traceback
 from dataclasses import fields
 from pathlib import Path
@@ -17,14 +16,12 @@ from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.context import Exchange, Scoring
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.files import PRIVATE_FILE
-from pytest_ragmetrics.locks import LockFile, lock_file
+from pytest_ragmetrics.locks import lock_file
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
 
 _PATIENCE = 60.0
-# Between two attempts at a worker's own lock.
-_PAUSE = 0.005
 _TABLE = "CREATE TABLE IF NOT EXISTS rows (test TEXT PRIMARY KEY, worker TEXT NOT NULL, outcome TEXT) WITHOUT ROWID"
 
 
@@ -34,7 +31,8 @@ class SharedResults:
     def __init__(self, folder: Path, worker: str) -> None:
         self._folder = folder
         self._worker = worker
-        self._own = _taken(folder / f"{worker}.lock")
+        self._own = lock_file(folder / f"{worker}.lock")
+        self._own.take()
         try:
             self._rows = _connected(folder / "rows.sqlite")
         except BaseException:
@@ -77,15 +75,6 @@ class SharedResults:
         is_free = lock.take()
         lock.release()
         return not is_free
-
-
-def _taken(path: Path) -> LockFile:
-    """Take the lock of a worker that begins; a run that starts now may take its folder for abandoned before that."""
-    lock = lock_file(path)
-    while not (lock.take() and path.exists()):
-        lock.release()
-        time.sleep(_PAUSE)
-    return lock
 
 
 def _connected(file: Path) -> sqlite3.Connection:

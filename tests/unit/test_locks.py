@@ -1,10 +1,12 @@
-"""Lock files have one holder; the shared folder of a run is removed with it, or by the next run after a kill."""
+"""Lock files have one holder; the shared folder of a run is removed with it, or after a kill by a later run."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,18 +92,29 @@ def test_a_folder_is_private_and_removed_with_its_run(temporary: Path) -> None:
     assert not list(temporary.iterdir())
 
 
-def test_the_folder_of_a_killed_run_is_removed_by_the_next(temporary: Path) -> None:
-    """Not while the run lives, whoever begins meanwhile."""
+def age(folder: Path) -> None:
+    """Make a folder and its files look untouched for more than a day."""
+    for path in (*folder.iterdir(), folder):
+        os.utime(path, (0, time.time() - 90_000))
+
+
+def test_the_folder_of_a_killed_run_is_removed_a_day_later(temporary: Path) -> None:
+    """Not while a process of it lives, and not before: its next worker may be about to begin."""
     command = [sys.executable, "-c", RUN, str(temporary)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             left = Path(process.stdout.readline().strip())
+            age(left)
             first = SharedFolder()
             assert (left / "rows.sqlite").exists()
         finally:
             process.kill()
         process.wait()
+        os.utime(left)
+        SharedFolder().close()
+        assert left.exists()
+        age(left)
         second = SharedFolder()
         assert not left.exists()
         assert first.path.exists()
@@ -126,6 +139,8 @@ def test_folders_of_others_stay(temporary: Path) -> None:
         (temporary / file).write_text("")
     (temporary / f"{own}empty").mkdir()
     (temporary / f"{own}link").symlink_to(temporary / "elsewhere")
+    for folder in temporary.iterdir():
+        os.utime(folder, (0, 0), follow_symlinks=False)
     before = sorted(temporary.rglob("*"))
     remove_abandoned()
     assert sorted(temporary.rglob("*")) == before
@@ -138,5 +153,6 @@ def test_a_folder_with_only_the_files_of_a_run_is_removed() -> None:
     left.mkdir()
     for file in ("gw0-17.lock", "gw1-18.lock", "rows.sqlite", "rows.sqlite-wal", "rows.sqlite-shm"):
         (left / file).write_text("")
+    age(left)
     remove_abandoned()
     assert not left.exists()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-import shutil
 import sqlite3
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,7 +17,7 @@ from pytest_ragmetrics.budget import UnpricedError
 from pytest_ragmetrics.context import Exchange, Scoring
 from pytest_ragmetrics.datasets import DatasetRow
 from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, RagMetricsError, UnscoredError
-from pytest_ragmetrics.locks import lock_file
+from pytest_ragmetrics.locks import folder_of, lock_file, remove_abandoned
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.prefetch.sharing import ElsewhereError, SharedResults, kind_and_message, read, written
 from pytest_ragmetrics.result import Evidence, MetricResult, Usage, Verdict
@@ -146,27 +146,16 @@ def test_a_worker_waits_for_another_that_makes_the_database(tmp_path: Path) -> N
     timer.join()
 
 
-def test_a_worker_makes_a_folder_again_that_another_run_removes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run that begins may take the folder for abandoned just before the worker has its lock in it."""
-    folder = tmp_path / "run"
-    removed: list[Path] = []
-
-    class Removing:
-        def __init__(self, path: Path) -> None:
-            self._lock = lock_file(path)
-            self.release = self._lock.release
-
-        def take(self) -> bool:
-            taken = self._lock.take()
-            if not removed:
-                shutil.rmtree(folder)
-                removed.append(folder)
-            return taken
-
-    monkeypatch.setattr("pytest_ragmetrics.prefetch.sharing.lock_file", Removing)
-    shared = SharedResults(folder, "gw0-1")
-    assert not lock_file(folder / "gw0-1.lock").take()
-    assert shared.claim("test_it")
-    shared.close()
+def test_rows_outlive_the_worker_that_did_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A worker that begins when the first has ended, or a run beside them, does not take their folder for abandoned."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = folder_of("abc")
+    first = SharedResults(folder, "gw0-1")
+    assert first.claim("test_it")
+    first.publish("test_it", "done")
+    first.close()
+    remove_abandoned()
+    second = SharedResults(folder, "gw1-2")
+    assert not second.claim("test_it")
+    assert second.outcome("test_it") == "done"
+    second.close()
