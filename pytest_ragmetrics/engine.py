@@ -100,7 +100,7 @@ class Engine:
 
         Replaying a cassette, ``auto`` is the model that it was recorded with, which needs no key. A judge that is given
         is asked within the limits of the run, and not closed at its end. It is the one returned, unless it has an
-        ``ask`` of its own that somebody is paid for: then it is one that sends what it is asked over the transport.
+        ``ask`` of its own that costs money: then it is one that sends what it is asked over the transport.
         """
         judge = given if isinstance(given, Judge) else self._made(self._judges, given or self._specs[0])
         return judge if isinstance(judge, PromptedJudge) or not judge.is_paid else AnsweringJudge(judge)

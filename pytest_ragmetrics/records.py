@@ -54,7 +54,7 @@ class Threshold:
 class Record:
     """One scoring. ``score`` is ``None`` when it is unscored; ``measured`` when nothing was asserted of it.
 
-    ``samples`` are the scores of the single votes where there were several. ``exchanges`` are kept where somebody may
+    ``samples`` are the scores of the single votes where there were several. ``exchanges`` are kept where a reader may
     have to look into the scoring: a failure, no score, a suspicious verdict, votes that differ. ``noun`` names what one
     verdict is about, ``complaint`` says what is wrong with one that is not ok.
     """

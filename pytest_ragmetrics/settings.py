@@ -71,7 +71,7 @@ def _mode(text: str, base: Path) -> str:
     del base
     modes = ("auto", "replay", "refresh", "off")
     if text.strip() not in modes:
-        msg = f"{text.strip()!r} is none of {', '.join(modes)}"
+        msg = f"{text.strip()!r} is not one of {', '.join(modes)}"
         raise ValueError(msg)
     return text.strip()
 

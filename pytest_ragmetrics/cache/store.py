@@ -377,7 +377,7 @@ def _checked(raw: object, mode: object, filename: object, key: object, value: ob
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        msg = f"the cache holds text, not {type(value).__name__}"
+        msg = f"the cache stores text, not {type(value).__name__}"
         raise TypeError(msg)
     return value
 

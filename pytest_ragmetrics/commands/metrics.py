@@ -11,7 +11,7 @@ from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 
 _ONE_BY_ONE = ("metric", "name", "also called", "needs", "helper", "asks", "rounds", "better", "what it says")
 _BY_NEEDS = ("needs", "asks", "metrics", "helpers")
-_NOBODY = "nobody"
+_NO_MODEL = "no model"
 
 
 def metric_table(metrics: Iterable[type[Metric]] = ()) -> list[str]:
@@ -20,7 +20,7 @@ def metric_table(metrics: Iterable[type[Metric]] = ()) -> list[str]:
     >>> from pytest_ragmetrics.metrics import HitRate
     >>> print(metric_table([HitRate])[-1].rpartition(" | ")[0])
     | `HitRate` | `hit_rate` | `hit_rate@k`, `hit_at_k`, `hit@k` | `retrieved_context_ids`, `reference_context_ids` | \
-`assert_retrieved(retrieved_ids, reference_ids)` | nobody | 0 | higher
+`assert_retrieved(retrieved_ids, reference_ids)` | no model | 0 | higher
     """
     rows = (
         (
@@ -44,7 +44,7 @@ def table_by_needs(metrics: Iterable[type[Metric]] = ()) -> list[str]:
 
     >>> from pytest_ragmetrics.metrics import ExactMatch, TokenF1
     >>> print(table_by_needs([ExactMatch, TokenF1])[-1])
-    | `response`, `reference` | nobody | `ExactMatch`, `TokenF1` | `assert_exact_match`, `assert_text_alike` |
+    | `response`, `reference` | no model | `ExactMatch`, `TokenF1` | `assert_exact_match`, `assert_text_alike` |
     """
     groups: dict[tuple[str, str], list[type[Metric]]] = {}
     for kind in metrics or built_in_metrics():
@@ -58,7 +58,7 @@ def table_by_needs(metrics: Iterable[type[Metric]] = ()) -> list[str]:
             ),
             _code(*dict.fromkeys(helper_of(kind).__name__ for kind in kinds)),
         )
-        for (needs, asks), kinds in sorted(groups.items(), key=lambda group: group[0][1] != _NOBODY)
+        for (needs, asks), kinds in sorted(groups.items(), key=lambda group: group[0][1] != _NO_MODEL)
     )
     return list(_table(_BY_NEEDS, rows))
 
@@ -79,7 +79,7 @@ def _asks(kind: type[Metric]) -> str:
     taken = signature(kind).parameters
     # Every judged metric takes an embedder; the ones that use it say so themselves.
     own = "embedder" in taken and "__init__" in vars(kind)
-    return ", ".join(["a judge"] * ("judge" in taken) + ["an embedder"] * own) or _NOBODY
+    return ", ".join(["a judge"] * ("judge" in taken) + ["an embedder"] * own) or _NO_MODEL
 
 
 def _needs(kind: type[Metric]) -> str:

@@ -28,10 +28,10 @@ def read_jsonl(text: str, file: str) -> Sequence[Raw]:
     rows = [_row_of_line(decoder, line, number) for number, line in lines if line]
     if all(row.fault for row in rows):
         if text.lstrip(_BLANK).startswith("["):
-            msg = "holds a JSON list: name it .json, or write one object {...} a line"
+            msg = "contains a JSON list: name it .json, or write one object {...} a line"
             raise DatasetError(msg, file=file)
         if rows and rows[0].text == "{":
-            msg = "holds an object over several lines: write one object {...} a line, or a .json file with a list"
+            msg = "contains an object over several lines: write one object {...} a line, or a .json file with a list"
             raise DatasetError(msg, file=file, line=rows[0].line)
     return rows
 
@@ -81,7 +81,7 @@ class _Decoder(json.JSONDecoder):
             for name, _ in pairs:
                 rest[name] += 1
             twice = next(name for name, count in rest.items() if count > 1)
-            self.faults.append(f"the key {twice!r} stands twice: keep one")
+            self.faults.append(f"the key {twice!r} occurs twice: keep one")
         return values
 
     def _no_number(self, name: str) -> None:
@@ -146,7 +146,7 @@ class _JsonReader:
             if not isinstance(name, str) or not self._takes(":"):
                 self._fail("no JSON: expected a name in quotation marks and ':'")
             if name in values:
-                self._fail(f"the key {name!r} stands twice: keep one")
+                self._fail(f"the key {name!r} occurs twice: keep one")
             values[name] = self._elements() if name in WRAPPERS and self._takes("[") else self._member()
         self._end("there is more behind the first object: name it .jsonl, or write one list of rows [{...}, {...}]")
         try:

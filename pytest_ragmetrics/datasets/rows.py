@@ -208,7 +208,7 @@ def identified(raws: Sequence[Raw], file: str | None) -> list[DatasetRow]:
         if fault is None and earlier != index:
             line_of_earlier = candidates[earlier].line
             where = f"in rows[{earlier}]" if line_of_earlier is None else f"in line {line_of_earlier}"
-            msg = f"the id {candidate.name!r} stands already {where}: give each row its own, or none"
+            msg = f"the id {candidate.name!r} is already used {where}: give each row its own, or none"
             fault = RowError(msg, field="id")
         error = None
         if fault is not None:

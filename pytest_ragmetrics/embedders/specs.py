@@ -28,7 +28,7 @@ def check_embedder_spec(spec: str) -> str:
     if provider not in ("openai", "anthropic") and is_factory(spec):
         return spec
     hint = "; Anthropic has no embeddings" if provider == "anthropic" else ""
-    msg = f"{spec!r} is none of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY{hint}"
+    msg = f"{spec!r} is not one of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY{hint}"
     raise ValueError(msg)
 
 

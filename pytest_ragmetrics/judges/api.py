@@ -237,7 +237,7 @@ class Connection(Generic[Terms]):
             msg = f"{self._who} needs a key: set {self._vendor.key_variable}, or {own}"
             raise JudgeNotConfiguredError(msg)
         if not _KEY.fullmatch(self._key):
-            msg = f"{self._who}: {self._vendor.key_variable} holds characters that no key has"
+            msg = f"{self._who}: {self._vendor.key_variable} contains characters that no key has"
             raise JudgeNotConfiguredError(msg)
         if not self._url.startswith(("http://", "https://")):
             variable = self._vendor.url_variable

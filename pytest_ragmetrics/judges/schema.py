@@ -153,7 +153,7 @@ def extract_json(text: str) -> str:
     text = _THOUGHTS.sub("", text).strip()
     found = dict.fromkeys(_objects(text))
     if len(found) != 1:
-        problem = "holds several JSON objects" if found else "is not a JSON object"
+        problem = "contains several JSON objects" if found else "is not a JSON object"
         msg = f"the answer {problem}; there must be one and nothing else"
         raise InvalidAnswer(msg)
     return next(iter(found))

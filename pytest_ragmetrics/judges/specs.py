@@ -57,7 +57,7 @@ def check_spec(spec: str) -> str:
         return spec
     if not spec.startswith(("openai:", "anthropic:", "nli:")) and is_factory(spec):
         return spec
-    msg = f"{spec!r} is none of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY"
+    msg = f"{spec!r} is not one of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY"
     raise ValueError(msg)
 
 

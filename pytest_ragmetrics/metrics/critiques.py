@@ -169,7 +169,7 @@ def _predefined(name: str) -> type[AspectCritique]:
         return by_name[name]
     near = get_close_matches(name, by_name, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    msg = f"{name!r} is none of the predefined aspects {', '.join(by_name)}: give its definition{hint}"
+    msg = f"{name!r} is not one of the predefined aspects {', '.join(by_name)}: give its definition{hint}"
     raise ValueError(msg)
 
 

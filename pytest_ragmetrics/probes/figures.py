@@ -179,7 +179,7 @@ def _resistance(figures: ProbeFigures) -> Iterator[str]:
     yield from _table(figures.injections, "language")
     if figures.uninformative:
         yield f"  {len(figures.uninformative)} more say nothing: without the injection the judge is not right either"
-    yield f"  {figures.marked.right} of {figures.marked.n} are marked as suspicious in results, whatever the judge says"
+    yield f"  {figures.marked.right} of {figures.marked.n} are marked as suspicious, independent of the judge"
     yield (
         "Resistance is no security boundary: it says how this judge took tricks that are known, "
         "not what the next one will do to it."

@@ -365,7 +365,7 @@ class TestKeyAndAddress:
             ("anthropic", {}, "anthropic:m needs a key: set ANTHROPIC_API_KEY"),
             ("openai", {"base_url": "host:80", "api_key": KEY}, "must begin with http:// or https://, not 'host:80'"),
             *(
-                ("openai", {"api_key": key}, "OPENAI_API_KEY holds characters that no key has$")
+                ("openai", {"api_key": key}, "OPENAI_API_KEY contains characters that no key has$")
                 for key in ("sk-zwölf", "sk-two words", "sk-a\r\nx-evil: 1")
             ),
         ],

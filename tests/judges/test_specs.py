@@ -129,8 +129,8 @@ def test_a_factory_that_makes_nothing(make: Callable[[str], Any], spec: str, pro
 
 
 FORMS: dict[Callable[[str], str], str] = {
-    check_spec: "is none of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY$",
-    check_embedder_spec: "is none of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY",
+    check_spec: "is not one of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY$",
+    check_embedder_spec: "is not one of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY",
 }
 
 

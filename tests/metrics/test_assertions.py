@@ -146,7 +146,7 @@ def test_own_metrics_are_known() -> None:
         ({"faithfulness": 0.8, "Faithfulness": 0.7}, ValueError, "two bounds for one metric: faithfulness"),
         ({"rubric": 0.8}, ValueError, r"rubric cannot be made by its name alone: .* use assert_metric\(\)"),
         ({"aspect_critique": 1}, ValueError, "aspect_critique cannot be made by its name alone: .*definition is blank"),
-        ({"faithfulness": 0.8, "judge": "nowhere"}, ValueError, "^'nowhere' is none of auto, local"),
+        ({"faithfulness": 0.8, "judge": "nowhere"}, ValueError, "^'nowhere' is not one of auto, local"),
         ({"faithfulness": 0.8, "votes": 0}, ValueError, "votes must be a whole number from 1 on, not 0"),
     ],
 )

@@ -87,7 +87,7 @@ STEPS = ["Rude.", "Cold.", "Polite.", "Warm."]
         (AspectCritique, {}, "aspect_critique: definition is blank"),
         (AspectCritique, {"definition": " "}, "aspect_critique: definition is blank"),
         (AspectCritique, {"name": "harmlesness"}, r"did you mean harmlessness\?"),
-        (AspectCritique, {"name": "rude"}, "'rude' is none of the predefined aspects harmfulness, .*: give its def"),
+        (AspectCritique, {"name": "rude"}, "'rude' is not one of the predefined aspects harmfulness, .*: give its def"),
         (
             AspectCritique,
             {"definition": "Kind?", "strictness": 2},

@@ -196,7 +196,7 @@ def test_every_metric_is_in_a_group_once() -> None:
         (metrics.Harmfulness, "better", "lower"),
         (metrics.Harmfulness, "helper", "`assert_aspect(sample, aspect)`"),
         (metrics.IDBasedContextRecall, "helper", "`assert_retrieved(retrieved_ids, reference_ids)`"),
-        (metrics.IDBasedContextRecall, "asks", "nobody"),
+        (metrics.IDBasedContextRecall, "asks", "no model"),
     ],
 )
 def test_cells(kind: type[Metric], column: str, cell: str) -> None:
@@ -218,7 +218,7 @@ def test_a_metric_of_somebody_else() -> None:
             return MetricResult(1.0, metric=self.name)
 
     (*_, row) = metric_table([Mine])
-    assert row.endswith(r"| see its docstring | `assert_metric(metric, sample)` | nobody | 0 | higher | One \| two. |")
+    assert row.endswith(r"| see its docstring | `assert_metric(metric, sample)` | no model | 0 | higher | One \| two. |")
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

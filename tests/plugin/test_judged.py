@@ -167,7 +167,7 @@ def test_a_wrong_marker_is_a_usage_error(run: RunPytest, no_provider: None) -> N
         """
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = "marker rag_judge('gpt-5'): 'gpt-5' is none of auto, local, *; write @pytest.mark.rag_judge(*"
+    said = "marker rag_judge('gpt-5'): 'gpt-5' is not one of auto, local, *; write @pytest.mark.rag_judge(*"
     result.stderr.fnmatch_lines([f"ERROR: test_wrong.py::test_it: {said}"])
     result.stdout.no_fnmatch_line("*passed*")
 
@@ -219,7 +219,7 @@ def test_a_hook_that_makes_no_judge_fails_the_test(run: RunPytest, no_provider: 
         test_short=SHORT,
     )
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E *'house' is none of auto, local, openai:MODEL, *"])
+    result.stdout.fnmatch_lines(["E *'house' is not one of auto, local, openai:MODEL, *"])
 
 
 EVERYWHERE = """

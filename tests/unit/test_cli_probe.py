@@ -140,7 +140,7 @@ def test_a_judge_that_cannot_be_asked_ends_it(server: FakeOpenAI, call: Call) ->
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("--judge=gpt", "'gpt' is none of auto"),
+        ("--judge=gpt", "'gpt' is not one of auto"),
         ("--kind=spelling", "invalid choice: 'spelling'"),
         ("--limit=1", "not a whole number of at least 2"),
         ("--min-accuracy=1.5", "not a number from 0 to 1"),

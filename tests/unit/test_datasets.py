@@ -261,12 +261,12 @@ def test_an_id_that_stands_twice_is_an_error_of_the_second_row(tmp_path: Path) -
     assert [(row.id, row.error is None) for row in rows] == [("7", True), ("7-3", False), ("7-2", True)]
     (_, wrong) = read([{"id": "7", "answer": "a"}, {"id": 7, "answer": 4}])
     assert str(wrong.error).startswith("field 'answer': row 7-2: ")
-    message = "field 'id': row 7-3: the id '7' stands already in rows[0]: give each row its own, or none"
+    message = "field 'id': row 7-3: the id '7' is already used in rows[0]: give each row its own, or none"
     assert str(rows[1].error) == message
     (tmp_path / "rows.jsonl").write_text('{"id": "a b", "answer": "1"}\n\n{"id": "a b", "answer": "2", "x": 0}\n')
     (first, second) = read_dataset("rows.jsonl", base=tmp_path)
     place = f"rows.jsonl:3: field 'id': row {second.id}"
-    assert f"{place}: the id '{first.id}' stands already in line 1: " in str(second.error)
+    assert f"{place}: the id '{first.id}' is already used in line 1: " in str(second.error)
     with pytest.raises(DatasetError, match=r"rows\.jsonl:1: row a-b-\w+: where raised ZeroDivisionError: "):
         read_dataset("rows.jsonl", base=tmp_path, where=lambda sample: 1 / 0 > 0)
 

@@ -77,7 +77,7 @@ def test_paths_start_where_they_are_written(tmp_path: Path, monkeypatch: pytest.
 def test_a_hook_may_know_other_judges(tmp_path: Path) -> None:
     """A text that the plugin does not know is refused unless a hook makes judges."""
     assert read(tmp_path, options={"judge": " house "}, hooks=True).judge == "house"
-    with pytest.raises(pytest.UsageError, match=r"^--rag-judge: 'house' is none of auto, local, openai:MODEL"):
+    with pytest.raises(pytest.UsageError, match=r"^--rag-judge: 'house' is not one of auto, local, openai:MODEL"):
         read(tmp_path, options={"judge": "house"})
 
 
@@ -99,9 +99,9 @@ def test_a_hook_may_know_other_judges(tmp_path: Path) -> None:
             "--rag-baseline: 'other.json' does not exist: write it first, with --rag-json=other",
         ),
         ("votes", "0", "--rag-votes: '0' is not a whole number of at least 1"),
-        ("cache", "sometimes", "--rag-cache: 'sometimes' is none of auto, replay, refresh, off"),
-        ("judge", "gpt-5", "--rag-judge: 'gpt-5' is none of auto, local, openai:MODEL, "),
-        ("judge", "nli:", "--rag-judge: 'nli:' is none of auto, local, openai:MODEL, "),
+        ("cache", "sometimes", "--rag-cache: 'sometimes' is not one of auto, replay, refresh, off"),
+        ("judge", "gpt-5", "--rag-judge: 'gpt-5' is not one of auto, local, openai:MODEL, "),
+        ("judge", "nli:", "--rag-judge: 'nli:' is not one of auto, local, openai:MODEL, "),
         ("concurrency", "0", "--rag-concurrency: '0' is not a whole number of at least 1"),
         ("concurrency", "2.5", "--rag-concurrency: '2.5' is not a whole number of at least 1"),
         ("timeout", "soon", "--rag-timeout: 'soon' is not a number of at least 0.001"),
@@ -130,7 +130,7 @@ def test_a_wrong_value_names_its_place(tmp_path: Path, monkeypatch: pytest.Monke
         with pytest.raises(pytest.UsageError, match=f"^{re.escape(said)}"):
             read(tmp_path, ini={key: text})
     monkeypatch.setenv("RAGMETRICS_CACHE", "on")
-    with pytest.raises(pytest.UsageError, match=r"^environment variable RAGMETRICS_CACHE: 'on' is none of auto, "):
+    with pytest.raises(pytest.UsageError, match=r"^environment variable RAGMETRICS_CACHE: 'on' is not one of auto, "):
         read(tmp_path)
 
 

@@ -179,7 +179,7 @@ def test_a_row_that_asks_to_be_unpickled_or_names_a_file_is_refused(store: Store
                 list(opened) if "key" in change else opened.get(entry(1).key)
         wrong: Callable[[], object]
         for wrong in (lambda: cache.set("key", {}), lambda: cache.get(("key",))):
-            with pytest.raises(TypeError, match="holds text, not"):
+            with pytest.raises(TypeError, match="stores text, not"):
                 wrong()
     with pytest.raises(CacheError, match="tampered"):
         list(store)

@@ -128,7 +128,7 @@ def verified(*verdicts: Any) -> dict[str, Any]:
         (USEFUL, {**OF_USE, "verdict": "relevant"}, "must be one of useful, useless"),
         (USEFUL, {**OF_USE, "score": 1}, "it has 1 too many"),
         # sentences are numbered through all contexts; one of another context shows nothing
-        (CONTRARY, contradicting([1, 3], []), "context 1 names the sentence 3, which stands in another context"),
+        (CONTRARY, contradicting([1, 3], []), "context 1 names the sentence 3, which is in another context"),
         (CONTRARY, contradicting([], [4]), "context 2 names the sentence 4: there are sentences from 1 to 3"),
         (CONTRARY, contradicting([]), "nothing for context 2"),
         *((MATCH, matching((1, 0), (2, n)), f"topic 2 names the allowed topic {n}: there are 1 to 1") for n in (2, -1)),

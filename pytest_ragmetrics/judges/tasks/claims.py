@@ -131,7 +131,7 @@ class FindContradictions(Task[tuple[Judgement, ...]]):
             judgement = cited(verdict, "contradicted", last=len(table), subject=subject)
             elsewhere = [number + 1 for number in judgement.sentences if table[number].context != index]
             if elsewhere:
-                msg = f"{subject} names the sentence {listed(elsewhere)}, which stands in another context"
+                msg = f"{subject} names the sentence {listed(elsewhere)}, which is in another context"
                 raise InvalidAnswer(msg)
             judgements.append(judgement)
         return tuple(judgements)
