@@ -218,7 +218,7 @@ def test_a_metric_of_somebody_else() -> None:
             return MetricResult(1.0, metric=self.name)
 
     (*_, row) = metric_table([Mine])
-    assert row.endswith(r"| see its docstring | `assert_metric(metric, sample)` | no model | 0 | higher | One \| two. |")
+    assert row.endswith(r" its docstring | `assert_metric(metric, sample)` | no model | 0 | higher | One \| two. |")
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
