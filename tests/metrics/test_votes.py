@@ -354,3 +354,30 @@ def test_votes_in_words() -> None:
         assert flips(samples, Threshold(operator="<", bound=0.5)) is flipped
         assert not flips(samples, None)
     assert not flips([0.5, 0.5], Threshold(operator="<", bound=0.5))
+
+
+@pytest.mark.parametrize(
+    ("plan", "samples", "decided"),
+    [
+        (VotePlan(votes=2, least=0.5), [0.0], False),
+        (VotePlan(votes=2, least=0.5), [1.0], True),
+        (VotePlan(votes=2, least=0.6), [0.0], True),
+        (VotePlan(votes=2, most=0.5), [1.0], False),
+        (VotePlan(votes=2, most=0.5), [0.0], True),
+        (VotePlan(votes=2, most=0.4), [1.0], True),
+        (VotePlan(votes=2, least=0.5), [1.5], False),
+        (VotePlan(votes=2), [1.0], False),
+        (VotePlan(votes=2), [1.0, 0.0], True),
+    ],
+)
+def test_an_outcome_is_decided_when_no_vote_can_change_it(
+    plan: VotePlan, samples: list[float], *, decided: bool
+) -> None:
+    """A mean on the bound is on its good side."""
+    assert plan.is_decided(samples, (0.0, 1.0)) is decided
+
+
+def test_no_further_vote_is_asked_where_one_is_lost() -> None:
+    """Without a bound all votes count: when one of three has no score, the third cannot make up for it."""
+    assert VotePlan(votes=3).least_wave([0.5], (0.0, 1.0), 1) == 0
+    assert VotePlan(votes=3).least_wave([0.5, 0.5], (0.0, 1.0), 1) == 1

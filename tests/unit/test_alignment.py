@@ -503,6 +503,13 @@ def test_many_spans_are_found_like_one() -> None:
     assert [(verdict.ok, verdict.evidence) for verdict in together] == [(one.ok, one.evidence) for one in alone]
 
 
+def test_a_span_without_words_is_found_as_it_is() -> None:
+    """Signs have no folding: the evidence is the first place where they are."""
+    (piece,) = align(" ?! ", ["None.", "What?! No?!"]).evidence
+    assert (piece.context, piece.start, piece.end, piece.text) == (1, 4, 6, "?!")
+    assert not align("?!", ["What? No!"]).ok
+
+
 LETTERS = st.text(alphabet="abcdeéßİﬁ\u0301", min_size=1, max_size=4)
 SEPARATORS = st.sampled_from(
     [" ", "\n", "  ", "-", "\u2014", ", ", ". ", " \u201c", "\u2019", " **", "&amp;", "\u00ad", "-\n", "\u2026 "]
