@@ -199,7 +199,7 @@ class JudgedMetric(Metric):
     def _ask(self, sample: Sample, *, vote: int = 0) -> Ask:
         found = (f"{field} {sign}" for field, text in self.untrusted_texts(sample) for sign in _signs(text))
         signs = tuple(dict.fromkeys(found))
-        return Ask(self, judge=self._judge, embedder=self._embedder, signs=signs, vote=vote)
+        return Ask(self.name, judge=self._judge, embedder=self._embedder, signs=signs, vote=vote, draws=self.draws)
 
     async def _judged(self, sample: Sample, ask: Ask) -> MetricResult:
         try:
@@ -213,14 +213,24 @@ class JudgedMetric(Metric):
 
 
 class Ask:
-    """One judgement's access to judge and embedder: ``await ask(task)`` is the answer, ``ask.result(...)`` the end."""
+    """One judgement's access to judge and embedder: ``await ask(task)`` is the answer, ``ask.result(...)`` the end.
+
+    ``vote`` is the number of the judgement, each of which asks for ``draws`` answers to one task at most.
+    """
 
     def __init__(
-        self, metric: JudgedMetric, *, judge: Lazy[Judge], embedder: Lazy[Embedder], signs: Sequence[str], vote: int
+        self,
+        metric: str,
+        *,
+        judge: Lazy[Judge],
+        embedder: Lazy[Embedder],
+        signs: Sequence[str],
+        vote: int,
+        draws: int = 1,
     ) -> None:
         here = context.current()
-        self._metric = metric.name
-        self._draws = metric.draws
+        self._metric = metric
+        self._draws = draws
         self._lazy_judge = judge
         self._lazy_embedder = embedder
         self._signs = signs
