@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragmetrics.errors import BudgetExceededError, JudgeNotConfiguredError, UnscoredError
+from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics.judges.transport import AnyRequest, Reply, Transport
 from pytest_ragmetrics.locks import SharedFolder
 from pytest_ragmetrics.prices import estimated_tokens, price
@@ -218,8 +218,8 @@ class Budgeted:
         with self._budget.request(provider.name, kind=request.kind, model=request.model) as receipt:
             try:
                 reply = await self._following.send(request)
-            except UnscoredError as error:
-                # A judge with an ask of its own, which may say what finding no answer cost.
+            except (UnscoredError, JudgeError) as error:
+                # A reply that was cut short, or a judge with an ask of its own, may say what it cost.
                 usage = error.usage
                 if usage is not None:
                     calls = usage.calls or int(not usage.cached_calls)

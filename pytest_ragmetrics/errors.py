@@ -21,7 +21,11 @@ class UnscoredError(RagMetricsError):
 
 
 class JudgeError(RagMetricsError):
-    """The judge's provider failed, refused or cut its reply short."""
+    """The judge's provider failed, refused or cut its reply short; ``usage`` is what was spent, if that is known."""
+
+    def __init__(self, message: str = "", *, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
 
 
 class JudgeNotConfiguredError(RagMetricsError):

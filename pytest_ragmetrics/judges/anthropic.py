@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from pytest_ragmetrics.judges.api import ANTHROPIC, ApiJudge, Vendor, refused_parameter
-from pytest_ragmetrics.judges.transport import Reply, Request
+from pytest_ragmetrics.judges.transport import Request
 
 #: The API requires a limit; no answer to a task of ours comes near it.
 _MAX_TOKENS = 8192
@@ -49,12 +49,15 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
             return f"refused to answer: {_text(answer)}".rstrip(": ")
         return None if _text(answer).strip() else "replied with nothing"
 
-    def _read(self, answer: Any) -> Reply:
-        usage = answer.usage
+    def _tokens(self, answer: Any) -> tuple[int, int]:
+        usage = getattr(answer, "usage", None)
+        if usage is None:
+            return 0, 0
         cached = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
-        return Reply(
-            text=_text(answer), prompt_tokens=usage.input_tokens + cached, completion_tokens=usage.output_tokens
-        )
+        return usage.input_tokens + cached, usage.output_tokens
+
+    def _text(self, answer: Any) -> str:
+        return _text(answer)
 
 
 def _wire(request: Request, refused: frozenset[str]) -> dict[str, Any]:

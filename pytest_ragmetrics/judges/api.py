@@ -365,10 +365,12 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
             lambda terms, error: self._concede(terms, request, error),
             rate_limited=request.rate_limited,
         )
+        prompt, completion = self._tokens(answer)
         if (problem := self._problem(answer)) is not None:
             msg = f"{self.name} {problem}"
-            raise JudgeError(msg)
-        return self._read(answer)
+            spent = Reply(prompt_tokens=prompt, completion_tokens=completion)
+            raise JudgeError(msg, usage=spent.usage(request) if prompt or completion else None)
+        return Reply(text=self._text(answer), prompt_tokens=prompt, completion_tokens=completion)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -387,5 +389,9 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         """Return why an answer of the API has no reply, or ``None`` if it has one."""
 
     @abstractmethod
-    def _read(self, answer: Any) -> Reply:
-        """Return the reply in an answer without a problem."""
+    def _tokens(self, answer: Any) -> tuple[int, int]:
+        """Return the tokens of prompt and completion, 0 where an answer of the API does not count them."""
+
+    @abstractmethod
+    def _text(self, answer: Any) -> str:
+        """Return the text of an answer without a problem."""

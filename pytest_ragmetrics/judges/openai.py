@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from pytest_ragmetrics.judges.api import OPENAI, ApiJudge, Vendor, refused_parameter, said_by
-from pytest_ragmetrics.judges.transport import Reply, Request
+from pytest_ragmetrics.judges.transport import Request
 
 Form = Literal["json_schema", "json_object", "text"]
 
@@ -66,14 +66,13 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         text = _field(message, "content")
         return None if isinstance(text, str) and text.strip() else "replied with nothing"
 
-    def _read(self, answer: object) -> Reply:
+    def _tokens(self, answer: object) -> tuple[int, int]:
         usage = _field(answer, "usage")
         prompt, completion = (_field(usage, f"{kind}_tokens") for kind in ("prompt", "completion"))
-        return Reply(
-            text=_field(_field(_choice(answer), "message"), "content"),
-            prompt_tokens=prompt if isinstance(prompt, int) else 0,
-            completion_tokens=completion if isinstance(completion, int) else 0,
-        )
+        return prompt if isinstance(prompt, int) else 0, completion if isinstance(completion, int) else 0
+
+    def _text(self, answer: object) -> str:
+        return str(_field(_field(_choice(answer), "message"), "content"))
 
 
 def _field(value: object, name: str) -> Any:

@@ -206,7 +206,7 @@ class JudgedMetric(Metric):
             return await self.judged(sample, ask)
         except JudgeError as error:
             msg = f"{self.name}: {error}"
-            raise UnscoredError(msg, usage=ask.usage) from error
+            raise UnscoredError(msg, usage=ask.usage + (error.usage or Usage())) from error
         except UnscoredError as error:
             error.usage = ask.usage if error.usage is None else ask.usage + error.usage
             raise
@@ -262,7 +262,7 @@ class Ask:
         self._asked[judge.name] = None
         try:
             answered = await judge.ask(task, vote=vote, transport=_Logged(self._transport, self._log, vote))
-        except UnscoredError as error:
+        except (UnscoredError, JudgeError) as error:
             self._log.usage += error.usage or Usage()
             raise
         self._log.usage += answered.usage

@@ -171,7 +171,7 @@ def _outcome(data: dict[str, Any]) -> Any:
     if name == pytest.skip.Exception.__name__:
         return pytest.skip.Exception(message)
     kind = getattr(errors, name, UnscoredError)
-    return UnscoredError(message, usage=usage) if kind is UnscoredError else kind(message)
+    return kind(message, usage=usage) if kind in (UnscoredError, errors.JudgeError) else kind(message)
 
 
 class ElsewhereError(Exception):

@@ -38,13 +38,6 @@ KINDS: dict[str, type[ApiJudge[Any]]] = {"openai": OpenAIJudge, "anthropic": Ant
 BOTH = pytest.mark.parametrize("kind", KINDS)
 
 
-@pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the pause before a retry where no answer of the server can: after a dropped or a silent connection."""
-    for kind in KINDS:
-        monkeypatch.setattr(f"{kind}._base_client.INITIAL_RETRY_DELAY", 0.01, raising=False)
-
-
 def judge(server: FakeOpenAI, kind: str = "openai", **options: Any) -> ApiJudge[Any]:
     """Return a judge that asks the server and retries twice."""
     url = server.base_url if kind == "openai" else server.root_url
@@ -280,6 +273,19 @@ def replies() -> Iterator[tuple[str, fake.Reply, type[JudgeError], str]]:
     text = {"content-type": "text/plain"}
     yield "openai", fake.Reply(raw=b"ok", headers=text), plain, "does not answer like the OpenAI API"
     yield "openai", fake.Reply(raw=b"<html>"), plain, "sent what is no answer to the request"
+
+
+@BOTH
+@pytest.mark.parametrize("reply", [fake.truncated(), fake.refused("No."), fake.Reply(text="")])
+def test_a_reply_that_cannot_be_used_is_paid_for(server: FakeOpenAI, kind: str, reply: fake.Reply) -> None:
+    """The error says what the provider charges for it."""
+    server.script(reply)
+    with pytest.raises(JudgeError) as failed:
+        ask(judge(server, kind), CLAIMS)
+    spent = failed.value.usage
+    assert spent is not None
+    assert spent.calls == 1
+    assert spent.prompt_tokens > 100
 
 
 class TestFailures:

@@ -132,7 +132,8 @@ def test_a_killed_process_loses_what_was_not_answered(
     server.answer = answering({3: silent()})
     pytester.makepyfile(test_rows=ONE_BY_ONE)
     with started(pytester) as process:
-        wait_until(lambda: server.in_flight == 1 and server.answered == 3, process)
+        # The fourth is asked when the third is stored.
+        wait_until(lambda: server.calls == 4, process)
         process.kill()
     while server.in_flight:
         time.sleep(0.01)  # else it might be answered after all
@@ -170,7 +171,8 @@ def test_an_interrupt_keeps_what_is_on_its_way(run: RunPytest, server: FakeOpenA
         out, _ = process.communicate(timeout=30)
     assert process.returncode == pytest.ExitCode.INTERRUPTED
     assert "KeyboardInterrupt" in out
-    assert server.answered == 8
+    # On a busy machine the signal may come with the last two in flight.
+    assert server.answered == server.calls >= 8
     server.latency = 0
     run().assert_outcomes(passed=1)
     assert server.answered == 10
