@@ -125,6 +125,12 @@ def environment() -> Environment:
         # Markup is a subclass of str, and is shown already.
         return visible(value) if type(value) is str else value
 
+    def plain(text: str, head: int = 2000) -> str:
+        """Return a text, folded if it is long. A call of a macro for each short text takes a tenth of the whole page."""
+        passages: Any = made.get_template("passages.html.jinja").module if len(text) > head else None
+        folded: str = text if passages is None else passages.long(text, head)
+        return folded
+
     made = Environment(
         loader=PackageLoader(_PACKAGE, _TEMPLATES),
         autoescape=True,
@@ -142,6 +148,7 @@ def environment() -> Environment:
         "score": score_text,
         "threshold": threshold_text,
         "folded": _folded,
+        "plain": plain,
         "query": _query,
         "fragment": _fragment,
     }
