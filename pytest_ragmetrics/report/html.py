@@ -126,7 +126,7 @@ def environment() -> Environment:
         return visible(value) if type(value) is str else value
 
     def plain(text: str, head: int = 2000) -> str:
-        """Return a text, folded if it is long. A call of a macro for each short text takes a tenth of the whole page."""
+        """Return a text, folded if it is long; with a macro for each short text a page takes a tenth longer."""
         passages: Any = made.get_template("passages.html.jinja").module if len(text) > head else None
         folded: str = text if passages is None else passages.long(text, head)
         return folded
