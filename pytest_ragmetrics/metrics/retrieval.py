@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -37,21 +38,8 @@ class RankingMetric(Metric):
     def __init__(self, *, k: int | None = None) -> None:
         self.k = None if k is None else check_count("k", k)
 
-    def measure(self, sample: Sample) -> MetricResult:
-        """Return the score of the ranking, with a verdict on each reference id."""
-        relevant = dict.fromkeys(sample.reference_context_ids or ())
-        top = self._top(sample.retrieved_context_ids or ())
-        hits = [found in relevant for found in top]
-        reason = f"{sum(hits)} of {len(relevant)} reference ids among {len(top)} retrieved"
-        verdicts = self._verdicts(top, relevant, sample)
-        return MetricResult(self._value(hits, len(relevant)), metric=self.name, reason=reason, verdicts=verdicts)
-
     def _top(self, ids: Sequence[Id]) -> list[Id]:
         return list(dict.fromkeys(ids))[: self.k]
-
-    def _value(self, hits: Sequence[bool], relevant: int, /) -> float:
-        """Return the score by which of the ids at the top are relevant, and the number of relevant ids."""
-        raise NotImplementedError
 
     def _verdicts(self, top: Sequence[Id], relevant: Mapping[Id, None], sample: Sample) -> list[Verdict]:
         ranks = {found: rank for rank, found in enumerate(top, start=1)}
@@ -68,7 +56,24 @@ class RankingMetric(Metric):
         ]
 
 
-class PrecisionAtK(RankingMetric):
+class HitMetric(RankingMetric):
+    """What the metrics share that score a ranking by which of its ids are relevant."""
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the score of the ranking, with a verdict on each reference id."""
+        relevant = dict.fromkeys(sample.reference_context_ids or ())
+        top = self._top(sample.retrieved_context_ids or ())
+        hits = [found in relevant for found in top]
+        reason = f"{sum(hits)} of {len(relevant)} reference ids among {len(top)} retrieved"
+        verdicts = self._verdicts(top, relevant, sample)
+        return MetricResult(self._value(hits, len(relevant)), metric=self.name, reason=reason, verdicts=verdicts)
+
+    @abstractmethod
+    def _value(self, hits: Sequence[bool], relevant: int, /) -> float:
+        """Return the score by which of the ids at the top are relevant, and the number of relevant ids."""
+
+
+class PrecisionAtK(HitMetric):
     """The share of the ids in the top ``k`` that are relevant: hits / ids that are actually there, at most ``k``.
 
     Others divide by ``k`` even where fewer were retrieved. Nothing retrieved: 0.0.
@@ -98,7 +103,7 @@ class PrecisionAtK(RankingMetric):
         ]
 
 
-class RecallAtK(RankingMetric):
+class RecallAtK(HitMetric):
     """The share of the relevant ids that are in the top ``k``: hits / relevant ids.
 
     >>> RecallAtK(k=3).score(retrieved_context_ids=["a", "b"], reference_context_ids=["a", "c"]).verdicts[0].reason
@@ -112,7 +117,7 @@ class RecallAtK(RankingMetric):
         return sum(hits) / relevant
 
 
-class HitRate(RankingMetric):
+class HitRate(HitMetric):
     """1.0 if any relevant id is in the top ``k``, else 0.0; over a table, the share of questions with a hit.
 
     >>> HitRate(k=1).score(retrieved_context_ids=["a", "b"], reference_context_ids=["b"]).value
@@ -148,7 +153,7 @@ class MRR(PrecisionAtK):
         return result.replaced(reason=reason, verdicts=result.verdicts[:rank])
 
 
-class MAP(RankingMetric):
+class MAP(HitMetric):
     """Average precision: the sum of the precision at each hit in the top ``k`` / relevant ids.
 
     The mean over a table is the mean average precision (Buckley and Voorhees, 2000).
