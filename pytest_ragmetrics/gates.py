@@ -158,20 +158,7 @@ def evaluate_gate(
     ``find`` returns the record of a test, if it left one; ``skipped`` and ``ran`` are the tests that were skipped, and
     those that ran to their end. A set that did not run whole decides nothing; one with unscored rows fails.
     """
-    scored: list[tuple[str, float, Record]] = []
-    unscored: list[tuple[str, str]] = []
-    omitted = gated.total - len(gated.selected)
-    for test in gated.selected:
-        row = find(test)
-        if test in skipped or (row is not None and row.outcome == "skipped"):
-            omitted += 1
-            continue
-        name = test.removeprefix(gated.function).strip("[]") or test
-        records = [] if row is None or test not in ran else [it for it in row.records if it.metric == gate.metric]
-        scored += [(name, record.score, record) for record in records if record.score is not None]
-        unscored += [(name, record.reason or "unscored") for record in records if record.score is None]
-        if not records:
-            unscored.append((name, _why_unscored(row, ran=test in ran)))
+    scored, unscored, omitted = _scores(gate, gated, find, skipped=skipped, ran=ran)
     better = gate.better or (scored[0][2].better if scored else "higher")
     result = _threshold(gate, better, scored) if scored and not omitted else None
     outcome: GateOutcome = "failed"
@@ -202,6 +189,32 @@ def evaluate_gate(
         outcome=outcome,
     )
     return GateDecision(record=record, text=text)
+
+
+def _scores(
+    gate: Gate,
+    gated: GatedSet,
+    find: Callable[[str], TestRecord | None],
+    *,
+    skipped: Collection[str],
+    ran: Collection[str],
+) -> tuple[list[tuple[str, float, Record]], list[tuple[str, str]], int]:
+    """Return the scores of a set by row, the reasons of the unscored rows, and how many tests were left out."""
+    scored: list[tuple[str, float, Record]] = []
+    unscored: list[tuple[str, str]] = []
+    omitted = gated.total - len(gated.selected)
+    for test in gated.selected:
+        row = find(test)
+        if test in skipped or (row is not None and row.outcome == "skipped"):
+            omitted += 1
+            continue
+        name = test.removeprefix(gated.function).strip("[]") or test
+        records = [] if row is None or test not in ran else [it for it in row.records if it.metric == gate.metric]
+        scored += [(name, record.score, record) for record in records if record.score is not None]
+        unscored += [(name, record.reason or "unscored") for record in records if record.score is None]
+        if not records:
+            unscored.append((name, _why_unscored(row, ran=test in ran)))
+    return scored, unscored, omitted
 
 
 def _threshold(gate: Gate, better: Direction, scored: Sequence[tuple[str, float, Record]]) -> ThresholdResult:
