@@ -109,7 +109,7 @@ def _setting(
 
 
 def _switch(help_: str) -> Any:
-    return _setting(lambda *_: True, False, help_, in_ini=False, action="store_const", const="yes")  # noqa: FBT003
+    return _setting(lambda *_: True, False, help_, in_ini=False, action="store_const", const="yes")  # noqa: FBT003 - the default
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
