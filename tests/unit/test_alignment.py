@@ -503,6 +503,15 @@ def test_many_spans_are_found_like_one() -> None:
     assert [(verdict.ok, verdict.evidence) for verdict in together] == [(one.ok, one.evidence) for one in alone]
 
 
+def test_chunks_are_looked_at_in_their_order() -> None:
+    """Of more chunks than a quotation has letters a bounded number is looked at, whatever the hash seed the same."""
+    letters = "lefttheharbouratten"
+    pieces = [letters[at : at + 4] for at in range(len(letters) - 3)] * 6
+    chunks = ["The ferry left the", "harbour at ten, as always.", *(f"{piece}, or {piece}" for piece in pieces)]
+    verdict = align("left the harbour at ten", chunks)
+    assert [piece.context for piece in verdict.evidence] == [0, 1]
+
+
 def test_a_span_without_words_is_found_as_it_is() -> None:
     """Signs have no folding: the evidence is the first place where they are."""
     (piece,) = align(" ?! ", ["None.", "What?! No?!"]).evidence
