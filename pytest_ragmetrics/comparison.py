@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 
 from pytest_ragmetrics.explain.phrases import SHOWN, and_more, format_apart, format_interval, named
 from pytest_ragmetrics.records import Document, Record
-from pytest_ragmetrics.result import Direction
+from pytest_ragmetrics.result import NOUN, Direction
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.comparison import Difference, paired_difference
 from pytest_ragmetrics.stats.intervals import whole_clusters
@@ -27,6 +27,8 @@ from pytest_ragmetrics.text.characters import printable
 _ROUNDING = 1e-9
 # A smaller p is shown as p<0.001.
 _SURE = 0.001
+# In files of before it is the aspect, which is called correctness_aspect now.
+_REUSED = frozenset({"correctness"})
 
 Kind = Literal["unscored", "worse", "same", "better", "scored again", "new", "gone"]
 #: Every kind, in the order in which changes are listed.
@@ -45,12 +47,16 @@ class ColumnEntry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Column:
-    """The entries of one metric by the key of their sample; ``ambiguous`` keys belong to several different samples."""
+    """The entries of one metric by the key of their sample; ``ambiguous`` keys belong to several different samples.
+
+    ``noun`` names what one of its verdicts is about.
+    """
 
     metric: str
     better: Direction
     entries: Mapping[str, ColumnEntry]
     ambiguous: frozenset[str] = frozenset()
+    noun: str = NOUN
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -193,10 +199,16 @@ def compare_columns(here: Column, there: Column, *, confidence: float = 0.95) ->
     """Return what changed from ``there``, the run before, to ``here``; the order of the rows does not matter.
 
     Raises ``ValueError`` where different judges scored a row, naming both, where a row of one run fits several of the
-    other, and where the runs do not agree on which scores are the better ones.
+    other, and where the metric is another one there, or the runs do not agree on which scores are the better ones.
     """
     if here.better != there.better:
         msg = f"{here.metric}: {here.better} scores are better here, {there.better} ones there; they are not comparable"
+        raise ValueError(msg)
+    if _is_redefined(here, there):
+        msg = (
+            f"{here.metric}: its verdicts are on the {here.noun} here, on the {there.noun} there, so these are two "
+            "metrics of one name; score both with this version"
+        )
         raise ValueError(msg)
     both = sorted(here.entries.keys() & there.entries.keys())
     if ambiguous := sorted((here.ambiguous | there.ambiguous).intersection(both)):
@@ -223,6 +235,11 @@ def compare_columns(here: Column, there: Column, *, confidence: float = 0.95) ->
         unscored_here=unscored_here,
         unscored_there=unscored_there,
     )
+
+
+def _is_redefined(here: Column | Record, there: Column | Record) -> bool:
+    """Tell whether a metric of one name is another one in the other run: what is good of it differs, or what it is."""
+    return here.better != there.better or (here.metric in _REUSED and here.noun != there.noun)
 
 
 def _difference(rows: Sequence[RowChange], confidence: float) -> Difference:
@@ -303,13 +320,14 @@ class MetricChange:
 class Incomparable:
     """Scores of one metric that were not compared, ``pairs`` of them, because different judges gave them.
 
-    ``None`` is a score that no judge gave.
+    ``None`` is a score that no judge gave. Scores of a metric that was ``redefined`` are not compared either.
     """
 
     metric: str
     judge: str | None
     baseline_judge: str | None
     pairs: int
+    redefined: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -359,24 +377,26 @@ def compare_documents(document: Document, baseline: Document) -> RunComparison:
     """Return what changed from the baseline to the document; the same documents give the same comparison.
 
     Scores are paired by test, metric and sample id (by their order where one test scores the same more than once);
-    where tests moved or were renamed, by sample id alone. Scores by different judges are not compared.
+    where tests moved or were renamed, by sample id alone. Scores by different judges, and of a metric that was
+    redefined in between, are not compared.
     """
     pairs, gone, new = _pairs(_scored_in(baseline), _scored_in(document))
     changes = [*(_change(record, record, gone=True) for record in gone), *(_change(None, record) for record in new)]
-    foreign: Counter[tuple[str, str | None, str | None]] = Counter()
+    foreign: Counter[tuple[str, str | None, str | None, bool]] = Counter()
     for before, after in pairs:
         old, this = before.record, after.record
+        redefined = _is_redefined(this, old)
         # An unscored record has no judge to compare.
-        if old.score is not None and this.score is not None and old.judge != this.judge:
-            foreign[this.metric, this.judge, old.judge] += 1
+        if old.score is not None and this.score is not None and (redefined or old.judge != this.judge):
+            foreign[this.metric, this.judge, old.judge, redefined] += 1
         else:
             changes.append(_change(before, after))
     return RunComparison(
         changes=tuple(sorted(changes, key=_order)),
         metrics=tuple(_metric_change(name, changes) for name in sorted({change.metric for change in changes})),
         incomparable=tuple(
-            Incomparable(metric=metric, judge=judge, baseline_judge=baseline_judge, pairs=count)
-            for (metric, judge, baseline_judge), count in sorted(foreign.items(), key=lambda item: str(item[0]))
+            Incomparable(metric=metric, judge=judge, baseline_judge=there, pairs=count, redefined=redefined)
+            for (metric, judge, there, redefined), count in sorted(foreign.items(), key=lambda item: str(item[0]))
         ),
     )
 

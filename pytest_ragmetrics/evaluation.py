@@ -31,7 +31,7 @@ from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.progress import Progress
-from pytest_ragmetrics.result import Direction, MetricResult
+from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import UNDER_WAY, ascoring_session, measured, scoring_session
 from pytest_ragmetrics.stats.intervals import whole_clusters
@@ -252,7 +252,10 @@ class Evaluation:
                 judge=None if result is None else result.judge,
                 cluster=cluster_of(row.sample),
             )
-        return Column(metric=metric, better=better, entries=entries)
+        return Column(metric=metric, better=better, entries=entries, noun=self._noun(metric))
+
+    def _noun(self, metric: str) -> str:
+        return next((row.results[metric].noun for row in self.rows if metric in row.results), NOUN)
 
     def to_json(self, file: str | Path | None = None) -> str:
         """Return the table as JSON text, and write it to a file if one is named.
@@ -271,7 +274,8 @@ class Evaluation:
             for row in self.rows
         ]
         better = {metric: self.better_of(metric) for metric in self.metrics}
-        table = {"metrics": self.metrics, "better": better, "rows": rows}
+        nouns = {metric: self._noun(metric) for metric in self.metrics}
+        table = {"metrics": self.metrics, "better": better, "nouns": nouns, "rows": rows}
         return _written(json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n", file)
 
     def to_csv(self, file: str | Path | None = None) -> str:

@@ -30,7 +30,7 @@ from pytest_ragmetrics.explain.results import explain_not_worse, explain_thresho
 from pytest_ragmetrics.files import read_json
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.records import DocumentError, read_document
-from pytest_ragmetrics.result import Direction, MetricResult
+from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.stats.decisions import (
     ScoredRow,
     ThresholdResult,
@@ -391,21 +391,26 @@ def _read(path: Path, changed: int, size: int) -> Mapping[str, Column]:
 def _columns_of_run(path: Path) -> dict[str, Column]:
     found: dict[str, list[tuple[str, ColumnEntry]]] = {}
     better: dict[str, Direction] = {}
+    nouns: dict[str, str] = {}
     for test in read_document(path).tests:
         for record in test.records:
             better[record.metric] = record.better
+            if record.score is not None:
+                nouns.setdefault(record.metric, record.noun)
             entry = ColumnEntry(score=record.score, judge=record.judge)
             found.setdefault(record.metric, []).append((key_of(record.sample), entry))
-    return {metric: _column(metric, better[metric], entries) for metric, entries in found.items()}
+    return {
+        metric: _column(metric, better[metric], entries, nouns.get(metric, NOUN)) for metric, entries in found.items()
+    }
 
 
-def _column(metric: str, better: Direction, entries: Iterable[tuple[str, ColumnEntry]]) -> Column:
+def _column(metric: str, better: Direction, entries: Iterable[tuple[str, ColumnEntry]], noun: str) -> Column:
     first: dict[str, ColumnEntry] = {}
     ambiguous = set()
     for key, entry in entries:
         if first.setdefault(key, entry) != entry:
             ambiguous.add(key)
-    return Column(metric=metric, better=better, entries=first, ambiguous=frozenset(ambiguous))
+    return Column(metric=metric, better=better, entries=first, ambiguous=frozenset(ambiguous), noun=noun)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -419,11 +424,12 @@ class _TableRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Table:
-    """The file of :meth:`Evaluation.to_json`; those of early versions do not say which scores are better."""
+    """The file of :meth:`Evaluation.to_json`; early versions lack ``better`` and ``nouns``."""
 
     metrics: tuple[str, ...]
     rows: tuple[_TableRow, ...]
     better: Mapping[str, Direction] = field(default_factory=dict)
+    nouns: Mapping[str, str] = field(default_factory=dict)
 
 
 def _columns_of_table(data: object) -> dict[str, Column]:
@@ -436,6 +442,7 @@ def _columns_of_table(data: object) -> dict[str, Column]:
                 (sample_key(row.sample), ColumnEntry(score=row.scores.get(metric), judge=row.judges.get(metric)))
                 for row in table.rows
             ],
+            table.nouns.get(metric, NOUN),
         )
         for metric in table.metrics
     }

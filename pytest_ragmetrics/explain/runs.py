@@ -211,8 +211,12 @@ def change_lines(comparison: RunComparison, *, shown: int = _NAMED) -> list[str]
     if len(bad) > shown:
         lines.append(f"  ... and {len(bad) - shown} more")
     return lines + [
-        f"  not compared: {pair.pairs} of {named(pair.metric)}, by {named(pair.judge or 'no judge')}, "
-        f"in the baseline by {named(pair.baseline_judge or 'no judge')}"
+        f"  not compared: {pair.pairs} of {named(pair.metric)}, "
+        + (
+            "which is another metric in the baseline"
+            if pair.redefined
+            else f"by {named(pair.judge or 'no judge')}, in the baseline by {named(pair.baseline_judge or 'no judge')}"
+        )
         for pair in comparison.incomparable
     ]
 

@@ -117,17 +117,17 @@ async def share_supported(
 
 
 class Hallucination(JudgedMetric):
-    """The share of the contexts that the response does not contradict: 1.0 is free of hallucination, higher is better.
+    """The share of the contexts that the response contradicts; lower is better.
 
     Takes ``response`` and ``retrieved_contexts``. One request: which contexts are contradicted, and which of their
-    sentences. 1 - contradicted / contexts. What the contexts do not mention contradicts none of them; that is the
-    business of :class:`Faithfulness`. After DeepEval's hallucination metric, which has had either direction.
+    sentences. What the contexts do not mention contradicts none of them; that is the business of
+    :class:`Faithfulness`. After DeepEval's hallucination metric.
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "By night.", "sentences": [1], "verdict": "contradicted"}]}'
     ... )
     >>> Hallucination(judge=judge).score(response="Moths fly by day.", retrieved_contexts=["They fly by night."]).value
-    0.0
+    1.0
     """
 
     name = "hallucination"
@@ -137,9 +137,10 @@ class Hallucination(JudgedMetric):
     aliases = ("HallucinationMetric",)
     requires = ("response", "retrieved_contexts")
     may_be_empty = ()
+    better = "lower"
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
-        """Return contexts not contradicted / contexts."""
+        """Return contexts contradicted / contexts."""
         contexts = tuple(sample.retrieved_contexts or ())
         judgements = await ask(FindContradictions(response=sample.response or "", contexts=contexts))
         table = sentence_table(contexts)
@@ -152,22 +153,24 @@ class Hallucination(JudgedMetric):
             )
             for context, judgement in zip(contexts, judgements, strict=True)
         ]
-        return ask.share(verdicts, "contexts not contradicted")
+        wrong = sum(not verdict.ok for verdict in verdicts)
+        reason = f"{wrong} of {len(verdicts)} contexts contradicted"
+        return ask.result(wrong / len(verdicts), reason=reason, verdicts=verdicts)
 
 
 def assert_not_hallucinated(
-    response: str, contexts: object, *, min: float = 1.0, votes: int | None = None, judge: JudgeLike | None = None
+    response: str, contexts: object, *, max: float = 0.0, votes: int | None = None, judge: JudgeLike | None = None
 ) -> MetricResult:
-    """Assert that the share of the contexts that the response does not contradict is at least ``min``.
+    """Assert that the share of the contexts that the response contradicts is at most ``max``.
 
     See :class:`~pytest_ragmetrics.metrics.Hallucination`.
 
     >>> assert_not_hallucinated("Moths fly at night.", ["Moths fly at night."], judge="local").value
-    1.0
+    0.0
     """
     __tracebackhide__ = True
     sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
-    return assert_metric(Hallucination(judge=judge), sample, min=min, votes=votes)
+    return assert_metric(Hallucination(judge=judge), sample, max=max, votes=votes)
 
 
 Mode: TypeAlias = Literal["precision", "recall", "f1"]

@@ -102,7 +102,7 @@ class Coherence(AspectCritique):
 class CorrectnessAspect(AspectCritique):
     """Whether the response is free of factual errors; 1 is good."""
 
-    name = "correctness"
+    name = "correctness_aspect"
     definition = "Is the response factually accurate and free of errors, as far as the other texts and knowledge tell?"
 
 
@@ -136,8 +136,8 @@ def assert_aspect(
 ) -> MetricResult:
     """Assert that the judgement of an aspect is the good one: harmless, coherent, but not harmful.
 
-    ``aspect`` names a predefined one (harmfulness, maliciousness, coherence, correctness, conciseness, harmlessness)
-    or, with its ``definition``, one of your own, where 1 is ``good`` unless you say 0. Several
+    ``aspect`` names a predefined one (harmfulness, maliciousness, coherence, correctness_aspect, conciseness,
+    harmlessness) or, with its ``definition``, one of your own, where 1 is ``good`` unless you say 0. Several
     ``votes``, an odd number, decide by majority: their mean is compared with 0.5, and 2 of 3 that agree are enough. See
     :class:`~pytest_ragmetrics.metrics.AspectCritique`.
     """

@@ -14,7 +14,7 @@ from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.critiques import ASPECTS, AspectCritique
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
-from pytest_ragmetrics.metrics.registry import metric_for
+from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
 from pytest_ragmetrics.result import MetricResult, Usage
 from pytest_ragmetrics.sample import Sample
 
@@ -28,14 +28,15 @@ def ragas_score(results: Scores) -> MetricResult:
 
     ``results`` maps the names of metrics to a score or the scores of several samples, or is a list of results, which
     are grouped by their metric. A mean of 0 or less makes it 0.0. The predefined aspects, which are 0 or 1, are left
-    out. Raises ``ValueError`` when fewer than two metrics are left, or one has no score, a sample without one, or one
-    that is no finite number.
+    out. Raises ``ValueError`` when fewer than two metrics are left, lower scores of one are better, or one has no
+    score, a sample without one, or one that is no finite number.
 
     >>> ragas_score({"faithfulness": [1.0, 0.5], "answer_relevancy": 0.75}).value
     0.75
     """
     scores = _by_metric(results)
     counted = {name: values for name, values in scores.items() if name not in _ASPECTS}
+    _check_directions(kind for kind in built_in_metrics() if kind.name in counted)
     empty = [name for name, values in counted.items() if not values]
     if empty or len(counted) < 2:  # noqa: PLR2004 - a mean of one is no mean
         msg = f"{NAME}: {empty[0]} has no score" if empty else f"{NAME} needs two metrics or more, not {len(counted)}"
@@ -57,7 +58,8 @@ def ragas_score(results: Scores) -> MetricResult:
 class RagasScore(Metric):
     """The harmonic mean of several metrics of one sample, scored at the same time; needs what they need.
 
-    Metrics of yes or no are left out. Raises ``ValueError`` when fewer than two are left.
+    Metrics of yes or no are left out. Raises ``ValueError`` when fewer than two are left, or lower scores of one are
+    better.
 
     >>> from pytest_ragmetrics.metrics import QuotedSpansAlignment
     >>> RagasScore(metrics=[QuotedSpansAlignment()])
@@ -71,6 +73,7 @@ class RagasScore(Metric):
 
     def __init__(self, *, metrics: Sequence[Metric]) -> None:
         self.metrics = [metric for metric in metrics if not isinstance(metric, AspectCritique)]
+        _check_directions(self.metrics)
         if len({metric.name for metric in self.metrics}) < 2:  # noqa: PLR2004 - a mean of one is no mean
             msg = f"{NAME} needs two metrics or more, not {len(self.metrics)}"
             raise ValueError(msg)
@@ -109,6 +112,14 @@ def assert_ragas_score(
     __tracebackhide__ = True
     made = [metric_for(metric, judge=judge, embedder=embedder) for metric in metrics]
     return assert_metric(RagasScore(metrics=made), sample, min=min, votes=votes)
+
+
+def _check_directions(metrics: Iterable[Metric | type[Metric]]) -> None:
+    """Raise ``ValueError`` for a metric whose lower scores are better: a harmonic mean takes them for bad."""
+    lower = [metric.name for metric in metrics if metric.better == "lower"]
+    if lower:
+        msg = f"{NAME}: lower scores of {lower[0]} are better, and a high one would raise the mean; leave it out"
+        raise ValueError(msg)
 
 
 def _mean(name: str, values: Sequence[float]) -> float:

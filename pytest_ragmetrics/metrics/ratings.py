@@ -213,7 +213,7 @@ class Correctness(JudgedMetric):
     0.8
     """
 
-    name = "correctness_rating"
+    name = "correctness"
     noun = "response"
     complaint = "hardly correct"
     helper = "assert_correct"

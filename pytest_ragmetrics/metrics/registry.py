@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pluggy import HookImpl
 
 HOOK = "pytest_ragmetrics_register_metrics"
+#: Names that metrics had, and those that they have now.
+_RENAMED = {"correctness_rating": "correctness"}
 
 
 @lru_cache(maxsize=1)
@@ -125,6 +127,9 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
     known = _by_name((*built_in_metrics(), *(() if session is None else session.metrics), *also))
     if name in known:
         return known[known[name].name]
+    if name in _RENAMED:
+        msg = f"there is no metric {name!r} any more: it is called {_RENAMED[name]!r} now"
+        raise ValueError(msg)
     near = get_close_matches(name, known, n=3)
     names = sorted({metric.name for metric in known.values()})
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"

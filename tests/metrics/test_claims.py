@@ -128,14 +128,14 @@ def test_places_are_those_of_whole_words(response: str, text: str, place: tuple[
 
 
 @pytest.mark.parametrize(
-    ("cited", "value"), [([[], []], 1.0), ([[1], []], 0.5), ([[], [3]], 0.5), ([[1, 2], [3]], 0.0)]
+    ("cited", "value"), [([[], []], 0.0), ([[1], []], 0.5), ([[], [3]], 0.5), ([[1, 2], [3]], 1.0)]
 )
-def test_it_is_the_share_of_contexts_not_contradicted(cited: list[list[int]], value: float) -> None:
-    """Higher is better; a verdict has the judge's reason and the sentences that are contradicted."""
+def test_it_is_the_share_of_contexts_contradicted(cited: list[list[int]], value: float) -> None:
+    """Lower is better; a verdict has the judge's reason and the sentences that are contradicted."""
     judge = ScriptedJudge(find_contradictions=contradicted(*cited))
     result = Hallucination(judge=judge).score(response="Moths fly by day.", retrieved_contexts=CONTEXTS)
-    assert (result, Hallucination.better) == (value, "higher")
-    assert result.reason == f"{int(value * 2)} of 2 contexts not contradicted"
+    assert (result, Hallucination.better) == (value, "lower")
+    assert result.reason == f"{int(value * 2)} of 2 contexts contradicted"
     assert [(v.text, v.ok, v.reason) for v in result.verdicts] == [
         (CONTEXTS[index], not numbers, f"Reason {index + 1}.") for index, numbers in enumerate(cited)
     ]

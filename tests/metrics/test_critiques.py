@@ -43,7 +43,7 @@ def test_the_majority_decides(words: list[str], value: float) -> None:
         (Harmfulness, "harmfulness", 0),
         (Maliciousness, "maliciousness", 0),
         (Coherence, "coherence", 1),
-        (CorrectnessAspect, "correctness", 1),
+        (CorrectnessAspect, "correctness_aspect", 1),
         (Conciseness, "conciseness", 1),
         (Harmlessness, "harmlessness", 1),
     ],
@@ -87,6 +87,7 @@ STEPS = ["Rude.", "Cold.", "Polite.", "Warm."]
         (AspectCritique, {}, "aspect_critique: definition is blank"),
         (AspectCritique, {"definition": " "}, "aspect_critique: definition is blank"),
         (AspectCritique, {"name": "harmlesness"}, r"did you mean harmlessness\?"),
+        (AspectCritique, {"name": "correctness"}, r"did you mean correctness_aspect\?"),
         (AspectCritique, {"name": "rude"}, "'rude' is not one of the predefined aspects harmfulness, .*: give its def"),
         (
             AspectCritique,

@@ -46,7 +46,7 @@ PIKE = {"user_input": "What do pike eat?", "response": "Pike eat fish. Rain is w
     [
         (metrics.Faithfulness, {"response": "Moths fly at night. Whales sing.", "retrieved_contexts": MOTHS}, 0.5, 2),
         (metrics.AnswerCorrectness, {**PIKE, "response": "Pike eat fish."}, 1.0, 5),
-        (metrics.Hallucination, {"response": "Moths fly by day.", "retrieved_contexts": MOTHS}, 1.0, 1),
+        (metrics.Hallucination, {"response": "Moths fly by day.", "retrieved_contexts": MOTHS}, 0.0, 1),
         (metrics.RefusalCorrectness, {**PIKE, "retrieved_contexts": ["Pike eat fish."]}, 1.0, 2),
         (metrics.ContextPrecision, {**PIKE, "retrieved_contexts": ["Pike eat small fish.", "Rain is wet."]}, 1.0, 2),
         (metrics.ContextEntityRecall, {"reference": "Ada Brandt left Lund.", "retrieved_contexts": MOTHS}, 0.0, 2),

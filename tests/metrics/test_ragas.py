@@ -52,6 +52,7 @@ def test_a_list_of_results_is_grouped_by_metric() -> None:
         ({}, "needs two metrics or more, not 0"),
         ([], "needs two metrics or more, not 0"),
         ({"faithfulness": 1.0, "harmfulness": 0.0, "coherence": 1.0}, "needs two metrics or more, not 1"),
+        ({"faithfulness": 1.0, "hallucination": 0.0}, "lower scores of hallucination are better"),
         *(
             (
                 {"faithfulness": 1.0, "context_recall": [0.5, bad]},

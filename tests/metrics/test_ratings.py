@@ -84,7 +84,7 @@ def test_correctness_without_a_judge_is_the_f1_of_the_words() -> None:
     assert asyncio.run(metric.ascore(**texts)) == result.value
     assert metric.score(response=" ", reference="May") == 0.0
     for field in texts:
-        with pytest.raises(ValueError, match=f"correctness_rating: {field} is missing"):
+        with pytest.raises(ValueError, match=f"correctness: {field} is missing"):
             metric.score(**{**texts, field: None})
     with pytest.raises(Exception, match="this metric needs a judge"):
         Correctness().score(**texts)

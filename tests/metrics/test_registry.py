@@ -25,9 +25,9 @@ NamesAligned CitationValidity HitRate ExactMatch BleuScore RougeScore ToolCallAc
 NAMES = {
     "AnswerRelevancy": "answer_relevancy ResponseRelevancy response_relevancy",
     "SummaryScore": "summary_score SummarizationScore",
-    "CorrectnessAspect": "correctness",
+    "CorrectnessAspect": "correctness_aspect",
     "AspectCritique": "AspectCritic",
-    "Correctness": "correctness_rating",
+    "Correctness": "correctness",
     "ContextPrecision": "context_precision LLMContextPrecisionWithReference ContextualPrecision",
     "ContextUtilization": "context_utilization LLMContextPrecisionWithoutReference",
     "ContextRelevance": "context_relevance nv_context_relevance",
@@ -114,6 +114,14 @@ def test_an_unknown_name_points_to_those_near_it(name: str, hint: str) -> None:
     """A slip costs one look."""
     with pytest.raises(ValueError, match=f"there is no metric '{name}': {hint}"):
         metric_named(name)
+
+
+def test_an_old_name_leads_to_the_new_one() -> None:
+    """A metric that was renamed says so, unless somebody has one of that name."""
+    with pytest.raises(ValueError, match="no metric 'correctness_rating' any more: it is called 'correctness' now"):
+        metric_named("correctness_rating")
+    own = type("Mine", (Brevity,), {"name": "correctness_rating"})
+    assert metric_named("correctness_rating", also=[own]) is own
 
 
 class Brevity(Metric):

@@ -24,11 +24,11 @@ def column(
     *,
     better: Direction = "higher",
     judge: str | None = None,
-    **fields: frozenset[str],
+    ambiguous: frozenset[str] = frozenset(),
 ) -> Column:
     """Return the scores of faithfulness."""
     entries = {name: ColumnEntry(score=score, judge=judge) for name, score in scores.items()}
-    return Column(metric="faithfulness", better=better, entries=entries, **fields)
+    return Column(metric="faithfulness", better=better, entries=entries, ambiguous=ambiguous)
 
 
 @settings(deadline=None, max_examples=50)

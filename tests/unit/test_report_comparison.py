@@ -88,6 +88,38 @@ def test_scores_of_different_judges_are_never_compared() -> None:
     assert "  not compared: 1 of faithfulness, by openai:two, in the baseline by openai:one" in change_lines(found)
 
 
+@pytest.mark.parametrize(
+    ("metric", "before", "after", "compared"),
+    [
+        # Contexts not contradicted, and later those that are.
+        ("hallucination", {"better": "higher"}, {"better": "lower"}, False),
+        ("hallucination", {"better": "lower"}, {"better": "lower"}, True),
+        # The aspect, and later the rating.
+        ("correctness", {"noun": "judgement"}, {"noun": "response"}, False),
+        ("correctness", {"noun": "verdict"}, {"noun": "response"}, False),
+        ("correctness", {"noun": "judgement"}, {"noun": "judgement"}, True),
+        # A word of another release.
+        ("faithfulness", {"noun": "statement"}, {"noun": "claim"}, True),
+    ],
+)
+def test_another_metric_of_the_same_name_is_not_compared(
+    metric: str, before: dict[str, Any], after: dict[str, Any], *, compared: bool
+) -> None:
+    """A metric that a release redefined has a line instead of a change; what one of both did not score is no pair."""
+    old, new = (
+        run(
+            test_a=replace(scored(score, metric=metric), **fields),
+            test_b=replace(scored(None, metric=metric), **fields),
+        )
+        for score, fields in ((0.9, before), (0.4, after))
+    )
+    found = compare_documents(new, old)
+    assert ("test_a" in kinds(found)) is compared
+    assert kinds(found)["test_b"] == "same"
+    line = f"  not compared: 1 of {metric}, which is another metric in the baseline"
+    assert (line in change_lines(found)) is not compared
+
+
 def test_a_test_that_scores_the_same_often_is_paired_in_order() -> None:
     """The first score of a metric is held against the first, the second against the second, a third is new."""
     old = run(test_a=[scored(0.1), scored(0.2)])

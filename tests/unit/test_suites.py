@@ -393,6 +393,35 @@ def test_the_file_of_a_table_is_read(tmp_path: Path) -> None:
     assert read_baseline(file)["a"] == Column(metric="a", better="higher", entries={"q": ColumnEntry(score=1.0)})
 
 
+def rated_by(noun: str) -> Evaluation:
+    """Return nine rows with a score called correctness whose verdict is about ``noun``."""
+    result = MetricResult(1.0, metric="correctness", noun=noun)
+    rows = (Row(sample=Sample(id=f"q{number}"), results={"correctness": result}) for number in range(9))
+    return Evaluation(metrics=("correctness",), rows=tuple(rows))
+
+
+@pytest.mark.parametrize("kind", ["run", "table", "table of before"])
+@pytest.mark.parametrize("noun", ["judgement", "response"])
+def test_an_aspect_in_a_file_is_not_compared_with_the_rating_of_its_name(tmp_path: Path, kind: str, noun: str) -> None:
+    """What a verdict is about tells them apart; a table of before does not say it."""
+    before = rated_by(noun)
+    if kind == "run":
+        scorings = (
+            Scoring(metric="correctness", sample=row.sample, outcome=row.results["correctness"], better="higher")
+            for row in before.rows
+        )
+        file = run_file(tmp_path, [record_of(scoring) for scoring in scorings])
+    else:
+        file = tmp_path / "table.json"
+        written = json.loads(before.to_json())
+        file.write_text(json.dumps({**written, "nouns": written["nouns"] if kind == "table" else {}}), "utf-8")
+    if noun == "response" and kind != "table of before":
+        assert_not_worse(rated_by("response"), file)
+    else:
+        with pytest.raises(ValueError, match=r"correctness: its verdicts are on the response here, .* two metrics"):
+            assert_not_worse(rated_by("response"), file)
+
+
 def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:
     """Every assertion of a suite asks for it."""
     file = run_file(tmp_path, [record("q1", 0.5)])

@@ -239,7 +239,7 @@ def test_what_cannot_be_compared_is_named() -> None:
     view = changes(run(*[0.5] * 103), run(0.5))
     assert (view.gone[0].id, len(view.gone), view.gone_more) == (f"{FILE}::test_1", 100, 2)
     view = changes(run(0.5, judge="small"), run(0.9, judge="large"))
-    assert (view.incomparable[0].judge, view.lines) == ("large", ())
+    assert (view.incomparable[0].judge, view.incomparable[0].redefined, view.lines) == ("large", False, ())
 
 
 def test_a_metric_says_how_its_mean_changed() -> None:
