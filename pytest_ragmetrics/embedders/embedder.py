@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.judges.transport import EmbeddingRequest, Reply, failures_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def as_vectors(values: Any, *, count: int, name: str) -> npt.NDArray[np.float32]
     import numpy as np
 
     try:
-        vectors = np.asarray(values, dtype=np.float32)
+        # A number over the largest float32 becomes infinite, which is refused below.
+        with np.errstate(over="ignore"):
+            vectors = np.asarray(values, dtype=np.float32)
     except (TypeError, ValueError) as error:
         msg = f"{name} did not return rows of numbers: {error}"
         raise JudgeError(msg) from error
@@ -136,11 +138,11 @@ _DECIMALS = 12
 def cosines(rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
     """Return the cosine similarity of each row to each column vector, shapes (n, d) and (m, d) to (n, m).
 
-    In [-1, 1]; a vector of zeros is like nothing, 0.0.
+    In [-1, 1]; raises ``UnscoredError`` for a vector of zeros, which has no direction.
 
     >>> import numpy as np
-    >>> cosines(np.array([[1, 0], [0, 0]]), np.array([[2, 0], [0, 3]])).tolist()
-    [[1.0, 0.0], [0.0, 0.0]]
+    >>> cosines(np.array([[1, 0], [0, 1]]), np.array([[2, 0], [0, -3]])).tolist()
+    [[1.0, 0.0], [0.0, -1.0]]
     """
     rounded: npt.NDArray[np.float64] = (_directions(rows) @ _directions(columns).T).round(_DECIMALS)
     return rounded
@@ -151,4 +153,8 @@ def _directions(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
 
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
-    return wide / np.where(lengths > 0, lengths, 1.0)
+    if not lengths.all():
+        msg = "a vector of zeros has no cosine similarity"
+        raise UnscoredError(msg)
+    directions: npt.NDArray[np.float64] = wide / lengths
+    return directions

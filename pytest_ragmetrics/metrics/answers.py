@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
-from pytest_ragmetrics.embedders.embedder import cosines
 from pytest_ragmetrics.judges.tasks import (
     AnswerQuestions,
     JudgeRefusal,
@@ -79,8 +78,7 @@ class AnswerRelevancy(JudgedMetric):
             verdicts = [Verdict(text=question, ok=not flag) for question, flag in written]
             counted = f"{sum(flags)} of {len(flags)} generated questions say so"
             return ask.result(0.0, reason=f"the response is noncommittal: {counted}", verdicts=verdicts)
-        vectors = await ask.embed([asked, *(question for question, _ in written)])
-        likeness = [float(value) for value in cosines(vectors[:1], vectors[1:])[0]]
+        likeness = (await ask.cosines([asked, *(question for question, _ in written)]))[0, 1:].tolist()
         verdicts = [
             Verdict(text=question, ok=not flag, reason=f"cosine similarity {value:.2f} to the question")
             for (question, flag), value in zip(written, likeness, strict=True)
@@ -206,8 +204,7 @@ def assert_answer_correct(
 
 
 async def _cosine(one: str, other: str, ask: Ask) -> float:
-    vectors = await ask.embed([one, other])
-    return float(cosines(vectors[:1], vectors[1:])[0, 0])
+    return float((await ask.cosines([one, other]))[0, 1])
 
 
 def _shares(weights: object) -> tuple[float, float]:

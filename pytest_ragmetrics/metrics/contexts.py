@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
-from pytest_ragmetrics.embedders.embedder import cosines
 from pytest_ragmetrics.judges.tasks import (
     Judgement,
     JudgeUsefulness,
@@ -313,8 +312,7 @@ async def _best_matches(pairs: Sequence[tuple[Choice, Choice]], table: Sequence[
     if not pairs:
         return []
     chosen = sorted(frozenset().union(*(one | other for one, other in pairs)))
-    vectors = await ask.embed([table[index].text for index in chosen])
-    likeness = cosines(vectors, vectors).clip(min=0.0)
+    likeness = (await ask.cosines([table[index].text for index in chosen])).clip(min=0.0)
     row = {index: number for number, index in enumerate(chosen)}
     means = []
     for pair in pairs:

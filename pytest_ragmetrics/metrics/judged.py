@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, T
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.context import Exchange, ScoringLog, Session
-from pytest_ragmetrics.embedders.embedder import Embedder, Embeds, as_embedder
+from pytest_ragmetrics.embedders.embedder import Embedder, Embeds, as_embedder, cosines
 from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.judges.judge import AnsweringJudge, Completes, Judge, as_judge
@@ -24,6 +24,7 @@ from pytest_ragmetrics.metrics.base import Metric, is_blank
 from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, vote_plan
 from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.text.characters import shortened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 B = TypeVar("B")
+
+# Characters of a text in an error.
+_SHOWN = 60
 
 
 async def together(answers: Iterable[Awaitable[A]]) -> list[A]:
@@ -280,6 +284,19 @@ class Ask:
         transport = self._transport if embedder.is_kept else DIRECT
         vectors = (await transport.send(embedder.request(texts))).vectors
         return np.zeros((0, 0), dtype=np.float32) if vectors is None else vectors
+
+    async def cosines(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Return the cosine similarity of each text to each, shape (n, n).
+
+        Raises ``UnscoredError`` naming a text whose vector is all zeros: it has no direction.
+        """
+        vectors = await self.embed(texts)
+        zeros = [text for text, vector in zip(texts, vectors, strict=True) if not vector.any()]
+        if zeros:
+            what = f"a vector of zeros for {shortened(zeros[0], _SHOWN)!r}; it has no cosine similarity"
+            msg = f"{self._metric}: {self._embedder.name} returned {what}"
+            raise UnscoredError(msg)
+        return cosines(vectors, vectors)
 
     def result(
         self, value: float, *, reason: str | None, verdicts: Sequence[Verdict] = (), vacuous: bool = False

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pytest_ragmetrics import UnscoredError
+from pytest_ragmetrics.embedders.embedder import cosines
 from pytest_ragmetrics.metrics import (
     AnswerCorrectness,
     AnswerRelevancy,
+    ContextRelevancy,
     RefusalCorrectness,
     SemanticSimilarity,
     SummaryScore,
@@ -39,7 +43,6 @@ VECTORS = {
     "near": [4.0, 3.0],
     "far": [0.0, 2.0],
     "against": [-5.0, 0.0],
-    "zero": [0.0, 0.0],
 }
 
 
@@ -54,12 +57,12 @@ def score(judge: ScriptedJudge, embedder: Any = None, **parameters: Any) -> Any:
     [
         (["same"], [1.0], "same"),
         (["against"], [-1.0], "against"),
-        (["zero"], [0.0], "zero"),
+        (["near", "near", "same"], [0.8, 0.8, 1.0], "near"),
         (["near", "against", "far", "same"], [0.8, -1.0, 0.0, 1.0], "against"),
     ],
 )
 def test_it_is_the_mean_cosine_similarity(generated: list[str], likeness: list[float], least: str) -> None:
-    """Lengths of vectors do not matter, opposite directions count below zero, and a vector of zeros is like nothing.
+    """Lengths of vectors do not matter, opposite directions count below zero, and equal questions count each.
 
     The questions come together, so that they differ, with one embedding; the judge does not see the real one.
     """
@@ -106,12 +109,47 @@ def test_a_noncommittal_response_scores_zero(rule: Any, count: int, evasive: lis
     assert (result.reason == said) is zero
 
 
-@pytest.mark.parametrize("vectors", [[[1.0, 0.0]], [[1.0], [float("nan")]], [1.0, 2.0], "vectors", [[], []]])
-def test_vectors_that_are_none(vectors: Any) -> None:
-    """An embedder that returns too few rows or no finite numbers makes the sample unscored, not NaN."""
-    judge = ScriptedJudge(write_questions=written("same"))
-    with pytest.raises(UnscoredError, match=r"^answer_relevancy: "):
-        score(judge, lambda texts: vectors, strictness=1)
+NO_VECTORS: list[Any] = [
+    [[1.0, 0.0]],
+    *([[1.0, 0.0], [bad, 0.0]] for bad in (math.nan, math.inf, -math.inf, 1e39, 1e300)),
+    np.array([[1.0], [1e300]]),
+    [1.0, 2.0],
+    "vectors",
+    [[], []],
+    *([[1.0, 0.0], [none, none]] for none in (0.0, -0.0, 1e-50)),
+    [[0.0, 0.0], [1.0, 0.0]],
+    [[0.0], [0.0]],
+]
+COMPARED: list[Any] = [
+    lambda **asked: AnswerRelevancy(strictness=1, **asked).score(user_input="One.", response="Two."),
+    lambda judge, **asked: SemanticSimilarity(**asked).score(response="One.", reference="Two."),
+    lambda judge, **asked: SemanticSimilarity(threshold=0.0, **asked).score(response="One.", reference="Two."),
+    lambda **asked: AnswerCorrectness(**asked).score(response="One.", reference="Two."),
+    lambda **asked: ContextRelevancy(strictness=2, **asked).score(user_input="?", retrieved_contexts=["One.", "Two."]),
+]
+
+
+@pytest.mark.parametrize("compared", COMPARED)
+@pytest.mark.parametrize("vectors", NO_VECTORS)
+def test_vectors_without_a_cosine(vectors: Any, compared: Any) -> None:
+    """Too few rows, no finite numbers or nothing but zeros make the sample unscored: not NaN, and not 0.0 either."""
+    judge = ScriptedJudge(
+        write_questions=written("Two."), select_sentences=[chosen(1), chosen(2)], list_claims={"claims": ["Moths fly."]}
+    )
+    with pytest.raises(UnscoredError, match=r"^\w+: custom:.* returned (an array|a vector|rows)|did not return rows"):
+        compared(judge=judge, embedder=lambda texts: vectors)
+
+
+@pytest.mark.parametrize(("zero", "shown"), [("One.", "'One.'"), ("Two.", "'Two.'")])
+def test_a_vector_of_zeros_is_named(zero: str, shown: str) -> None:
+    """The text is what the embedder has nothing to say about."""
+    embedder = ScriptedEmbedder({"One.": [1.0, 2.0], "Two.": [2.0, 1.0], zero: [0.0, 0.0]})
+    with pytest.raises(UnscoredError) as caught:
+        SemanticSimilarity(embedder=embedder).score(response="One.", reference="Two.")
+    said = f"custom:scripted-vectors returned a vector of zeros for {shown}; it has no cosine similarity"
+    assert str(caught.value) == f"semantic_similarity: {said}"
+    with pytest.raises(UnscoredError, match="a vector of zeros has no cosine similarity"):
+        cosines(np.ones((1, 2), np.float32), np.zeros((1, 2), np.float32))
 
 
 @pytest.mark.parametrize(

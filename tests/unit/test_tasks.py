@@ -74,6 +74,11 @@ WHY, WHO = ({"question": text, "noncommittal": flag} for text, flag in (("Why? "
         (tasks.ListKeyPhrases(contexts=CONTEXTS), {"phrases": ["Lund ", "LUND"]}, ("Lund",)),
         (tasks.WriteClosedQuestions(contexts=CONTEXTS, phrases=()), {"questions": ["Is it? "]}, ("Is it?",)),
         (QUESTIONS, {"questions": [WHY, WHO]}, (("Why?", False), ("Who?", True))),
+        # equal questions are as many questions, each with its own flag
+        *(
+            (QUESTIONS, {"questions": [WHY, {**WHO, "question": text}]}, (("Why?", False), (text.strip(), True)))
+            for text in ("Why?", " why? ")
+        ),
         (TOPICS, {"topics": [FERRIES]}, (("Ferries", True),)),
         (TOPICS, {"topics": []}, ()),
         (SELECT, {"sentences": [3, 1]}, (2, 0)),
@@ -138,8 +143,8 @@ def verified(*verdicts: Any) -> dict[str, Any]:
         (QUESTIONS, {"questions": []}, "exactly 2 different questions, not 0 among 0"),
         (QUESTIONS, {"questions": [WHY]}, "exactly 2 different questions"),
         (QUESTIONS, {"questions": [WHY, WHO, {**WHO, "question": "When?"}]}, "exactly 2 different questions"),
-        (QUESTIONS, {"questions": [WHY, {**WHY, "question": "why?"}]}, "not 1 among 2"),
         (QUESTIONS, {"questions": [WHY, WHO, {**WHO, "question": "who?"}]}, "not 2 among 3"),
+        (QUESTIONS, {"questions": [WHY, {**WHO, "question": " "}]}, "question 2 is blank"),
         (QUESTIONS, {"questions": [WHY, {**WHO, "noncommittal": 1}]}, "noncommittal of questions, item 2 must be"),
         (TOPICS, {"topics": [FERRIES, FERRIES]}, "a topic is listed more than once"),
         (TOPICS, {"topics": [FERRIES, {**FERRIES, "topic": " "}]}, "topic 2 is blank"),

@@ -23,7 +23,10 @@ from pytest_ragmetrics.text.sentences import sentence_table
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WriteQuestions(Task[tuple[tuple[str, bool], ...]]):
-    """Write ``count`` different questions that a response answers, each with whether it is noncommittal there."""
+    """Write ``count`` questions that a response answers, each with whether it is noncommittal there.
+
+    The prompt asks for different ones; equal ones are an answer too, because a short response may answer only one.
+    """
 
     prompt = "write_questions"
     # Not the question that was asked: it must not be seen.
@@ -35,11 +38,11 @@ class WriteQuestions(Task[tuple[tuple[str, bool], ...]]):
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
         written = answer["questions"]
-        texts = distinct([item["question"] for item in written], "question")
-        if not len(texts) == len(written) == self.count:
-            msg = f"there must be exactly {self.count} different questions, not {len(texts)} among {len(written)}"
+        different = distinct([item["question"] for item in written], "question")
+        if len(written) != self.count:
+            msg = f"there must be exactly {self.count} different questions, not {len(different)} among {len(written)}"
             raise InvalidAnswer(msg)
-        return tuple((text, item["noncommittal"]) for text, item in zip(texts, written, strict=True))
+        return tuple((item["question"].strip(), item["noncommittal"]) for item in written)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
