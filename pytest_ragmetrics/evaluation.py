@@ -7,17 +7,20 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, compare_tables, key_of
+from pytest_ragmetrics.datasets.reading import read_object
+from pytest_ragmetrics.datasets.rows import Raw, RowError, sample_of, written_id
 from pytest_ragmetrics.errors import (
     BudgetExceededError,
     JudgeError,
@@ -26,7 +29,7 @@ from pytest_ragmetrics.errors import (
     UnscoredError,
 )
 from pytest_ragmetrics.judges.transport import JudgeUnavailableError
-from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.base import Metric, check_number
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.metrics.votes import voting
@@ -61,13 +64,19 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stats:
-    """One metric over a table; ``mean``, ``min`` and ``max`` are over the scored rows, ``None`` when there is none."""
+    """One metric over a table; ``mean``, ``min`` and ``max`` are over the scored rows, ``None`` when there is none.
+
+    ``std`` is the standard deviation of the scores (of a sample, n - 1), ``None`` for fewer than two. ``duration`` is
+    the time from the start of the first to the end of the last scoring, in seconds; ``None`` where none was timed.
+    """
 
     n: int
     unscored: int
     mean: float | None
     min: float | None
     max: float | None
+    std: float | None = None
+    duration: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,7 +84,7 @@ class Evaluation:
     """The rows in the order of the samples; ``metrics`` are the names of the columns.
 
     ``better`` names the metrics whose lower scores are the better ones, and may name the others; ``scales`` the lowest
-    and the highest score where they are known.
+    and the highest score where they are known, ``durations`` the seconds that a metric took.
 
     What takes the name of a metric raises ``KeyError`` for one that was not evaluated.
     """
@@ -84,6 +93,7 @@ class Evaluation:
     rows: tuple[Row, ...]
     better: Mapping[str, Direction] = field(default_factory=dict)
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    durations: Mapping[str, float] = field(default_factory=dict)
 
     def scores(self, metric: str) -> list[float | None]:
         """Return the scores of a metric in the order of the rows, ``None`` where there is none."""
@@ -108,6 +118,45 @@ class Evaluation:
             msg = f"{metric}: {missing} of {len(scores)} rows are unscored; skip_unscored=True leaves them out"
             raise UnscoredError(msg)
         return fmean(known)
+
+    def overall(self, weights: Mapping[str, float] | None = None, *, skip_unscored: bool = False) -> float:
+        """Return the weighted mean of the metrics' means, each brought to 0..1 with 1 the best.
+
+        ``weights`` are by name, and metrics that it does not name do not count; without it all count the same. Raises
+        ``ValueError`` for weights that are negative, not finite or all 0, and for a metric on a scale without known
+        ends; ``UnscoredError`` as :meth:`mean`.
+
+        >>> rows = [Row(sample=Sample(), results={name: MetricResult(score, metric=name)
+        ...                                       for name, score in {"brevity": 1.0, "noise": 0.5}.items()})]
+        >>> table = Evaluation(metrics=("brevity", "noise"), rows=tuple(rows), better={"noise": "lower"})
+        >>> table.overall(), table.overall({"brevity": 3, "noise": 1})
+        (0.75, 0.875)
+        """
+        weighted = dict.fromkeys(self.metrics, 1.0) if weights is None else weights
+        for metric, weight in weighted.items():
+            self._check(metric)
+            check_number(f"the weight of {metric}", weight)
+        total = sum(weighted.values())
+        if not total:
+            msg = f"weights must name a metric with a weight above 0; there are {', '.join(self.metrics)}"
+            raise ValueError(msg)
+        return (
+            sum(
+                weight * self._share(metric, self.mean(metric, skip_unscored=skip_unscored))
+                for metric, weight in weighted.items()
+                if weight
+            )
+            / total
+        )
+
+    def _share(self, metric: str, score: float) -> float:
+        """Return how much of its scale a score is from the bad end."""
+        low, high = self.scales.get(metric, (0.0, 1.0))
+        if not (math.isfinite(low) and math.isfinite(high)):
+            msg = f"{metric} has a scale from {low:g} to {high:g}, which has no share: leave it out of weights"
+            raise ValueError(msg)
+        share = (score - low) / (high - low)
+        return share if self.better_of(metric) == "higher" else 1 - share
 
     def corrected_mean(
         self,
@@ -167,6 +216,8 @@ class Evaluation:
                 mean=fmean(known) if known else None,
                 min=min(known, default=None),
                 max=max(known, default=None),
+                std=stdev(known) if len(known) > 1 else None,
+                duration=self.durations.get(metric),
             )
         return found
 
@@ -367,12 +418,14 @@ def _written(text: str, file: str | Path | None) -> str:
     return text
 
 
+#: Called with the number of scores that are done and the number of all.
+ProgressCall = Callable[[int, int], object]
 # How many of the last scores are started the longest first, for each of those under way.
 _LAST = 2
 
 
 def evaluate(
-    samples: Iterable[Sample | Mapping[str, Any]],
+    samples: Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
     metrics: Iterable[Metric | str] | Metric,
     *,
     judge: JudgeLike | None = None,
@@ -380,15 +433,17 @@ def evaluate(
     cache_dir: str | Path | None = None,
     concurrency: int = 32,
     votes: int | None = None,
-    progress: bool = True,
+    progress: bool | ProgressCall = True,
 ) -> Evaluation:
     """Score samples by metrics, many at a time, and return the table in the order of the samples.
 
-    ``samples`` are samples or rows that :meth:`Sample.from_mapping` takes; ``metrics`` are metrics or their names;
-    those named get ``judge`` and ``embedder``. Inside a pytest session its judge, cache and concurrency are used;
+    ``samples`` are samples, rows that :meth:`Sample.from_mapping` takes, a data frame, or a data set of another tool,
+    as the marker ``rag_dataset`` takes them; ``metrics`` are metrics or their names; those named get ``judge`` and
+    ``embedder``. Inside a pytest session its judge, cache and concurrency are used;
     elsewhere answers are kept in ``cache_dir``, or not at all, and ``concurrency`` bounds the requests in flight.
     Each score is the mean of ``votes`` independent judgements, unless given as many as the session says. ``progress``
-    shows a line in a terminal. Works from any thread, whether or not a loop runs there.
+    shows a line in a terminal; a function given as ``progress`` is called with the number of scores that are done and
+    that of all, after each, on the thread of the engine. Works from any thread, whether or not a loop runs there.
 
     A row that cannot be scored keeps the reason; the others are scored. Raises ``ValueError`` for an unknown metric or
     two of one name, ``JudgeNotConfiguredError``, ``BudgetExceededError``, and ``JudgeError`` as soon as no further
@@ -405,7 +460,7 @@ def evaluate(
 
 
 async def aevaluate(
-    samples: Iterable[Sample | Mapping[str, Any]],
+    samples: Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
     metrics: Iterable[Metric | str] | Metric,
     *,
     judge: JudgeLike | None = None,
@@ -413,7 +468,7 @@ async def aevaluate(
     cache_dir: str | Path | None = None,
     concurrency: int = 32,
     votes: int | None = None,
-    progress: bool = True,
+    progress: bool | ProgressCall = True,
 ) -> Evaluation:
     """Score like :func:`evaluate`, awaitable from any event loop."""
     rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
@@ -421,18 +476,25 @@ async def aevaluate(
         return await loop.arun(_evaluated(rows, chosen, session, votes=votes, progress=progress))
 
 
-def _rows(samples: Iterable[Sample | Mapping[str, Any]]) -> tuple[Sample, ...]:
-    if isinstance(samples, (Sample, Mapping, str)):
-        msg = f"samples must be a list of samples or rows, not one {type(samples).__name__}"
+def _rows(samples: Any) -> tuple[Sample, ...]:
+    if isinstance(samples, (Sample, Mapping, str, Awaitable)):
+        what = "a coroutine: await it first" if isinstance(samples, Awaitable) else f"one {type(samples).__name__}"
+        msg = f"samples must be a list of samples or rows, not {what}"
         raise TypeError(msg)
-    return tuple(_row(index, sample) for index, sample in enumerate(samples))
+    return tuple(_row(index, raw) for index, raw in enumerate(read_object(samples)))
 
 
-def _row(index: int, sample: Sample | Mapping[str, Any]) -> Sample:
+def _row(index: int, raw: Raw) -> Sample:
+    values = raw.values  # noqa: PD011 - no data frame
+    if isinstance(values, Sample):
+        return values
     try:
-        return sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
-    except (TypeError, ValueError) as error:
-        msg = f"samples[{index}]: {error}"
+        if raw.fault:
+            raise raw.fault
+        return sample_of(values, id=written_id(values), may_be_empty=True)
+    except RowError as error:
+        written = "" if error.field is None or str(error).startswith(error.field) else f"field {error.field!r}: "
+        msg = f"samples[{index}]: {written}{error}"
         raise TypeError(msg) from error
 
 
@@ -450,9 +512,15 @@ def _chosen(
 
 
 async def _evaluated(
-    samples: Sequence[Sample], metrics: Sequence[Metric], session: context.Session, *, votes: int | None, progress: bool
+    samples: Sequence[Sample],
+    metrics: Sequence[Metric],
+    session: context.Session,
+    *,
+    votes: int | None,
+    progress: bool | ProgressCall,
 ) -> Evaluation:
-    shown = Progress("scored", len(samples) * len(metrics), wanted=progress)
+    total = len(samples) * len(metrics)
+    shown = Progress("scored", total, wanted=progress is True)
     width, breaker = UNDER_WAY * session.concurrency, CircuitBreaker(session.concurrency)
     scorer = _Scorer(samples, metrics, breaker=breaker)
     waiting = iter(_ordered(len(samples), metrics, last=_LAST * width))
@@ -461,9 +529,11 @@ async def _evaluated(
         for row, metric in waiting:
             await scorer.score(row, metric)
             shown.advance()
+            if callable(progress):
+                progress(scorer.done, total)
 
     with context.changed(private=session, breaker=breaker), voting(None, votes=votes):
-        workers = [asyncio.ensure_future(work()) for _ in range(min(width, len(samples) * len(metrics)))]
+        workers = [asyncio.ensure_future(work()) for _ in range(min(width, total))]
         try:
             await asyncio.gather(*workers)
             return scorer.table()
@@ -494,12 +564,14 @@ class _Scorer:
         self._unscored: list[dict[str, str]] = [{} for _ in samples]
         self._first_failure: JudgeError | None = None
         self._failures = 0
-        self._done = 0
+        self.done = 0
         self._judged = False
+        self._spans: dict[str, tuple[float, float]] = {}
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
 
     async def score(self, row: int, metric: Metric) -> None:
         """Score one sample by one metric; raise what concerns all of them."""
+        start = time.monotonic()
         try:
             result = await measured(metric, self._samples[row], self.thread)
         except (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError):
@@ -512,7 +584,8 @@ class _Scorer:
         else:
             self._results[row][metric.name] = result
             self._judged = self._judged or result.judge is not None
-        self._done += 1
+        self.done += 1
+        self._spans[metric.name] = (min(start, self._spans.get(metric.name, (start,))[0]), time.monotonic())
 
     def table(self) -> Evaluation:
         """Return the table; raise ``JudgeError`` if no row could be judged because of the judge."""
@@ -524,13 +597,14 @@ class _Scorer:
             rows=tuple(Row(sample=sample, results=scores, unscored=reasons) for sample, scores, reasons in rows),
             better={metric.name: metric.better for metric in self._metrics},
             scales={metric.name: metric.scale for metric in self._metrics},
+            durations={name: end - start for name, (start, end) in self._spans.items()},
         )
 
     def _take(self, failure: BaseException | None) -> None:
         """Count a failure of a judge, and give up if the next request will fail as well."""
         if isinstance(failure, JudgeUnavailableError):
             total = len(self._samples) * len(self._metrics)
-            msg = f"{failure}; stopped after {self._done} of {total} scores"
+            msg = f"{failure}; stopped after {self.done} of {total} scores"
             raise JudgeUnavailableError(msg) from failure
         if isinstance(failure, JudgeError):
             # Each refers to its frames and their memory; one is enough to report.

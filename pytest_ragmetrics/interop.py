@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from pytest_ragmetrics.datasets.rows import sample_of
-from pytest_ragmetrics.sample import ALIASES, Sample, read_messages
+from pytest_ragmetrics.sample import ALIASES, Sample, advice, read_messages
 
 #: What the fields of a sample are called in results, besides their aliases; a name of the sample or an alias wins.
 _NAMES: Mapping[str, tuple[str, ...]] = {
@@ -47,7 +47,7 @@ def _read(result: Any) -> Sample:
         return _of_mapping(result)
     values = None if isinstance(result, type) else _values(result)
     if values is None:
-        msg = f"{type(result).__name__} is no result of an application: {_ACCEPTED}"
+        msg = f"{type(result).__name__} is no result of an application{advice(result)}: {_ACCEPTED}"
         raise TypeError(msg)
     return _of_mapping(values)
 
@@ -152,5 +152,6 @@ def _ids(documents: Any) -> Sequence[str | int] | None:
 
 
 def _id(document: Any) -> str | int | None:
-    found = (getattr(document, name, None) for name in ("node_id", "id"))
+    is_mapping = isinstance(document, Mapping)
+    found = (document.get(name) if is_mapping else getattr(document, name, None) for name in ("node_id", "id"))
     return next((given for given in found if isinstance(given, (str, int)) and given != ""), None)

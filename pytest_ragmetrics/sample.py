@@ -6,8 +6,9 @@ They are read from what other tools and libraries write under other names.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
@@ -124,7 +125,7 @@ def _tool_call(item: object, place: str) -> ToolCall:
         raise TypeError(msg)
     if called is custom or _kind(called) == "custom_tool_call":  # its input is any text
         return ToolCall(name=name, arguments={"input": _get(called, "input") or ""})
-    arguments = _get(called, "arguments", "args", "input", "input_parameters")
+    arguments = _get(called, "arguments", "args", "input", "input_parameters", "inputParameters")
     return ToolCall(name=name, arguments=_arguments(arguments, place))
 
 
@@ -164,6 +165,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "response": ("answer", "actual_output"),
     "retrieved_contexts": ("contexts", "retrieval_context", "context"),
     "reference": ("ground_truth", "expected_output"),
+    "reference_contexts": ("relevant_contexts",),
 }
 
 _DOCUMENT_TEXT = ("page_content", "get_content", "text", "content")
@@ -173,9 +175,9 @@ _DOCUMENT_TEXT = ("page_content", "get_content", "text", "content")
 class Sample:
     """One row to score; every field is optional, and a metric names those it needs.
 
-    Contexts may be strings or documents of other libraries (anything with ``page_content``,
-    ``get_content()``, ``text`` or ``content``); they are kept as a tuple of strings. A bare string
-    is one context. Raises ``TypeError`` naming the field that has the wrong type.
+    Contexts may be strings or documents of other libraries (objects with ``page_content``, ``get_content()``,
+    ``text`` or ``content``, mappings with such a key); they are kept as a tuple of strings. A bare string is one
+    context. Raises ``TypeError`` naming the field that has the wrong type.
 
     >>> Sample(response="Yes.", retrieved_contexts="Only one passage.").retrieved_contexts
     ('Only one passage.',)
@@ -195,7 +197,7 @@ class Sample:
         for name in ("user_input", "response", "reference", "id"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
-                msg = f"{name} must be a str, not {type(value).__name__}"
+                msg = f"{name} must be a str, not {type(value).__name__}{advice(value)}"
                 raise TypeError(msg)
         for name in ("retrieved_contexts", "reference_contexts"):
             if getattr(self, name) is not None:
@@ -212,8 +214,9 @@ class Sample:
         """Build a sample from a row of another tool; unknown keys go into ``metadata``.
 
         Takes the names of this class and the aliases question/input, answer/actual_output,
-        contexts/context/retrieval_context and ground_truth/expected_output. In a row with a ``retrieval_context``,
-        as DeepEval writes it, ``context`` is the ideal one: ``reference_contexts``.
+        contexts/context/retrieval_context, ground_truth/expected_output and relevant_contexts (for
+        ``reference_contexts``). In a row with a ``retrieval_context``, as DeepEval writes it, ``context`` is the ideal
+        one: ``reference_contexts``.
         A conversation given as ``user_input``, as Ragas does, goes into ``metadata["messages"]``, and what the user
         said last is the ``user_input``.
         Raises ``TypeError`` when a field has the wrong type, ``ValueError`` for calls of tools that cannot be read.
@@ -250,6 +253,24 @@ class Sample:
         }
 
 
+#: The names of the fields of a sample.
+FIELDS = tuple(f.name for f in fields(Sample))
+
+
+def meant_field(name: str, *others: str) -> str | None:
+    """Return the field of a sample, or which of ``others``, a name means by its use in other tools or its spelling.
+
+    >>> meant_field("contexts"), meant_field("answr"), meant_field("cluster")
+    ('retrieved_contexts', 'response', None)
+    """
+    from difflib import get_close_matches
+
+    meant = {name: name for name in (*FIELDS, *others)}
+    meant.update((alias, field) for field, aliases in ALIASES.items() for alias in aliases)
+    near = get_close_matches(name[:40].lower(), meant, 1, cutoff=0.75)
+    return meant[near[0]] if near else None
+
+
 def as_contexts(value: object, *, name: str = "contexts") -> tuple[str, ...]:
     """Return the texts of one context or of several; raise ``TypeError`` naming what is no text.
 
@@ -265,15 +286,15 @@ def as_contexts(value: object, *, name: str = "contexts") -> tuple[str, ...]:
     if single is not None:
         return (single,)
     if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
-        msg = f"{name} must be a text, a document or a list of them, not {type(value).__name__}"
+        msg = f"{name} must be a text, a document or a list of them, not {type(value).__name__}{advice(value)}"
         raise TypeError(msg)
     texts = []
     for index, item in enumerate(value):
         text = _document_text(item)
         if text is None:
             msg = (
-                f"{name}[{index}] is {_describe(item)}: give a str, or an object whose page_content, "
-                f"get_content(), text or content is a str"
+                f"{name}[{index}] is {_describe(item)}: give a str, or an object or a mapping whose page_content, "
+                f"text or content is a str{advice(item)}"
             )
             raise TypeError(msg)
         texts.append(text)
@@ -285,12 +306,23 @@ def _document_text(value: object) -> str | None:
         # A subclass of str (a lazy translation, markup) must not reach the records as such.
         return str(value)
     for name in _DOCUMENT_TEXT:
-        text = getattr(value, name, None)
+        text = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
         if name == "get_content" and callable(text):
             text = text()
         if isinstance(text, str):
             return str(text)
     return None
+
+
+def advice(value: object) -> str:
+    """Return what to write instead of a value that is no text, where that can be told."""
+    if isinstance(value, Awaitable):
+        return "; await it first"
+    if isinstance(value, Mapping):
+        return f", with the keys {', '.join(map(repr, islice(value, 8)))}"[:200]
+    if isinstance(_get(value, "content"), str):
+        return "; give its text, the .content"
+    return "; give its text" if _kind(value) in _ROLES else ""
 
 
 def _describe(value: object) -> str:

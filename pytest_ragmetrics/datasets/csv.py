@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
-from pytest_ragmetrics.datasets.rows import KNOWN, Raw, RowError
+from pytest_ragmetrics.datasets.rows import CONVERSATION, KNOWN, Raw, RowError
 from pytest_ragmetrics.errors import DatasetError
 from pytest_ragmetrics.sample import ALIASES
 
 _DELIMITERS = (",", ";", "\t")
-_CONTEXTS = frozenset([*ALIASES["retrieved_contexts"], "retrieved_contexts", "reference_contexts", "ground_truths"])
-_IDS = frozenset(["retrieved_context_ids", "reference_context_ids"])
+_LISTS = ("retrieved_contexts", "reference_contexts")
+_CONTEXTS = frozenset([*_LISTS, *(alias for name in _LISTS for alias in ALIASES[name]), "ground_truths"])
+_ALWAYS_LISTS = frozenset(["retrieved_context_ids", "reference_context_ids", *CONVERSATION])
 _OBJECTS = frozenset(["metadata", "additional_metadata"])
 
 
@@ -81,7 +82,7 @@ def _value(name: str, cell: str) -> tuple[Any, str | None]:
     """Return the value of a cell, and what is wrong with it."""
     if not cell:
         return None, None
-    if name in _IDS or (name in _CONTEXTS and cell.lstrip().startswith("[")):
+    if name in _ALWAYS_LISTS or (name in _CONTEXTS and cell.lstrip().startswith("[")):
         value = _parsed(cell)
         return value, None if isinstance(value, list) else 'write a list as JSON: ["...", "..."]'
     if name in _OBJECTS:

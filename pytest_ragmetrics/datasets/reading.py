@@ -17,7 +17,7 @@ from pytest_ragmetrics.datasets.csv import read_csv
 from pytest_ragmetrics.datasets.json import read_json, read_jsonl
 from pytest_ragmetrics.datasets.rows import WRAPPERS, DatasetRow, Raw, RowError, identified, rows_of_mapping
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import FIELDS, Sample
 
 
 def read_object(source: Any) -> Sequence[Raw]:
@@ -117,7 +117,6 @@ def _plain(value: Any) -> Any:
 #: A predicate on the sample, or the values that its fields or those of its metadata must have.
 Where = Callable[[Sample], bool] | Mapping[str, object]
 
-_FIELDS = frozenset(f.name for f in fields(Sample))
 _SHOWN = 5
 
 
@@ -149,7 +148,7 @@ def _is_predicate(where: object) -> bool:
 
 
 def _has(sample: Sample | None, name: str) -> bool:
-    return name in _FIELDS or (sample is not None and name in sample.metadata)
+    return name in FIELDS or (sample is not None and name in sample.metadata)
 
 
 def _matches(sample: Sample, where: Mapping[str, object]) -> bool:
@@ -162,7 +161,7 @@ def _matches(sample: Sample, where: Mapping[str, object]) -> bool:
 
 
 def _value(sample: Sample, name: str) -> Any:
-    return getattr(sample, name) if name in _FIELDS else sample.metadata.get(name)
+    return getattr(sample, name) if name in FIELDS else sample.metadata.get(name)
 
 
 def _accepts(where: Callable[[Sample], bool], row: DatasetRow, sample: Sample) -> bool:

@@ -59,30 +59,45 @@ class Raw:
 _REFERENCES = "ground_truths"
 _METADATA = ("metadata", "additional_metadata")
 _CONTENT = tuple(f.name for f in fields(Sample) if f.name not in ("id", "metadata"))
-#: The names of which a row has at least one; ``messages`` is a conversation.
-KNOWN = frozenset([*_CONTENT, _REFERENCES, "messages", *(alias for aliases in ALIASES.values() for alias in aliases)])
+#: A conversation, and the calls of tools under our names and DeepEval's, which metrics find in the metadata.
+CONVERSATION = ("messages", "tool_calls", "tools_called", "reference_tool_calls", "expected_tools")
+#: The names of which a row has at least one.
+KNOWN = frozenset(
+    [*_CONTENT, _REFERENCES, *CONVERSATION, *(alias for aliases in ALIASES.values() for alias in aliases)]
+)
 # How many unknown names are compared with the known ones for a suggestion.
 _GUESSED = 5
 # Python refuses to write integers of more than about 14,000 bits in decimal.
 _BITS = 1000
 _NAMED_FIRST = re.compile(r"[a-z_]+")
+_SOURCE = re.compile(r"\Adeepeval_source=.*?,deepeval_context=")
+# What separates the header of a Markdown table from its body.
+_TABLE_LINE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|[-:| \t]*$", re.MULTILINE)
 
 
-def sample_of(row: Mapping[str, Any], *, id: str | None = None) -> Sample:  # noqa: A002 - as the field is called
+def sample_of(
+    row: Mapping[str, Any],
+    *,
+    id: str | None = None,  # noqa: A002 - as the field is called
+    may_be_empty: bool = False,
+) -> Sample:
     """Return the sample of a row; raise ``RowError`` naming the value at fault as it was written.
 
     Takes the fields of :meth:`Sample.from_mapping`, ``ground_truths`` (several are joined by line breaks) and
-    ``additional_metadata``. ``None`` is a missing value, and a field with an unknown name is metadata.
+    ``additional_metadata``. ``None`` is a missing value, and only a row that ``may_be_empty`` has no other; a field
+    with an unknown name is metadata. A text in ``retrieval_context``, or beside it in ``context``, is a list as
+    DeepEval saves it in CSV and JSON Lines, with ``|`` between the contexts; one with a Markdown table is one context.
 
     >>> sample_of({"input": "Why?", "retrieval_context": None, "context": ["So."]}).reference_contexts
     ('So.',)
     """
     values = {name: value for name, value in row.items() if value is not None or name == "retrieval_context"}
-    if KNOWN.isdisjoint(values):
+    if KNOWN.isdisjoint(row if may_be_empty else values):
         raise RowError(_nothing_known(values))
     values["id"] = id
     values["metadata"] = _metadata(values)
     _take_references(values)
+    _take_deepeval_contexts(values)
     try:
         return Sample.from_mapping(values)
     except (TypeError, ValueError) as error:
@@ -133,6 +148,18 @@ def _take_references(values: dict[str, Any]) -> None:
         msg = "must be a list of texts"
         raise RowError(msg, field=_REFERENCES)
     values["reference"] = "\n".join(references) or None
+
+
+def _take_deepeval_contexts(values: dict[str, Any]) -> None:
+    if not {"input", "retrieval_context"} <= values.keys():
+        return
+    for name in ("retrieval_context", "context"):
+        text = values.get(name)
+        if isinstance(text, str):
+            text = values[name] = [text] if _TABLE_LINE.search(text) else text.split("|") if text else []
+        if isinstance(text, (list, tuple)):
+            # A context of DeepEval's with a source is saved as one text.
+            values[name] = [_SOURCE.sub("", item, 1) if isinstance(item, str) else item for item in text]
 
 
 def _field(message: str, values: Mapping[str, Any]) -> str | None:

@@ -13,7 +13,7 @@ from pytest_ragmetrics import context
 from pytest_ragmetrics.context import Scoring, ScoringLog
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.result import COMPLAINT, NOUN, Direction, MetricResult
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import FIELDS, Sample, meant_field
 
 T = TypeVar("T", bound=str)
 
@@ -199,6 +199,12 @@ class Metric(ABC):
         """
         extra = {name: inputs[name] for name in self.extra_inputs if name in inputs}
         given = {name: value for name, value in inputs.items() if name not in extra}
+        for name in given:
+            if name not in FIELDS:
+                meant = meant_field(name, *self.extra_inputs)
+                hint = f"did you mean {meant}=?" if meant else f"it takes {', '.join((*FIELDS, *self.extra_inputs))}"
+                msg = f"{self.name} takes no {name}=; {hint}"
+                raise TypeError(msg)
         if "messages" in self.extra_inputs and isinstance(given.get("user_input"), (list, tuple)):
             return Sample.from_mapping({**given, **extra})
         sample = Sample(**given)
@@ -211,6 +217,8 @@ class Metric(ABC):
             if value is None or (field not in self.may_be_empty and is_blank(value)):
                 state = "missing" if value is None else "blank"
                 msg = f"{self.name}: {field} is {state}; it needs {' and '.join(self.requires)}"
+                written = next((name for name in sample.metadata if meant_field(str(name)) == field), None)
+                msg += f"; did you write {written!r} for it?" if written is not None else ""
                 raise ValueError(msg)
 
     def _recorded(self, sample: Sample, result: MetricResult, log: ScoringLog) -> MetricResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from inspect import Parameter, isawaitable, iscoroutinefunction, signature
 from typing import Any, ClassVar, SupportsFloat, TypeAlias, overload
 
@@ -13,13 +13,12 @@ from pytest_ragmetrics.metrics.base import Metric, check_choice
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
 from pytest_ragmetrics.metrics.verdicts import share_of
 from pytest_ragmetrics.result import Direction, MetricResult, Verdict
-from pytest_ragmetrics.sample import ALIASES, Sample
+from pytest_ragmetrics.sample import FIELDS, Sample, meant_field
 
 #: What a function may return: the score, the verdicts whose share is the score, or the whole result.
 Outcome: TypeAlias = SupportsFloat | Sequence[Verdict]
 Scores: TypeAlias = Callable[..., Outcome | Awaitable[Outcome]]
 
-_FIELDS = tuple(field.name for field in fields(Sample))
 _SAMPLE, _ASK = "sample", "ask"
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _EXAMPLE = "write @metric above def brevity(response), or @metric(name=...)"
@@ -71,7 +70,7 @@ def _made(function: Scores, *, name: str | None, better: Direction, scale: tuple
     call = _OwnCall(function=function, name=named, takes=_taken(function, named))
     described = {
         "name": named,
-        "requires": tuple(field for field, needed in call.takes.items() if needed and field in _FIELDS),
+        "requires": tuple(field for field, needed in call.takes.items() if needed and field in FIELDS),
         "may_be_empty": (),
         "better": check_choice(f"metric {named}: better", better, ("higher", "lower")),
         "scale": _scale(scale, named),
@@ -108,7 +107,7 @@ def _taken(function: Scores, name: str) -> dict[str, bool]:
     """Return the names of a function's parameters, and whether each must be given."""
     takes = {}
     for parameter in signature(function).parameters.values():
-        if parameter.kind not in _NAMED or parameter.name not in (*_FIELDS, _SAMPLE, _ASK):
+        if parameter.kind not in _NAMED or parameter.name not in (*FIELDS, _SAMPLE, _ASK):
             msg = f"metric {name}: {_complaint(parameter)}"
             raise TypeError(msg)
         takes[parameter.name] = parameter.default is Parameter.empty
@@ -124,9 +123,13 @@ def _taken(function: Scores, name: str) -> dict[str, bool]:
 def _complaint(parameter: Parameter) -> str:
     if parameter.kind not in _NAMED:
         return f"parameter {parameter} cannot be given by name; take the fields one by one, or {_SAMPLE}"
-    meant = next((f"; write {field}" for field, aliases in ALIASES.items() if parameter.name in aliases), "")
-    known = "" if meant else f"; there are {', '.join(_FIELDS)}, {_SAMPLE} for all of them, and {_ASK} for a judge"
-    return f"parameter {parameter.name} is no field of a sample{meant}{known}"
+    meant = meant_field(parameter.name)
+    hint = (
+        f"write {meant}"
+        if meant
+        else f"there are {', '.join(FIELDS)}, {_SAMPLE} for all of them, and {_ASK} for a judge"
+    )
+    return f"parameter {parameter.name} is no field of a sample; {hint}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -84,6 +84,21 @@ DEEPEVAL = {
         ({"input": "Why?", "context": ["found"]}, {"retrieved_contexts": ("found",), "reference_contexts": None}),
         ({**DEEPEVAL, "reference_contexts": ["c"], "name": None}, {"metadata": {"context": ["ideal"], "lang": "en"}}),
         ({"question": "Why?", "answer": "So.", "context": "a"}, {"retrieved_contexts": ("a",), "response": "So."}),
+        ({"question": "Why?", "relevant_contexts": ["a"]}, {"reference_contexts": ("a",), "retrieved_contexts": None}),
+        # DeepEval's save_as() joins lists in CSV and JSON Lines, and writes the source of a context in front of it.
+        ({**DEEPEVAL, "retrieval_context": "a|b c|d", "context": ""}, {"retrieved_contexts": ("a", "b c", "d")}),
+        ({**DEEPEVAL, "retrieval_context": "a", "context": ""}, {"reference_contexts": ()}),
+        ({**DEEPEVAL, "context": "a|b"}, {"retrieved_contexts": ("found",), "reference_contexts": ("a", "b")}),
+        (
+            {**DEEPEVAL, "retrieval_context": "deepeval_source=u=1,2,deepeval_context=a, b|c"},
+            {"retrieved_contexts": ("a, b", "c")},
+        ),
+        (
+            {**DEEPEVAL, "retrieval_context": "| a | b |\n| --- | --- |\n| c | d |"},
+            {"retrieved_contexts": ("| a | b |\n| --- | --- |\n| c | d |",)},
+        ),
+        ({"question": "Why?", "contexts": "a|b"}, {"retrieved_contexts": ("a|b",)}),
+        ({"input": "Why?", "context": "a|b"}, {"retrieved_contexts": ("a|b",)}),
     ],
 )
 def test_rows_of_other_tools_are_samples(row: dict[str, Any], expected: dict[str, Any]) -> None:

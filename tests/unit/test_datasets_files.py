@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import Sample, ToolCall, read_tool_calls
 from tests.growth import is_linear
 
 Read = Callable[..., tuple[DatasetRow, ...]]
@@ -268,6 +268,16 @@ def test_what_is_no_name_of_a_file_is_shown_in_short(tmp_path: Path, name: str) 
         read_dataset(name, base=tmp_path)
     assert len(str(caught.value)) < 1000
     assert str(caught.value).isprintable()
+
+
+def test_csv_of_deepeval(read: Read) -> None:
+    """It joins contexts by a vertical bar, and writes calls of tools as JSON."""
+    header = "input,actual_output,expected_output,retrieval_context,context,name,tools_called,additional_metadata"
+    cells = """Why?,So.,So.,One.|Two.,,,"[{""name"": ""find"", ""inputParameters"": {""q"": 1}}]","{""a"": 1}"\n"""
+    (row,) = read("rows.csv", f"{header}\n{cells}")
+    assert sample(row).retrieved_contexts == ("One.", "Two.")
+    assert read_tool_calls(sample(row).metadata["tools_called"]) == (ToolCall(name="find", arguments={"q": 1}),)
+    assert sample(row).metadata["a"] == 1
 
 
 def test_csv_has_a_header(read: Read) -> None:

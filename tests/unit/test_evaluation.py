@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from pytest_ragmetrics import Evaluation, aevaluate, context, evaluate, loop
@@ -157,6 +159,22 @@ def test_a_metric_of_ones_own_may_wait_for_another() -> None:
 YES = {"response": "Yes."}
 
 
+@dataclass
+class AIMessage:
+    """A message as LangChain has it."""
+
+    content: str
+    type: str = "ai"
+
+
+class coroutine(Awaitable[str]):  # noqa: N801 - as messages name one
+    """What a call without its await is; a real one that nobody awaits makes a warning."""
+
+    def __await__(self) -> Generator[None, None, str]:
+        yield
+        return "Yes."
+
+
 @pytest.mark.parametrize(
     ("samples", "metrics", "problem"),
     [
@@ -164,7 +182,15 @@ YES = {"response": "Yes."}
         (ROWS, ["faithfulness", Faithfulness()], "two metrics of one name: faithfulness"),
         (ROWS, [], "give at least one metric"),
         ([YES, {"response": 3}], [Length()], r"samples\[1\]: response must be a str, not int"),
-        (["Yes."], [Length()], r"samples\[0\]: "),
+        (["Yes."], [Length()], r"samples\[0\]: a row is a Sample or a mapping, not str"),
+        ([{"answer": 3}], [Length()], r"samples\[0\]: field 'answer': response must be a str, not int"),
+        ([{"answr": "Yes."}], [Length()], r"samples\[0\]: has no field to score, only 'answr'; did you mean 'answer'"),
+        ([{"answer": AIMessage("Yes.")}], [Length()], "must be a str, not AIMessage; give its text, the .content"),
+        ([{"answer": "Yes.", "contexts": [{"txt": "a"}]}], [Length()], "or content is a str, with the keys 'txt'"),
+        (coroutine(), [Length()], "samples must be a list of samples or rows, not a coroutine: await it first"),
+        ([{"answer": coroutine()}], [Length()], "response must be a str, not coroutine; await it first"),
+        ([{"contexts": coroutine()}], [Length()], "a document or a list of them, not coroutine; await it first"),
+        ([{"contexts": [coroutine()]}], [Length()], r"retrieved_contexts\[0\] is .*; await it first"),
         (YES, [Length()], "samples must be a list of samples or rows, not one dict"),
         ("Yes.", [Length()], "not one str"),
     ],
@@ -376,3 +402,51 @@ def test_progress_shows_in_a_terminal(monkeypatch: pytest.MonkeyPatch, *, termin
     shown = screen.getvalue()
     assert bool(shown) is (bool(terminal) and wanted)
     assert not shown or (shown.endswith("\rscored 3/3\n") and shown.count("\n") == 1)
+
+
+def test_progress_may_be_a_function() -> None:
+    """It gets how many scores are done and how many there are, after each; a table knows how long a metric took."""
+    seen: list[tuple[int, int]] = []
+    table = evaluate(ROWS, ["relevance", Length()], judge="local", progress=lambda *counts: seen.append(counts))
+    assert seen == [(done, 6) for done in range(1, 7)]
+    assert all(0 <= (stats.duration or -1) < 60 for stats in table.stats().values())
+    with pytest.raises(RuntimeError, match="stop"):
+        evaluate(ROWS, ["relevance"], judge="local", progress=_stop)
+
+
+def _stop(done: int, total: int) -> None:
+    msg = f"stop at {done} of {total}"
+    raise RuntimeError(msg)
+
+
+def test_data_frames_are_rows() -> None:
+    """Of pandas, with what another tool wrote; its missing values are missing."""
+    frame = pd.DataFrame([{"id": 7, "answer": "Yes.", "note": None}, {"id": 8, "answer": None, "note": 0.5}])
+    table = evaluate(frame, [Length()])
+    assert [row.sample for row in table.rows] == [
+        Sample(id="7", response="Yes."),
+        Sample(id="8", metadata={"note": 0.5}),
+    ]
+    assert "response is missing" in table.rows[1].unscored["length"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "problem"),
+    [
+        ({"contexts": ["a"]}, r"length takes no contexts=; did you mean retrieved_contexts=\?"),
+        ({"reponse": "a"}, r"length takes no reponse=; did you mean response=\?"),
+        ({"xyz": "a"}, "length takes no xyz=; it takes user_input, response, retrieved_contexts"),
+    ],
+)
+def test_an_unknown_input_is_named_with_the_nearest(inputs: dict[str, Any], problem: str) -> None:
+    """The names of other tools too."""
+    with pytest.raises(TypeError, match=problem):
+        Length().score(response="Yes.", **inputs)
+
+
+def test_a_missing_field_names_what_may_have_been_meant() -> None:
+    """Unknown names are metadata; one near to a required field that is missing is a slip."""
+    table = evaluate([{"question": "Why?", "answr": "So.", "cluster": 1}, {"question": "Why?"}], [Length()])
+    first, second = (row.unscored["length"] for row in table.rows)
+    assert first.endswith("response is missing; it needs response; did you write 'answr' for it?")
+    assert second.endswith("response is missing; it needs response")

@@ -86,6 +86,9 @@ def test_ids_are_lists_of_ids() -> None:
         *(({name: "x"}, "response", "x") for name in ("answer", "actual_output")),
         *(({name: "x"}, "reference", "x") for name in ("ground_truth", "expected_output")),
         *(({name: "x"}, "retrieved_contexts", ("x",)) for name in ("contexts", "context", "retrieval_context")),
+        ({"relevant_contexts": ["x"]}, "reference_contexts", ("x",)),
+        ({"contexts": {"page_content": "x"}}, "retrieved_contexts", ("x",)),
+        ({"contexts": [{"text": "x"}, {"content": "y", "score": 0.5}, "z"]}, "retrieved_contexts", ("x", "y", "z")),
         ({"reference_contexts": iter(["a", "b"])}, "reference_contexts", ("a", "b")),
         # A field's own name takes precedence over its alias, and nothing of the row is lost.
         ({"response": "ours", "answer": "theirs"}, "response", "ours"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -61,8 +63,33 @@ def test_a_mean_needs_a_score_of_every_row(table: Evaluation) -> None:
 
 def test_stats_count_what_is_unscored(table: Evaluation) -> None:
     """The figures are over the others."""
-    assert table.stats()["faithfulness"] == Stats(n=4, unscored=1, mean=0.75, min=0.5, max=1.0)
+    assert table.stats()["faithfulness"] == Stats(n=4, unscored=1, mean=0.75, min=0.5, max=1.0, std=0.25)
     assert NOTHING.stats()["relevance"] == Stats(n=0, unscored=0, mean=None, min=None, max=None)
+    single = Evaluation(metrics=METRICS[:1], rows=table.rows[:1], durations={"faithfulness": 1.5})
+    assert (single.stats()["faithfulness"].std, single.stats()["faithfulness"].duration) == (None, 1.5)
+
+
+def test_an_overall_score_is_a_weighted_mean(table: Evaluation) -> None:
+    """Each mean counts by its share of the scale from the bad end; a metric that is not named does not count."""
+    assert table.overall(skip_unscored=True) == pytest.approx((0.75 + 0.5625) / 2)
+    assert table.overall({"relevance": 2}) == 0.5625
+    assert table.overall({"faithfulness": 3, "relevance": 1}, skip_unscored=True) == pytest.approx(0.703125)
+    assert table.overall({"faithfulness": 0, "relevance": 1}) == 0.5625
+    rated = replace(table, better={"faithfulness": "lower"}, scales={"relevance": (-1.0, 1.0)})
+    assert rated.overall(skip_unscored=True) == pytest.approx((0.25 + (0.5625 + 1) / 2) / 2)
+    with pytest.raises(UnscoredError, match="faithfulness: 1 of 4 rows are unscored"):
+        table.overall()
+    with pytest.raises(KeyError, match="'relevanse' was not evaluated; there are faithfulness, relevance"):
+        table.overall({"relevanse": 1})
+    for weights, problem in (
+        ({"relevance": -1}, "the weight of relevance must be a number from 0 on, not -1"),
+        ({"relevance": 0}, "weights must name a metric with a weight above 0; there are faithfulness, relevance"),
+        ({}, "weights must name a metric with a weight above 0"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            table.overall(weights)
+    with pytest.raises(ValueError, match="relevance has a scale from 0 to inf, which has no share: leave it out"):
+        replace(table, scales={"relevance": (0.0, math.inf)}).overall({"relevance": 1})
 
 
 def test_the_worst_rows_come_first(table: Evaluation) -> None:
