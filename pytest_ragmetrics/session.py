@@ -8,6 +8,7 @@ one in ``workeroutput``.
 from __future__ import annotations
 
 import shutil
+import sys
 import uuid
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -40,11 +41,9 @@ if TYPE_CHECKING:
 WorkerRow = Mapping[str, Mapping[str, Any]]
 
 #: The markers that make tests when pytest collects a function; added later they have no effect.
-_COLLECTED = ("rag_dataset", "rag_gate")
-_NOT_COLLECTED = (
-    "it means nothing on a method of unittest.TestCase, nor where a hook adds it: write it above a function, or a "
-    "method of another class"
-)
+_COLLECTED = frozenset(("rag_dataset", "rag_gate"))
+#: What is wrong with the markers of a test, found after its module was collected.
+MARKER_FAULT = pytest.StashKey[str]()
 
 
 def function_of(item: pytest.Item) -> str:
@@ -77,13 +76,29 @@ def marked_votes(item: pytest.Item) -> int | None:
     raise _wrong(item, "rag_votes", given, "it takes one whole number from 1 on; write @pytest.mark.rag_votes(3)")
 
 
+def _fault(read: Callable[[pytest.Item], object], item: pytest.Item) -> str:
+    try:
+        read(item)
+    except pytest.UsageError as error:
+        return str(error)
+    return ""
+
+
+def _uncollected(item: pytest.Item) -> str:
+    """Return why a marker that makes tests has made none of this one."""
+    unittest = sys.modules.get("unittest")
+    if unittest is not None and issubclass(getattr(item, "cls", None) or object, unittest.TestCase):
+        return "it means nothing on a method of unittest.TestCase: write a function, or a method of another class"
+    return "it is added too late, by a hook or pytest.param: write it above the function, its class or as pytestmark"
+
+
 def _given(item: pytest.Item, name: str) -> tuple[object, ...] | None:
     marker = item.get_closest_marker(name)
     return None if marker is None else (*marker.args, *marker.kwargs.values())
 
 
 def _wrong(item: pytest.Item, name: str, given: tuple[object, ...], problem: str) -> pytest.UsageError:
-    return pytest.UsageError(f"{item.nodeid}: marker {name}({', '.join(map(repr, given))}): {problem}")
+    return pytest.UsageError(f"{function_of(item)}: marker {name}({', '.join(map(repr, given))}): {problem}")
 
 
 class SessionBudget:
@@ -306,7 +321,8 @@ class PytestSession:
         self._judge: str | None = None
         self._votes: int | None = None
         self._collected: set[tuple[str, str]] = set()
-        self._faults: list[str] = []
+        #: What is wrong with the markers of functions, by the node that collects them.
+        self._faults: dict[str, list[str]] = {}
         self._nodes: list[Any] = []
         #: What each worker used; ``None`` for one that crashed.
         self._worker_rows: list[WorkerRow | None] = []
@@ -405,7 +421,7 @@ class PytestSession:
         """Note that a marker was seen on a function when it was collected, and what is wrong with it."""
         self._collected.add((marker, function))
         if fault is not None:
-            self._faults.append(f"{function}: marker {marker}: {fault}")
+            self._faults.setdefault(function.rpartition("::")[0], []).append(f"{function}: marker {marker}: {fault}")
 
     def finish(self, exit_status: int) -> list[str]:
         """Write the cassette at the end of the run, and return what the summary says of it and of the budget."""
@@ -437,14 +453,30 @@ class PytestSession:
             if self._has_engine:
                 closing.callback(self.engine.close)
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Fail the collection of a module or class in which a marker cannot be used."""
+        report = yield
+        faults = self._faults.pop(collector.nodeid, [])
+        if report.passed:
+            faults += [fault for item in report.result if isinstance(item, pytest.Item) for fault in self._check(item)]
+        if report.passed and faults:
+            report.outcome, report.longrepr, report.result = "failed", "\n".join(dict.fromkeys(faults)), []
+        return report
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Check the markers of the tests that are to run."""
+        """Note the tests to which hooks added a marker that cannot be used, and check what hooks register."""
+        for item in items:
+            if faults := self._check(item):
+                item.stash[MARKER_FAULT] = "\n".join(faults)
         try:
-            self._check(items)
-        except pytest.UsageError as error:
+            _ = self.metrics
+        except ValueError as error:
             if not self.is_worker:
-                raise
+                raise pytest.UsageError(str(error)) from error
             # Raised in a worker, it would end the run with an internal error of xdist that says nothing.
             items.clear()
             report = pytest.CollectReport(nodeid="", outcome="failed", longrepr=f"ERROR: {error}", result=[])
@@ -456,6 +488,8 @@ class PytestSession:
         # Asked anew each time: the conftest.py files of folders are loaded after the start.
         self.recorder.redact = self._redact if self._hook.pytest_ragmetrics_redact.get_hookimpls() else None
         self.recorder.begin(item.nodeid)
+        if MARKER_FAULT in item.stash:
+            pytest.fail(item.stash[MARKER_FAULT], pytrace=False)
         self._judge = marked_judge(item)
         self._votes = marked_votes(item)
 
@@ -534,23 +568,16 @@ class PytestSession:
     def _has_engine(self) -> bool:
         return "engine" in self.__dict__
 
-    def _check(self, items: Sequence[pytest.Item]) -> None:
-        """Raise ``pytest.UsageError`` for a marker that cannot be used, or a hook that returns no metrics."""
-        try:
-            _ = self.metrics
-        except ValueError as error:
-            raise pytest.UsageError(str(error)) from error
-        missed = {
-            f"{function_of(item)}: marker {marker}: {_NOT_COLLECTED}"
-            for item in items
-            for marker in _COLLECTED
-            if item.get_closest_marker(marker) is not None and (marker, function_of(item)) not in self._collected
-        }
-        if faults := [*self._faults, *sorted(missed)]:
-            raise pytest.UsageError("\n".join(faults))
-        for item in items:
-            marked_judge(item)
-            marked_votes(item)
+    def _check(self, item: pytest.Item) -> list[str]:
+        """Return what is wrong with the markers of a test."""
+        function, names = function_of(item), {marker.name for marker in item.iter_markers()}
+        faults = [
+            f"{function}: marker {name}: {_uncollected(item)}"
+            for name in sorted(_COLLECTED & names)
+            if (name, function) not in self._collected
+        ]
+        read = [read for name, read in (("rag_judge", marked_judge), ("rag_votes", marked_votes)) if name in names]
+        return faults + [fault for fault in (_fault(each, item) for each in read) if fault]
 
     def _asking(self) -> str | None:
         """Return the test that asks: the running one, or that of a row which is done ahead."""

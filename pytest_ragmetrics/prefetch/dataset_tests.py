@@ -31,7 +31,7 @@ from pytest_ragmetrics.prefetch.prefetcher import Prefetcher
 from pytest_ragmetrics.prefetch.sharing import SharedResults, kind_and_message
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.session import PytestSession, function_of, marked_judge, marked_votes
+from pytest_ragmetrics.session import MARKER_FAULT, PytestSession, function_of, marked_judge, marked_votes
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.prefetch.jobs import Respond
@@ -320,7 +320,7 @@ class DatasetTests:
     def _job(self, item: pytest.Item) -> RowJob | None:
         call = getattr(item, "callspec", None)
         case = call.params.get(FIXTURE) if call is not None else None
-        if call is None or not isinstance(case, DatasetCase) or case.row.sample is None:
+        if call is None or not isinstance(case, DatasetCase) or case.row.sample is None or MARKER_FAULT in item.stash:
             return None
         others = sorted((name, index) for name, index in call.indices.items() if name != FIXTURE)
         return RowJob(

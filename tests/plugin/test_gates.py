@@ -220,33 +220,3 @@ def test_a_gate_without_its_set(run: RunPytest, scored: Scored) -> None:
     result = run("-rs", RATE)
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED *: 4 of 4 tests of the set were skipped or not selected; *"])
-
-
-@EVERY
-def test_a_wrong_marker_ends_the_run_before_any_test(run: RunPytest, how: list[str]) -> None:
-    """Gates that say nothing end the run, and every function of one is named.
-
-    pytest does not show what it makes of methods of unittest: there the marker ends the run instead of meaning nothing.
-    """
-    result = run(
-        *how,
-        test_wrong="""
-            import pytest, unittest
-            @pytest.mark.rag_gate("faithfulness")
-            @pytest.mark.parametrize("n", [1, 2])
-            def test_it(n):
-                pass
-            class TestIt(unittest.TestCase):
-                @pytest.mark.rag_gate("faithfulness", mean=0.5)
-                def test_it(self):
-                    pass
-        """,
-    )
-    said = [
-        "ERROR: test_wrong.py::test_it: marker rag_gate: give one of mean= and rate=; write *",
-        "*test_wrong.py::TestIt::test_it: marker rag_gate: it means nothing on a method of unittest.*",
-    ]
-    (result.stdout if how else result.stderr).fnmatch_lines(said)
-    assert result.ret == (pytest.ExitCode.TESTS_FAILED if how else pytest.ExitCode.USAGE_ERROR)
-    result.stdout.no_fnmatch_line("*passed*")
-    result.stdout.no_fnmatch_line("*INTERNALERROR*")

@@ -154,24 +154,6 @@ def test_a_marker_names_the_judge_of_a_test(run: RunPytest, server: FakeOpenAI, 
     assert judges == ["openai:of-the-class", "local (heuristic)", "openai:of-the-run"]
 
 
-def test_a_wrong_marker_is_a_usage_error(run: RunPytest, no_provider: None) -> None:
-    """A marker that names no judge ends the run with status 4 before any test, naming the test and the marker."""
-    result = run(
-        test_wrong="""
-            import pytest
-            def test_first():
-                pass
-            @pytest.mark.rag_judge("gpt-5")
-            def test_it():
-                pass
-        """
-    )
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = "marker rag_judge('gpt-5'): 'gpt-5' is not one of auto, local, *; write @pytest.mark.rag_judge(*"
-    result.stderr.fnmatch_lines([f"ERROR: test_wrong.py::test_it: {said}"])
-    result.stdout.no_fnmatch_line("*passed*")
-
-
 def test_hooks_make_judge_and_embedder(run: RunPytest, no_provider: None, scored: Scored) -> None:
     """A conftest may make the judge and the embedder of any spec, also of names that only it knows."""
     result = run(

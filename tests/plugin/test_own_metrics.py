@@ -264,5 +264,5 @@ def test_an_unknown_name_comes_with_similar_ones(own: RunPytest, no_provider: No
                 pass
         """
     )
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*there is no metric 'brevty': did you mean brevity?"])
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*there is no metric 'brevty': did you mean brevity?"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fake_openai import FakeOpenAI, truncated
-from tests.plugin.conftest import Run, RunOnce, RunPytest, Scored
+from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored
 
 JUDGED = ("--rag-judge=openai:gpt-mine", "--rag-json=out.json")
 GOLDEN = """
@@ -159,63 +159,99 @@ def test_a_failing_judge_leaves_a_row_unscored(run: RunPytest, server: FakeOpenA
     assert outcomes == ["unscored", "passed", "passed"]
 
 
-def test_every_wrong_marker_is_a_usage_error(run: RunPytest, no_provider: None, pytester: pytest.Pytester) -> None:
-    """Markers that cannot be used end the run with status 4 before any test; each is named with what to write."""
-    (pytester.path / "golden.jsonl").write_text(LINES, "utf-8")
-    wrong = {
-        "": "it takes one source, not 0; write @pytest.mark.rag_dataset*",
-        "'golden.jsonl', 'other.jsonl'": "it takes one source, not 2*",
-        "'golden.jsonl', metric='x'": "it knows no metric; write *",
-        "'golden.jsonl', metrics=['faithfulnes']": "there is no metric 'faithfulnes': did you mean faithfulness*",
-        "'golden.jsonl', metrics=3": "metrics=3 are no metrics; write *",
-        "'golden.jsonl', metrics=['faithfulness', 'Faithfulness']": "two metrics of one name: faithfulness",
-        "'nowhere.jsonl'": "*nowhere.jsonl*",
-        "'golden.jsonl', limit=0": "*limit is 0*",
-    }
-    head = "import pytest, unittest\ndef test_first(): pass\n"
-    marked = "@pytest.mark.rag_dataset({})\ndef test_{}(rag_sample): pass\n"
-    suite = head + "".join(marked.format(arguments, number) for number, arguments in enumerate(wrong))
-    suite += "@pytest.mark.rag_dataset('golden.jsonl')\ndef test_no_row(): pass\n"
-    suite += "@pytest.mark.rag_dataset('golden.jsonl')\n" + marked.format("'golden.jsonl'", "both")
-    result = run(test_wrong=suite)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    lines = [f"test_wrong.py::test_{number}: marker rag_dataset: {said}" for number, said in enumerate(wrong.values())]
-    result.stderr.fnmatch_lines(
+#: Markers that cannot be used, above a function with a row, and what is said of each.
+WRONG = {
+    "rag_dataset()": 'it takes one source, not 0; write @pytest.mark.rag_dataset("golden.jsonl"*',
+    "rag_dataset('golden.jsonl', 'other.jsonl')": "it takes one source, not 2*",
+    "rag_dataset('golden.jsonl', metric='x')": "it knows no metric; write *",
+    "rag_dataset('golden.jsonl', metrics=['faithfulnes'])": "there is no metric 'faithfulnes': did you mean faith*",
+    "rag_dataset('golden.jsonl', metrics=3)": "metrics=3 are no metrics; write *",
+    "rag_dataset('golden.jsonl', metrics=['faithfulness', 'Faithfulness'])": "two metrics of one name: faithfulness",
+    "rag_dataset('nowhere.jsonl')": "nowhere.jsonl: there is no such file; *",
+    "rag_dataset([])": "there are no rows: give at least one",
+    "rag_dataset('golden.jsonl', limit=0)": "*limit is 0*",
+    "rag_gate('faithfulness')": "give one of mean= and rate=; write *",
+    "rag_gate('faithfulness', mena=0.5)": "it knows no mena; write *",
+    "rag_judge('gpt-5')": "'gpt-5' is not one of auto, local, *; write @pytest.mark.rag_judge(*",
+    "rag_votes(0)": "it takes one whole number from 1 on; write @pytest.mark.rag_votes(3)",
+}
+WRONG_SUITE = """
+import pytest
+GOLDEN = pytest.mark.rag_dataset([{"id": "q1", "answer": "Moss.", "contexts": ["Moss."]}])
+@GOLDEN
+def test_no_row(): pass
+@pytest.mark.rag_dataset("golden.jsonl")
+@GOLDEN
+def test_both(rag_sample): pass
+@pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.rag_gate("faithfulness", mean=0.5))])
+def test_late(n): pass
+""" + "".join(
+    f"@pytest.mark.{marker}\n{'' if 'dataset' in marker else '@GOLDEN'}\ndef test_{number}(rag_sample): pass\n"
+    for number, marker in enumerate(WRONG)
+)
+#: Markers that cannot be used in other places: each of them fails its class, or its test.
+ELSEWHERE = """
+import pytest, unittest
+class TestGrouped:
+    @pytest.mark.rag_dataset("nowhere.jsonl")
+    @pytest.mark.rag_gate("faithfulness", mean=0.5)
+    def test_it(self, rag_sample): pass
+class TestCase(unittest.TestCase):
+    @pytest.mark.rag_gate("faithfulness", mean=0.5)
+    def test_it(self): pass
+def test_hooked(): pass
+def test_fine(): pass
+"""
+HOOK = """
+import pytest
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.name == "test_hooked":
+            item.add_marker(pytest.mark.rag_gate("faithfulness", mean=0.5))
+            item.add_marker(pytest.mark.rag_votes(0))
+"""
+ON = "--continue-on-collection-errors"
+
+
+@pytest.fixture(scope="module", params=[[], [ON], [*MANY, ON]], ids=["as it is", "continued", "workers"])
+def wrong(run_once: RunOnce, request: pytest.FixtureRequest) -> Run:
+    """Run suites with every marker that cannot be used beside one that has none."""
+    sound = "def test_sound(): pass"
+    return run_once(*request.param, conftest=HOOK, test_wrong=WRONG_SUITE, test_elsewhere=ELSEWHERE, test_sound=sound)
+
+
+def test_a_wrong_marker_fails_its_own_module(wrong: Run) -> None:
+    """All of them are named at once, each by its function with what to write; the run ends as pytest ends it."""
+    wrong.result.stdout.fnmatch_lines_random(
         [
-            f"ERROR: {lines[0]}",
-            *lines[1:],
+            "*ERROR collecting test_wrong.py*",
             "test_wrong.py::test_no_row: *; write def test_no_row(rag_sample, rag_scores)",
             "test_wrong.py::test_both: marker rag_dataset: a test is made of one data set; *",
+            "test_wrong.py::test_late: marker rag_gate: it is added too late, by a hook or pytest.param: write it *",
+            *(f"test_wrong.py::test_{n}: marker {m.partition('(')[0]}*: {WRONG[m]}" for n, m in enumerate(WRONG)),
         ]
     )
-    result.stdout.no_fnmatch_line("*passed*")
+    said = [line for line in wrong.result.outlines if line.startswith("test_wrong.py::")]
+    assert len(said) == len(WRONG) + 3
+    went_on = "passed" in wrong.result.outlines[-1]
+    assert wrong.result.ret == (pytest.ExitCode.TESTS_FAILED if went_on else pytest.ExitCode.INTERRUPTED)
 
 
-def test_a_marker_that_makes_no_tests(run: RunPytest, no_provider: None) -> None:
-    """On a method of unittest, and where a hook adds it, it comes too late: the run ends instead of ignoring it."""
-    hook = """
-        import pytest
-        def pytest_collection_modifyitems(items):
-            items[0].add_marker(pytest.mark.rag_gate("faithfulness", mean=0.5))
-            items[0].add_marker(pytest.mark.rag_dataset([{"id": "q1", "question": "Why?"}]))
-    """
-    suite = """
-        import pytest, unittest
-        def test_it(): pass
-        class TestIt(unittest.TestCase):
-            @pytest.mark.rag_dataset([{"id": "q1", "question": "Why?"}])
-            def test_it(self):
-                pass
-    """
-    result = run(conftest=hook, test_wrong=suite)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        [
-            "ERROR: test_wrong.py::TestIt::test_it: marker rag_dataset: it means nothing on a method of unittest.*",
-            "test_wrong.py::test_it: marker rag_dataset: *, nor where a hook adds it: write it *",
-            "test_wrong.py::test_it: marker rag_gate: *, nor where a hook adds it: write it *",
-        ]
-    )
+def test_a_marker_that_makes_no_tests(wrong: Run) -> None:
+    """On a method of unittest it fails the class, added by a hook the test; nothing of the kind is said of others."""
+    case = "test_elsewhere.py::TestCase::test_it: marker rag_gate: it means nothing on a method of unittest.TestCase*"
+    wrong.result.stdout.fnmatch_lines([case])
+    assert str(wrong.result.stdout).count("it means nothing on") == 1
+    assert str(wrong.result.stdout).count("TestGrouped::test_it: marker") == 1
+    if "passed" in wrong.result.outlines[-1]:
+        wrong.result.assert_outcomes(passed=2, errors=4)
+        wrong.result.stdout.fnmatch_lines(
+            [
+                "*ERROR at setup of test_hooked*",
+                "test_elsewhere.py::test_hooked: marker rag_gate: it is added too late, by a hook or *",
+                "test_elsewhere.py::test_hooked: marker rag_votes(0): it takes one whole number from 1 on; *",
+            ]
+        )
 
 
 def test_rows_are_listed_without_being_scored(run: RunPytest, server: FakeOpenAI) -> None:

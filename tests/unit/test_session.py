@@ -110,7 +110,8 @@ def item(name: str, *args: object, **kwargs: object) -> Any:
     marker = SimpleNamespace(args=args, kwargs=kwargs)
     hook = SimpleNamespace(pytest_ragmetrics_make_judge=SimpleNamespace(get_hookimpls=list))
     return SimpleNamespace(
-        nodeid="test_it.py::test_it",
+        name="test_it",
+        parent=SimpleNamespace(nodeid="test_it.py"),
         get_closest_marker={name: marker}.get,
         config=SimpleNamespace(rootpath=ROOT, hook=hook),
     )
