@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 Operator = Literal["<", "<=", ">", ">=", "=="]
 #: Which scores of a metric are the good ones.
 Direction = Literal["higher", "lower"]
+#: What a quoted span is; those after the first two are in no count.
+VerdictKind = Literal["found", "not found", "quotes the question", "allowed", "looks like a title"]
 #: What one verdict is about, and what is wrong with one that is not ok, where the metric has no word of its own.
 NOUN, COMPLAINT = "verdict", "not ok"
 
@@ -57,7 +59,7 @@ class Verdict:
 
     ``start`` and ``end`` are its offsets in the response, ``None`` for a text that is no piece of it. ``evidence`` are
     the passages that support it (several where it runs over gaps or chunks), ``nearest`` the closest passage where
-    none does.
+    none does. ``kind`` is what a quoted span is, ``None`` for other pieces.
     """
 
     text: str
@@ -68,6 +70,12 @@ class Verdict:
     suspicious: bool = False
     evidence: tuple[Evidence, ...] = ()
     nearest: Nearest | None = None
+    kind: VerdictKind | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the verdict is in the score: a span that quotes the question, say, is not."""
+        return self.kind in (None, "found", "not found")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

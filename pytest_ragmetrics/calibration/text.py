@@ -158,7 +158,7 @@ def evidence_lines(calibration: Calibration, row: LabelledRow) -> list[str]:
     lines = explain(row.result, bound)
     if passed:
         del lines[1:]
-        for verdict in (verdict for verdict in row.result.verdicts[:_SUPPORTED] if verdict.ok):
+        for verdict in (verdict for verdict in row.result.verdicts[:_SUPPORTED] if verdict.ok and verdict.counts):
             lines.append(f'  held to be right: "{shortened(printable(verdict.text), _TEXT_LIMIT)}"')
             for evidence in verdict.evidence[:1]:
                 place = f"contexts[{evidence.context}][{evidence.start}:{evidence.end}]"

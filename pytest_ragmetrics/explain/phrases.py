@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.records import Threshold
-from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.result import Usage, Verdict, VerdictKind
 from pytest_ragmetrics.text.characters import printable, shortened
 
 if TYPE_CHECKING:
@@ -162,6 +163,25 @@ def cost_text(cost: float | None) -> str:
         return "cost unknown"
     decimals = 2 if abs(cost) >= 1 or round(cost, 2) == cost else 1 - math.floor(math.log10(abs(cost)))
     return f"${cost:,.{decimals}f}"
+
+
+#: The kinds of verdicts that are in no count, said of one and of several.
+_UNCOUNTED: Mapping[VerdictKind, tuple[str, str]] = {
+    "quotes the question": ("quotes the question", "quote the question"),
+    "allowed": ("is allowed", "are allowed"),
+    "looks like a title": ("looks like a title", "look like titles"),
+}
+
+
+def describe_uncounted(verdicts: Iterable[Verdict]) -> str:
+    """Return what to add to a count about the verdicts that are not in it; nothing where all of them are.
+
+    >>> describe_uncounted([Verdict(text="Why is it open?", ok=True, kind="quotes the question")])
+    '; not counted: 1 quotes the question'
+    """
+    numbers = Counter(verdict.kind for verdict in verdicts)
+    parts = [f"{numbers[kind]:,} {words[numbers[kind] > 1]}" for kind, words in _UNCOUNTED.items() if numbers[kind]]
+    return f"; not counted: {', '.join(parts)}" if parts else ""
 
 
 def describe_votes(samples: Sequence[float], votes: int, *, unscored: int = 0) -> str:

@@ -11,6 +11,7 @@ from pytest_ragmetrics.explain.phrases import (
     SHOWN,
     and_more,
     counted,
+    describe_uncounted,
     describe_votes,
     format_apart,
     format_interval,
@@ -104,7 +105,8 @@ def _summary(result: MetricResult | Record) -> str:
     failed = len(_failed(result))
     if not failed:
         return printable(result.reason or "")
-    counts = f"{failed} of {counted(len(result.verdicts), result.noun)} {result.complaint}"
+    total = sum(verdict.counts for verdict in result.verdicts)
+    counts = f"{failed} of {counted(total, result.noun)} {result.complaint}{describe_uncounted(result.verdicts)}"
     wanted, unscored = len(result.samples), 0
     if isinstance(result, MetricResult):
         wanted, unscored = result.votes, result.unscored_votes

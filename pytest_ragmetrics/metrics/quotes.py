@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
+from pytest_ragmetrics.explain.phrases import describe_uncounted
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag
-from pytest_ragmetrics.result import MetricResult, Verdict
-from pytest_ragmetrics.sample import Sample, as_contexts
+from pytest_ragmetrics.result import MetricResult, Verdict, VerdictKind
+from pytest_ragmetrics.sample import Sample, as_contexts, read_messages
 from pytest_ragmetrics.text.alignment import Matching, Sources
-from pytest_ragmetrics.text.quotations import find_quotations
+from pytest_ragmetrics.text.quotations import Quotation, find_quotations
+from pytest_ragmetrics.text.titles import looks_like_title
+
+#: Whether a span that looks like a title or a name, and that no context has, counts as not found.
+Titles: TypeAlias = Literal["count", "skip"]
 
 
 class QuotedSpansAlignment(Metric):
@@ -19,8 +24,10 @@ class QuotedSpansAlignment(Metric):
 
     Spans shorter than ``min_span_words`` words do not count. ``matching="verbatim"`` overlooks white space, case
     (unless ``casefold=False``), typography and markup; ``"editorial"`` also ellipses, bracketed changes and punctuation
-    at the ends. A response without quotations scores 1.0 and is ``vacuous``, or 0.0 with ``require_quotes=True``.
-    Raises ``ValueError`` for a parameter out of range.
+    at the ends. A span that no context has and that is in ``user_input`` (or what the user says in a conversation), or
+    in one of the ``allowed`` texts, is not counted. One that looks like a title or a name is not found and labelled so;
+    ``titles="skip"`` does not count it. Without a span that counts the score is 1.0 and ``vacuous``, or 0.0 with
+    ``require_quotes=True``. Raises ``ValueError`` for a parameter out of range.
 
     >>> result = QuotedSpansAlignment().score(
     ...     response='It says "the tide turned at noon" and "the boats were lost".',
@@ -35,6 +42,7 @@ class QuotedSpansAlignment(Metric):
     complaint = "not found"
     helper = "assert_quoted_spans_aligned"
     requires = ("response", "retrieved_contexts")
+    extra_inputs = ("messages",)
 
     def __init__(
         self,
@@ -43,29 +51,59 @@ class QuotedSpansAlignment(Metric):
         min_span_words: int = 3,
         matching: Matching = "editorial",
         require_quotes: bool = False,
+        allowed: Sequence[str] = (),
+        titles: Titles = "count",
     ) -> None:
         self.casefold = check_flag("casefold", casefold)
         self.min_span_words = check_count("min_span_words", min_span_words)
         self.matching: Matching = check_choice("matching", matching, get_args(Matching))
         self.require_quotes = check_flag("require_quotes", require_quotes)
+        self.allowed = as_contexts(allowed, name="allowed")
+        self.titles: Titles = check_choice("titles", titles, get_args(Titles))
 
     def measure(self, sample: Sample) -> MetricResult:
         """Score the quoted spans of ``response`` against ``retrieved_contexts``."""
-        verdicts = _judge_spans(
-            sample.response or "",
-            sample.retrieved_contexts or (),
-            casefold=self.casefold,
-            min_words=self.min_span_words,
-            matching=self.matching,
-        )
-        if verdicts:
-            matched = sum(verdict.ok for verdict in verdicts)
-            reason = f"Matched {matched}/{len(verdicts)} quoted spans"
-            return MetricResult(matched / len(verdicts), metric=self.name, reason=reason, verdicts=verdicts)
-        reason = "No quoted spans found in response"
+        response = sample.response or ""
+        spans = _spans_of(response, self.min_span_words)
+        verdicts = self._verdicts(spans, sample) if spans else []
+        counted = [verdict for verdict in verdicts if verdict.counts]
+        apart = describe_uncounted(verdicts)
+        if counted:
+            matched = sum(verdict.ok for verdict in counted)
+            reason = f"Matched {matched}/{len(counted)} quoted spans{apart}"
+            return MetricResult(matched / len(counted), metric=self.name, reason=reason, verdicts=verdicts)
+        reason = f"No quoted spans to check in response{apart}" if apart else "No quoted spans found in response"
         if self.require_quotes:
             reason += f", and require_quotes asks for at least one of {self.min_span_words} or more words"
-        return MetricResult(not self.require_quotes, metric=self.name, reason=reason, vacuous=not self.require_quotes)
+        vacuous = not self.require_quotes
+        return MetricResult(vacuous, metric=self.name, reason=reason, verdicts=verdicts, vacuous=vacuous)
+
+    def _verdicts(self, spans: Sequence[Quotation], sample: Sample) -> list[Verdict]:
+        response = sample.response or ""
+        apart: list[tuple[VerdictKind, str, Sources]] = [
+            *(("quotes the question", "", self._sources(text)) for text in _questions(sample)),
+            *(("allowed", f": it is in allowed[{at}]", self._sources(text)) for at, text in enumerate(self.allowed)),
+        ]
+        verdicts = _aligned(spans, self._sources(sample.retrieved_contexts or ()))
+        return [self._classified(verdict, span, response, apart) for verdict, span in zip(verdicts, spans, strict=True)]
+
+    def _sources(self, texts: object) -> Sources:
+        return Sources(texts, casefold=self.casefold, matching=self.matching)
+
+    def _classified(
+        self, verdict: Verdict, span: Quotation, response: str, apart: Sequence[tuple[VerdictKind, str, Sources]]
+    ) -> Verdict:
+        """Return a verdict with its kind: a span that no context has may be one that is not counted."""
+        if verdict.ok:
+            return replace(verdict, kind="found")
+        for kind, place, text in apart:
+            if text.align([span.text])[0].ok:
+                return replace(verdict, kind=kind, ok=True, reason=f"{kind}{place}", nearest=None)
+        if not looks_like_title(response, span):
+            return replace(verdict, kind="not found")
+        if self.titles == "skip":
+            return replace(verdict, kind="looks like a title", ok=True, reason="looks like a title", nearest=None)
+        return replace(verdict, kind="not found", reason=f"{verdict.reason}; looks like a title")
 
 
 def assert_quoted_spans_aligned(
@@ -77,20 +115,30 @@ def assert_quoted_spans_aligned(
     min_span_words: int = 3,
     matching: Literal["editorial", "verbatim"] = "editorial",
     require_quotes: bool = False,
+    question: object = None,
+    allowed: Sequence[str] = (),
+    titles: Literal["count", "skip"] = "count",
 ) -> MetricResult:
     """Assert that the share of the response's quotations that are found in a context is at least ``min``.
 
-    Raises ``AssertionError`` that shows each quotation not found, the passage nearest to it and the words that differ.
-    Parameters and other errors are those of :class:`~pytest_ragmetrics.metrics.QuotedSpansAlignment`.
+    ``question`` is a text or the messages of a conversation. Raises ``AssertionError`` that shows each quotation not
+    found, the passage nearest to it and the words that differ. Other parameters and errors are those of
+    :class:`~pytest_ragmetrics.metrics.QuotedSpansAlignment`.
 
     >>> assert_quoted_spans_aligned('It says "open the valve slowly".', ["Open the valve slowly."]).value
     1.0
     """
     __tracebackhide__ = True
     metric = QuotedSpansAlignment(
-        casefold=casefold, min_span_words=min_span_words, matching=matching, require_quotes=require_quotes
+        casefold=casefold,
+        min_span_words=min_span_words,
+        matching=matching,
+        require_quotes=require_quotes,
+        allowed=allowed,
+        titles=titles,
     )
-    sample = Sample(response=response, retrieved_contexts=as_contexts(contexts))
+    contexts = as_contexts(contexts)
+    sample = Sample.from_mapping({"user_input": question, "response": response, "retrieved_contexts": contexts})
     return assert_metric(metric, sample, min=min)
 
 
@@ -120,9 +168,9 @@ def quoted_spans_alignment(
             raise TypeError(msg)
     matched = total = 0
     for answer, contexts in zip(answers, sources, strict=True):
-        verdicts = _judge_spans(answer, contexts, casefold=casefold, min_words=min_len, matching="editorial")
-        matched += sum(verdict.ok for verdict in verdicts)
-        total += len(verdicts)
+        if spans := _spans_of(answer, min_len):
+            total += len(spans)
+            matched += sum(verdict.ok for verdict in _aligned(spans, Sources(contexts, casefold=casefold)))
     return {
         "citation_alignment_quoted_spans": matched / total if total else 0.0,
         "matched": float(matched),
@@ -130,11 +178,18 @@ def quoted_spans_alignment(
     }
 
 
-def _judge_spans(
-    response: str, contexts: object, *, casefold: bool, min_words: int, matching: Matching
-) -> list[Verdict]:
-    spans = [span for span in find_quotations(response) if span.words >= min_words]
-    if not spans:
-        return []
-    verdicts = Sources(contexts, casefold=casefold, matching=matching).align(span.text for span in spans)
+def _spans_of(response: str, min_words: int) -> list[Quotation]:
+    return [span for span in find_quotations(response) if span.words >= min_words]
+
+
+def _aligned(spans: Sequence[Quotation], sources: Sources) -> list[Verdict]:
+    verdicts = sources.align(span.text for span in spans)
     return [replace(verdict, start=span.start, end=span.end) for verdict, span in zip(verdicts, spans, strict=True)]
+
+
+def _questions(sample: Sample) -> Iterable[str]:
+    """Return what the user says: the question, in a conversation all turns."""
+    messages = sample.metadata.get("messages")
+    turns = read_messages(messages) if isinstance(messages, (list, tuple)) else ()
+    asked = [turn.text for turn in turns if turn.role == "user"]
+    return dict.fromkeys(filter(None, [sample.user_input, *asked]))

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pytest_ragmetrics.comparison import TestChange
 from pytest_ragmetrics.explain.phrases import counted, score_text, similarity_text, usage_text
@@ -24,8 +24,8 @@ from pytest_ragmetrics.result import Evidence, Nearest, Usage, Verdict, WordChan
 from pytest_ragmetrics.text.characters import shortened
 
 #: What a highlight says of its text; where several overlap, the first of these shows.
-HighlightKind = Literal["missing", "found", "against", "evidence", "nearest"]
-_PRECEDENCE: Mapping[HighlightKind, int] = {"missing": 0, "found": 1, "against": 2, "evidence": 3, "nearest": 4}
+HighlightKind = Literal["missing", "found", "uncounted", "against", "evidence", "nearest"]
+_PRECEDENCE: Mapping[HighlightKind, int] = {kind: place for place, kind in enumerate(get_args(HighlightKind))}
 
 #: The fields of a sample that hold contexts, and their names in failure texts.
 _CONTEXT_FIELDS = {"retrieved_contexts": "contexts", "reference_contexts": "reference_contexts"}
@@ -224,11 +224,12 @@ class NearMiss:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VerdictView:
-    """A verdict with its number; ``marked`` when it is highlighted in the response."""
+    """A verdict with its number; ``marked`` when it is highlighted in the response, ``kind`` is how it looks."""
 
     number: int
     text: str
     ok: bool
+    kind: HighlightKind
     word: str
     reason: str | None
     suspicion: str | None
@@ -278,9 +279,9 @@ class SampleView:
     scores: tuple[ScoreView, ...]
 
     @property
-    def is_marked(self) -> bool:
-        """Whether any verdict is highlighted in the response."""
-        return any(segment.marks for segment in self.response or ())
+    def marked_as(self) -> frozenset[HighlightKind]:
+        """How the verdicts are highlighted in the response."""
+        return frozenset(mark.kind for segment in self.response or () for mark in segment.marks)
 
 
 def build_sample_views(
@@ -345,7 +346,7 @@ class _SampleBuilder:
         about_texts = any(row.start is not None or row.evidence or row.nearest for row in record.verdicts)
         words = ("found", "not found") if about_texts else ("ok", "not ok")
         verdicts = [
-            self._verdict(number, verdict, words[0] if verdict.ok else words[1])
+            self._verdict(number, verdict, verdict.kind or words[not verdict.ok])
             for number, verdict in enumerate(record.verdicts, start=first)
         ]
         return ScoreView(
@@ -372,11 +373,12 @@ class _SampleBuilder:
         )
         near_miss = self._near_miss(number, verdict.nearest, verdict.text, link) if verdict.nearest else None
         places = [*evidence, *([near_miss.place] if near_miss else [])]
+        shown: HighlightKind = "missing" if not verdict.ok else "found" if verdict.counts else "uncounted"
         if marked and start is not None and end is not None:
             mark = Highlight(
                 start=start,
                 end=end,
-                kind="found" if verdict.ok else "missing",
+                kind=shown,
                 number=number,
                 anchor=f"m{number}",
                 link=f"v{number}",
@@ -387,6 +389,7 @@ class _SampleBuilder:
             number=number,
             text=verdict.text,
             ok=verdict.ok,
+            kind=shown,
             word=word,
             reason=reason,
             suspicion=_suspicion(verdict) if verdict.suspicious else None,

@@ -286,7 +286,7 @@ def _why(test: TestRecord, status: Status, gate: GateView | None, blamed: Record
     if blamed.reason:
         return blamed.reason
     wrong = sum(not verdict.ok for verdict in blamed.verdicts)
-    return f"{wrong} of {len(blamed.verdicts)} not ok" if wrong else ""
+    return f"{wrong} of {sum(verdict.counts for verdict in blamed.verdicts)} not ok" if wrong else ""
 
 
 def _worst_change(changes: Iterable[TestChange]) -> ChangeNote | None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.metrics import QuotedSpansAlignment, quoted_spans_alignment
+from pytest_ragmetrics.metrics.quotes import assert_quoted_spans_aligned
 from pytest_ragmetrics.sample import Sample
 
 REPORT = "The Orchard Bridge was closed in March because its third pillar had moved by four centimetres."
@@ -123,6 +124,7 @@ def test_empty_contexts_are_legal() -> None:
         ({"matching": "loose"}, "matching must be 'editorial' or 'verbatim', not 'loose'"),
         ({"casefold": "no"}, "casefold must be True or False, not 'no'"),
         ({"require_quotes": None}, "require_quotes must be True or False, not None"),
+        ({"titles": "drop"}, "titles must be 'count' or 'skip', not 'drop'"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
@@ -136,6 +138,90 @@ def test_parameters_are_keyword_only() -> None:
     build: Any = QuotedSpansAlignment
     with pytest.raises(TypeError, match="positional"):
         build(*[True])
+
+
+ASKED = "Is it true that “nobody looks after the bridge”?"
+INVENTED = '"nobody looks after the bridge"'
+TITLE = '"The Bridge of Orchard Street"'
+
+
+@pytest.mark.parametrize(
+    ("response", "question", "parameters", "kinds", "value"),
+    [
+        (f"You say {INVENTED}.", ASKED, {}, ["quotes the question"], None),
+        (f"You say {INVENTED}.", None, {}, ["not found"], 0.0),
+        (f"You say {INVENTED}.", ASKED, {"require_quotes": True}, ["quotes the question"], 0.0),
+        (f'You say {INVENTED}, but "the ferry runs".', ASKED, {}, ["quotes the question", "found"], 1.0),
+        (f'You say {INVENTED}, and "the ferry sinks".', ASKED, {}, ["quotes the question", "not found"], 0.0),
+        # What a context has is found, whoever says it too; the matching is that of contexts.
+        ('It says "the ferry runs".', "Why write 'the ferry runs'?", {"allowed": ["The ferry runs."]}, ["found"], 1.0),
+        ('You ask "why is it so," too', "Why is it so?", {}, ["quotes the question"], None),
+        ('You ask "why is it so," too', "Why is it so?", {"matching": "verbatim"}, ["not found"], 0.0),
+        ('You ask "Why is It"', "Why is it so?", {"casefold": False}, ["not found"], 0.0),
+        # Pieces of two texts are in neither.
+        (f"You say {INVENTED}.", "nobody looks", {"allowed": ["after the bridge"]}, ["not found"], 0.0),
+        ('"cannot answer this" or "cannot answer"', "", {"allowed": "I cannot answer this."}, ["allowed"], None),
+        ('"cannot answer this" it is', "", {"allowed": ["No.", "I cannot answer this."]}, ["allowed"], None),
+        (f'He read {TITLE}; "the ferry runs".', "", {}, ["not found", "found"], 0.5),
+        (f'He read {TITLE}; "the ferry runs".', "", {"titles": "skip"}, ["looks like a title", "found"], 1.0),
+        (f"He read {TITLE}.", "", {"titles": "skip"}, ["looks like a title"], None),
+        (f"He read {TITLE}.", "the bridge of Orchard Street", {"titles": "skip"}, ["quotes the question"], None),
+        ('"The Orchard Bridge" and "the lost ferry"', "", {"titles": "skip"}, ["found", "not found"], 0.5),
+        ("他说“没有人检查过这座大桥”。", "为什么没有人检查过这座大桥?", {}, ["quotes the question"], None),
+        ("Вы пишете «никто не видел мост».", "Правда, что никто не видел мост?", {}, ["quotes the question"], None),
+    ],
+)  # fmt: skip
+def test_what_quotes_no_source_is_of_a_kind_of_its_own(
+    response: str, question: str | None, parameters: dict[str, Any], kinds: list[str], value: float | None
+) -> None:
+    """A span of the question, of an allowed text, or a title on request is in no count; none left is vacuous."""
+    metric = QuotedSpansAlignment(**parameters)
+    result = metric.score(user_input=question, response=response, retrieved_contexts=CONTEXTS)
+    assert [verdict.kind for verdict in result.verdicts] == kinds
+    assert (result.value, result.vacuous) == ((1.0, True) if value is None else (value, False))
+    assert [verdict.ok for verdict in result.verdicts] == [kind != "not found" for kind in kinds]
+    assert all(verdict.nearest is None for verdict in result.verdicts if not verdict.counts)
+    assert ("; not counted: 1 " in str(result.reason)) == (not all(verdict.counts for verdict in result.verdicts))
+
+
+def test_title_that_counts_is_labelled() -> None:
+    """A title that no context has is not found and called a title; a sentence is not."""
+    response = f'He read {TITLE}, where "the ferry sinks at once".'
+    reasons = [v.reason for v in QuotedSpansAlignment().score(response=response, retrieved_contexts=CONTEXTS).verdicts]
+    assert reasons == ["not found in any context; looks like a title", "not found in any context"]
+
+
+TURNS = [
+    {"role": "user", "content": "They say nobody looks after the bridge."},
+    {"role": "assistant", "content": "The pillar has sunk into the mud."},
+    {"role": "user", "content": [{"type": "text", "text": "Is that so?"}]},
+]
+
+
+@pytest.mark.parametrize("row", [{"user_input": TURNS}, {"user_input": "Is that so?", "messages": TURNS}])
+def test_all_that_the_user_says_is_the_question(row: dict[str, Any]) -> None:
+    """Of a conversation every turn of the user counts, and no other."""
+    response = f'You say {INVENTED} and "Is that so?", and "the pillar has sunk".'
+    given = {**row, "response": response, "retrieved_contexts": CONTEXTS}
+    kinds = ["quotes the question", "quotes the question", "not found"]
+    metric = QuotedSpansAlignment()
+    for result in (metric.score(**given), metric.score_sample(Sample.from_mapping(given))):
+        assert [verdict.kind for verdict in result.verdicts] == kinds
+    failed = "0.00 < 0.90: 1 of 1 quoted span not found; not counted: 2 quote the question"
+    with pytest.raises(AssertionError, match=failed):
+        assert_quoted_spans_aligned(response, CONTEXTS, question=TURNS)
+
+
+def test_helper_takes_what_the_metric_takes() -> None:
+    """The question, what is allowed and what becomes of titles."""
+    response = f'You say {INVENTED} of {TITLE}; "this is unknown".'
+    given: dict[str, Any] = {"question": ASKED, "allowed": ["This is unknown."], "titles": "skip"}
+    assert assert_quoted_spans_aligned(response, CONTEXTS, **given).vacuous
+    for left in given:
+        with pytest.raises(AssertionError, match="1 of 1 quoted span not found"):
+            assert_quoted_spans_aligned(response, CONTEXTS, **{k: v for k, v in given.items() if k != left})
+    with pytest.raises(TypeError, match=r"allowed\[0\] is None: give a str"):
+        assert_quoted_spans_aligned(response, CONTEXTS, allowed=[None])  # type: ignore[list-item]
 
 
 def test_function_scores_lists_together() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pytest_ragmetrics.explain.results import explain, explain_comparison, headline, shortcoming
-from pytest_ragmetrics.result import MetricResult, Nearest, ThresholdCheck, Verdict, WordChange
+from pytest_ragmetrics.result import MetricResult, Nearest, ThresholdCheck, Verdict, VerdictKind, WordChange
+
+UNCOUNTED: list[VerdictKind] = ["quotes the question", "looks like a title", "allowed", "quotes the question"]
 
 
 def held(bound: float, *, operator: str = ">=", outcome: bool = False) -> ThresholdCheck:
@@ -28,6 +30,11 @@ def missing(text: str, similarity: float, *changes: WordChange) -> Verdict:
     ("result", "bound", "line"),
     [
         (quotes(Verdict(text="a", ok=True), missing("b", 0.8), value=0.5), 0.9, "0.50 < 0.90: 1 of 2 quoted spans not"),
+        (
+            quotes(missing("a", 0.8), *(Verdict(text="b", ok=True, kind=kind) for kind in UNCOUNTED)),
+            0.9,
+            "1 of 1 quoted span not found; not counted: 2 quote the question, 1 is allowed, 1 looks like a title",
+        ),
         (quotes(value=0.8996), 0.9, "quotes 0.8996 < 0.9000"),
         (MetricResult(0.3, metric="m"), 0.1 + 0.2, "m 0.3 < 0.30000000000000004"),
         # A metric that gives no verdicts is summed up by its reason, made printable.

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.records import Document, DocumentError, document_schema, read_document, render_json
 from pytest_ragmetrics.reporting import ATTRIBUTE, records_from_json
+from pytest_ragmetrics.result import VerdictKind
 from tests.documents import crowd, document, hostile, record, row, verdict
 from tests.growth import is_linear
 from tests.showcase import showcase
@@ -45,7 +46,13 @@ def first_record(data: dict[str, Any]) -> Any:
     return data["tests"][0]["records"][0]
 
 
-@pytest.mark.parametrize("make", [showcase, hostile, document, lambda: crowd(3)])
+def kinds() -> Document:
+    """Return a document with a verdict of each kind."""
+    verdicts = [verdict("x", ok=kind != "not found", kind=kind) for kind in get_args(VerdictKind)]
+    return document(row("test_kinds", record(verdicts=verdicts)))
+
+
+@pytest.mark.parametrize("make", [showcase, hostile, document, kinds, lambda: crowd(3)])
 def test_documents_fit_the_schema_and_come_back(make: Callable[[], Document], file: Path) -> None:
     """What is written fits the schema, is ASCII, holds one test a line, and is read as it was."""
     whole = make()
@@ -192,6 +199,7 @@ def test_a_file_of_an_earlier_release_is_read() -> None:
     for test in found["tests"]:
         for scored in test["records"]:
             assert (scored.pop("noun"), scored.pop("complaint")) == ("verdict", "not ok")
+            assert {verdict.pop("kind") for verdict in scored["verdicts"]} <= {None}
     assert found == written
 
 

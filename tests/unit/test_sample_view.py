@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -111,7 +112,7 @@ def test_long_stretches_are_folded(text: str, highlights: list[Highlight], piece
 def test_marks_of_the_response_lead_to_evidence_or_the_nearest_passage() -> None:
     """Number n in the response is verdict n, and its goal is a mark in a context, which leads back to it."""
     view = sample_of(FOUND, MISSING)
-    assert view.is_marked
+    assert view.marked_as == {"found", "missing"}
     assert [
         (s.text, s.mark.number, s.mark.kind, s.mark.anchor, s.mark.link) for s in view.response or () if s.mark
     ] == [
@@ -132,6 +133,36 @@ def test_verdicts_that_are_not_ok_come_first_with_their_places() -> None:
     assert [(wrong.number, wrong.word), (right.number, right.word)] == [(2, "not found"), (1, "found")]
     start = HANDBOOK[1].index("Hoses")
     assert [place.label for place in right.evidence] == [f"contexts[1][{start}:{start + 17}]"]
+
+
+@pytest.mark.parametrize(
+    ("found", "look", "word", "reason"),
+    [
+        ({"ok": True, "kind": "found", "reason": "found"}, "found", "found", None),
+        (
+            {"ok": False, "kind": "not found", "reason": "not found; looks like a title"},
+            "missing",
+            "not found; l",
+            None,
+        ),
+        ({"ok": True, "kind": "quotes the question"}, "uncounted", "quotes the question", None),
+        (
+            {"ok": True, "kind": "allowed", "reason": "allowed: it is in allowed[0]"},
+            "uncounted",
+            "allowed: it is",
+            None,
+        ),
+        ({"ok": True, "kind": "looks like a title", "reason": "so it is"}, "uncounted", "looks like a ti", "so it is"),
+    ],
+)
+def test_the_kind_of_a_quoted_span_is_said_in_words(
+    found: dict[str, Any], look: str, word: str, reason: str | None
+) -> None:
+    """A span that is not counted is neither a find nor a fault, in the response and among the verdicts."""
+    view = sample_of(verdict("Hoses may be used", response=RESPONSE, **found))
+    (shown,) = view.scores[0].verdicts
+    assert ([*view.marked_as], shown.kind, shown.reason) == ([look], look, reason)
+    assert shown.word.startswith(word)
 
 
 def test_what_a_fault_rests_on_counts_against_it() -> None:
@@ -156,7 +187,7 @@ def test_a_range_that_does_not_read_as_it_says_is_listed_only() -> None:
     wrong = [Evidence(context=context, start=start, end=end, text="Hoses") for context, start, end in ranges]
     view = sample_of(verdict("Hoses", ok=True, evidence=wrong), Verdict(text="x", ok=False, start=5, end=10_000))
     assert [place.anchor for place in view.scores[0].verdicts[1].evidence] == [None] * 3
-    assert not view.is_marked
+    assert not view.marked_as
     assert not any(s.mark for context in view.sources[0][1] for s in context.segments)
 
 
