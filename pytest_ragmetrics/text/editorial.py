@@ -66,6 +66,8 @@ class Phrase:
     pieces: list[QuotePiece] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     words: int = 0
+    #: Which piece is the longest.
+    anchor: int = 0
     _gap: Gap = "closed"
 
     def add(self, text: str, gap: Gap = "closed") -> None:
@@ -77,12 +79,16 @@ class Phrase:
             return
         if self.pieces:
             self.gaps.append(self._gap)
+        if not self.pieces or len(piece.key) > len(self.pieces[self.anchor].key):
+            self.anchor = len(self.pieces)
         self.pieces.append(piece)
         self.words += count_words(text)
         self._gap = gap
 
     def join(self, other: Phrase) -> None:
         """Put another phrase behind this one, close to it."""
+        if len(other.pieces[other.anchor].key) > len(self.pieces[self.anchor].key):
+            self.anchor = len(self.pieces) + other.anchor
         self.gaps += ["near", *other.gaps]
         self.pieces += other.pieces
         self.words = max(self.words, other.words)
@@ -255,18 +261,18 @@ class PhraseSearch:
 
     def _find_phrase(self, phrase: Phrase, start: int, end: int) -> list[_Placed]:
         """Find the longest piece, and from there the others to its left and right."""
-        pieces, gaps = phrase.pieces, phrase.gaps
-        anchor = max(range(len(pieces)), key=lambda index: len(pieces[index].key))
+        pieces, gaps, anchor = phrase.pieces, phrase.gaps, phrase.anchor
         for position in self._sources.occurrences(pieces[anchor].key, start, end):
             if self._steps <= 0:
                 return []
             here = self._place(pieces[anchor], position)
             if here is None:
                 continue
-            before = self._extend(zip(pieces[:anchor][::-1], gaps[:anchor][::-1], strict=True), here, start, left=True)
+            # Most places fail at the next piece: to copy all of them for each place takes quadratic time.
+            before = self._extend(((pieces[at], gaps[at]) for at in reversed(range(anchor))), here, start, left=True)
             if before is None:
                 continue
-            after = self._extend(zip(pieces[anchor + 1 :], gaps[anchor:], strict=True), here, end)
+            after = self._extend(((pieces[at], gaps[at - 1]) for at in range(anchor + 1, len(pieces))), here, end)
             if after is not None:
                 return [*before[::-1], here, *after]
         return []

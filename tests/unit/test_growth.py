@@ -83,6 +83,7 @@ PAIRS: dict[str, Callable[[int], tuple[str, object]]] = {
     "marks": lambda n: ("a" + "\u0301" * n + " b d", "a" + "\u0301" * n + " b c"),
     "ampersands": lambda n: ("&" * n + "a b d", "&#" * n + "a b c"),
     "surrogates and nulls": lambda n: ("\ud800\x00" * n + "a b d", "\ud800\x00\x1e" * n + "a b c"),
+    "pieces and chunks": lambda n: ("the of to [1] " * n, ["the of to [1]"] * n),
     "chunks": lambda n: ("abcd " * 40 + "e", ["abcd abcd abcd"] * n),
 }
 
