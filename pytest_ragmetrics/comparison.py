@@ -15,12 +15,21 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Any, Literal, get_args
 
-from pytest_ragmetrics.explain.phrases import SHOWN, and_more, format_apart, format_interval, named
+from pytest_ragmetrics.explain.phrases import (
+    NOTHING_TO_CHECK,
+    SHOWN,
+    and_more,
+    checked_text,
+    format_apart,
+    format_interval,
+    named,
+)
 from pytest_ragmetrics.records import Document, Record
 from pytest_ragmetrics.result import NOUN, Direction
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.comparison import Difference, paired_difference
 from pytest_ragmetrics.stats.intervals import whole_clusters
+from pytest_ragmetrics.stats.scores import Standing, Vacuous, check_vacuous, standing
 from pytest_ragmetrics.text.characters import printable
 
 # What differs by less is the same score, computed in another order.
@@ -38,11 +47,15 @@ _RANKS = {"unscored": 0, "worse": 1, "same": 1, "better": 1, "scored again": 2, 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ColumnEntry:
-    """One row of a column: its score (``None`` where it is unscored), who judged it, and the cluster it belongs to."""
+    """One row of a column: its score (``None`` where it is unscored), who judged it, and the cluster it belongs to.
+
+    ``vacuous`` says that there was nothing to check.
+    """
 
     score: float | None
     judge: str | None = None
     cluster: Hashable | None = None
+    vacuous: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,8 +92,9 @@ class MetricComparison:
     """One metric in two runs, this one and one before.
 
     ``rows`` are those scored in both, by id, and ``difference`` has the figures over them, ``None`` if there are none.
-    The other fields are ids: of rows that only one run has, and of rows of both that are unscored in one. ``judges``
-    are those of the compared scores, as :func:`compare_columns` refuses to compare different ones.
+    The other fields are ids: of rows that only one run has, and of rows of both that are unscored in one, or had
+    nothing to check (``vacuous``). ``judges`` are those of the compared scores, as :func:`compare_columns` refuses to
+    compare different ones.
     """
 
     metric: str
@@ -92,6 +106,8 @@ class MetricComparison:
     only_there: tuple[str, ...]
     unscored_here: tuple[str, ...]
     unscored_there: tuple[str, ...]
+    vacuous_here: tuple[str, ...] = ()
+    vacuous_there: tuple[str, ...] = ()
 
     @property
     def regressed(self) -> tuple[RowChange, ...]:
@@ -129,6 +145,8 @@ class MetricComparison:
             ("only there", self.only_there),
             ("unscored here", self.unscored_here),
             ("unscored there", self.unscored_there),
+            (f"{NOTHING_TO_CHECK} here", self.vacuous_here),
+            (f"{NOTHING_TO_CHECK} there", self.vacuous_there),
         ):
             if ids:
                 more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
@@ -139,7 +157,9 @@ class MetricComparison:
         found = self.difference
         name = printable(self.metric) + (" (lower is better)" if self.better == "lower" else "")
         if found is None:
-            return f"{name}: no row has a score in both runs"
+            left_out = len({*self.vacuous_here, *self.vacuous_there})
+            none = checked_text(0, left_out) if left_out else "no row has a score"
+            return f"{name}: {none} in both runs"
         before, after = format_apart(found.before, found.after)
         figures = [format_interval(found.interval, sign="+"), f"n={found.n}"]
         chances = (("t test", found.t_p), ("sign flips", found.flip_p), ("McNemar", found.mcnemar_p))
@@ -195,8 +215,13 @@ def key_of(sample: Sample) -> str:
     return sample_key(known if any((text or "").strip() for text in known.values()) else sample.to_mapping())
 
 
-def compare_columns(here: Column, there: Column, *, confidence: float = 0.95) -> MetricComparison:
+def compare_columns(
+    here: Column, there: Column, *, confidence: float = 0.95, vacuous: Vacuous = "skip"
+) -> MetricComparison:
     """Return what changed from ``there``, the run before, to ``here``; the order of the rows does not matter.
+
+    A row with nothing to check in one of the runs became neither better nor worse and is no pair, unless ``vacuous``
+    scores "count".
 
     Raises ``ValueError`` where different judges scored a row, naming both, where a row of one run fits several of the
     other, and where the metric is another one there, or the runs do not agree on which scores are the better ones.
@@ -215,9 +240,9 @@ def compare_columns(here: Column, there: Column, *, confidence: float = 0.95) ->
         keys = ", ".join(map(repr, ambiguous[:3]))
         msg = f"{here.metric}: {keys} has several different scores in one run; give each its own id"
         raise ValueError(msg)
-    unscored_here = tuple(key for key in both if here.entries[key].score is None)
-    unscored_there = tuple(key for key in both if there.entries[key].score is None)
-    scored = [key for key in both if key not in {*unscored_here, *unscored_there}]
+    chosen = check_vacuous(vacuous)
+    here_by, there_by = ({key: standing(column.entries[key], chosen) for key in both} for column in (here, there))
+    scored = [key for key in both if here_by[key] == there_by[key] == "counted"]
     pairs = [(there.entries[key], here.entries[key]) for key in scored]
     judges = _one_judge_each(here.metric, pairs)
     rows = tuple(
@@ -232,14 +257,20 @@ def compare_columns(here: Column, there: Column, *, confidence: float = 0.95) ->
         rows=rows,
         only_here=tuple(key for key in here.entries if key not in there.entries),
         only_there=tuple(key for key in there.entries if key not in here.entries),
-        unscored_here=unscored_here,
-        unscored_there=unscored_there,
+        unscored_here=_of("unscored", here_by),
+        unscored_there=_of("unscored", there_by),
+        vacuous_here=_of("vacuous", here_by),
+        vacuous_there=_of("vacuous", there_by),
     )
 
 
 def _is_redefined(here: Column | Record, there: Column | Record) -> bool:
     """Tell whether a metric of one name is another one in the other run: what is good of it differs, or what it is."""
     return here.better != there.better or (here.metric in _REUSED and here.noun != there.noun)
+
+
+def _of(wanted: Standing, found: Mapping[str, Standing]) -> tuple[str, ...]:
+    return tuple(key for key, each in found.items() if each == wanted)
 
 
 def _difference(rows: Sequence[RowChange], confidence: float) -> Difference:
@@ -250,12 +281,16 @@ def _difference(rows: Sequence[RowChange], confidence: float) -> Difference:
 
 
 def compare_tables(
-    here: Mapping[str, Column], there: Mapping[str, Column], *, confidence: float = 0.95
+    here: Mapping[str, Column],
+    there: Mapping[str, Column],
+    *,
+    confidence: float = 0.95,
+    vacuous: Vacuous = "skip",
 ) -> TableComparison:
     """Return what changed from ``there`` to ``here`` in every metric that both have; raises as `compare_columns`."""
     return TableComparison(
         metrics={
-            metric: compare_columns(column, there[metric], confidence=confidence)
+            metric: compare_columns(column, there[metric], confidence=confidence, vacuous=vacuous)
             for metric, column in here.items()
             if metric in there
         },

@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,8 @@ from pytest_ragmetrics.errors import (
     RagMetricsError,
     UnscoredError,
 )
+from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK
+from pytest_ragmetrics.explain.results import explain_vacuous
 from pytest_ragmetrics.judges.transport import JudgeUnavailableError
 from pytest_ragmetrics.metrics.base import Metric, check_number
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
@@ -38,6 +40,7 @@ from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import UNDER_WAY, ascoring_session, measured, scoring_session
 from pytest_ragmetrics.stats.intervals import whole_clusters
+from pytest_ragmetrics.stats.scores import ScoreSet, Vacuous, check_vacuous, score_set, standing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,10 +67,12 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stats:
-    """One metric over a table; ``mean``, ``min`` and ``max`` are over the scored rows, ``None`` when there is none.
+    """One metric over a table of ``n`` rows.
 
-    ``std`` is the standard deviation of the scores (of a sample, n - 1), ``None`` for fewer than two. ``duration`` is
-    the time from the start of the first to the end of the last scoring, in seconds; ``None`` where none was timed.
+    ``mean``, ``min`` and ``max`` are over the rows that are neither ``unscored`` nor ``vacuous`` (nothing to check),
+    ``None`` when there is no other. ``std`` is the standard deviation of their scores (of a sample, n - 1), ``None``
+    for fewer than two. ``duration`` is the time from the start of the first to the end of the last scoring, in seconds;
+    ``None`` where none was timed.
     """
 
     n: int
@@ -77,6 +82,7 @@ class Stats:
     max: float | None
     std: float | None = None
     duration: float | None = None
+    vacuous: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +90,9 @@ class Evaluation:
     """The rows in the order of the samples; ``metrics`` are the names of the columns.
 
     ``better`` names the metrics whose lower scores are the better ones, and may name the others; ``scales`` the lowest
-    and the highest score where they are known, ``durations`` the seconds that a metric took.
+    and the highest score where they are known, ``durations`` the seconds that a metric took. ``vacuous`` says whether
+    the scores of rows with nothing to check, such as an answer without quotations, are left out of figures and
+    comparisons ("skip"), or "count"; the methods that take it may say otherwise.
 
     What takes the name of a metric raises ``KeyError`` for one that was not evaluated.
     """
@@ -94,32 +102,40 @@ class Evaluation:
     better: Mapping[str, Direction] = field(default_factory=dict)
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     durations: Mapping[str, float] = field(default_factory=dict)
+    vacuous: Vacuous = "skip"
 
     def scores(self, metric: str) -> list[float | None]:
         """Return the scores of a metric in the order of the rows, ``None`` where there is none."""
         self._check(metric)
         return [row.results[metric].value if metric in row.results else None for row in self.rows]
 
-    def mean(self, metric: str, *, skip_unscored: bool = False) -> float:
+    def mean(self, metric: str, *, skip_unscored: bool = False, vacuous: Vacuous | None = None) -> float:
         """Return the mean score of a metric.
 
-        Raises ``UnscoredError`` when a row has no score, unless ``skip_unscored=True`` leaves such rows out, and when
-        there is no score at all.
+        Raises ``UnscoredError`` when a row has no score, unless ``skip_unscored=True`` leaves such rows out, when there
+        is no score at all, and when no row had something to check.
         """
-        scores = self.scores(metric)
-        known = [score for score in scores if score is not None]
-        if not known:
+        found = self._score_set(metric, vacuous)
+        if not found.counted and not found.vacuous:
             reasons = [row.unscored[metric] for row in self.rows if metric in row.unscored]
             first = f"; the first: {reasons[0]}" if reasons else ""
-            msg = f"{metric}: none of {len(scores)} rows has a score{first}"
+            msg = f"{metric}: none of {len(self.rows)} rows has a score{first}"
             raise UnscoredError(msg)
-        if len(known) < len(scores) and not skip_unscored:
-            missing = len(scores) - len(known)
-            msg = f"{metric}: {missing} of {len(scores)} rows are unscored; skip_unscored=True leaves them out"
+        if found.unscored and not skip_unscored:
+            missing = f"{len(found.unscored)} of {len(self.rows)} rows are unscored"
+            msg = f"{metric}: {missing}; skip_unscored=True leaves them out"
             raise UnscoredError(msg)
-        return fmean(known)
+        if not found.counted:
+            raise UnscoredError(explain_vacuous(metric, len(found.vacuous)))
+        return fmean(found.scores)
 
-    def overall(self, weights: Mapping[str, float] | None = None, *, skip_unscored: bool = False) -> float:
+    def overall(
+        self,
+        weights: Mapping[str, float] | None = None,
+        *,
+        skip_unscored: bool = False,
+        vacuous: Vacuous | None = None,
+    ) -> float:
         """Return the weighted mean of the metrics' means, each brought to 0..1 with 1 the best.
 
         ``weights`` are by name, and metrics that it does not name do not count; without it all count the same. Raises
@@ -142,7 +158,7 @@ class Evaluation:
             raise ValueError(msg)
         return (
             sum(
-                weight * self._share(metric, self.mean(metric, skip_unscored=skip_unscored))
+                weight * self._share(metric, self.mean(metric, skip_unscored=skip_unscored, vacuous=vacuous))
                 for metric, weight in weighted.items()
                 if weight
             )
@@ -168,6 +184,7 @@ class Evaluation:
         threshold: float | None = None,
         confidence: float = 0.95,
         skip_unscored: bool = False,
+        vacuous: Vacuous | None = None,
     ) -> Interval:
         """Return the share of answers that people would find good, as far as the judge's errors are known.
 
@@ -189,8 +206,9 @@ class Evaluation:
         """
         from pytest_ragmetrics.calibration.correction import corrected_mean
 
-        self.mean(metric, skip_unscored=skip_unscored)  # raises for unscored rows
-        rows = [row for row in self.rows if metric in row.results]
+        self.mean(metric, skip_unscored=skip_unscored, vacuous=vacuous)  # raises where there is no mean
+        chosen, both = self._vacuous(vacuous), zip(self.rows, self._entries(metric), strict=True)
+        rows = [row for row, entry in both if standing(entry, chosen) == "counted"]
         return corrected_mean(
             metric,
             [row.results[metric] for row in rows],
@@ -205,21 +223,22 @@ class Evaluation:
             confidence=confidence,
         )
 
-    def stats(self) -> dict[str, Stats]:
+    def stats(self, *, vacuous: Vacuous | None = None) -> dict[str, Stats]:
         """Return the figures of every metric, by name."""
-        found = {}
+        stats = {}
         for metric in self.metrics:
-            known = [score for score in self.scores(metric) if score is not None]
-            found[metric] = Stats(
+            found = self._score_set(metric, vacuous)
+            stats[metric] = Stats(
                 n=len(self.rows),
-                unscored=len(self.rows) - len(known),
-                mean=fmean(known) if known else None,
-                min=min(known, default=None),
-                max=max(known, default=None),
-                std=stdev(known) if len(known) > 1 else None,
+                unscored=len(found.unscored),
+                mean=fmean(found.scores) if found.counted else None,
+                min=min(found.scores, default=None),
+                max=max(found.scores, default=None),
+                std=stdev(found.scores) if len(found.counted) > 1 else None,
                 duration=self.durations.get(metric),
+                vacuous=len(found.vacuous),
             )
-        return found
+        return stats
 
     def better_of(self, metric: str) -> Direction:
         """Return which scores of a metric are the good ones."""
@@ -230,17 +249,25 @@ class Evaluation:
         """Return the ``n`` rows with the worst score, of one metric or on average; unscored rows come first.
 
         The worst is the lowest, or the highest of a metric whose lower scores are better; on average these count from
-        the top of their scale.
+        the top of their scale. Rows with nothing to check come last.
         """
         names = (metric,) if metric is not None else self.metrics
+        columns = {name: self._entries(name) for name in names}
         signs = {name: -1.0 if self.better_of(name) == "lower" else 1.0 for name in names}
         tops = {name: sum(self.scales.get(name, (0.0, 1.0))) if signs[name] < 0 else 0.0 for name in names}
 
-        def goodness(row: Row) -> tuple[bool, float]:
-            scores = [tops[name] + signs[name] * row.results[name].value for name in names if name in row.results]
-            return len(scores) == len(names), fmean(scores) if scores else -math.inf
+        def goodness(index: int) -> tuple[bool, float]:
+            found = {name: column[index] for name, column in columns.items()}
+            is_scored = all(entry.score is not None for entry in found.values())
+            scores = [
+                tops[name] + signs[name] * (entry.score or 0.0)
+                for name, entry in found.items()
+                if standing(entry, self.vacuous) == "counted"
+            ]
+            return is_scored, fmean(scores) if scores else math.inf if is_scored else -math.inf
 
-        return tuple(sorted(self.rows, key=goodness)[:n])
+        order = sorted(range(len(self.rows)), key=goodness)
+        return tuple(self.rows[index] for index in order[:n])
 
     def failures(
         self,
@@ -267,12 +294,14 @@ class Evaluation:
 
         return tuple(row for row in self.rows if fails(row))
 
-    def compare(self, other: Evaluation, *, confidence: float = 0.95) -> TableComparison:
+    def compare(
+        self, other: Evaluation, *, confidence: float = 0.95, vacuous: Vacuous | None = None
+    ) -> TableComparison:
         """Return what changed from ``other``, an earlier table, to this one, for every metric that both have.
 
         Rows are paired by the id of their sample, else by its question, else by its content; rows that only one table
-        has and rows without a score are listed, not dropped. Raises ``ValueError`` naming an id that occurs twice in
-        one table, and where different judges scored the same row.
+        has, rows without a score and rows with nothing to check in one of them are listed, not compared. Raises
+        ``ValueError`` naming an id that occurs twice in one table, and where different judges scored the same row.
 
         >>> def table(**scores):
         ...     rows = [Row(sample=Sample(id=name), results={"brevity": MetricResult(score, metric="brevity")})
@@ -286,7 +315,7 @@ class Evaluation:
           unchanged: 2
         """
         here, there = ({metric: table.column(metric) for metric in table.metrics} for table in (self, other))
-        return compare_tables(here, there, confidence=confidence)
+        return compare_tables(here, there, confidence=confidence, vacuous=self._vacuous(vacuous))
 
     def column(self, metric: str) -> Column:
         """Return the scores of a metric by the key of their sample; raise ``ValueError`` for two rows of one key."""
@@ -297,12 +326,7 @@ class Evaluation:
             if key in entries:
                 msg = f"two rows have the {'id' if row.sample.id else 'content'} {key!r}; give each sample its own id"
                 raise ValueError(msg)
-            result = row.results.get(metric)
-            entries[key] = ColumnEntry(
-                score=None if result is None else result.value,
-                judge=None if result is None else result.judge,
-                cluster=cluster_of(row.sample),
-            )
+            entries[key] = _entry(row, metric)
         return Column(metric=metric, better=better, entries=entries, noun=self._noun(metric))
 
     def _noun(self, metric: str) -> str:
@@ -320,6 +344,7 @@ class Evaluation:
                 "scores": {name: result.value for name, result in row.results.items()},
                 "reasons": {name: result.reason for name, result in row.results.items()},
                 "judges": {name: result.judge for name, result in row.results.items()},
+                "vacuous": [name for name, result in row.results.items() if result.vacuous],
                 "unscored": dict(row.unscored),
             }
             for row in self.rows
@@ -332,25 +357,35 @@ class Evaluation:
     def to_csv(self, file: str | Path | None = None) -> str:
         """Return the table as CSV text with a column per metric, and write it to a file if one is named.
 
-        Texts that a spreadsheet would run as a formula are prefixed with an apostrophe.
+        Instead of a score that is left out of figures it says "nothing to check". Texts that a spreadsheet would run as
+        a formula are prefixed with an apostrophe.
         """
         out = io.StringIO(newline="")
         writer = csv.writer(out)
         writer.writerow(["id", "user_input", "response", *map(_cell, self.metrics), "unscored"])
-        for row in self.rows:
+        columns = [self._entries(name) for name in self.metrics]
+        for index, row in enumerate(self.rows):
             texts = [_cell(text) for text in (row.sample.id, row.sample.user_input, row.sample.response)]
-            scores = [row.results[name].value if name in row.results else "" for name in self.metrics]
+            entries = [column[index] for column in columns]
+            left_out = {"vacuous": NOTHING_TO_CHECK, "unscored": ""}
+            scores = [left_out.get(standing(entry, self.vacuous), entry.score) for entry in entries]
             writer.writerow([*texts, *scores, _cell("; ".join(row.unscored.values()))])
         return _written(out.getvalue(), file)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the table as a data frame, one row a sample; needs pandas."""
+        """Return the table as a data frame, one row a sample; needs pandas.
+
+        A score is missing where there is none, and where it is left out of figures.
+        """
         try:
             import pandas as pd
         except ImportError as error:
             msg = 'to_pandas() needs pandas: pip install "pytest-ragmetrics[pandas]"'
             raise RagMetricsError(msg) from error
-        columns = {name: self.scores(name) for name in self.metrics}
+        columns = {
+            name: [e.score if standing(e, self.vacuous) == "counted" else None for e in self._entries(name)]
+            for name in self.metrics
+        }
         return pd.DataFrame([row.sample.to_mapping() for row in self.rows]).assign(**columns)
 
     def _bounds(self, bound: float | Mapping[str, float] | None, direction: Direction) -> Mapping[str, float]:
@@ -367,6 +402,16 @@ class Evaluation:
             self._check(metric)
         return bound
 
+    def _vacuous(self, given: Vacuous | None) -> Vacuous:
+        return self.vacuous if given is None else given
+
+    def _entries(self, metric: str) -> list[ColumnEntry]:
+        self._check(metric)
+        return [_entry(row, metric) for row in self.rows]
+
+    def _score_set(self, metric: str, vacuous: Vacuous | None) -> ScoreSet[ColumnEntry]:
+        return score_set(self._entries(metric), self._vacuous(vacuous))
+
     def _check(self, metric: str) -> None:
         if metric not in self.metrics:
             msg = f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}"
@@ -381,6 +426,16 @@ def cluster_of(sample: Sample) -> str | None:
     """
     cluster = sample.metadata.get("cluster")
     return None if cluster is None else repr(cluster)
+
+
+def _entry(row: Row, metric: str) -> ColumnEntry:
+    result = row.results.get(metric)
+    return ColumnEntry(
+        score=None if result is None else result.value,
+        judge=None if result is None else result.judge,
+        cluster=cluster_of(row.sample),
+        vacuous=result is not None and result.vacuous,
+    )
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
@@ -434,6 +489,7 @@ def evaluate(
     concurrency: int = 32,
     votes: int | None = None,
     progress: bool | ProgressCall = True,
+    vacuous: Vacuous = "skip",
 ) -> Evaluation:
     """Score samples by metrics, many at a time, and return the table in the order of the samples.
 
@@ -443,20 +499,25 @@ def evaluate(
     elsewhere answers are kept in ``cache_dir``, or not at all, and ``concurrency`` bounds the requests in flight.
     Each score is the mean of ``votes`` independent judgements, unless given as many as the session says. ``progress``
     shows a line in a terminal; a function given as ``progress`` is called with the number of scores that are done and
-    that of all, after each, on the thread of the engine. Works from any thread, whether or not a loop runs there.
+    that of all, after each, on the thread of the engine. Scores of rows
+    with nothing to check are left out of the table's figures, unless ``vacuous="count"``. Works from any thread,
+    whether or not a loop runs there.
 
     A row that cannot be scored keeps the reason; the others are scored. Raises ``ValueError`` for an unknown metric or
     two of one name, ``JudgeNotConfiguredError``, ``BudgetExceededError``, and ``JudgeError`` as soon as no further
     request can succeed (no credit, wrong key) or when the judge answered nothing at all. An interrupt waits for the
     requests in flight; what was answered is in the cache then, as after an error.
 
-    >>> table = evaluate([{"response": "No quotes.", "contexts": []}], ["quoted_spans_alignment"])
-    >>> table.mean("quoted_spans_alignment")
-    1.0
+    >>> answers = ['It says "no rain at all".', "It will be dry."]  # the second quotes nothing
+    >>> rows = [{"response": answer, "contexts": ["Rain is likely."]} for answer in answers]
+    >>> evaluate(rows, ["quoted_spans_alignment"]).mean("quoted_spans_alignment")
+    0.0
     """
     rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
+    counts = check_vacuous(vacuous)
     with scoring_session(cache_dir, concurrency) as session:
-        return loop.run(_evaluated(rows, chosen, session, votes=votes, progress=progress))
+        table = loop.run(_evaluated(rows, chosen, session, votes=votes, progress=progress))
+    return replace(table, vacuous=counts)
 
 
 async def aevaluate(
@@ -469,11 +530,14 @@ async def aevaluate(
     concurrency: int = 32,
     votes: int | None = None,
     progress: bool | ProgressCall = True,
+    vacuous: Vacuous = "skip",
 ) -> Evaluation:
     """Score like :func:`evaluate`, awaitable from any event loop."""
     rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
+    counts = check_vacuous(vacuous)
     async with ascoring_session(cache_dir, concurrency) as session:
-        return await loop.arun(_evaluated(rows, chosen, session, votes=votes, progress=progress))
+        table = await loop.arun(_evaluated(rows, chosen, session, votes=votes, progress=progress))
+    return replace(table, vacuous=counts)
 
 
 def _rows(samples: Any) -> tuple[Sample, ...]:

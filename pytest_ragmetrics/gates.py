@@ -10,25 +10,28 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pytest_ragmetrics.explain.results import explain_threshold, explain_unscored, shortcoming
+from pytest_ragmetrics.explain.results import explain_threshold, explain_unscored, explain_vacuous, shortcoming
 from pytest_ragmetrics.explain.runs import gist
 from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.records import GateOutcome, GateRecord, Record, TestRecord
 from pytest_ragmetrics.result import Direction
-from pytest_ragmetrics.stats.decisions import ScoredRow, ThresholdResult, mean_threshold, rate_threshold
+from pytest_ragmetrics.stats.decisions import ThresholdResult, mean_threshold, rate_threshold
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, check_vacuous, score_set
 from pytest_ragmetrics.text.characters import printable
 
 _EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faithfulness", rate=0.95, min=0.8)'
 #: Which scores a bound of single scores calls good.
 _BOUNDS: tuple[tuple[str, Direction], ...] = (("min", "higher"), ("max", "lower"))
-_TAKEN = {"metric", "mean", "rate", "min", "max", "confidence"}
+_FIGURES = ("mean", "rate", "min", "max", "confidence")
+_TAKEN = {"metric", *_FIGURES, "vacuous"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gate:
     """A bound for the mean of a metric, or for the rate of scores that reach ``score_bound``.
 
-    ``better`` is the direction of good scores, ``None`` where only the results of the metric have it.
+    ``better`` is the direction of good scores, ``None`` where only the results of the metric have it. ``vacuous`` says
+    whether scores with nothing to check are left out.
     """
 
     metric: str
@@ -37,6 +40,7 @@ class Gate:
     score_bound: float | None = None
     better: Direction | None = None
     confidence: float | None = None
+    vacuous: Vacuous = "skip"
 
     @property
     def id(self) -> str:
@@ -50,6 +54,8 @@ class Gate:
             parts += ["max" if self.better == "lower" else "min", f"{self.score_bound:g}"]
         if self.confidence is not None:
             parts += ["confidence", f"{self.confidence:g}"]
+        if self.vacuous == "count":
+            parts += ["vacuous", self.vacuous]
         return "-".join(parts)
 
 
@@ -82,7 +88,7 @@ def gate_of(*given: Any, **named: Any) -> Gate:
         problem = f"it knows no {', '.join(unknown)}" if unknown else "it takes the name of one metric"
         msg = f"{problem}; write {_EXAMPLES}"
         raise ValueError(msg)
-    figures = {name: _figure(name, named[name]) for name in _TAKEN - {"metric"} if named.get(name) is not None}
+    figures = {name: _figure(name, named[name]) for name in _FIGURES if named.get(name) is not None}
     name, better = _known(metrics[0].strip())
     if mistake := _mistake(name, better, figures):
         raise ValueError(mistake)
@@ -94,6 +100,7 @@ def gate_of(*given: Any, **named: Any) -> Gate:
         score_bound=figures[bounds[0][0]] if bounds else None,
         better=bounds[0][1] if bounds else better,
         confidence=figures.get("confidence"),
+        vacuous=check_vacuous(named.get("vacuous", "skip")),
     )
 
 
@@ -156,22 +163,25 @@ def evaluate_gate(
     """Decide a gate by the records of the tests of its set.
 
     ``find`` returns the record of a test, if it left one; ``skipped`` and ``ran`` are the tests that were skipped, and
-    those that ran to their end. A set that did not run whole decides nothing; one with unscored rows fails.
+    those that ran to their end. A set that did not run whole decides nothing; one with unscored rows fails, and so does
+    one in which there was nothing to check.
     """
-    scored, unscored, omitted = _scores(gate, gated, find, skipped=skipped, ran=ran)
-    better = gate.better or (scored[0][2].better if scored else "higher")
-    result = _threshold(gate, better, scored) if scored and not omitted else None
+    rows, better, omitted = _rows(gate, gated, find, skipped=skipped, ran=ran)
+    found = score_set(rows, gate.vacuous)
+    result = _threshold(gate, better, found) if found.counted and not omitted else None
     outcome: GateOutcome = "failed"
     if omitted:
         missing = f"{omitted} of {gated.total} tests of the set were skipped or not selected"
         outcome, text = "skipped", f"{missing}; a gate is over all of them"
-    elif unscored or result is None:
-        total = max(gated.total, len(scored) + len(unscored))
+    elif found.unscored:
+        unscored = [(row.name, row.reason or "") for row in found.unscored]
+        total = max(gated.total, len(rows))
         text = "\n".join(explain_unscored(gate.metric, total, unscored, hint="; a gate is over all of them"))
+    elif result is None:
+        text = explain_vacuous(gate.metric, len(found.vacuous))
     else:
         outcome = result.outcome
-        rows = [ScoredRow(name=name, score=score, reason=shortcoming(record)) for name, score, record in scored]
-        text = "\n".join(explain_threshold(result, rows))
+        text = "\n".join(explain_threshold(result, found.counted))
     interval = None if result is None else result.interval
     record = GateRecord(
         metric=gate.metric,
@@ -183,43 +193,50 @@ def evaluate_gate(
         confidence=gate.confidence,
         low=None if interval is None or math.isinf(interval.low) else interval.low,
         high=None if interval is None or math.isinf(interval.high) else interval.high,
-        n=len(scored),
-        unscored=len(unscored),
+        n=len(found.counted),
+        unscored=len(found.unscored),
         total=gated.total,
         outcome=outcome,
+        vacuous=len(found.vacuous),
+        counts_vacuous=gate.vacuous == "count",
     )
     return GateDecision(record=record, text=text)
 
 
-def _scores(
+def _rows(
     gate: Gate,
     gated: GatedSet,
     find: Callable[[str], TestRecord | None],
     *,
     skipped: Collection[str],
     ran: Collection[str],
-) -> tuple[list[tuple[str, float, Record]], list[tuple[str, str]], int]:
-    """Return the scores of a set by row, the reasons of the unscored rows, and how many tests were left out."""
-    scored: list[tuple[str, float, Record]] = []
-    unscored: list[tuple[str, str]] = []
+) -> tuple[list[ScoredRow], Direction, int]:
+    """Return the rows of a set, the direction of good scores, and how many tests were left out."""
+    rows: list[ScoredRow] = []
+    better = gate.better
     omitted = gated.total - len(gated.selected)
     for test in gated.selected:
-        row = find(test)
-        if test in skipped or (row is not None and row.outcome == "skipped"):
+        found = find(test)
+        if test in skipped or (found is not None and found.outcome == "skipped"):
             omitted += 1
             continue
         name = test.removeprefix(gated.function).strip("[]") or test
-        records = [] if row is None or test not in ran else [it for it in row.records if it.metric == gate.metric]
-        scored += [(name, record.score, record) for record in records if record.score is not None]
-        unscored += [(name, record.reason or "unscored") for record in records if record.score is None]
+        records = [] if found is None or test not in ran else [it for it in found.records if it.metric == gate.metric]
+        rows += [_row(name, record) for record in records]
+        better = better or next((record.better for record in records if record.score is not None), None)
         if not records:
-            unscored.append((name, _why_unscored(row, ran=test in ran)))
-    return scored, unscored, omitted
+            rows.append(ScoredRow(name=name, score=None, reason=_why_unscored(found, ran=test in ran)))
+    return rows, better or "higher", omitted
 
 
-def _threshold(gate: Gate, better: Direction, scored: Sequence[tuple[str, float, Record]]) -> ThresholdResult:
-    scores = [score for _, score, _ in scored]
-    named = [record.sample.metadata.get("cluster") for _, _, record in scored]
+def _row(name: str, record: Record) -> ScoredRow:
+    reason = record.reason or "unscored" if record.score is None else shortcoming(record)
+    cluster = record.sample.metadata.get("cluster")
+    return ScoredRow(name=name, score=record.score, reason=reason, vacuous=record.vacuous, cluster=cluster)
+
+
+def _threshold(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> ThresholdResult:
+    scores, named = found.scores, [row.cluster for row in found.counted]
     clusters = None if None in named else [str(name) for name in named]
     if gate.statistic == "rate" and gate.score_bound is not None:
         return rate_threshold(
@@ -230,6 +247,7 @@ def _threshold(gate: Gate, better: Direction, scored: Sequence[tuple[str, float,
             score_better=better,
             confidence=gate.confidence,
             clusters=clusters,
+            vacuous=len(found.vacuous),
         )
     return mean_threshold(
         scores,
@@ -239,6 +257,7 @@ def _threshold(gate: Gate, better: Direction, scored: Sequence[tuple[str, float,
         confidence=gate.confidence,
         clusters=clusters,
         bounds=_scale(gate.metric, scores),
+        vacuous=len(found.vacuous),
     )
 
 
@@ -289,6 +308,7 @@ def evaluate_merged_gate(row: TestRecord, tests: Sequence[TestRecord]) -> TestRe
         score_bound=gate.min_score,
         better=better,
         confidence=gate.confidence,
+        vacuous="count" if gate.counts_vacuous else "skip",
     )
     # Tests that were skipped without a record are in no document.
     decision = evaluate_gate(again, gated, members.get, skipped=(), ran=members.keys())

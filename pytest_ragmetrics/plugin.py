@@ -34,7 +34,7 @@ GATES = pytest.StashKey["GatePlugin"]()
 
 MARKERS = (
     "rag_dataset(source, *, metrics=(), limit=None, where=None): one test per row, scored ahead.",
-    "rag_gate(metric, *, mean=, rate=, min=, max=, confidence=): a bound for all tests of a function.",
+    "rag_gate(metric, *, mean=, rate=, min=, max=, confidence=, vacuous=): a bound for all tests of a function.",
     "rag_judge(spec): the judge of this test, as --rag-judge takes it.",
     "rag_votes(k): how many judgements make a score in this test.",
 )

@@ -82,7 +82,8 @@ class GateRecord:
 
     ``value`` is ``None`` where nothing was scored. ``low`` and ``high`` are the interval at ``confidence``, where one
     was asked for: then ``low`` is what is compared with ``bound``, or ``high`` where lower scores are better. ``total``
-    counts the tests of the set, ``n`` the scores and ``unscored`` the scorings without one.
+    counts the tests of the set, ``n`` the scores that count, ``unscored`` the scorings without one, and ``vacuous`` the
+    scores that were left out because there was nothing to check, unless ``counts_vacuous``.
     """
 
     metric: str
@@ -98,6 +99,8 @@ class GateRecord:
     unscored: int
     total: int
     outcome: GateOutcome
+    vacuous: int = 0
+    counts_vacuous: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,19 +26,25 @@ from pytest_ragmetrics.comparison import (
 )
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row, cluster_of
-from pytest_ragmetrics.explain.results import explain_not_worse, explain_threshold, explain_unscored, shortcoming
+from pytest_ragmetrics.explain.results import (
+    explain_not_worse,
+    explain_threshold,
+    explain_unscored,
+    explain_vacuous,
+    shortcoming,
+)
 from pytest_ragmetrics.files import read_json
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.records import DocumentError, read_document
 from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.stats.decisions import (
-    ScoredRow,
     ThresholdResult,
     mean_threshold,
     rate_threshold,
     samples_to_settle,
 )
 from pytest_ragmetrics.stats.intervals import check_confidence, verdict, whole_clusters
+from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, score_set
 
 # How many baselines stay in memory.
 _FILES = 4
@@ -58,6 +64,7 @@ def assert_mean(
     metric: str | None = None,
     clusters: Sequence[Hashable] | None = None,
     skip_unscored: bool = False,
+    vacuous: Vacuous | None = None,
 ) -> ThresholdResult:
     """Assert that the mean of scores is at least ``min`` (or at most ``max``) and return the figures.
 
@@ -66,18 +73,19 @@ def assert_mean(
     be on the good side of the bound; if it contains the bound the assertion is inconclusive, and fails with the number
     of further samples that would settle it. The interval is Student's corrected for skewness, Wilson's if all scores
     are 0 or 1. Samples with the same ``metadata["cluster"]``, or the same name in ``clusters`` (one for each result),
-    count as dependent.
+    count as dependent. Scores of rows with nothing to check, such as answers without quotations, are left out and
+    counted beside the others; ``vacuous="count"`` takes them as they are (by default as the table says, else "skip").
 
     Raises ``AssertionError`` with the figures and the worst rows; ``UnscoredError`` naming the rows without a score,
-    unless ``skip_unscored=True`` leaves them out and there are others; ``ValueError`` for an invalid bound or
-    confidence.
+    unless ``skip_unscored=True`` leaves them out and there are others, and where no row had something to check;
+    ``ValueError`` for an invalid bound or confidence.
 
     >>> assert_mean([0.9, 0.8, 1.0, 0.7], min=0.8).value
     0.85
     """
     __tracebackhide__ = True
     bound, better = _bound(min, max)
-    found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored)
+    found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous)
     fitting = (scale for scale in found.scales if all(scale[0] <= score <= scale[1] for score in found.scores))
     bounds = next(fitting, None)
     result = mean_threshold(found.scores, bound, better=better, confidence=confidence, bounds=bounds, **found.about)
@@ -94,6 +102,7 @@ def assert_pass_rate(
     metric: str | None = None,
     clusters: Sequence[Hashable] | None = None,
     skip_unscored: bool = False,
+    vacuous: Vacuous | None = None,
 ) -> ThresholdResult:
     """Assert that at least the share ``min_rate`` of scores reaches ``min_score`` (or ``max_score``) and return it.
 
@@ -108,7 +117,7 @@ def assert_pass_rate(
     if min_rate is None or not 0.0 <= check_bound("min_rate", min_rate) <= 1.0:
         msg = f"min_rate must be a share between 0 and 1, such as 0.95, not {min_rate!r}"
         raise ValueError(msg)
-    found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored)
+    found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous)
     result = rate_threshold(
         found.scores, score_bound, min_rate, score_better=score_better, confidence=confidence, **found.about
     )
@@ -130,6 +139,7 @@ def assert_not_worse(
     confidence: float = 0.95,
     metric: str | None = None,
     skip_unscored: bool = False,
+    vacuous: Vacuous | None = None,
 ) -> TableComparison:
     """Assert that no metric, or the one named, is worse than in an earlier run by more than a margin.
 
@@ -137,12 +147,14 @@ def assert_not_worse(
     it is the file of ``--rag-baseline``. Rows are paired by the id of their sample, else by its question, else by its
     content. This is a test of non-inferiority: the whole interval of the mean paired difference must be above
     ``-margin`` (below ``margin`` if lower scores are better). Without a margin only equal or clearly better scores
-    pass; choose the loss that you accept, such as 0.02.
+    pass; choose the loss that you accept, such as 0.02. Rows with nothing to check in one of the runs are not compared,
+    unless ``vacuous="count"`` takes their scores as they are.
 
-    Returns the comparison, which lists the rows that only one run has and those that are unscored in one. Raises
-    ``AssertionError`` with the rows that regressed and improved; ``UnscoredError`` naming rows that had a score and
-    have none now, unless ``skip_unscored=True`` leaves them out; ``RagMetricsError`` for a file that cannot be read;
-    and ``ValueError`` if nothing can be compared or different judges scored.
+    Returns the comparison, which lists the rows that are not compared: those that only one run has, that are unscored
+    in one or had nothing to check. Raises ``AssertionError`` with the rows that regressed and improved;
+    ``UnscoredError`` naming rows that had a score and have none now, unless ``skip_unscored=True`` leaves them out, and
+    where no row had something to check in both runs; ``RagMetricsError`` for a file that cannot be read; and
+    ``ValueError`` if nothing can be compared or different judges scored.
     """
     __tracebackhide__ = True
     check_confidence(confidence)
@@ -156,7 +168,10 @@ def assert_not_worse(
     if not before.keys() & here.keys():
         msg = f"the baseline has no scores of {', '.join(wanted)}; it has {', '.join(before) or 'none at all'}"
         raise ValueError(msg)
-    comparison = compare_tables(here, before if metric is None else {metric: before[metric]}, confidence=confidence)
+    there = before if metric is None else {metric: before[metric]}
+    comparison = compare_tables(
+        here, there, confidence=confidence, vacuous=table.vacuous if vacuous is None else vacuous
+    )
     if not skip_unscored:
         for compared in comparison.metrics.values():
             _check_still_scored(table, compared)
@@ -212,6 +227,8 @@ def _before(baseline: str | Path | Evaluation | None) -> Mapping[str, Column]:
 def _loss(compared: MetricComparison, margin: float) -> list[str]:
     """Return the lines about a loss, or a possible one; none if the metric is not worse."""
     found = compared.difference
+    if found is None and (compared.vacuous_here or compared.vacuous_there):
+        raise UnscoredError(str(compared))
     if found is None:
         msg = f"{compared}\nnothing can be compared: give the samples ids that stay the same from run to run"
         raise ValueError(msg)
@@ -244,72 +261,87 @@ class _ScoredSet:
 
     @property
     def scores(self) -> list[float]:
-        return [row.score for row in self.rows]
+        return [row.score for row in self.rows if row.score is not None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _GivenScore:
-    """One of the results; ``reason`` is why it has no score."""
+class _Given:
+    """Results as rows of the metric ``name``, the ``scale`` of their table and what it does with vacuous scores."""
 
     name: str
-    result: float | None
-    reason: str = ""
-    cluster: Hashable | None = None
+    rows: Sequence[ScoredRow]
+    scale: tuple[float, float] | None = None
+    vacuous: Vacuous = "skip"
+    decides: bool
 
 
 def _scored_set(
-    results: Results, *, metric: str | None, clusters: Sequence[Hashable] | None, skip_unscored: bool
+    results: Results,
+    *,
+    metric: str | None,
+    clusters: Sequence[Hashable] | None,
+    skip_unscored: bool,
+    vacuous: Vacuous | None,
 ) -> _ScoredSet:
     """Return the scores of a metric among results.
 
     Raises ``TypeError`` for anything but scores or rows; ``ValueError`` if the metric is ambiguous, for a score that
     is not finite, and for another number of clusters than of results; ``UnscoredError`` for rows without a score,
-    unless they are to be left out and there are others.
+    unless they are to be left out and there are others, and where no row had something to check.
     """
     __tracebackhide__ = True
-    name, scale, given = _given_scores(results, metric)
-    named = [each.cluster for each in given] if clusters is None else list(clusters)
-    if len(named) != len(given):
-        msg = f"{len(named)} clusters for {len(given)} results; give one for each, or none"
-        raise ValueError(msg)
-    whole = whole_clusters(named)
-    rows = [_scored_row(each) for each in given]
-    scored = tuple(row for row in rows if row is not None)
-    unscored = tuple((each.name, each.reason) for each, row in zip(given, rows, strict=True) if row is None)
-    if not scored:
-        msg = f"{name}: none of {len(given)} rows has a score" if given else f"{name}: there are no rows"
+    given = _given(results, metric)
+    name, rows = given.name, given.rows
+    if clusters is not None:
+        named = list(clusters)
+        if len(named) != len(rows):
+            msg = f"{len(named)} clusters for {len(rows)} results; give one for each, or none"
+            raise ValueError(msg)
+        rows = [replace(row, cluster=cluster) for row, cluster in zip(rows, named, strict=True)]
+    found = score_set(rows, given.vacuous if vacuous is None else vacuous)
+    if not found.counted and not found.vacuous:
+        msg = f"{name}: none of {len(rows)} rows has a score" if rows else f"{name}: there are no rows"
         raise UnscoredError(msg)
-    if unscored and not skip_unscored:
-        raise UnscoredError("\n".join(explain_unscored(name, len(given), unscored)))
-    kept = None if whole is None else [each for each, row in zip(whole, rows, strict=True) if row is not None]
+    if found.unscored and not skip_unscored:
+        unscored = [(row.name, row.reason or "") for row in found.unscored]
+        raise UnscoredError("\n".join(explain_unscored(name, len(rows), unscored)))
+    if not found.counted:
+        raise UnscoredError(explain_vacuous(name, len(found.vacuous)))
     return _ScoredSet(
-        rows=scored,
-        scales=_SCALES if scale is None else (scale, *_SCALES),
-        about={"metric": name, "clusters": kept, "unscored": len(unscored)},
-        decides=all(each.result.decides for each in given if isinstance(each.result, MetricResult)),
+        rows=found.counted,
+        scales=_SCALES if given.scale is None else (given.scale, *_SCALES),
+        about={
+            "metric": name,
+            "clusters": whole_clusters(row.cluster for row in found.counted),
+            "unscored": len(found.unscored),
+            "vacuous": len(found.vacuous),
+        },
+        decides=given.decides,
     )
 
 
-def _given_scores(results: Results, metric: str | None) -> tuple[str, tuple[float, float] | None, list[_GivenScore]]:
-    """Return the name of the metric, its scale if it is known, and the scores."""
+def _given(results: Results, metric: str | None) -> _Given:
     if isinstance(results, (str, bytes, Mapping)) or not isinstance(results, (Evaluation, Iterable)):
         msg = f"results must be an Evaluation, its rows or a list of scores, not {type(results).__name__}"
         raise TypeError(msg)
     if isinstance(results, Evaluation):
         name = _one_of(results.metrics, metric)
         results.better_of(name)  # raises KeyError for a metric that was not evaluated
-        return name, results.scales.get(name), [_of_row(name, row) for row in results.rows]
+        return _of_rows(name, results.rows, scale=results.scales.get(name), vacuous=results.vacuous)
     items = list(results)
     rows = [item for item in items if isinstance(item, Row)]
     if rows:
         if len(rows) < len(items):
             msg = "results are partly rows and partly scores; give one or the other"
             raise TypeError(msg)
-        name = _one_of(_metrics_of(rows), metric)
-        return name, None, [_of_row(name, row) for row in rows]
-    names = tuple({item.metric: None for item in items if isinstance(item, MetricResult)})
-    name = _one_of(names, None) if len(names) > 1 else metric or (names[0] if names else "score")
-    return name, None, [_of_score(f"results[{index}]", item) for index, item in enumerate(items)]
+        return _of_rows(_one_of(_metrics_of(rows), metric), rows)
+    given = [item for item in items if isinstance(item, MetricResult)]
+    names = tuple({result.metric: None for result in given})
+    return _Given(
+        name=_one_of(names, None) if len(names) > 1 else metric or (names[0] if names else "score"),
+        rows=[_of_score(f"results[{index}]", item) for index, item in enumerate(items)],
+        decides=all(result.decides for result in given),
+    )
 
 
 def _metrics_of(rows: Iterable[Row]) -> tuple[str, ...]:
@@ -323,35 +355,38 @@ def _one_of(names: tuple[str, ...], metric: str | None) -> str:
     return names[0] if metric is None else metric
 
 
-def _of_row(metric: str, row: Row) -> _GivenScore:
-    return _GivenScore(
-        name=key_of(row.sample),
-        result=row.results.get(metric),
-        reason=row.unscored.get(metric, "it was not scored"),
-        cluster=cluster_of(row.sample),
+def _of_rows(metric: str, rows: Sequence[Row], **table: Any) -> _Given:
+    return _Given(
+        name=metric,
+        rows=[
+            replace(_of_score(key_of(row.sample), _outcome(metric, row)), cluster=cluster_of(row.sample))
+            for row in rows
+        ],
+        decides=all(row.results[metric].decides for row in rows if metric in row.results),
+        **table,
     )
 
 
-def _of_score(name: str, item: object) -> _GivenScore:
+def _outcome(metric: str, row: Row) -> MetricResult | UnscoredError:
+    return (
+        row.results[metric] if metric in row.results else UnscoredError(row.unscored.get(metric, "it was not scored"))
+    )
+
+
+def _of_score(name: str, item: object) -> ScoredRow:
     if item is None or isinstance(item, UnscoredError):
-        return _GivenScore(name=name, result=None, reason="it is None" if item is None else str(item))
+        return ScoredRow(name=name, score=None, reason="it is None" if item is None else str(item))
     if isinstance(item, (int, float)):
-        return _GivenScore(name=name, result=item)
+        if not math.isfinite(item):
+            msg = f"{name} is {float(item)}, not a finite number; give None for a row without a score"
+            raise ValueError(msg)
+        if not isinstance(item, MetricResult):
+            return ScoredRow(name=name, score=float(item))
+        return ScoredRow(name=name, score=item.value, reason=shortcoming(item), vacuous=item.vacuous)
     if hasattr(item, "item") and not isinstance(item, (Mapping, Sequence)):
         return _of_score(name, item.item())  # a numpy scalar
     msg = f"{name} is of type {type(item).__name__}; give a score, a row of an Evaluation, or None for an unscored one"
     raise TypeError(msg)
-
-
-def _scored_row(given: _GivenScore) -> ScoredRow | None:
-    if given.result is None:
-        return None
-    score = float(given.result)
-    if not math.isfinite(score):
-        msg = f"{given.name} is {score}, not a finite number; give None for a row without a score"
-        raise ValueError(msg)
-    reason = shortcoming(given.result) if isinstance(given.result, MetricResult) else None
-    return ScoredRow(name=given.name, score=score, reason=reason)
 
 
 def read_baseline(file: str | Path) -> Mapping[str, Column]:
@@ -397,7 +432,7 @@ def _columns_of_run(path: Path) -> dict[str, Column]:
             better[record.metric] = record.better
             if record.score is not None:
                 nouns.setdefault(record.metric, record.noun)
-            entry = ColumnEntry(score=record.score, judge=record.judge)
+            entry = ColumnEntry(score=record.score, judge=record.judge, vacuous=record.vacuous)
             found.setdefault(record.metric, []).append((key_of(record.sample), entry))
     return {
         metric: _column(metric, better[metric], entries, nouns.get(metric, NOUN)) for metric, entries in found.items()
@@ -415,11 +450,12 @@ def _column(metric: str, better: Direction, entries: Iterable[tuple[str, ColumnE
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _TableRow:
-    """A row of :meth:`Evaluation.to_json`; files of early versions have no judges."""
+    """A row of :meth:`Evaluation.to_json`; files of early versions lack judges, or which scores are ``vacuous``."""
 
     sample: Mapping[str, Any]
     scores: Mapping[str, float | None]
     judges: Mapping[str, str | None] = field(default_factory=dict)
+    vacuous: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -438,11 +474,12 @@ def _columns_of_table(data: object) -> dict[str, Column]:
         metric: _column(
             metric,
             table.better.get(metric, "higher"),
-            [
-                (sample_key(row.sample), ColumnEntry(score=row.scores.get(metric), judge=row.judges.get(metric)))
-                for row in table.rows
-            ],
+            [(sample_key(row.sample), _entry(row, metric)) for row in table.rows],
             table.nouns.get(metric, NOUN),
         )
         for metric in table.metrics
     }
+
+
+def _entry(row: _TableRow, metric: str) -> ColumnEntry:
+    return ColumnEntry(score=row.scores.get(metric), judge=row.judges.get(metric), vacuous=metric in row.vacuous)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: How many verdicts or rows a failure spells out.
 SHOWN = 10
+#: What stands for a vacuous score.
+NOTHING_TO_CHECK = "nothing to check"
 #: The operator that is true where another one is false.
 CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!="}
 _TEXT_LIMIT = 300
@@ -136,6 +138,15 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     ('1 test', '1,200 replies')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def checked_text(checked: int, vacuous: int) -> str:
+    """Return how many of the scores of a set count, where others are vacuous.
+
+    >>> checked_text(54, 358)
+    '54 of 412 had something to check'
+    """
+    return f"{checked:,} of {checked + vacuous:,} had something to check"
 
 
 def usage_text(usage: Usage) -> str:

@@ -10,6 +10,7 @@ from pytest_ragmetrics.explain.phrases import (
     CONTRARY,
     SHOWN,
     and_more,
+    checked_text,
     counted,
     describe_uncounted,
     describe_votes,
@@ -25,8 +26,9 @@ from pytest_ragmetrics.text.characters import printable
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.comparison import MetricComparison
-    from pytest_ragmetrics.stats.decisions import ScoredRow, ThresholdResult
+    from pytest_ragmetrics.stats.decisions import ThresholdResult
     from pytest_ragmetrics.stats.intervals import Decision
+    from pytest_ragmetrics.stats.scores import ScoredRow
 
 _CHANGES_SHOWN = 6
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -147,7 +149,7 @@ def _change_text(change: WordChange) -> str:
 def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = ()) -> list[str]:
     """Return the lines that say whether a set of scores meets a bound: the figures, then the worst rows.
 
-    ``rows`` are those of the set that have a score; of those on the wrong side of the bound the worst are shown, at
+    ``rows`` are those of the set whose score counts; of those on the wrong side of the bound the worst are shown, at
     most :data:`SHOWN`.
     """
     lines = [_threshold_line(result)]
@@ -158,14 +160,17 @@ def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = ()) -
             if result.more is None
             else f"  about {counted(result.more, 'more sample')} would settle it if the {figure} stays where it is"
         )
+    if result.vacuous:
+        lines.append(f"  {checked_text(result.n, result.vacuous)}")
     if result.unscored:
         lines.append(f"  left out: {counted(result.unscored, 'unscored row')}")
     sign = -1.0 if (result.score_better if result.score_bound is not None else result.better) == "lower" else 1.0
     bound = result.bound if result.score_bound is None else result.score_bound
-    worst = sorted((row for row in rows if sign * row.score < sign * bound), key=lambda row: sign * row.score)
-    for row in worst[:SHOWN]:
+    scored = [(row.score, row) for row in rows if row.score is not None and sign * row.score < sign * bound]
+    worst = sorted(scored, key=lambda pair: sign * pair[0])
+    for score, row in worst[:SHOWN]:
         reason = f": {readable(row.reason)}" if row.reason else ""
-        lines.append(f"  {format_apart(row.score, bound)[0]}  {named(row.name)}{reason}")
+        lines.append(f"  {format_apart(score, bound)[0]}  {named(row.name)}{reason}")
     return lines + and_more(len(worst))
 
 
@@ -197,6 +202,11 @@ def explain_unscored(
     lines = [f"{printable(metric)}: {of_all}{hint}"]
     lines += [f"  {named(name)}: {readable(reason)}" for name, reason in unscored[:SHOWN]]
     return lines + and_more(len(unscored))
+
+
+def explain_vacuous(metric: str, vacuous: int) -> str:
+    """Return why there is no figure over a set in which there was nothing to check."""
+    return f'{printable(metric)}: {checked_text(0, vacuous)}; vacuous="count" takes the scores as they are'
 
 
 def explain_not_worse(

@@ -10,9 +10,10 @@ from math import fsum
 from typing import Literal, get_args
 
 from pytest_ragmetrics.comparison import RunComparison, TestChange
-from pytest_ragmetrics.explain.phrases import counted, named, score_text
+from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, checked_text, counted, named, score_text
 from pytest_ragmetrics.records import GateRecord, Record, RunRecord, TestRecord, flips
 from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.stats.scores import score_set
 
 #: How a test came out, the worst first; a test that failed for want of a score is unscored.
 Status = Literal["failed", "error", "unscored", "xpassed", "xfailed", "passed", "skipped"]
@@ -116,7 +117,10 @@ TALLY_HEAD = ("metric", "n", "mean", "min", "failing", "unscored")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetricTally:
-    """A metric over a whole run; ``mean`` and ``lowest`` are ``None`` where nothing was scored."""
+    """A metric over a whole run: ``n`` scorings, some of them ``unscored``, and the ``vacuous`` ones that are left out.
+
+    ``mean`` and ``lowest`` are ``None`` where no score counts.
+    """
 
     metric: str
     n: int
@@ -124,12 +128,18 @@ class MetricTally:
     lowest: float | None
     failing: int
     unscored: int
+    vacuous: int
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The row of :data:`TALLY_HEAD` in a table."""
         scores = ("-" if score is None else f"{score:.{_DECIMALS}f}" for score in (self.mean, self.lowest))
         return (named(self.metric), str(self.n), *scores, str(self.failing), str(self.unscored))
+
+    @property
+    def checked(self) -> str:
+        """How many scores count, where others are vacuous; else nothing."""
+        return checked_text(self.n - self.unscored, self.vacuous) if self.vacuous else ""
 
 
 def by_metric(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -147,15 +157,22 @@ def tallies(records: Iterable[Record]) -> list[MetricTally]:
 
 def tally(metric: str, records: Sequence[Record]) -> MetricTally:
     """Return a metric over its records."""
-    scores = [record.score for record in records if record.score is not None]
+    found = score_set(records)
+    scores = found.scores
     return MetricTally(
         metric=metric,
-        n=len(records),
+        n=len(found.counted) + len(found.unscored),
         mean=fsum(scores) / len(scores) if scores else None,
         lowest=min(scores, default=None),
         failing=sum(record.outcome == "failed" for record in records),
-        unscored=sum(record.outcome == "unscored" for record in records),
+        unscored=len(found.unscored),
+        vacuous=len(found.vacuous),
     )
+
+
+def checked_lines(found: Iterable[MetricTally]) -> list[str]:
+    """Return a line on each metric that had nothing to check in some scorings, which are left out of its figures."""
+    return [f"{named(tally.metric)}: {tally.checked}" for tally in found if tally.vacuous]
 
 
 def margin(record: Record) -> float:
@@ -176,8 +193,10 @@ def gate_line(gate: GateRecord) -> str:
     if gate.statistic == "rate" and gate.min_score is not None:
         what = f"share of {named(gate.metric)} {'<=' if lower else '>='} {gate.min_score:g}"
     sign = "<=" if lower and gate.statistic == "mean" else ">="
-    value = "nothing scored" if gate.value is None else f"{gate.value:.{_DECIMALS}f}"
+    none = NOTHING_TO_CHECK if gate.vacuous and not gate.unscored else "nothing scored"
+    value = none if gate.value is None else f"{gate.value:.{_DECIMALS}f}"
     sides = [f"n {gate.n}", *([f"{gate.unscored} unscored"] if gate.unscored else [])]
+    sides += [checked_text(gate.n, gate.vacuous)] if gate.vacuous else []
     if gate.confidence is not None and gate.low is not None and gate.high is not None:
         ends = f"{gate.low:.{_DECIMALS}f} to {gate.high:.{_DECIMALS}f}"
         sides.append(f"{gate.confidence:.0%} interval {ends}")

@@ -12,7 +12,7 @@ import sqlite3
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -121,8 +121,8 @@ class Evaluate:
         sound = [row.sample for row in rows if row.sample is not None]
         table = evaluate(sound, chosen, **options)
         scored = iter(table.rows)
-        return Evaluation(
-            metrics=table.metrics,
+        return replace(
+            table,
             rows=tuple(
                 next(scored)
                 if row.sample is not None

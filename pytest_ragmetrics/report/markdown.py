@@ -14,6 +14,7 @@ from pytest_ragmetrics.explain.runs import (
     TALLY_HEAD,
     WRONG,
     change_lines,
+    checked_lines,
     flaky_lines,
     gate_line,
     gist,
@@ -84,7 +85,8 @@ def _metric_table(records: Sequence[Record]) -> list[str]:
     lines += [f"| {' | '.join(map(escaped, tally.cells))} |" for tally in rows[:_METRICS]]
     if len(rows) > _METRICS:
         lines.append(f"| and {len(rows) - _METRICS} more | | | | | |")
-    return lines
+    checked = checked_lines(rows[:_METRICS])
+    return [*lines, *([""] if checked else []), *(f"- {escaped(line)}" for line in checked)]
 
 
 def _list(title: str, lines: Sequence[str], limit: int) -> list[str]:

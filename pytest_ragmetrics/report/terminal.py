@@ -53,11 +53,13 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
 
 
 def _table(records: Sequence[Record]) -> list[str]:
-    from pytest_ragmetrics.explain.runs import TALLY_HEAD, tallies
+    from pytest_ragmetrics.explain.runs import TALLY_HEAD, checked_lines, tallies
 
-    rows = [TALLY_HEAD, *(tally.cells for tally in tallies(records))]
+    found = tallies(records)
+    rows = [TALLY_HEAD, *(tally.cells for tally in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(TALLY_HEAD))]
-    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+    return [*lines, *checked_lines(found)]
 
 
 def _gates(document: Document) -> Iterator[str]:

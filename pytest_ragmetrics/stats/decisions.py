@@ -71,22 +71,14 @@ def samples_to_settle(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ScoredRow:
-    """One score of a set with the name of its row, and the reason if it is low."""
-
-    name: str
-    score: float
-    reason: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ThresholdResult:
     """A figure over ``n`` scores of a metric compared with a bound.
 
     ``value`` is their mean, or the rate of those that ``reached`` ``score_bound``. ``better`` is the good side of
     ``bound`` for the value, ``score_better`` that of ``score_bound`` for a score. With a confidence there is an
     ``interval``, whose bad end decides, and ``more`` is the number of further samples that would settle an
-    inconclusive outcome (``None``: no number would). ``unscored`` counts the rows that were left out.
+    inconclusive outcome (``None``: no number would). ``unscored`` and ``vacuous`` (nothing to check) count the rows
+    that were left out.
     """
 
     metric: str
@@ -97,6 +89,7 @@ class ThresholdResult:
     outcome: Decision
     n: int
     unscored: int = 0
+    vacuous: int = 0
     interval: Interval | None = None
     more: int | None = None
     score_bound: float | None = None
@@ -114,6 +107,7 @@ def mean_threshold(
     clusters: Sequence[Hashable] | None = None,
     bounds: tuple[float, float] | None = (0.0, 1.0),
     unscored: int = 0,
+    vacuous: int = 0,
 ) -> ThresholdResult:
     """Return the comparison of the mean of scores with a bound, by its interval if there is a ``confidence``.
 
@@ -129,8 +123,8 @@ def mean_threshold(
         more = samples_to_settle(
             values, bound, confidence=confidence, clusters=clusters, shape=shape_of(values, bounds), bounds=bounds
         )
-    about: dict[str, Any] = {"metric": metric, "statistic": "mean", "unscored": unscored, "more": more}
-    return _compared(values, bound, better, interval, **about)
+    about: dict[str, Any] = {"metric": metric, "statistic": "mean", "more": more}
+    return _compared(values, bound, better, interval, unscored=unscored, vacuous=vacuous, **about)
 
 
 def rate_threshold(
@@ -143,6 +137,7 @@ def rate_threshold(
     confidence: float | None = None,
     clusters: Sequence[Hashable] | None = None,
     unscored: int = 0,
+    vacuous: int = 0,
 ) -> ThresholdResult:
     """Return the comparison of the rate of scores that meet ``score_bound`` with the rate ``bound``.
 
@@ -157,9 +152,9 @@ def rate_threshold(
     if confidence is not None:
         interval = rate_interval([bool(flag) for flag in flags], confidence=confidence, clusters=clusters)
         more = samples_to_settle(flags, bound, confidence=confidence, clusters=clusters, shape="rate")
-    about: dict[str, Any] = {"metric": metric, "statistic": "rate", "unscored": unscored, "more": more}
+    about: dict[str, Any] = {"metric": metric, "statistic": "rate", "more": more}
     rate: dict[str, Any] = {"score_bound": score_bound, "score_better": score_better, "reached": int(sum(flags))}
-    return _compared(flags, bound, "higher", interval, **about, **rate)
+    return _compared(flags, bound, "higher", interval, unscored=unscored, vacuous=vacuous, **about, **rate)
 
 
 def meets(score: float, bound: float, better: Direction) -> bool:

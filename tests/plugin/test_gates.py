@@ -62,6 +62,16 @@ ENDS = """
     @pytest.mark.rag_dataset(CARP, metrics=["numbers_aligned"])
     def test_open(rag_sample):
         pass
+    QUIET = [{"id": f"v{n}", "answer": FALSE if n == 2 else "Wait.", "contexts": [SOURCE]} for n in range(4)]
+    @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.6, vacuous="count")
+    @pytest.mark.rag_gate("quoted_spans_alignment", mean=0.7)
+    @pytest.mark.rag_dataset(QUIET, metrics=["quoted_spans_alignment"])
+    def test_vacuous(rag_sample, rag_scores):
+        assert rag_scores["quoted_spans_alignment"] >= 0.9 or rag_sample.id == "v2"
+    @pytest.mark.rag_gate("quoted_spans_alignment", rate=0.0, min=0.0)
+    @pytest.mark.rag_dataset(QUIET[:2], metrics=["quoted_spans_alignment"])
+    def test_silent(rag_sample):
+        pass
     @pytest.mark.rag_gate("clutter", mean=0.35)
     @pytest.mark.rag_gate("clutter", rate=1.0, max=0.4)
     @pytest.mark.rag_gate("clutter", mean=0.1)
@@ -104,7 +114,7 @@ def test_every_gate_comes_to_its_end(runs: list[Run]) -> None:
     rows = []
     for run in runs:
         rows.append([{**test, "duration": 0} for test in run.tests.values() if test["gate"]])
-        run.result.assert_outcomes(passed=37, failed=10, skipped=2, errors=1)
+        run.result.assert_outcomes(passed=44, failed=12, skipped=2, errors=1)
         assert gates(run) == {
             "test_golden mean 0.7": ("passed", 0.75, 4),
             "test_golden rate 0.9": ("failed", 0.75, 4),
@@ -114,6 +124,9 @@ def test_every_gate_comes_to_its_end(runs: list[Run]) -> None:
             "test_nothing mean 0.1": ("failed", None, 0),
             "test_broken mean 0.1": ("failed", None, 0),
             "test_open rate 0.7": ("inconclusive", 0.75, 12),
+            "test_vacuous mean 0.6": ("passed", 0.75, 4),
+            "test_vacuous mean 0.7": ("failed", 0.0, 1),
+            "test_silent rate 0": ("failed", None, 0),
             "test_lower mean 0.35": ("passed", pytest.approx(0.3), 2),
             "test_lower rate 1": ("passed", 1.0, 2),
             "test_lower mean 0.1": ("failed", pytest.approx(0.3), 2),
@@ -144,11 +157,27 @@ def test_a_failed_gate_says_which_rows_are_the_worst(runs: list[Run]) -> None:
         )
 
 
+def test_rows_with_nothing_to_check_pass_and_carry_no_gate(runs: list[Run]) -> None:
+    """The gate, its line and the table of the summary count them beside the figures; a set of them fails."""
+    for run in runs:
+        run.result.stdout.fnmatch_lines_random(
+            [
+                "quoted_spans_alignment mean 0.00 < 0.70 (n=1): failed",
+                "  1 of 4 had something to check",
+                "  0.00  v2: *",
+                'quoted_spans_alignment: 0 of 2 had something to check; vacuous="count" *',
+                "quoted_spans_alignment: 18 of 23 had something to check",
+                "gate: mean quoted_spans_alignment 0.000, *: failed (n 1, 1 of 4 had something to check), *",
+                "gate: mean quoted_spans_alignment 0.750, needed >= 0.6: passed (n 4), *vacuous-count*",
+            ]
+        )
+
+
 def test_a_gate_is_a_case_of_the_junit_file(runs: list[Run]) -> None:
     """It is there once, with its figures as properties."""
     for run in runs:
         cases = list(ET.parse(run.folder / "out.xml").iter("testcase"))  # noqa: S314 - our own
-        assert len(cases) == 50
+        assert len(cases) == 59
         (case,) = (case for case in cases if case.get("name") == MEAN.partition("::")[2])
         values = {found.get("name"): found.get("value") for found in case.iter("property")}
         assert values["rag.quoted_spans_alignment.mean"] == "0.75"

@@ -155,6 +155,7 @@ def test_json_says_all_of_it(table: Evaluation, tmp_path: Path) -> None:
         "scores": {"relevance": 1.0},
         "reasons": {"relevance": "1.0"},
         "judges": {"relevance": None},
+        "vacuous": [],
         "unscored": {"faithfulness": "no claims"},
     }
 

@@ -1,0 +1,90 @@
+"""Which scores of a set count: means, rates, intervals, gates, tables and comparisons ask here.
+
+A result is vacuous when there was nothing to check, such as an answer without quotations, which scores 1.0. Such scores
+say nothing about a set and would carry its mean, so they are left out and counted beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Generic, Literal, Protocol, TypeVar, cast, get_args
+
+#: What becomes of vacuous scores: they are left out, or count like all others.
+Vacuous = Literal["skip", "count"]
+#: What a row is to a figure over its set.
+Standing = Literal["counted", "vacuous", "unscored"]
+
+
+class Scored(Protocol):
+    """What has a score, ``None`` if it is unscored, and may be vacuous."""
+
+    @property
+    def score(self) -> float | None:
+        """The score."""
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether there was nothing to check."""
+
+
+S = TypeVar("S", bound=Scored)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoredRow:
+    """One row of a set by name: its score with the reason if it is low, or why there is none, and its cluster."""
+
+    name: str
+    score: float | None
+    reason: str | None = None
+    vacuous: bool = False
+    cluster: Hashable | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreSet(Generic[S]):
+    """The rows of a set, each part in their order: those that count, those left out as vacuous, the unscored."""
+
+    counted: tuple[S, ...]
+    vacuous: tuple[S, ...]
+    unscored: tuple[S, ...]
+
+    @property
+    def scores(self) -> list[float]:
+        """The scores that count."""
+        return [row.score for row in self.counted if row.score is not None]
+
+
+def standing(row: Scored, vacuous: Vacuous = "skip") -> Standing:
+    """Return what a row is to a figure over its set.
+
+    >>> row = ScoredRow(name="q1", score=1.0, vacuous=True)
+    >>> standing(row), standing(row, "count")
+    ('vacuous', 'counted')
+    """
+    if row.score is None:
+        return "unscored"
+    return "vacuous" if row.vacuous and vacuous == "skip" else "counted"
+
+
+def score_set(rows: Iterable[S], vacuous: Vacuous = "skip") -> ScoreSet[S]:
+    """Return the rows of a set by their standing; raise ``ValueError`` unless ``vacuous`` is "skip" or "count".
+
+    >>> found = score_set([ScoredRow(name="a", score=0.5), ScoredRow(name="b", score=1.0, vacuous=True)])
+    >>> found.scores, len(found.vacuous)
+    ([0.5], 1)
+    """
+    parts: dict[Standing, list[S]] = {part: [] for part in get_args(Standing)}
+    chosen = check_vacuous(vacuous)
+    for row in rows:
+        parts[standing(row, chosen)].append(row)
+    return ScoreSet(**{part: tuple(members) for part, members in parts.items()})
+
+
+def check_vacuous(vacuous: object) -> Vacuous:
+    """Return what becomes of vacuous scores; raise ``ValueError`` if it is not known."""
+    if vacuous not in get_args(Vacuous):
+        msg = f'vacuous must be "skip" (leave out what had nothing to check) or "count", not {vacuous!r}'
+        raise ValueError(msg)
+    return cast("Vacuous", vacuous)
