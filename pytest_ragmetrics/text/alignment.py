@@ -18,7 +18,7 @@ from pytest_ragmetrics.result import Evidence, Verdict
 from pytest_ragmetrics.sample import as_contexts
 from pytest_ragmetrics.text.editorial import Match, PhraseSearch, read_edits
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe
-from pytest_ragmetrics.text.markup import as_readable, have_notes
+from pytest_ragmetrics.text.markup import Readable, as_readable, have_notes
 from pytest_ragmetrics.text.search import Passage, SourceIndex, find_nearest, key_length
 from pytest_ragmetrics.text.words import begins_word, ends_word, stands_alone
 
@@ -101,19 +101,30 @@ class Sources:
         if self._is_empty:
             return Verdict(text=span, ok=False, reason="not found: there is no context to find it in")
         text = as_readable(span)
-        # It may be a piece of JSON.
-        unescaped = _JSON_ESCAPE.sub(lambda escape: str(json.loads(f'"{escape[0]}"')), text) if "\\" in text else text
-        readings = [(reading, piece) for reading in dict.fromkeys((text, unescaped)) if (piece := cut_piece(reading))]
+        readings = [
+            (reading, read, piece) for reading, read in self._readings(span, text) if (piece := cut_piece(reading))
+        ]
         if not readings:
             return self._find_signs(span)
-        for reading, piece in readings:
+        for reading, read, piece in readings:
             for search in self._searches:
                 if found := search.find(reading, piece):
-                    needed = found.needed | Tolerance.LAYOUT if reading != span else found.needed
-                    return Verdict(text=span, ok=True, reason=describe(needed), evidence=search.evidence(found))
+                    reason = describe(found.needed | read)
+                    return Verdict(text=span, ok=True, reason=reason, evidence=search.evidence(found))
         problem = self._search.explain(text)
         reason = "not found in any context" if problem is None else f"not found: {problem}"
         return Verdict(text=span, ok=False, reason=reason, nearest=find_nearest(text, self._search.sources))
+
+    def _readings(self, span: str, text: str) -> Iterator[tuple[str, Tolerance]]:
+        """Yield what a span may mean, and what was overlooked to read it so: as it is, as JSON, without note marks."""
+        yield text, Tolerance.EXACT if text == span else Tolerance.LAYOUT
+        if "\\" in text:
+            unescaped = _JSON_ESCAPE.sub(lambda escape: str(json.loads(f'"{escape[0]}"')), text)
+            if unescaped != text:
+                yield unescaped, Tolerance.LAYOUT
+        # What is in brackets is read with the other signs of an editor.
+        if self._editorial and "[" not in span and have_notes([span]):
+            yield Readable(span, notes=False).text, Tolerance.BRACKET
 
     def _find_signs(self, span: str) -> Verdict:
         """Look for a span of punctuation and symbols only, which must be in a context as it is."""
@@ -192,7 +203,7 @@ class SpanSearch:
 
     def _compare(self, piece: QuotePiece, passage: Passage) -> Match | None:
         text, start = self.sources.text(passage.context), passage.start - piece.sign
-        if start < 0 or not stands_alone(text, start, passage.end):
+        if start < 0 or not stands_alone(text, start, passage.end, lead=piece.lead, trail=piece.trail):
             return None
         needed = self._comparison.whole(piece, text, passage.start, passage.end)
         return None if needed is None else self._match((passage._replace(start=start),), needed)
@@ -203,7 +214,7 @@ class SpanSearch:
         text = self.sources.text(block.context)
         start = text.find(piece.core, max(block.start - piece.sign, 0), block.end + len(piece.core))
         end = start + len(piece.core)
-        if start < 0 or not stands_alone(text, start, end):
+        if start < 0 or not stands_alone(text, start, end, lead=piece.lead, trail=piece.trail):
             return None
         if not (text.startswith(piece.trail, end) and text.endswith(piece.lead, 0, start)):
             return None
@@ -297,7 +308,7 @@ class ChunkSearch:
         text, start = sources.text(chain[0].context), passages[0].start
         lead = text[max(start - _NEAR, 0) : start]
         parts: list[str] = []
-        if not begins_word(text, start):
+        if not begins_word(text, start, piece.lead):
             return None
         for last, part in pairwise(chain):
             text_before, text = text, sources.text(part.context)
@@ -314,7 +325,7 @@ class ChunkSearch:
                 return None
             passages.append(sources.passage(low + shared, low + part.end - part.start))
         end = passages[-1].end
-        if not ends_word(text, end):
+        if not ends_word(text, end, piece.trail):
             return None
         join = "".join((*parts, text[start:end]))
         whole = f"{lead}{join}{text[end : end + _NEAR]}"

@@ -42,8 +42,11 @@ _ELLIPSIS = r"\.(?:[ \u00a0]?\.){2,}|[\u2026\u22ef]+"
 _SIGNS = re.compile(
     rf"(?P<gap>[\[(\uff3b\uff08\u3014]\s*(?:{_ELLIPSIS})\s*[\])\uff3d\uff09\u3015]|{_ELLIPSIS})"
     r"|[\[\uff3b\u3014](?P<words>[^\[\]\uff3b\uff3d\u3014\u3015]{0,200})[\]\uff3d\u3015]"
+    # Marks of a source that models write, and a number in parentheses at the end of a sentence or a clause.
+    r"|\u3010(?P<mark>[^\u3010\u3011]{0,80}\u2020[^\u3010\u3011]{0,200}|\d{1,3})\u3011"
+    r"|(?<=[^\W\d_]|[)\"'\u2019\u201d ])\((?P<number>\d{1,2})\)(?=[\s.,;:!?)\"'\u2019\u201d]*(?:\(\d|[.,;:!?]|$))"
 )
-_FOREIGN_SIGNS = frozenset("\u2026\u22ef\uff3b\u3014\u00a0")
+_FOREIGN_SIGNS = frozenset("\u2026\u22ef\uff3b\u3010\u3014\u00a0")
 # Remarks on the text, and marks of notes: they add nothing to it.
 _REMARK = re.compile(
     r"\s*(?:sic!?|recte|[!?]|emphasis (?:added|mine|in (?:the )?original)|[*\u2020\u2021]"
@@ -157,7 +160,7 @@ def read_edits(span: str, *, swap_case: bool = False) -> Edited | None:
     >>> [[piece.core for piece in phrase.pieces] for phrase in edited.phrases]
     [['We left', 'before the rain', 'came']]
     """
-    may_have_signs = "[" in span or ".." in span or ". ." in span
+    may_have_signs = "[" in span or ".." in span or ". ." in span or "(" in span
     may_have_signs = may_have_signs or not (span.isascii() or _FOREIGN_SIGNS.isdisjoint(span))
     signs = list(_SIGNS.finditer(span)) if may_have_signs else []
     if not signs:
@@ -178,10 +181,10 @@ def read_edits(span: str, *, swap_case: bool = False) -> Edited | None:
             return Edited([], problem="a bracket may not add a negation or a number")
         text = ""
         # A long run of ellipses with nothing between them is one.
-        if words is None and phrases[-1].pieces:
+        if sign["gap"] and phrases[-1].pieces:
             phrases.append(Phrase())
     phrases[-1].add(text + span[done:])
-    brackets = sum(sign["words"] is not None for sign in signs)
+    brackets = sum(sign["gap"] is None for sign in signs)
     return _assemble(phrases, has_ellipsis=brackets < len(signs), has_bracket=brackets > 0)
 
 
@@ -305,7 +308,7 @@ class PhraseSearch:
         end = position + len(piece.key)
         passage = self._sources.passage(position, end)
         text = self._sources.text(passage.context)
-        if not stands_alone(text, passage.start - piece.sign, passage.end):
+        if not stands_alone(text, passage.start - piece.sign, passage.end, lead=piece.lead, trail=piece.trail):
             return None
         needed = self._comparison.part(piece, text, passage.start, passage.end)
         return None if needed is None else _Placed(position, end, passage, needed)

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Flag, auto
 from functools import lru_cache, partial
+from itertools import groupby
 from unicodedata import category, normalize
 
-from pytest_ragmetrics.text.characters import DASHES, INVISIBLE, UNSPACED, is_mark, is_word
+from pytest_ragmetrics.text.characters import DASHES, INVISIBLE, UNSPACED, are_joined, is_mark, is_unspaced, is_word
 from pytest_ragmetrics.text.markup import as_readable
 from pytest_ragmetrics.text.search import comparison_key, key_length
 
@@ -41,10 +42,6 @@ _QUOTES = "'\"`\u00ab\u00bb\u2018-\u201f\u2032-\u2037\u2039\u203a\u275b-\u275e\u
 _QUOTES += "\uff02\uff07\uff62\uff63"
 _APOSTROPHES = "\u02b9\u02bb\u02bc\u02bd\u02ee\u05f3\u05f4\u055a\ua78c\u00b4"
 _INNER = frozenset("'\u2018\u2019\u02b9\u02bb\u02bc\u02bd\u02ee\u05f3\u055a\ua78c\u00b4\u2032")
-_PUNCTUATION = (
-    "!-/:-@\\[-`{-~\u00a1-\u00bf\u0387\u055a-\u055f\u0589\u05be\u05c0\u05c3\u060c\u061b\u061f\u066a-\u066d\u06d4"
-    "\u0964\u0965\u104a\u104b\u1362-\u1368\u17d4-\u17d6\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u3001-\u3003\u3008-\u301f\u30fb"
-)
 # Written for a hyphen at the end of a line, which belongs to the word or does not; taken out of the texts themselves.
 _MAYBE_HYPHEN = "\ufdd0"
 _BROKEN_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t>]*(?=[^\W\d_])")
@@ -67,15 +64,32 @@ _DASH = re.compile(
 )
 _DOTS = re.compile(r" ?(?:[\u2026\u22ef]|\.)(?: ?(?:\.|[\u2026\u22ef]))* ?")
 _SPLIT_CONTRACTION = re.compile(r" (?=(?:n't|'(?:s|re|ve|ll|d|m))\b)|(?<=\b[cdjlmnst]') (?=\w)", re.IGNORECASE)
-_EDGE_QUOTE = re.compile(r"'(?:(?!\w)|(?<!\w'))")
-# The space in "in 1990, 20 people" keeps two numbers apart.
-_LOOSE_PUNCTUATION = re.compile(
-    rf" (?=[{_PUNCTUATION}])(?!(?<=\d )[.,:/]\d)|(?<=[{_PUNCTUATION}]) (?!\d)|(?<=[{_PUNCTUATION}])(?<![.,:/]) (?=\d)"
-)
+_CASED = "a-zA-Z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
+# Letters that dots join: U.S., z.B., Ph.D.; and single letters that dots or spaces part: J. R., z. B.
+_INITIALS = re.compile(rf"(?<!\w)[{_CASED}]{{1,2}}(?:\.[{_CASED}]{{1,2}})+(?=\.|(?<=\.\w)(?!\w))")
+_SPACED_INITIALS = re.compile(rf"(?<!\w)[{_CASED}](?:\.? ?[{_CASED}](?!\w))+")
+# Numbers that commas list, or a day and a year: not 1,000 and not 1,5.
+_GROUPS = r"\d{1,3}(?:,\d{3})+(?![\d,])|\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])"
+_LISTED = re.compile(rf"(?<![\d.,])(?:(?!{_GROUPS})\d+(?:,\d+){{2,}}(?![\d.])|\d{{1,2}},[12]\d{{3}}(?![\d.,]))")
+_GROUP_BEFORE, _GROUP_AFTER = re.compile(r"(?<!\d)\d{1,3}$"), re.compile(r"\d{3}(?!\d)")
+_SEPARATOR = re.compile(r"[\W_]+")
+_PRIMES, _MEASURED = "\u2032\u2033", re.compile("\\d[\u2032\u2033]*$")
+_LONG_DASHES = frozenset("\u2014\u2015\u2e3a\u2e3b")
+_HYPHENS = frozenset(f"{DASHES}\u2043\ufe58")
 _SIGN = re.compile(rf"(?<!\w)[{DASHES}]?[.,]?$")
 # Punctuation to Unicode, but part of what is said.
 _MEANINGFUL = frozenset("%&#@\u00a7\u2030\u2031/\\\uff05\uff06\uff03\uff20\u066a")
+# Symbols to Unicode that say nothing: ornaments, pictures, marks of rights; not those for no, a sum or a direction.
+_DENIALS = (
+    "\u2612\u26d4\u2715-\u2718\u274c\u274e\U0001f232\U0001f44e\U0001f4f5\U0001f5d9\U0001f645\U0001f6ab\U0001f6ad\U0001f6af\U0001f6b1\U0001f6b3"
+    "\U0001f6b7\U0001f6d1"
+)
+_ORNAMENT = re.compile(
+    rf"(?![{_DENIALS}])[`|\u00a8\u00a9\u00ae\u00af\u00b4\u00b8\u02c2-\u02df\u2300-\u23ff\u2500-\u263f\u2641\u2643-\u266c\u2670-\u2793\u27b0"
+    "\u2b1b-\u2bff\u3004\u3012\u3013\u3020\u3036\ufffd\U0001f000-\U0001f7ef\U0001f900-\U0001faff]"
+)
 _ELLIPSIS = re.compile(r"[\u2026\u22ef]|\.[ \u00a0]?\.")
+_EDITED = re.compile(rf"{_ELLIPSIS.pattern}|[\[\]\uff3b\uff3d\u3014\u3015]")
 _SPACES = " \u00a0\u2009\u202f"
 # How far from the core its surroundings are looked for.
 _NEAR = 8
@@ -110,14 +124,14 @@ def fold(text: str, tolerance: Tolerance = FOLDS) -> str:
     ``LAYOUT`` folds white space, Markdown emphasis and links, HTML entities and tags, the markers of block quotes and
     words broken at the end of a line; ``TYPOGRAPHY`` folds compatibility characters, the glyphs of quotation marks,
     apostrophes, dashes and ellipses, and characters without width; ``CASE`` folds case; ``PUNCTUATION`` folds
-    quotation marks and the spaces around punctuation.
+    what is between words, but for the signs that change a word or a number.
 
     >>> fold("„So – ﬁnally“,\nhe **said**")
     '"so-finally", he said'
     """
     if not tolerance:
         return text
-    folded = _fold(text, tolerance, reopened=False)
+    folded = _fold(text, tolerance)
     return folded.replace(_MAYBE_HYPHEN, "") if _MAYBE_HYPHEN in folded else folded
 
 
@@ -133,12 +147,18 @@ def agree(one: str, other: str, tolerance: Tolerance) -> bool:
     """
     if not tolerance:
         return one == other
-    if _same(_fold(one, tolerance, reopened=False), _fold(other, tolerance, reopened=False)):
+    if _same(_fold(one, tolerance), _fold(other, tolerance)):
         return True
     # A paragraph inside a quotation may begin with its mark again.
-    if not tolerance & Tolerance.LAYOUT or ("\n" not in one and "\n" not in other):
+    reopened = bool(tolerance & Tolerance.LAYOUT) and ("\n" in one or "\n" in other)
+    # Whether J. R. is one word or two is for the other text to say.
+    spaced = bool(tolerance & Tolerance.PUNCTUATION)
+    if not (reopened or spaced):
         return False
-    return _same(_fold(one, tolerance, reopened=True), _fold(other, tolerance, reopened=True))
+    return _same(
+        _fold(one, tolerance, reopened=reopened, spaced=spaced),
+        _fold(other, tolerance, reopened=reopened, spaced=spaced),
+    )
 
 
 def _same(one: str, other: str) -> bool:
@@ -164,7 +184,7 @@ def _same_with_hyphens(broken: str, other: str) -> bool:
     return position == len(other)
 
 
-def _fold(text: str, tolerance: Tolerance, *, reopened: bool) -> str:
+def _fold(text: str, tolerance: Tolerance, *, reopened: bool = False, spaced: bool = False) -> str:
     typography, layout = bool(tolerance & Tolerance.TYPOGRAPHY), bool(tolerance & Tolerance.LAYOUT)
     if _MAYBE_HYPHEN in text:
         text = text.replace(_MAYBE_HYPHEN, "")
@@ -179,8 +199,8 @@ def _fold(text: str, tolerance: Tolerance, *, reopened: bool) -> str:
     if layout:
         text = " ".join(text.split())
     if tolerance & Tolerance.PUNCTUATION:
-        text = _fold_punctuation(text)
-    if typography:
+        text = _fold_punctuation(text, _SPACED_INITIALS if spaced else _INITIALS)
+    elif typography:
         text = _fold_marks(text)
     if layout and not text.isascii() and " " in text:
         text = _SPACE_IN_UNSPACED.sub("", text)
@@ -221,10 +241,78 @@ def _quote(run: re.Match[str]) -> str:
     return '"'
 
 
-def _fold_punctuation(text: str) -> str:
-    text = _SPLIT_CONTRACTION.sub("", _QUOTE_GLYPH.sub("'", text))
-    text = " ".join(_EDGE_QUOTE.sub(" ", text).split())
-    return _LOOSE_PUNCTUATION.sub("", text)
+def _fold_punctuation(text: str, initials: re.Pattern[str]) -> str:
+    """Return words parted by spaces, whatever punctuation is there, and the signs that change a word or a number."""
+    text = _SPLIT_CONTRACTION.sub("", _QUOTE_GLYPH.sub(_plain_quote, _ESCAPED_QUOTE.sub("", text)))
+    text = initials.sub(lambda run: "".join(filter(str.isalpha, run[0])), " ".join(text.split()))
+    if "," in text:
+        text = _LISTED.sub(lambda row: row[0].replace(",", ", "), text)
+    return _SEPARATOR.sub(_separate, text).strip()
+
+
+def _plain_quote(glyph: re.Match[str]) -> str:
+    if glyph[0] in _PRIMES and _MEASURED.search(glyph.string, max(glyph.start() - 4, 0), glyph.start()):
+        return _PRIMES[0]
+    return "'" if glyph[0] in _INNER else '"'
+
+
+def _separate(run: re.Match[str]) -> str:
+    text, (start, end) = run.string, run.span()
+    if run[0].isascii() or not any(map(is_mark, run[0])):
+        return _between(text, start, end)
+    # Marks on letters belong to the words.
+    pieces = []
+    for has_marks, chars in groupby(run[0], is_mark):
+        piece = "".join(chars)
+        pieces.append(piece if has_marks else _between(text, start, start + len(piece)))
+        start += len(piece)
+    return "".join(pieces)
+
+
+def _between(text: str, start: int, end: int) -> str:
+    """Return what counts of the characters between two words: signs, or a space, or nothing where words have none."""
+    left, right = text[start - 1 : start] if start else "", text[end : end + 1]
+    if signs := "".join(text[at] for at in range(start, end) if _counts(text, at, start, end)):
+        return "".join("-" if sign in _HYPHENS or sign in _LONG_DASHES else sign for sign in signs)
+    if left.isdigit() and right.isdigit() and text[start:end] != " ":
+        # 2, 500 may be two numbers or one.
+        grouped = _GROUP_BEFORE.search(text, max(start - 4, 0), start) and _GROUP_AFTER.match(text, end)
+        return f"{text[start]} " if grouped else " "
+    if left and right and (is_unspaced(left) or is_unspaced(right)):
+        return "," if are_joined(left, right) else ""
+    return " "
+
+
+def _counts(text: str, at: int, start: int, end: int) -> bool:
+    """Tell whether a character of ``text[start:end]``, which is between two words, changes a word or a number."""
+    char, last, following = text[at], text[at - 1 : at] if at else "", text[at + 1 : at + 2]
+    is_tight = end - start == 1 and bool(last and following)
+    between_digits = is_tight and last.isdigit() and following.isdigit()
+    if char in _LONG_DASHES:
+        return between_digits
+    if char in _HYPHENS:
+        if {last, following} & _HYPHENS:
+            return False
+        begins_number = following.isdigit() and (at > start or not start)
+        return (
+            is_tight or begins_number or char == "\u2212" or (_is_operand(text, start - 1) and _is_operand(text, end))
+        )
+    if char in "'_":
+        return is_tight
+    if char in ".,":
+        return between_digits or (following.isdigit() and (not last or last in " (=<>~$\u20ac\u00a3\u00a5-\u2212"))
+    if char in ":*\u00b7\u066b\u066c":
+        return between_digits
+    if char in "~\u2032":
+        return following.isdigit() or char != "~"
+    return _means_something(char)
+
+
+def _is_operand(text: str, at: int) -> bool:
+    """Tell whether there is a digit or a single letter, which a dash may subtract."""
+    if not 0 <= at < len(text):
+        return False
+    return text[at].isdigit() or not (is_word(text[at - 1 : at] or " ") or is_word(text[at + 1 : at + 2] or " "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,10 +410,12 @@ class PieceComparison:
         difference = self._plain_difference(core, passage)
         if difference is not None:
             return difference
-        for limit in (self._strict, self._loose):
-            if limit is not None and agree(core, passage, limit):
-                return _least(limit, partial(agree, core, passage))
-        return None
+        if agree(core, passage, self._strict):
+            return _least(self._strict, partial(agree, core, passage))
+        # The signs of an editor are read by themselves.
+        if self._loose is None or (_EDITED.search(core) and not _EDITED.search(passage)):
+            return None
+        return _least(self._loose, partial(agree, core, passage)) if agree(core, passage, self._loose) else None
 
 
 def _least(limit: Tolerance, agrees: Callable[[Tolerance], bool]) -> Tolerance:
@@ -361,4 +451,4 @@ def _edges_may_differ(piece: QuotePiece, text: str, start: int, end: int) -> boo
 
 
 def _means_something(char: str) -> bool:
-    return char in _MEANINGFUL or (category(char)[0] == "S" and char not in "`~^")
+    return char in _MEANINGFUL or (category(char)[0] == "S" and not _ORNAMENT.match(char))

@@ -63,6 +63,14 @@ _NEGATING_PREFIX = re.compile(r"\b(?:non|un|anti|nicht|niet)[-\u2010\u2011]$", r
 _NEGATING_SUFFIX = re.compile(r"['\u2018\u2019\u02bc\uff07]t\b", re.IGNORECASE)
 _SPLIT_NEGATION = re.compile(r" n['\u2018\u2019\u02bc\uff07]t\b", re.IGNORECASE)
 _NEGATED_BEFORE = re.compile(r"n['\u2018\u2019\u02bc\uff07]$", re.IGNORECASE)
+# Signs that belong to the number or the name beside them: $|5, 5| %, C|++. At the start of a line > marks a quotation.
+_SIGN_BEFORE = re.compile(
+    r"(?:[$\u20ac\u00a3\u00a5\u20b9\u2264\u2265\u2248\u00b1]|(?<=\w)[<>~]|(?<=\w )[<>~])[ \u00a0\u202f]?$"
+)
+_SIGN_AFTER_NUMBER = re.compile(
+    r"[ \u00a0\u202f]?(?:[%\uff05\u066a\u2030\u00b0]|[$\u20ac\u00a3\u00a5\u20b9](?!\d))|\+(?!\w)"
+)
+_SIGN_AFTER_NAME = re.compile(r"(?:\+{1,2}|#)(?!\w)")
 _BROKEN_BEFORE = re.compile(r"[^\W\d_][-\u2010\u00ad][ \t]*\r?\n[ \t>]*$")
 _BROKEN_AFTER = re.compile(r"[-\u2010\u00ad][ \t]*\r?\n[ \t>]*[^\W\d_]")
 
@@ -206,21 +214,22 @@ def answer_tokens(text: str) -> list[str]:
     return [word for word in _ANSWER_WORD.findall(kept) if word not in _ARTICLES]
 
 
-def stands_alone(text: str, start: int, end: int) -> bool:
+def stands_alone(text: str, start: int, end: int, *, lead: str = "", trail: str = "") -> bool:
     """Tell whether ``text[start:end]`` begins and ends on word boundaries of the text.
 
-    Scripts without spaces have no such boundaries, except inside numbers.
+    Scripts without spaces have no such boundaries, except inside numbers. A sign that belongs to a number or a name (a
+    percent sign, a currency, C++) may be outside only where ``lead`` or ``trail`` shows it.
 
     >>> stands_alone("They grow faster.", 5, 9), stands_alone("They grow faster.", 6, 14)
     (True, False)
     >>> stands_alone("It cost 3.5 million.", 10, 19)
     False
     """
-    return begins_word(text, start) and ends_word(text, end)
+    return begins_word(text, start, lead) and ends_word(text, end, trail)
 
 
-def begins_word(text: str, start: int) -> bool:
-    """Tell whether a passage may begin here."""
+def begins_word(text: str, start: int, lead: str = "") -> bool:
+    """Tell whether a passage may begin here; ``lead`` is what a quotation has in front of it."""
     before = text[max(start - _NEAR, 0) : start]
     if not before:
         return True
@@ -234,13 +243,15 @@ def begins_word(text: str, start: int) -> bool:
         _NUMBER_BEFORE.search(before) or (_GROUP_BEFORE.search(before) and _GROUP.match(text, start))
     ):
         return False
+    if first.isdigit() and (sign := _SIGN_BEFORE.search(before)) and not lead.rstrip().endswith(sign[0].strip()):
+        return False
     if first in "tT" and _NEGATED_BEFORE.search(before) and ends_word(text, start + 1):
         return False
     return not (_NEGATING_PREFIX.search(before) or _BROKEN_BEFORE.search(before))
 
 
-def ends_word(text: str, end: int) -> bool:
-    """Tell whether a passage may end here."""
+def ends_word(text: str, end: int, trail: str = "") -> bool:
+    """Tell whether a passage may end here; ``trail`` is what a quotation has behind it."""
     after = text[end : end + _NEAR]
     if not after:
         return True
@@ -255,6 +266,9 @@ def ends_word(text: str, end: int) -> bool:
         _NUMBER_AFTER.match(after)
         or (_GROUP_AFTER.match(after) and _FIRST_GROUP.search(text[max(end - _NEAR, 0) : end]))
     ):
+        return False
+    sign = (_SIGN_AFTER_NUMBER if last.isdigit() else _SIGN_AFTER_NAME).match(after)
+    if sign and not trail.lstrip().startswith(sign[0].strip()):
         return False
     if last in "nN" and _NEGATING_SUFFIX.match(after):
         return False
