@@ -570,7 +570,8 @@ def _chosen(
     names = [metric.name for metric in chosen]
     twice = sorted({name for name in names if names.count(name) > 1})
     if not names or twice:
-        msg = f"two metrics of one name: {', '.join(twice)}" if twice else "give at least one metric"
+        both = f"two metrics of one name: {', '.join(twice)}; give one of them another with name="
+        msg = both if twice else "give at least one metric"
         raise ValueError(msg)
     return chosen
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, get_args
 
 from pytest_ragmetrics.judges.tasks import JudgeGoal, ListTopics, MatchTopics
 from pytest_ragmetrics.metrics.assertion import assert_metric
-from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, f1_of_counts, is_blank
+from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, f_of_counts, is_blank
 from pytest_ragmetrics.metrics.claims import Mode
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike
 from pytest_ragmetrics.result import MetricResult, Verdict
@@ -119,8 +119,15 @@ class TopicAdherence(ConversationMetric):
     aliases = ("TopicAdherenceScore",)
     rounds = 2
 
-    def __init__(self, *, mode: Mode = "f1", if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
-        super().__init__(judge=judge)
+    def __init__(
+        self,
+        *,
+        mode: Mode = "f1",
+        if_empty: float | None = None,
+        name: str | None = None,
+        judge: JudgeLike | None = None,
+    ) -> None:
+        super().__init__(name=name, judge=judge)
         self.mode = check_choice("mode", mode, get_args(Mode))
         self.if_empty = check_if_empty(if_empty, self.scale)
 
@@ -202,6 +209,6 @@ def _arguments(arguments: Any) -> str:
 
 def _share(mode: str, right: int, strayed: int, declined: int) -> float | None:
     if mode == "f1":
-        return f1_of_counts(right, surplus=strayed, missing=declined) if right + strayed + declined else None
+        return f_of_counts(right, surplus=strayed, missing=declined) if right + strayed + declined else None
     others = strayed if mode == "precision" else declined
     return right / (right + others) if right + others else None

@@ -21,7 +21,7 @@ from pytest_ragmetrics.metrics.base import (
     check_flag,
     check_if_empty,
     check_number,
-    f1_of_counts,
+    f_of_counts,
 )
 from pytest_ragmetrics.metrics.claims import verify_against
 from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, both, together
@@ -61,10 +61,11 @@ class AnswerRelevancy(JudgedMetric):
         *,
         strictness: int = 3,
         noncommittal: Rule = "all",
+        name: str | None = None,
         judge: JudgeLike | None = None,
         embedder: EmbedderLike | None = None,
     ) -> None:
-        super().__init__(judge=judge, embedder=embedder)
+        super().__init__(name=name, judge=judge, embedder=embedder)
         self.strictness = check_count("strictness", strictness)
         self.noncommittal = check_choice("noncommittal", noncommittal, get_args(Rule))
 
@@ -113,14 +114,14 @@ _SIDES = ("response", "reference")
 
 
 class AnswerCorrectness(JudgedMetric):
-    """The F1 of the response's statements and its similarity to the reference, 3 to 1 by ``weights``.
+    """The F-beta of the response's statements and its similarity to the reference, 3 to 1 by ``weights``.
 
     Takes ``response``, ``reference`` and, to resolve pronouns, ``user_input``. A statement of the response is a true
     positive when the reference supports it, else a false positive; one of the reference that the response does not
-    support is a false negative; F1 = TP / (TP + (FP + FN) / 2). The similarity is the cosine of both texts, never
-    below 0. What has the weight 0 is not asked for. Two rounds of requests: the statements and the vectors, then the
-    classes. 0.0 when one of the texts has no statement; ``UnscoredError`` when neither has, unless ``if_empty`` is the
-    score then. After Ragas' answer correctness.
+    support is a false negative. Precision is TP / (TP + FP), recall TP / (TP + FN), which counts ``beta`` times. The
+    similarity is the cosine of both texts, never below 0. What has the weight 0 is not asked for. Two rounds of
+    requests: the statements and the vectors, then the classes. 0.0 when one of the texts has no statement;
+    ``UnscoredError`` when neither has, unless ``if_empty`` is the score then. After Ragas' answer correctness.
 
     >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
     >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
@@ -140,16 +141,19 @@ class AnswerCorrectness(JudgedMetric):
         self,
         *,
         weights: Sequence[float] = (0.75, 0.25),
+        beta: float = 1.0,
         if_empty: float | None = None,
+        name: str | None = None,
         judge: JudgeLike | None = None,
         embedder: EmbedderLike | None = None,
     ) -> None:
-        super().__init__(judge=judge, embedder=embedder)
+        super().__init__(name=name, judge=judge, embedder=embedder)
         self.weights = _shares(weights)
+        self.beta = check_number("beta", beta)
         self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
-        """Return the weighted mean of F1 and similarity."""
+        """Return the weighted mean of F-beta and similarity."""
         texts = {"response": sample.response or "", "reference": sample.reference or ""}
         of_facts, of_meaning = self.weights
         sides = _SIDES if of_facts else ()
@@ -167,13 +171,13 @@ class AnswerCorrectness(JudgedMetric):
             verify_against(claims, side, texts, ask) for side, claims in zip(_SIDES, listed, strict=True)
         )
         found, missing = sum(verdict.ok for verdict in said), sum(not verdict.ok for verdict in wanted)
-        f1 = f1_of_counts(found, surplus=len(said) - found, missing=missing)
+        share = f_of_counts(found, surplus=len(said) - found, missing=missing, beta=self.beta)
         reason = f"{found} statements right, {len(said) - found} wrong, {missing} missing"
         if of_meaning:
             reason = f"{reason}; similarity {similarity:.2f}"
         # A statement of the reference that the response has is already counted with those of the response.
         verdicts = [*said, *(verdict for verdict in wanted if not verdict.ok)]
-        return ask.result(of_facts * f1 + of_meaning * similarity, reason=reason, verdicts=verdicts)
+        return ask.result(of_facts * share + of_meaning * similarity, reason=reason, verdicts=verdicts)
 
     async def _similarity(self, texts: dict[str, str], ask: Ask) -> float:
         if not self.weights[1]:
@@ -188,6 +192,7 @@ def assert_answer_correct(
     question: str | None = None,
     min: float = 0.7,
     weights: Sequence[float] = (0.75, 0.25),
+    beta: float = 1.0,
     if_empty: float | None = None,
     votes: int | None = None,
     judge: JudgeLike | None = None,
@@ -198,7 +203,7 @@ def assert_answer_correct(
     See :class:`~pytest_ragmetrics.metrics.AnswerCorrectness` for the parameters and for when there is no score.
     """
     __tracebackhide__ = True
-    metric = AnswerCorrectness(weights=weights, if_empty=if_empty, judge=judge, embedder=embedder)
+    metric = AnswerCorrectness(weights=weights, beta=beta, if_empty=if_empty, judge=judge, embedder=embedder)
     sample = Sample(user_input=question, response=response, reference=reference)
     return assert_metric(metric, sample, min=min, votes=votes)
 
@@ -235,8 +240,10 @@ class SemanticSimilarity(JudgedMetric):
     requires = ("response", "reference")
     scale = (-1.0, 1.0)
 
-    def __init__(self, *, threshold: float | None = None, embedder: EmbedderLike | None = None) -> None:
-        super().__init__(embedder=embedder)
+    def __init__(
+        self, *, threshold: float | None = None, name: str | None = None, embedder: EmbedderLike | None = None
+    ) -> None:
+        super().__init__(name=name, embedder=embedder)
         self.threshold = None if threshold is None else check_number("threshold", threshold, most=1)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
@@ -353,9 +360,10 @@ class SummaryScore(JudgedMetric):
         length_penalty: bool = True,
         coeff: float = 0.5,
         if_empty: float | None = None,
+        name: str | None = None,
         judge: JudgeLike | None = None,
     ) -> None:
-        super().__init__(judge=judge)
+        super().__init__(name=name, judge=judge)
         self.length_penalty = check_flag("length_penalty", length_penalty)
         self.coeff = check_number("coeff", coeff, most=1)
         self.if_empty = check_if_empty(if_empty, self.scale)

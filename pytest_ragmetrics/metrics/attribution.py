@@ -26,8 +26,10 @@ class CitationMetric(JudgedMetric):
 
     requires: ClassVar[tuple[str, ...]] = ("response", "retrieved_contexts")
 
-    def __init__(self, *, if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
-        super().__init__(judge=judge)
+    def __init__(
+        self, *, if_empty: float | None = None, name: str | None = None, judge: JudgeLike | None = None
+    ) -> None:
+        super().__init__(name=name, judge=judge)
         self.if_empty = check_if_empty(if_empty, self.scale)
 
 

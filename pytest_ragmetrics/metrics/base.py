@@ -5,15 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import signature
 from math import inf
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pytest_ragmetrics import context
 from pytest_ragmetrics.context import Scoring, ScoringLog
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.result import COMPLAINT, NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import FIELDS, Sample, meant_field
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 T = TypeVar("T", bound=str)
 
@@ -77,6 +81,18 @@ def check_flag(name: str, value: object) -> bool:
     return value
 
 
+def check_name(value: object) -> str:
+    """Return the name of a metric, a text that is not blank; raise ``ValueError`` otherwise.
+
+    >>> check_name("strict_faithfulness")
+    'strict_faithfulness'
+    """
+    if not isinstance(value, str) or not value.strip():
+        msg = f"name must be a text that is not blank, not {value!r}"
+        raise ValueError(msg)
+    return value
+
+
 def f_beta(precision: float, recall: float, beta: float = 1.0) -> float:
     """Return the weighted harmonic mean of precision and recall, 0.0 when one is 0; recall counts ``beta`` times.
 
@@ -91,27 +107,64 @@ def f_beta(precision: float, recall: float, beta: float = 1.0) -> float:
     return 1 / (share / precision + (1 - share) / recall)
 
 
-def f1_of_counts(found: int, surplus: int, missing: int) -> float:
-    """Return the F1 of true positives, false positives and false negatives, 0.0 where there are none at all.
+def f_of_counts(found: int, surplus: int, missing: int, *, beta: float = 1.0) -> float:
+    """Return the F-beta of true positives, false positives and false negatives, 0.0 where there are none at all.
 
-    >>> f1_of_counts(1, surplus=1, missing=0)
-    0.6666666666666666
+    Those that are missing, and so recall, count ``beta`` times.
+
+    >>> f_of_counts(1, surplus=1, missing=0), f_of_counts(1, surplus=1, missing=0, beta=2)
+    (0.6666666666666666, 0.8333333333333334)
     """
-    total = 2 * found + surplus + missing
-    return 2 * found / total if total else 0.0
+    weight = beta * beta
+    total = (1 + weight) * found + surplus + weight * missing
+    return (1 + weight) * found / total if total else 0.0
 
 
-class Metric(ABC):
+#: What other tools call a parameter: its name here, and why a metric that has no such parameter does without.
+_THEIRS = {
+    "llm": ("judge", "it asks no judge"),
+    "model": ("judge", "it asks no judge"),
+    "embeddings": ("embedder", "it compares no vectors"),
+    "agreement_metric": ("agreement", "it compares no samples of a judge"),
+    "distance_measure": ("measure", "it measures no distance"),
+    "arg_comparison_metric": ("arg_comparison", "it compares no arguments"),
+    "rubrics": ("steps", "Rubric takes the steps of a scale"),
+    "with_reference": ("", "a reference is judged where the sample has one"),
+    "max_retries": ("", "the judge repeats requests, as --rag-retries says"),
+    "allowed_values": ("", "its scale is fixed"),
+    "prompt": ("", "prompts are files, which those in the folder of the ini option rag_prompts replace"),
+}
+
+
+class _Parameters:
+    """Checks the names of parameters before ``__init__``, which a metric of a user may write as it likes."""
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Return a new instance; raise ``TypeError`` that says what another tool's name of a parameter is here."""
+        __tracebackhide__ = True
+        for name in given:
+            found = _THEIRS.get("prompt" if name.endswith("_prompt") else name)
+            if found is None or name in (taken := signature(cls).parameters):
+                continue
+            ours, otherwise = found
+            why = f"write {ours}=" if ours in taken else f"leave it out, {otherwise}"
+            msg = f"{cls.__name__} takes no {name}=: {why}"
+            raise TypeError(msg)
+        return super().__new__(cls)
+
+
+class Metric(_Parameters, ABC):
     """A way to score one sample; subclasses name the fields they need and implement :meth:`measure`.
 
     ``measure`` gets a :class:`Sample` that has all it ``requires``, and returns a :class:`MetricResult` of this
     ``name`` on this ``scale``; its ``verdicts``, one for each piece that was decided on, and its ``reason`` are what a
     failure shows. It raises ``UnscoredError`` where there is no score. One that waits implements :meth:`ameasure` as
     well, and one that asks a judge is a :class:`JudgedMetric`. What can be set about it are keyword-only parameters,
-    which have defaults where its name alone is to make it. ``noun`` and ``complaint`` word its failures. Inputs are
-    checked and results recorded here, so that ``assert_metric``, ``evaluate``, data sets and reports take it like any
-    other; the hook ``pytest_ragmetrics_register_metrics`` makes it known by its name. :func:`pytest_ragmetrics.metric`
-    makes one of a function.
+    which have defaults where its name alone is to make it; one of them is the ``name`` of an instance, which its
+    results have. ``noun`` and ``complaint`` word its failures. Inputs are checked and results recorded here, so that
+    ``assert_metric``, ``evaluate``, data sets and reports take it like any other; the hook
+    ``pytest_ragmetrics_register_metrics`` makes it known by its name. :func:`pytest_ragmetrics.metric` makes one of a
+    function.
 
     >>> class Brevity(Metric):
     ...     name = "brevity"
@@ -121,10 +174,12 @@ class Metric(ABC):
     ...         return MetricResult(len(sample.response) <= 280, metric=self.name)
     >>> Brevity().score(response="Short.").value
     1.0
+    >>> Brevity(name="short_enough").score(response="Short.").metric
+    'short_enough'
     """
 
     #: The name in results, reports and settings.
-    name: ClassVar[str]
+    name: str
     #: Other names it is known by in settings.
     aliases: ClassVar[tuple[str, ...]] = ()
     #: What one verdict is about, for the sentence "2 of 5 claims not supported".
@@ -145,6 +200,10 @@ class Metric(ABC):
     better: ClassVar[Direction] = "higher"
     #: How many requests wait for one another: of a table the longest chains are started first.
     rounds: ClassVar[int] = 0
+
+    def __init__(self, *, name: str | None = None) -> None:
+        if name is not None:
+            self.name = check_name(name)
 
     @abstractmethod
     def measure(self, sample: Sample) -> MetricResult:
@@ -226,6 +285,8 @@ class Metric(ABC):
         if not isinstance(result, MetricResult):
             msg = f"{self.name}.measure() returned {type(result).__name__}, not a MetricResult"
             raise TypeError(msg)
+        if result.metric != self.name:
+            result = result.replaced(metric=self.name)
         if (result.noun, result.complaint) == (NOUN, COMPLAINT):
             result.noun, result.complaint = self.noun, self.complaint
         session = context.current().session

@@ -37,7 +37,8 @@ class CitationValidity(Metric):
     helper = "assert_citations_valid"
     requires = ("response", "retrieved_contexts")
 
-    def __init__(self, *, require_citations: bool = False) -> None:
+    def __init__(self, *, require_citations: bool = False, name: str | None = None) -> None:
+        super().__init__(name=name)
         self.require_citations = check_flag("require_citations", require_citations)
 
     def measure(self, sample: Sample) -> MetricResult:

@@ -51,8 +51,15 @@ class Faithfulness(JudgedMetric):
     requires = ("response", "retrieved_contexts")
     rounds = 2
 
-    def __init__(self, *, unit: Unit = "claims", if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
-        super().__init__(judge=judge)
+    def __init__(
+        self,
+        *,
+        unit: Unit = "claims",
+        if_empty: float | None = None,
+        name: str | None = None,
+        judge: JudgeLike | None = None,
+    ) -> None:
+        super().__init__(name=name, judge=judge)
         self.unit = check_choice("unit", unit, get_args(Unit))
         self.if_empty = check_if_empty(if_empty, self.scale)
 
@@ -202,9 +209,15 @@ class FactualCorrectness(JudgedMetric):
     rounds = 2
 
     def __init__(
-        self, *, mode: Mode = "f1", beta: float = 1.0, if_empty: float | None = None, judge: JudgeLike | None = None
+        self,
+        *,
+        mode: Mode = "f1",
+        beta: float = 1.0,
+        if_empty: float | None = None,
+        name: str | None = None,
+        judge: JudgeLike | None = None,
     ) -> None:
-        super().__init__(judge=judge)
+        super().__init__(name=name, judge=judge)
         self.mode = check_choice("mode", mode, get_args(Mode))
         self.beta = check_number("beta", beta)
         self.if_empty = check_if_empty(if_empty, self.scale)
@@ -300,9 +313,14 @@ class NoiseSensitivity(JudgedMetric):
     rounds = 2
 
     def __init__(
-        self, *, mode: Noise = "relevant", if_empty: float | None = None, judge: JudgeLike | None = None
+        self,
+        *,
+        mode: Noise = "relevant",
+        if_empty: float | None = None,
+        name: str | None = None,
+        judge: JudgeLike | None = None,
     ) -> None:
-        super().__init__(judge=judge)
+        super().__init__(name=name, judge=judge)
         self.mode = check_choice("mode", mode, get_args(Noise))
         self.if_empty = check_if_empty(if_empty, self.scale)
 

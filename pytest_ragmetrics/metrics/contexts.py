@@ -158,9 +158,14 @@ class ContextRecall(JudgedMetric):
     requires = ("reference", "retrieved_contexts")
 
     def __init__(
-        self, *, unit: Unit = "sentences", if_empty: float | None = None, judge: JudgeLike | None = None
+        self,
+        *,
+        unit: Unit = "sentences",
+        if_empty: float | None = None,
+        name: str | None = None,
+        judge: JudgeLike | None = None,
     ) -> None:
-        super().__init__(judge=judge)
+        super().__init__(name=name, judge=judge)
         self.unit = check_choice("unit", unit, get_args(Unit))
         self.if_empty = check_if_empty(if_empty, self.scale)
 
@@ -235,10 +240,11 @@ class ContextRelevancy(JudgedMetric):
         strictness: int = 1,
         agreement: Agreement = "bert_score",
         if_empty: float | None = None,
+        name: str | None = None,
         judge: JudgeLike | None = None,
         embedder: EmbedderLike | None = None,
     ) -> None:
-        super().__init__(judge=judge, embedder=embedder)
+        super().__init__(name=name, judge=judge, embedder=embedder)
         self.strictness = self.draws = check_count("strictness", strictness)
         self.agreement = check_choice("agreement", agreement, get_args(Agreement))
         self.if_empty = check_if_empty(if_empty, self.scale)
@@ -341,8 +347,10 @@ class ContextEntityRecall(JudgedMetric):
     helper = "assert_entities_recalled"
     requires = ("reference", "retrieved_contexts")
 
-    def __init__(self, *, if_empty: float | None = None, judge: JudgeLike | None = None) -> None:
-        super().__init__(judge=judge)
+    def __init__(
+        self, *, if_empty: float | None = None, name: str | None = None, judge: JudgeLike | None = None
+    ) -> None:
+        super().__init__(name=name, judge=judge)
         self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:

@@ -47,7 +47,7 @@ class AspectCritique(AnyFieldsMetric):
         judge: JudgeLike | None = None,
     ) -> None:
         super().__init__(name=name, judge=judge)
-        aspect = type(self) if definition or not name else _predefined(name)
+        aspect = type(self) if definition or not name or self.definition else _predefined(name)
         self.definition = definition or aspect.definition
         #: The score to wish for.
         self.good = int(aspect.better == "higher") if good is None else good

@@ -153,7 +153,10 @@ class JudgedMetric(Metric):
     #: How many independent answers to one task a single judgement asks for: ``ask(task, vote=n)`` up to n = draws - 1.
     draws: int = 1
 
-    def __init__(self, *, judge: JudgeLike | None = None, embedder: EmbedderLike | None = None) -> None:
+    def __init__(
+        self, *, name: str | None = None, judge: JudgeLike | None = None, embedder: EmbedderLike | None = None
+    ) -> None:
+        super().__init__(name=name)
         self._judge = lazy_judge(judge)
         self._embedder = lazy_embedder(embedder)
 
@@ -364,15 +367,12 @@ _FIELDS = ("user_input", "response", "retrieved_contexts", "reference", "referen
 
 
 class AnyFieldsMetric(JudgedMetric):
-    """A metric that shows a judge all the texts of a sample, and whose ``name`` tells it from others of its class."""
+    """A metric that shows a judge all the texts of a sample."""
 
     requires: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *, name: str | None = None, judge: JudgeLike | None = None) -> None:
-        super().__init__(judge=judge)
-        if name:
-            # What a metric is called belongs to its class; only here each instance may have its own.
-            vars(self)["name"] = name
+        super().__init__(name=name, judge=judge)
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` when the sample has nothing to judge."""

@@ -53,7 +53,9 @@ class QuotedSpansAlignment(Metric):
         require_quotes: bool = False,
         allowed: Sequence[str] = (),
         titles: Titles = "count",
+        name: str | None = None,
     ) -> None:
+        super().__init__(name=name)
         self.casefold = check_flag("casefold", casefold)
         self.min_span_words = check_count("min_span_words", min_span_words)
         self.matching: Matching = check_choice("matching", matching, get_args(Matching))

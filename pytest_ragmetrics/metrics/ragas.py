@@ -71,7 +71,8 @@ class RagasScore(Metric):
     helper = "assert_ragas_score"
     requires = ()
 
-    def __init__(self, *, metrics: Sequence[Metric]) -> None:
+    def __init__(self, *, metrics: Sequence[Metric], name: str | None = None) -> None:
+        super().__init__(name=name)
         self.metrics = [metric for metric in metrics if not isinstance(metric, AspectCritique)]
         _check_directions(self.metrics)
         if len({metric.name for metric in self.metrics}) < 2:  # noqa: PLR2004 - a mean of one is no mean

@@ -219,8 +219,8 @@ class Correctness(JudgedMetric):
     helper = "assert_correct"
     requires = ("response", "reference")
 
-    def __init__(self, *, method: Method = "judge", judge: JudgeLike | None = None) -> None:
-        super().__init__(judge=judge)
+    def __init__(self, *, method: Method = "judge", name: str | None = None, judge: JudgeLike | None = None) -> None:
+        super().__init__(name=name, judge=judge)
         self.method = check_choice("method", method, get_args(Method))
 
     def require(self, sample: Sample) -> None:

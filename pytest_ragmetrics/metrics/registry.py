@@ -9,7 +9,7 @@ from importlib import import_module
 from inspect import Parameter, isabstract, signature
 from pkgutil import iter_modules
 from types import GenericAlias
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics import context
 from pytest_ragmetrics.metrics.assertion import assert_metric
@@ -150,8 +150,8 @@ def metric_for(metric: str | Metric, *, judge: JudgeLike | None = None, embedder
         return found if judge is None and embedder is None else found.asking(judge=judge, embedder=embedder)
     if isinstance(found, Metric):
         return found
-    taken = signature(found).parameters
-    return found(**{name: given for name, given in (("judge", judge), ("embedder", embedder)) if name in taken})
+    given: dict[str, Any] = {"judge": judge, "embedder": embedder}
+    return found(**{name: given[name] for name in given.keys() & signature(found).parameters.keys()})
 
 
 def _by_name(metrics: Iterable[Metric | type[Metric]]) -> dict[str, Metric | type[Metric]]:

@@ -35,7 +35,8 @@ class RankingMetric(Metric):
     requires: ClassVar[tuple[str, ...]] = ("retrieved_context_ids", "reference_context_ids")
     may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_context_ids",)
 
-    def __init__(self, *, k: int | None = None) -> None:
+    def __init__(self, *, k: int | None = None, name: str | None = None) -> None:
+        super().__init__(name=name)
         self.k = None if k is None else check_count("k", k)
 
     def _top(self, ids: Sequence[Id]) -> list[Id]:
@@ -188,8 +189,10 @@ class NDCG(RankingMetric):
     aliases = ("ndcg@k", "ndcg_at_k")
     extra_inputs = ("relevance",)
 
-    def __init__(self, *, k: int | None = None, gain: Literal["linear", "exponential"] = "linear") -> None:
-        super().__init__(k=k)
+    def __init__(
+        self, *, k: int | None = None, gain: Literal["linear", "exponential"] = "linear", name: str | None = None
+    ) -> None:
+        super().__init__(k=k, name=name)
         self.gain = check_choice("gain", gain, ("linear", "exponential"))
 
     def require(self, sample: Sample) -> None:
@@ -317,8 +320,8 @@ class IDBasedContextPrecision(PrecisionAtK):
 
     name = "id_based_context_precision"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, name: str | None = None) -> None:
+        super().__init__(name=name)
 
 
 class IDBasedContextRecall(RecallAtK):
@@ -332,8 +335,8 @@ class IDBasedContextRecall(RecallAtK):
 
     name = "id_based_context_recall"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, name: str | None = None) -> None:
+        super().__init__(name=name)
 
 
 class LikeContexts(Metric):
@@ -347,7 +350,8 @@ class LikeContexts(Metric):
 
     requires: ClassVar[tuple[str, ...]] = ("retrieved_contexts", "reference_contexts")
 
-    def __init__(self, *, threshold: float = 0.5, measure: Measure = "levenshtein") -> None:
+    def __init__(self, *, threshold: float = 0.5, measure: Measure = "levenshtein", name: str | None = None) -> None:
+        super().__init__(name=name)
         self.threshold = check_number("threshold", threshold, most=1)
         self.alike_by: Measure = check_choice("measure", measure, MEASURES)
 

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, get_args
 
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.metrics.assertion import assert_metric
-from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag, f1_of_counts
+from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag, f_of_counts
 from pytest_ragmetrics.metrics.verdicts import on_response
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
@@ -125,7 +125,8 @@ class NonLLMStringSimilarity(ReferenceMetric):
     name = "non_llm_string_similarity"
     helper = "assert_text_alike"
 
-    def __init__(self, *, measure: Measure = "levenshtein") -> None:
+    def __init__(self, *, measure: Measure = "levenshtein", name: str | None = None) -> None:
+        super().__init__(name=name)
         self.alike_by: Measure = check_choice("measure", measure, MEASURES)
 
     def _compare(self, response: str, reference: str) -> MetricResult:
@@ -175,7 +176,7 @@ def token_f1(response: str, reference: str, *, metric: str) -> MetricResult:
     """Return the F1 of the words of two texts, as the result of a metric."""
     said, wanted = Counter(answer_tokens(response)), Counter(answer_tokens(reference))
     common = (said & wanted).total()
-    value = f1_of_counts(common, (said - wanted).total(), (wanted - said).total())
+    value = f_of_counts(common, (said - wanted).total(), (wanted - said).total())
     reason = f"{common} words in common of {said.total()} and {wanted.total()}"
     return MetricResult(value if said or wanted else 1.0, metric=metric, reason=reason)
 
@@ -200,7 +201,8 @@ class BleuScore(ReferenceMetric):
     helper = "assert_bleu"
     aliases = ("bleu",)
 
-    def __init__(self, *, tokenize: Tokenizer = "auto") -> None:
+    def __init__(self, *, tokenize: Tokenizer = "auto", name: str | None = None) -> None:
+        super().__init__(name=name)
         self.tokenize = check_choice("tokenize", tokenize, get_args(Tokenizer))
 
     def _compare(self, response: str, reference: str) -> MetricResult:
@@ -238,7 +240,8 @@ class CHRFScore(ReferenceMetric):
     helper = "assert_chrf"
     aliases = ("chrf", "ChrfScore")
 
-    def __init__(self, *, char_order: int = 6, word_order: int = 0, beta: int = 2) -> None:
+    def __init__(self, *, char_order: int = 6, word_order: int = 0, beta: int = 2, name: str | None = None) -> None:
+        super().__init__(name=name)
         self.char_order = check_count("char_order", char_order)
         self.word_order = check_count("word_order", word_order) if word_order else 0
         self.beta = check_count("beta", beta)
@@ -276,8 +279,14 @@ class RougeScore(ReferenceMetric):
     aliases = ("rouge",)
 
     def __init__(
-        self, *, rouge_type: RougeType = "rougeL", mode: RougeMode = "fmeasure", use_stemmer: bool = False
+        self,
+        *,
+        rouge_type: RougeType = "rougeL",
+        mode: RougeMode = "fmeasure",
+        use_stemmer: bool = False,
+        name: str | None = None,
     ) -> None:
+        super().__init__(name=name)
         self.rouge_type = check_choice("rouge_type", rouge_type, get_args(RougeType))
         self.mode = check_choice("mode", mode, get_args(RougeMode))
         self.use_stemmer = check_flag("use_stemmer", use_stemmer)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from abc import abstractmethod
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, TypeAlias
 
+from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.metrics.assertion import assert_metric
-from pytest_ragmetrics.metrics.base import Metric, check_choice, check_flag, f1_of_counts
-from pytest_ragmetrics.result import MetricResult, Verdict
+from pytest_ragmetrics.metrics.base import Metric, check_choice, check_flag, f_of_counts, is_blank
+from pytest_ragmetrics.metrics.registry import metric_for
+from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample, ToolCall, read_messages, read_tool_calls
 
+#: How right values are that differ, from 0.0 to 1.0, by their JSON texts, that of the reference first.
+Alike: TypeAlias = Mapping[tuple[str, str], float]
+_EQUAL: Alike = MappingProxyType({})
 #: The keys of the calls in ``metadata``: ours and those of other tools.
 _MADE = ("tool_calls", "tools_called")
 _WANTED = ("reference_tool_calls", "expected_tools")
@@ -51,12 +59,13 @@ class ToolCallMetric(Metric):
 class ToolCallAccuracy(ToolCallMetric):
     """The mean share of right arguments over the calls of the reference, if the right tools were called; else 0.0.
 
-    The tools must be the same in the same order, or with ``strict_order=False`` in any order (equal calls are then
-    paired first, the others of a name in order). Where their number or order differs, no arguments are compared: one
+    The tools must be the same in the same order, or with ``strict_order=False`` in any order: then calls of a name are
+    paired so that the most arguments are right. Where their number or order differs, no arguments are compared: one
     call too many makes it 0.0, and ToolCallF1 says how much is right. Of each call, the share of the reference's
     arguments whose value is equal as JSON (1 is 1.0, but not "1" or true); a call that should have none is right when
-    it has none. Otherwise arguments that the reference does not name count for nothing; ToolCallF1 counts them. After
-    Ragas' tool call accuracy.
+    it has none. Otherwise arguments that the reference does not name count for nothing; ToolCallF1 counts them.
+    ``arg_comparison`` is a metric of ``response`` and ``reference``, or its name: it scores values that are not equal,
+    as texts. After Ragas' tool call accuracy.
 
     >>> call = {"name": "weather", "args": {"city": "Oslo", "days": 2}}
     >>> ToolCallAccuracy().score(
@@ -64,28 +73,57 @@ class ToolCallAccuracy(ToolCallMetric):
     ...     reference_tool_calls=[call],
     ... ).value
     0.5
+    >>> from pytest_ragmetrics.metrics import NonLLMStringSimilarity
+    >>> ToolCallAccuracy(arg_comparison=NonLLMStringSimilarity()).score(
+    ...     tool_calls=[{"name": "weather", "args": {"city": "Osla", "days": 2}}], reference_tool_calls=[call]
+    ... ).value
+    0.875
     """
 
     name = "tool_call_accuracy"
     noun = "tool call"
     complaint = "not as in the reference"
 
-    def __init__(self, *, strict_order: bool = True) -> None:
+    def __init__(
+        self, *, strict_order: bool = True, arg_comparison: Metric | str | None = None, name: str | None = None
+    ) -> None:
+        super().__init__(name=name)
         self.strict_order = check_flag("strict_order", strict_order)
+        self.arg_comparison = None if arg_comparison is None else _comparing(arg_comparison)
 
-    def compared(self, made: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> MetricResult:
-        """Return the mean share of right arguments."""
-        partners = list(made) if self.strict_order else _partners(made, wanted)
-        names, right = [call.name for call in partners], [call.name for call in wanted]
-        if len(made) != len(wanted) or names != right:
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the score of the calls, with another metric on the background loop."""
+        return super().measure(sample) if self.arg_comparison is None else loop.run(self.ameasure(sample))
+
+    async def ameasure(self, sample: Sample) -> MetricResult:
+        """Return the score of the calls; another metric compares their values at the same time."""
+        made, wanted = _calls_of(sample, metric=self.name)
+        if self.arg_comparison is None or not made or not self._aligned(made, wanted):
+            return super().measure(sample)
+        pairs = _unlike(zip(wanted, made, strict=True) if self.strict_order else product(wanted, made))
+        samples = [Sample(response=str(said), reference=str(right)) for right, said in pairs.values()]
+        found = await asyncio.gather(*map(self.arg_comparison.ameasure, samples))
+        result = self.compared(made, wanted, {key: max(0.0, each) for key, each in zip(pairs, found, strict=True)})
+        judges = dict.fromkeys(each.judge for each in found if each.judge)
+        return result.replaced(judge=", ".join(judges) or None, usage=sum((each.usage for each in found), Usage()))
+
+    def compared(self, made: Sequence[ToolCall], wanted: Sequence[ToolCall], alike: Alike = _EQUAL) -> MetricResult:
+        """Return the mean share of right arguments; ``alike`` scores values that differ, by their JSON texts."""
+        if not self._aligned(made, wanted):
             return self._not_aligned(made, wanted)
-        shares = [_arguments_right(call, partner) for call, partner in zip(wanted, partners, strict=True)]
+        partners = list(made) if self.strict_order else _partners(made, wanted, alike)
+        right, said = ([_values(call) for call in calls] for calls in (wanted, partners))
+        shares = [_share_right(*pair, alike) for pair in zip(right, said, strict=True)]
         verdicts = [
-            Verdict(text=_shown(call), ok=share == 1, reason=_complaint(call, partner))
-            for call, partner, share in zip(wanted, partners, shares, strict=True)
+            Verdict(text=_shown(call), ok=share == 1, reason=_complaint(values, given, alike))
+            for call, share, values, given in zip(wanted, shares, right, said, strict=True)
         ]
         reason = f"the right tools, {sum(verdict.ok for verdict in verdicts)} of {len(wanted)} calls with all arguments"
         return MetricResult(sum(shares) / len(shares), metric=self.name, reason=reason, verdicts=verdicts)
+
+    def _aligned(self, made: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> bool:
+        names, right = [call.name for call in made], [call.name for call in wanted]
+        return names == right if self.strict_order else Counter(names) == Counter(right)
 
     def _not_aligned(self, made: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> MetricResult:
         names = [", ".join(call.name for call in calls) or "none" for calls in (made, wanted)]
@@ -129,7 +167,7 @@ class ToolCallF1(ToolCallMetric):
                 if calls is wanted or not matched:
                     verdicts.append(Verdict(text=_shown(call), ok=matched, reason="called" if matched else said))
         reason = f"{common} calls in common of {len(made)} made and {len(wanted)} in the reference"
-        value = f1_of_counts(common, len(made) - common, len(wanted) - common)
+        value = f_of_counts(common, len(made) - common, len(wanted) - common)
         return MetricResult(value, metric=self.name, reason=reason, verdicts=verdicts)
 
 
@@ -139,12 +177,14 @@ def assert_tools_called(
     *,
     metric: Literal["accuracy", "f1"] = "accuracy",
     strict_order: bool = True,
+    arg_comparison: Metric | str | None = None,
     min: float = 1.0,
 ) -> MetricResult:
     """Assert that the calls of tools in a conversation are, to the degree ``min``, those of the reference.
 
     ``messages`` are those of OpenAI, Anthropic, LangChain or Ragas. See
-    :class:`~pytest_ragmetrics.metrics.ToolCallAccuracy`, which ``strict_order`` is for, and
+    :class:`~pytest_ragmetrics.metrics.ToolCallAccuracy`, which ``strict_order`` and ``arg_comparison``
+    are for, and
     :class:`~pytest_ragmetrics.metrics.ToolCallF1`.
 
     >>> call = {"name": "weather", "args": {"city": "Oslo"}}
@@ -153,7 +193,9 @@ def assert_tools_called(
     """
     __tracebackhide__ = True
     chosen = check_choice("metric", metric, ("accuracy", "f1"))
-    made = ToolCallF1() if chosen == "f1" else ToolCallAccuracy(strict_order=strict_order)
+    made = (
+        ToolCallF1() if chosen == "f1" else ToolCallAccuracy(strict_order=strict_order, arg_comparison=arg_comparison)
+    )
     sample = Sample(metadata={"messages": messages, "reference_tool_calls": reference_tool_calls})
     return assert_metric(made, sample, min=min)
 
@@ -173,38 +215,99 @@ def _calls_of(sample: Sample, *, metric: str) -> tuple[tuple[ToolCall, ...], tup
     return calls, read_tool_calls(given[wanted], name=wanted)
 
 
-def _partners(made: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> list[ToolCall]:
-    """Return the calls made in the order of those wanted: equal ones first, then the next of the same name."""
-    found: dict[int, int] = {}
-    keys: tuple[Callable[[ToolCall], str], ...] = (_key, lambda call: call.name)
-    for key in keys:
-        left: defaultdict[str, deque[int]] = defaultdict(deque)
-        for index in sorted({*range(len(made))} - {*found.values()}):
-            left[key(made[index])].append(index)
-        for number, call in enumerate(wanted):
-            if number not in found and left[key(call)]:
-                found[number] = left[key(call)].popleft()
-    return [made[found[number]] for number in sorted(found)]
+def _comparing(given: Metric | str) -> Metric:
+    """Return the metric that compares values; raise ``ValueError`` for one that takes more than two texts."""
+    metric = metric_for(given)
+    if metric.better == "lower" or not {*metric.requires} <= {"response", "reference"}:
+        msg = f"arg_comparison must score response and reference, the higher the more alike; {metric.name} does not"
+        raise ValueError(msg)
+    return metric
 
 
-def _arguments_right(wanted: ToolCall, made: ToolCall) -> float:
-    if not wanted.arguments:
-        return float(not made.arguments)
-    return (len(wanted.arguments) - len(_wrong(wanted, made))) / len(wanted.arguments)
-
-
-def _wrong(wanted: ToolCall, made: ToolCall) -> list[str]:
-    return [
-        f"{name} is {_canonical(made.arguments[name])}" if name in made.arguments else f"{name} is missing"
+def _unlike(calls: Iterable[tuple[ToolCall, ToolCall]]) -> dict[tuple[str, str], tuple[Any, Any]]:
+    """Return the values of one argument that differ and are not blank, those of the reference first, by their JSON."""
+    pairs = (
+        (value, made.arguments[name])
+        for wanted, made in calls
+        if wanted.name == made.name
         for name, value in wanted.arguments.items()
-        if name not in made.arguments or _canonical(made.arguments[name]) != _canonical(value)
-    ]
+        if name in made.arguments
+    )
+    found = {(_canonical(right), _canonical(said)): (right, said) for right, said in pairs}
+    return {key: pair for key, pair in found.items() if key[0] != key[1] and not any(is_blank(str(v)) for v in pair)}
 
 
-def _complaint(wanted: ToolCall, made: ToolCall) -> str | None:
+def _partners(made: Sequence[ToolCall], wanted: Sequence[ToolCall], alike: Alike) -> list[ToolCall]:
+    """Return the calls made in the order of those wanted, each of its name, so that the most arguments are right."""
+    found: dict[int, ToolCall] = {}
+    for name in dict.fromkeys(call.name for call in wanted):
+        places = [index for index, call in enumerate(wanted) if call.name == name]
+        calls = [call for call in made if call.name == name]
+        said = [_values(call) for call in calls]
+        shares = [[_share_right(_values(wanted[place]), values, alike) for values in said] for place in places]
+        found |= {place: calls[chosen] for place, chosen in zip(places, best_assignment(shares), strict=True)}
+    return [found[index] for index in range(len(wanted))]
+
+
+def best_assignment(gains: Sequence[Sequence[float]]) -> list[int]:
+    """Return for each row of a square table a column of its own, so that the sum of the gains is the largest.
+
+    The Hungarian method with potentials (Kuhn 1955; Jonker and Volgenant 1987): rows are added one by one, each along
+    the shortest augmenting path. Time grows with the cube of the rows; scipy, which has it, is no dependency.
+
+    >>> best_assignment([[1.0, 0.5], [1.0, 0.0]])
+    [1, 0]
+    """
+    import numpy as np
+
+    size = len(gains)
+    costs = -np.asarray(gains, dtype=float).reshape(size, size)
+    of_row, of_column = np.zeros(size), np.zeros(size + 1)
+    # The last column is where each path begins.
+    owner = np.full(size + 1, -1)
+    for row in range(size):
+        column, owner[size] = size, row
+        least, before, reached = np.full(size, np.inf), np.full(size, size), np.zeros(size + 1, dtype=bool)
+        while owner[column] >= 0:
+            reached[column] = True
+            slack = costs[owner[column]] - of_row[owner[column]] - of_column[:size]
+            closer = ~reached[:size] & (slack < least)
+            least[closer], before[closer] = slack[closer], column
+            column = int(np.where(reached[:size], np.inf, least).argmin())
+            step = least[column]
+            of_row[owner[reached]] += step
+            of_column[reached] -= step
+            least[~reached[:size]] -= step
+        while column != size:
+            owner[column], column = owner[before[column]], before[column]
+    return np.argsort(owner[:size]).tolist()  # type: ignore[no-any-return] # of whole numbers
+
+
+def _values(call: ToolCall) -> dict[str, str]:
+    return {name: _canonical(value) for name, value in call.arguments.items()}
+
+
+def _share_right(wanted: Mapping[str, str], made: Mapping[str, str], alike: Alike) -> float:
+    """Return the share of the arguments that are right."""
+    if not wanted:
+        return float(not made)
+    return sum(_right(wanted, made, alike).values()) / len(wanted)
+
+
+def _right(wanted: Mapping[str, str], made: Mapping[str, str], alike: Alike) -> dict[str, float]:
+    """Return how right each of the arguments is."""
+    return {
+        name: float(made.get(name) == value) or alike.get((value, made.get(name, "")), 0.0)
+        for name, value in wanted.items()
+    }
+
+
+def _complaint(wanted: Mapping[str, str], made: Mapping[str, str], alike: Alike) -> str | None:
     """Return what is wrong with the arguments of a call, and which it has too many."""
-    surplus = (f"{name} is not in the reference" for name in made.arguments if name not in wanted.arguments)
-    return "; ".join([*_wrong(wanted, made), *surplus]) or None
+    wrong = [name for name, score in _right(wanted, made, alike).items() if score < 1]
+    said = [f"{name} is {made[name]}" if name in made else f"{name} is missing" for name in wrong]
+    surplus = (f"{name} is not in the reference" for name in made if name not in wanted)
+    return "; ".join([*said, *surplus]) or None
 
 
 def _key(call: ToolCall) -> str:

@@ -209,7 +209,7 @@ def _metrics(given: Any) -> tuple[Metric, ...]:
     names = [metric.name for metric in metrics]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        msg = f"two metrics of one name: {', '.join(twice)}"
+        msg = f"two metrics of one name: {', '.join(twice)}; give one of them another with name="
         raise ValueError(msg)
     return metrics
 

@@ -161,6 +161,7 @@ def test_a_vector_of_zeros_is_named(zero: str, shown: str) -> None:
             for weights in ((1,), (1, 1, 1), (-1, 1), (0, 0), 0.75, "11", None, (True, 1), (float("nan"), 1))
         ),
         *((SummaryScore, {"coeff": coeff}, "coeff must be a number from 0 to 1") for coeff in (-0.1, 1.1, "0.5", True)),
+        (AnswerCorrectness, {"beta": -1}, "beta must be a number from 0 on"),
         (SummaryScore, {"length_penalty": 1}, "length_penalty must be True or False"),
         (SemanticSimilarity, {"threshold": 1.5}, "threshold must be a number from 0 to 1"),
     ],
@@ -185,6 +186,15 @@ def correctness_score(judge: ScriptedJudge, *, embedder: Any = None, **parameter
     return AnswerCorrectness(judge=judge, embedder=embedder or ScriptedEmbedder(VECTOR_PAIR), **parameters).score(
         **PAIR
     )
+
+
+@pytest.mark.parametrize("beta", [0.5, 1, 2.0])
+def test_recall_counts_beta_times(beta: float) -> None:
+    """F-beta of 2 right, 1 wrong and 3 missing statements, which have no beta of their own otherwise."""
+    judge = comparing([True, True, False], [True, False, False, False])
+    found = correctness_score(judge, beta=beta, weights=(1, 0))
+    precision, recall = 2 / 3, 2 / 5
+    assert found == pytest.approx((1 + beta**2) * precision * recall / (beta**2 * precision + recall))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics import metrics
-from pytest_ragmetrics.metrics.base import check_count, check_flag, check_number, f1_of_counts, f_beta
+from pytest_ragmetrics.metrics.base import check_count, check_flag, check_number, f_beta, f_of_counts
 
 EMPTIABLE = """
 AnswerCorrectness CitationPrecision CitationRecall ContextEntityRecall ContextRecall ContextRelevancy
@@ -64,4 +64,5 @@ def test_f_scores(found: int, surplus: int, missing: int, beta: float) -> None:
     below = beta * beta * precision + recall
     expected = (1 + beta * beta) * precision * recall / below if below else 0.0
     assert f_beta(precision, recall, beta) == pytest.approx(expected, abs=1e-9)
-    assert f1_of_counts(found, surplus, missing) == pytest.approx(f_beta(precision, recall))
+    assert f_of_counts(found, surplus, missing, beta=beta) == pytest.approx(f_beta(precision, recall, beta))
+    assert f_of_counts(found, surplus, missing) == pytest.approx(f_beta(precision, recall))

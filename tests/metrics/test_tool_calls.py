@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -10,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics import Sample, UnscoredError, assert_tools_called, evaluate
-from pytest_ragmetrics.metrics import ToolCallAccuracy, ToolCallF1
+from pytest_ragmetrics.metrics import (
+    AnswerRelevancy,
+    ExactMatch,
+    Faithfulness,
+    NonLLMStringSimilarity,
+    SemanticSimilarity,
+    StringPresence,
+    ToolCallAccuracy,
+    ToolCallF1,
+)
+from pytest_ragmetrics.metrics.tool_calls import best_assignment
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
@@ -119,6 +130,96 @@ def test_a_verdict_for_each_call(metric: Any, made: list[Any], reason: str, verd
     ]
     twice = ToolCallAccuracy(strict_order=False).score(tool_calls=[TIME], reference_tool_calls=[TIME, TIME])
     assert [verdict.ok for verdict in twice.verdicts] == [True, False]
+
+
+VALUES = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 2), max_size=3)
+PAIRED = st.integers(0, 5).flatmap(
+    lambda size: st.tuples(*(st.lists(VALUES, min_size=size, max_size=size) for _ in "mw"))
+)
+
+
+def right(wanted: dict[str, int], made: dict[str, int]) -> float:
+    """Return the share of the arguments that are right, by its definition."""
+    return sum(made.get(name) == wanted[name] for name in wanted) / len(wanted) if wanted else float(not made)
+
+
+@given(PAIRED)
+def test_no_pairing_is_better(calls: tuple[list[dict[str, int]], list[dict[str, int]]]) -> None:
+    """In any order, calls are paired as the best of all permutations does it; no greedy rule is behind it."""
+    made, wanted = calls
+    score = ToolCallAccuracy(strict_order=False).score(
+        tool_calls=[call("f", **arguments) for arguments in made],
+        reference_tool_calls=[call("f", **arguments) for arguments in wanted],
+    )
+    totals = (sum(map(right, wanted, order)) / len(wanted) for order in permutations(made) if wanted)
+    assert score.value == pytest.approx(max(totals, default=1.0))
+
+
+def test_calls_are_paired_within_their_name() -> None:
+    """The whole is better where a call that is equal has another partner."""
+    made = [call("f", x=1, y=2), TIME, call("f", x=5, y=2), OSLO]
+    wanted = [OSLO, call("f", x=1), call("f", x=1, y=2), TIME]
+    result = ToolCallAccuracy(strict_order=False).score(tool_calls=made, reference_tool_calls=wanted)
+    assert result.value == (1 + 1 + 0.5 + 1) / 4
+    assert [verdict.reason for verdict in result.verdicts] == [None, "y is not in the reference", "x is 5", None]
+
+
+def test_a_hidden_assignment_is_found() -> None:
+    """Among a hundred rows whose other gains are nearly as large, and for none."""
+    hidden = [(37 * row + 5) % 100 for row in range(100)]
+    gains = [[1.0 if column == hidden[row] else 0.99 * (column % 2) for column in range(100)] for row in range(100)]
+    assert best_assignment(gains) == hidden
+    assert best_assignment([]) == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "made", "wanted", "value"),
+    [
+        (NonLLMStringSimilarity(), [call("f", x="Osla", y=2)], [call("f", x="Oslo", y=2)], (0.75 + 1) / 2),
+        ("non_llm_string_similarity", [call("f", x=["a"], y="")], [call("f", x=["b"], y=0)], 0.4),
+        (StringPresence(), [call("f", x="in Oslo", z=1)], [call("f", x="Oslo", y=1)], 0.5),
+        (ExactMatch(), [call("f", x=1.0)], [call("f", x=1)], 1.0),
+        (SemanticSimilarity(embedder=lambda texts: [[1.0, len(text)] for text in texts]), [], [], 1.0),
+        (
+            SemanticSimilarity(embedder=lambda texts: [[1.0, -1.0][: len(t)] + [0.0] * (2 - len(t)) for t in texts]),
+            [call("f", x="ab")],
+            [call("f", x="a")],
+            0.5**0.5,
+        ),
+        (NonLLMStringSimilarity(), [TIME], [OSLO], 0.0),
+    ],
+)
+def test_another_metric_compares_values_that_differ(
+    metric: Any, made: list[Any], wanted: list[Any], value: float
+) -> None:
+    """As texts, unless one of them is blank; what is missing stays wrong, and what is equal is not asked for."""
+    result = ToolCallAccuracy(arg_comparison=metric).score(tool_calls=made, reference_tool_calls=wanted)
+    assert result.value == pytest.approx(value)
+    assert (result.judge is not None) is (value == 0.5**0.5)
+
+
+def test_a_metric_that_compares_values_decides_on_the_pairs() -> None:
+    """In any order, those that are most alike belong together; a verdict names every value that is not equal."""
+    made = [call("f", x="Rom"), call("f", x="Oslos")]
+    wanted = [call("f", x="Oslo"), call("f", x="Rome")]
+    metric = ToolCallAccuracy(strict_order=False, arg_comparison=NonLLMStringSimilarity())
+    result = metric.score(tool_calls=made, reference_tool_calls=wanted)
+    assert result.value == pytest.approx((0.8 + 0.75) / 2)
+    assert [verdict.reason for verdict in result.verdicts] == ['x is "Oslos"', 'x is "Rom"']
+    assert assert_tools_called(
+        [{"role": "assistant", "tool_calls": made}],
+        wanted,
+        strict_order=False,
+        arg_comparison="non_llm_string_similarity",
+        min=0.7,
+    )
+
+
+@pytest.mark.parametrize("metric", [Faithfulness(), "hallucination", AnswerRelevancy()])
+def test_a_metric_that_cannot_compare_values(metric: Any) -> None:
+    """It must take two texts, and be better the higher it is."""
+    with pytest.raises(ValueError, match=r"arg_comparison must score response and reference, .*; .* does not"):
+        ToolCallAccuracy(arg_comparison=metric)
 
 
 TALK = [
