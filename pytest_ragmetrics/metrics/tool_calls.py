@@ -11,11 +11,9 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_flag, f_of_counts, is_blank
-from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample, ToolCall, read_messages, read_tool_calls
 
@@ -93,7 +91,11 @@ class ToolCallAccuracy(ToolCallMetric):
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the score of the calls, with another metric on the background loop."""
-        return super().measure(sample) if self.arg_comparison is None else loop.run(self.ameasure(sample))
+        if self.arg_comparison is None:
+            return super().measure(sample)
+        from pytest_ragmetrics import loop
+
+        return loop.run(self.ameasure(sample))
 
     async def ameasure(self, sample: Sample) -> MetricResult:
         """Return the score of the calls; another metric compares their values at the same time."""
@@ -217,6 +219,9 @@ def _calls_of(sample: Sample, *, metric: str) -> tuple[tuple[ToolCall, ...], tup
 
 def _comparing(given: Metric | str) -> Metric:
     """Return the metric that compares values; raise ``ValueError`` for one that takes more than two texts."""
+    # The registry loads every metric, and with them the judges.
+    from pytest_ragmetrics.metrics.registry import metric_for
+
     metric = metric_for(given)
     if metric.better == "lower" or not {*metric.requires} <= {"response", "reference"}:
         msg = f"arg_comparison must score response and reference, the higher the more alike; {metric.name} does not"
