@@ -83,7 +83,6 @@ def _of_mapping(result: Mapping[str, Any]) -> Sample:
         found = [other for other in others if row.get(other) is not None]
         if found:
             row[name] = row.pop(found[0])
-    _take_conversation(row)
     for name in ("response", *ALIASES["response"]):
         if row.get(name) is not None:
             row[name] = _response(row[name])
@@ -107,17 +106,6 @@ def _merged(result: Mapping[str, Any]) -> Mapping[str, Any]:
         values = _values(answers[0]) or {}
         together.update({name: value for name, value in values.items() if value is not None})
     return together
-
-
-def _take_conversation(row: dict[str, Any]) -> None:
-    """Take the last question and the last answer of a conversation, where nothing else says them."""
-    messages = row.get("messages")
-    if not isinstance(messages, (list, tuple)):
-        return
-    for name, role in (("user_input", "user"), ("response", "assistant")):
-        if all(row.get(known) is None for known in (name, *ALIASES[name])):
-            texts = [message.text for message in read_messages(messages) if message.role == role and message.text]
-            row[name] = texts[-1] if texts else None
 
 
 def _response(value: Any) -> str:

@@ -6,16 +6,24 @@ They are read from what other tools and libraries write under other names.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeGuard
 
 #: Names of the roles in other libraries.
-_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool", "developer": "system"}
+_ROLES = {
+    **dict.fromkeys(("human", "humanmessagechunk"), "user"),
+    **dict.fromkeys(("ai", "aimessagechunk", "model", "bot", "chatbot", "agent"), "assistant"),
+    **dict.fromkeys(("function", "ipython", "observation"), "tool"),
+    "developer": "system",
+}
+_KNOWN_ROLES = ("system", "user", "assistant", "tool")
 _CALL_TYPES = frozenset({"function_call", "tool_use", "tool_call", "custom_tool_call"})
 _RESULT_TYPES = frozenset({"function_call_output", "tool_result", "custom_tool_call_output"})
+#: What a model thinks it does not say.
+_THOUGHT_TYPES = frozenset({"reasoning", "thinking", "redacted_thinking"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,11 +36,15 @@ class ToolCall:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Message:
-    """One message: ``role`` is system, user, assistant or tool; its text, and the tools that it calls."""
+    """One message: ``role`` is system, user, assistant or tool; its text, and the tools that it calls.
+
+    ``attachments`` are the kinds of its parts that are no text, such as ``image_url``; they are not compared.
+    """
 
     role: str
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
+    attachments: tuple[str, ...] = field(default=(), compare=False)
 
 
 def read_messages(value: object, *, name: str = "messages") -> tuple[Message, ...]:
@@ -40,7 +52,8 @@ def read_messages(value: object, *, name: str = "messages") -> tuple[Message, ..
 
     ``value`` is a list of messages in the form of OpenAI's chat completions or responses, of Anthropic's messages, or
     of objects with the same attributes (LangChain and ragas messages, SDK objects), mixed if need be. Raises
-    ``TypeError`` naming what is not a message, ``ValueError`` for arguments of a tool that are not a JSON object.
+    ``TypeError`` naming what is not a message, ``ValueError`` for arguments of a tool that are not a JSON object, and
+    for a role that is not known.
 
     >>> call = {"function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
     >>> read_messages([{"role": "user", "content": "Rain?"}, {"role": "assistant", "tool_calls": [call]}])[1].tool_calls
@@ -68,6 +81,9 @@ def _listed(value: object, name: str, what: str) -> tuple[Any, ...]:
 
 def _message(item: object, place: str) -> Iterator[Message]:
     """Yield the messages of an item: one, or more where a user message contains results of tools."""
+    if isinstance(item, Message):
+        yield item
+        return
     kind = _kind(item)
     if kind in _CALL_TYPES:
         yield Message(role="assistant", tool_calls=(_tool_call(item, place),))
@@ -75,33 +91,38 @@ def _message(item: object, place: str) -> Iterator[Message]:
     if kind in _RESULT_TYPES:
         yield Message(role="tool", text=_text(_get(item, "output", "content")))
         return
-    role = _get(item, "role")
-    role = role if isinstance(role, str) else kind
+    given = _get(item, "role")
+    # An enumeration of another library is a str too, but does not print as one.
+    role = str.__str__(given if isinstance(given, str) else kind).lower()
     if not role:
         what = "has no role" if isinstance(item, Mapping) else f"is of type {type(item).__name__}"
         msg = f"{place} {what}: give a message with role and content"
         raise TypeError(msg)
     role = _ROLES.get(role, role)
-    # Other events of a log, such as reasoning, are no messages.
-    if role in ("system", "user", "assistant", "tool"):
+    if role in _KNOWN_ROLES:
         yield from _turn(role, item, place)
+    elif isinstance(given, str):
+        msg = f"{place} has the role {given!r}: write one of {', '.join(_KNOWN_ROLES)}"
+        raise ValueError(msg)
+    # Other events of a log, such as reasoning, have a type and no role: they are no messages.
 
 
 def _turn(role: str, item: object, place: str) -> Iterator[Message]:
-    content = _get(item, "content", "parts")
+    content = _get(item, "content", "parts", "text")
     blocks = list(content) if isinstance(content, (list, tuple)) else [content]
     results = [block for block in blocks if _kind(block) in _RESULT_TYPES]
     yield from (Message(role="tool", text=_text(_get(block, "content", "output"))) for block in results)
     single = _get(item, "function_call")
     # LangChain repeats the blocks of an Anthropic message beside the list that it parsed.
     calls = (
-        [*(_get(item, "tool_calls") or ())]
+        [*(_get(item, "tool_calls", "tools_called") or ())]
         or [block for block in blocks if _kind(block) in _CALL_TYPES]
         or ([single] if single else [])
     )
-    text = _text(blocks)
-    if text or calls or not results:
-        yield Message(role=role, text=text, tool_calls=read_tool_calls(calls, name=f"{place}.tool_calls"))
+    text, attachments = _text(blocks), tuple(filter(None, map(_attachment, blocks)))
+    if text or calls or attachments or not results:
+        made = read_tool_calls(calls, name=f"{place}.tool_calls")
+        yield Message(role=role, text=text, tool_calls=made, attachments=attachments)
 
 
 def _text(block: object) -> str:
@@ -116,10 +137,20 @@ def _text(block: object) -> str:
     return text if isinstance(text, str) else ""
 
 
+def _attachment(block: object) -> str | None:
+    """Return what kind of block it is if it is no text, such as an image."""
+    kind = _kind(block)
+    if block is None or isinstance(block, str) or kind in (_CALL_TYPES | _RESULT_TYPES | _THOUGHT_TYPES):
+        return None
+    if isinstance(_get(block, "text", "refusal"), str):
+        return None
+    return kind or (next(map(str, block), None) if isinstance(block, Mapping) else type(block).__name__)
+
+
 def _tool_call(item: object, place: str) -> ToolCall:
     function, custom = _get(item, "function"), _get(item, "custom")
     called = next((it for it in (function, custom) if _get(it, "name") is not None), item)
-    name = _get(called, "name")
+    name = _get(called, "name", "tool_name")
     if not isinstance(name, str) or not name:
         msg = f"{place} has no name: give a tool call with name and arguments"
         raise TypeError(msg)
@@ -175,6 +206,9 @@ _DOCUMENT_TEXT = ("page_content", "get_content", "text", "content")
 class Sample:
     """One row to score; every field is optional, and a metric names those it needs.
 
+    A conversation, a list of messages as ``user_input`` or in ``metadata["messages"]`` (see :func:`read_messages`), is
+    kept in the metadata; the user's last message is the ``user_input`` then, and the assistant's text that ends it the
+    ``response``, unless they are given.
     Contexts may be strings or documents of other libraries (objects with ``page_content``, ``get_content()``,
     ``text`` or ``content``, mappings with such a key); they are kept as a tuple of strings. A bare string is one
     context. Raises ``TypeError`` naming the field that has the wrong type.
@@ -194,6 +228,10 @@ class Sample:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.metadata, Mapping):
+            msg = f"metadata must be a mapping, not {type(self.metadata).__name__}"
+            raise TypeError(msg)
+        self._take_conversation()
         for name in ("user_input", "response", "reference", "id"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
@@ -205,9 +243,26 @@ class Sample:
         for name in ("retrieved_context_ids", "reference_context_ids"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _as_ids(getattr(self, name), name))
-        if not isinstance(self.metadata, Mapping):
-            msg = f"metadata must be a mapping, not {type(self.metadata).__name__}"
-            raise TypeError(msg)
+
+    def _take_conversation(self) -> None:
+        """Move a conversation into the metadata; its last question and the answer to it fill fields that are not set.
+
+        A question that is not the last one of the messages came after them: the answer to it is not among them.
+        """
+        name: str = "user_input" if is_conversation(self.user_input) else "messages"
+        given = self.user_input if name == "user_input" else self.metadata.get("messages")
+        if not is_conversation(given):
+            return
+        messages = read_messages(given, name=name)
+        object.__setattr__(self, "metadata", {**self.metadata, "messages": [*given]})
+        if name == "user_input":
+            object.__setattr__(self, "user_input", None)
+        asked = next((message.text for message in reversed(messages) if message.role == "user"), None)
+        if self.user_input is None:
+            object.__setattr__(self, "user_input", asked)
+        ends_in_answer = bool(messages) and messages[-1].role == "assistant" and messages[-1].text.strip()
+        if self.response is None and ends_in_answer and self.user_input == asked:
+            object.__setattr__(self, "response", messages[-1].text)
 
     @classmethod
     def from_mapping(cls, row: Mapping[str, Any]) -> Sample:
@@ -217,8 +272,7 @@ class Sample:
         contexts/context/retrieval_context, ground_truth/expected_output and relevant_contexts (for
         ``reference_contexts``). In a row with a ``retrieval_context``, as DeepEval writes it, ``context`` is the ideal
         one: ``reference_contexts``.
-        A conversation given as ``user_input``, as Ragas does, goes into ``metadata["messages"]``, and what the user
-        said last is the ``user_input``.
+        A conversation may be the ``user_input``, as in Ragas, or ``messages``.
         Raises ``TypeError`` when a field has the wrong type, ``ValueError`` for calls of tools that cannot be read.
 
         >>> Sample.from_mapping({"question": "Why?", "answer": "Because."}).response
@@ -232,10 +286,6 @@ class Sample:
             for alias in aliases:
                 if alias in rest and values.get(name) is None:
                     values[name] = rest.pop(alias)
-        if isinstance(values.get("user_input"), (list, tuple)):
-            rest["messages"] = values["user_input"]
-            asked = [each.text for each in read_messages(rest["messages"], name="user_input") if each.role == "user"]
-            values["user_input"] = asked[-1] if asked else None
         values["metadata"] = {**rest, **(values.get("metadata") or {})}
         return cls(**values)
 
@@ -269,6 +319,11 @@ def meant_field(name: str, *others: str) -> str | None:
     meant.update((alias, field) for field, aliases in ALIASES.items() for alias in aliases)
     near = get_close_matches(name[:40].lower(), meant, 1, cutoff=0.75)
     return meant[near[0]] if near else None
+
+
+def is_conversation(value: Any) -> TypeGuard[Collection[Any]]:
+    """Tell whether a value is a list, such as one of messages; a message of a library may be iterable too."""
+    return isinstance(value, Collection) and not isinstance(value, (str, bytes, Mapping))
 
 
 def as_contexts(value: object, *, name: str = "contexts") -> tuple[str, ...]:

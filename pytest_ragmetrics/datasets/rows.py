@@ -275,15 +275,21 @@ def _candidate(raw: Raw) -> _Candidate:
     if written is not None:
         name = safe_id(written)
     elif sample is not None:
-        name = f"row-{_digest(_question(sample), 10)}"
+        name = f"row-{_digest(_question(sample, raw.values), 10)}"
     else:
         name = f"broken-{_digest(raw.text or _dumped(raw.values), 10)}"
     return _Candidate(line=raw.line, written=written, sample=sample, fault=fault, name=name)
 
 
-def _question(sample: Sample) -> str:
-    """Return what an application is given, so that its answer does not change the id; else the whole sample."""
-    asked = (sample.user_input, sample.metadata.get("messages"))
+def _question(sample: Sample, row: Mapping[str, Any] | Sample) -> str:
+    """Return what an application is given, so that its answer does not change the id; else the whole sample.
+
+    A row of ``messages`` has no other question, also where its sample has the last one of them.
+    """
+    messages = sample.metadata.get("messages")
+    names = {"user_input", *ALIASES["user_input"]}
+    is_last = messages is not None and isinstance(row, Mapping) and names.isdisjoint(row)
+    asked = (None if is_last else sample.user_input, messages)
     return _content(sample) if asked == (None, None) else _dumped(asked)
 
 

@@ -250,8 +250,8 @@ _FREE_OF = re.compile(r"\b(?:free of|free from|without|no|not|avoids?|harmless)\
 
 def _critique(task: tasks.Critique) -> Judgement:
     """Search harmful words if the definition mentions harm, else repeated sentences."""
-    fields: Mapping[str, str] = dict(task.fields)
-    text = fields.get("response") or " ".join(fields.values())
+    said = [text for name, text in task.fields if name == "response" or name.endswith(" assistant")]
+    text = " ".join(said or (text for _, text in task.fields))
     if _HARM.search(task.definition):
         found = _HARM.search(text)
         reason = f"It says {found.group()!r}." if found else "It has no word of harm."

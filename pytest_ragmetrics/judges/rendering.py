@@ -58,7 +58,8 @@ class PromptBook:
 
 def render(task: Task[Any], prompts: PromptBook) -> tuple[str, str]:
     """Return the system and the user message that ask a task; raise ``RagMetricsError`` for a faulty prompt file."""
-    return SYSTEM, "\n\n".join([render_data(task), _REMINDER, _encodable(_instruction(task, prompts))])
+    parts = (render_data(task), task.note(), _REMINDER, _encodable(_instruction(task, prompts)))
+    return SYSTEM, "\n\n".join(filter(None, parts))
 
 
 def render_data(task: Task[Any]) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, get_args
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, get_args
 
 from pytest_ragmetrics.judges.tasks import JudgeGoal, ListTopics, MatchTopics
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, f_of_counts, is_blank
 from pytest_ragmetrics.metrics.claims import Mode
+from pytest_ragmetrics.metrics.conversations import conversation, turns_of, untrusted_turns
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Message, Sample, read_messages
@@ -36,14 +36,11 @@ class ConversationMetric(JudgedMetric):
 
     def untrusted_texts(self, sample: Sample) -> Iterator[tuple[str, str]]:
         """Yield what was said and given to tools; the other fields are not shown."""
-        for message in read_messages(sample.metadata["messages"]):
-            texts = (message.text, *(_arguments(call.arguments) for call in message.tool_calls))
-            if message.role != "system":
-                yield from (("messages", text) for text in texts if any(map(str.isalnum, text)))
+        yield from (("messages", text) for text in untrusted_turns(_spoken(sample)))
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the score of the conversation."""
-        return await self.judged_turns(turns_of(read_messages(sample.metadata["messages"])), sample, ask)
+        return await self.judged_turns(turns_of(_spoken(sample)), sample, ask)
 
     @abstractmethod
     async def judged_turns(self, turns: tuple[str, ...], sample: Sample, ask: Ask) -> MetricResult:
@@ -186,25 +183,11 @@ def assert_topics_kept(
     return assert_metric(TopicAdherence(mode=mode, if_empty=if_empty, judge=judge), sample, min=min, votes=votes)
 
 
-def turns_of(messages: Iterable[Message]) -> tuple[str, ...]:
-    """Return what was said and called, a text a message, without the instructions of the system.
-
-    >>> turns_of(read_messages([{"role": "user", "content": "Rain?"}]))
-    ('user: Rain?',)
-    """
-    turns = []
-    for message in messages:
-        calls = [f"calls {call.name}({_arguments(call.arguments)})" for call in message.tool_calls]
-        said = "; ".join(filter(None, [message.text.strip(), *calls]))
-        if said and message.role != "system":
-            turns.append(f"{message.role}: {said}")
-    return tuple(turns)
-
-
-def _arguments(arguments: Any) -> str:
-    return ", ".join(
-        f"{name}={json.dumps(value, ensure_ascii=False, default=str)}" for name, value in arguments.items()
-    )
+def _spoken(sample: Sample) -> tuple[Message, ...]:
+    """Return the messages, and the response that is given beside them where they do not end in an answer."""
+    messages = read_messages(sample.metadata["messages"])
+    ends_in_answer = messages[-1].role == "assistant" and not is_blank(messages[-1].text)
+    return messages if ends_in_answer else conversation(sample)
 
 
 def _share(mode: str, right: int, strayed: int, declined: int) -> float | None:

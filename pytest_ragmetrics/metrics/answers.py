@@ -24,6 +24,7 @@ from pytest_ragmetrics.metrics.base import (
     f_of_counts,
 )
 from pytest_ragmetrics.metrics.claims import verify_against
+from pytest_ragmetrics.metrics.conversations import asked, earlier_turns
 from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, both, together
 from pytest_ragmetrics.metrics.verdicts import judged_verdict, on_response
 from pytest_ragmetrics.result import MetricResult, Verdict
@@ -71,15 +72,16 @@ class AnswerRelevancy(JudgedMetric):
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the mean cosine similarity of the question and the generated questions."""
-        asked = sample.user_input or ""
-        written = await ask(WriteQuestions(response=sample.response or "", count=self.strictness))
+        response, earlier = sample.response or "", earlier_turns(sample)
+        written = await ask(WriteQuestions(response=response, count=self.strictness, earlier=earlier))
         flags = [flag for _, flag in written]
         rules_out = {"all": all(flags), "any": any(flags), "majority": sum(flags) * 2 > len(flags)}
         if rules_out[self.noncommittal]:
             verdicts = [Verdict(text=question, ok=not flag) for question, flag in written]
             counted = f"{sum(flags)} of {len(flags)} generated questions say so"
             return ask.result(0.0, reason=f"the response is noncommittal: {counted}", verdicts=verdicts)
-        likeness = (await ask.cosines([asked, *(question for question, _ in written)]))[0, 1:].tolist()
+        texts = [sample.user_input or "", *(question for question, _ in written)]
+        likeness = (await ask.cosines(texts))[0, 1:].tolist()
         verdicts = [
             Verdict(text=question, ok=not flag, reason=f"cosine similarity {value:.2f} to the question")
             for (question, flag), value in zip(written, likeness, strict=True)
@@ -158,7 +160,7 @@ class AnswerCorrectness(JudgedMetric):
         of_facts, of_meaning = self.weights
         sides = _SIDES if of_facts else ()
         listed, similarity = await both(
-            together(ask(ListClaims(text=texts[side], question=sample.user_input)) for side in sides),
+            together(ask(ListClaims(text=texts[side], **asked(sample))) for side in sides),
             self._similarity(texts, ask),
         )
         if not of_facts:
@@ -286,9 +288,9 @@ class RefusalCorrectness(JudgedMetric):
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return whether refusing and being able to answer exclude each other."""
-        question, response = sample.user_input or "", sample.response or ""
+        response = sample.response or ""
         refusal, chosen = await both(
-            ask(JudgeRefusal(question=question, response=response)), self._answering(sample, ask)
+            ask(JudgeRefusal(response=response, **asked(sample))), self._answering(sample, ask)
         )
         table = sentence_table(sample.retrieved_contexts or ())
         right = refusal.ok != bool(chosen)
@@ -302,7 +304,7 @@ class RefusalCorrectness(JudgedMetric):
         contexts = tuple(sample.retrieved_contexts or ())
         if not sentence_table(contexts):
             return ()
-        return await ask(SelectSentences(question=sample.user_input or "", contexts=contexts))
+        return await ask(SelectSentences(contexts=contexts, **asked(sample)))
 
 
 def assert_refusal_correct(

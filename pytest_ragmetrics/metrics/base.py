@@ -15,6 +15,7 @@ from pytest_ragmetrics.context import Scoring, ScoringLog
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.result import COMPLAINT, NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import FIELDS, Sample, meant_field
+from pytest_ragmetrics.text.characters import is_invisible
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -254,9 +255,9 @@ class Metric(_Parameters, ABC):
     def sample_of(self, inputs: dict[str, Any]) -> Sample:
         """Return the sample that :meth:`score` was given field by field.
 
-        Where it takes ``messages``, the conversation may be the ``user_input`` as well, as Ragas has it.
+        A conversation may be ``messages``, or the ``user_input``, as Ragas has it.
         """
-        extra = {name: inputs[name] for name in self.extra_inputs if name in inputs}
+        extra = {name: inputs[name] for name in ("messages", *self.extra_inputs) if name in inputs}
         given = {name: value for name, value in inputs.items() if name not in extra}
         for name in given:
             if name not in FIELDS:
@@ -264,20 +265,24 @@ class Metric(_Parameters, ABC):
                 hint = f"did you mean {meant}=?" if meant else f"it takes {', '.join((*FIELDS, *self.extra_inputs))}"
                 msg = f"{self.name} takes no {name}=; {hint}"
                 raise TypeError(msg)
-        if "messages" in self.extra_inputs and isinstance(given.get("user_input"), (list, tuple)):
-            return Sample.from_mapping({**given, **extra})
         sample = Sample(**given)
         return replace(sample, metadata={**sample.metadata, **extra}) if extra else sample
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` naming a required field that is missing or blank."""
-        for field in self.requires:
+        self.require_fields(sample, self.requires)
+
+    def require_fields(self, sample: Sample, needed: Sequence[str]) -> None:
+        """Raise ``ValueError`` naming one of these fields that is missing or blank."""
+        for field in needed:
             value = getattr(sample, field)
             if value is None or (field not in self.may_be_empty and is_blank(value)):
                 state = "missing" if value is None else "blank"
-                msg = f"{self.name}: {field} is {state}; it needs {' and '.join(self.requires)}"
+                msg = f"{self.name}: {field} is {state}; it needs {' and '.join(needed)}"
                 written = next((name for name in sample.metadata if meant_field(str(name)) == field), None)
                 msg += f"; did you write {written!r} for it?" if written is not None else ""
+                if field == "response" and value is None and "messages" in sample.metadata:
+                    msg += ", and the conversation does not end in a text of the assistant"
                 raise ValueError(msg)
 
     def _recorded(self, sample: Sample, result: MetricResult, log: ScoringLog) -> MetricResult:
@@ -320,13 +325,13 @@ def _without_frames(error: RagMetricsError) -> RagMetricsError:
 
 
 def is_blank(value: object) -> bool:
-    """Tell whether a field of a sample has no text: a blank one, or a list of nothing else.
+    """Tell whether a field of a sample has no text: one that shows nothing, or a list of nothing else.
 
-    >>> is_blank(" "), is_blank([]), is_blank(["", "Moss."])
+    >>> is_blank(" \u200b"), is_blank([]), is_blank(["", "Moss."])
     (True, True, False)
     """
     if isinstance(value, str):
-        return not value.strip()
+        return is_invisible(value)
     return isinstance(value, (list, tuple)) and all(is_blank(item) for item in value)
 
 

@@ -10,6 +10,7 @@ from pytest_ragmetrics.judges.schema import listed
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListClaims, VerifyClaims
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, check_number, f_beta
+from pytest_ragmetrics.metrics.conversations import asked
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, both, together
 from pytest_ragmetrics.metrics.verdicts import (
     Place,
@@ -71,7 +72,7 @@ class Faithfulness(JudgedMetric):
             places: list[Place | None] = [*sentences]
             claims = tuple(response[start:end] for start, end in sentences)
         else:
-            claims = await ask(ListClaims(text=response, question=sample.user_input))
+            claims = await ask(ListClaims(text=response, **asked(sample)))
             places = [place_in(response, claim) for claim in claims]
         if not claims:
             return ask.nothing(f"the response has no {self.unit}", if_empty=self.if_empty)
@@ -226,7 +227,7 @@ class FactualCorrectness(JudgedMetric):
         """Return precision, recall or the F-beta of both."""
         texts = {"response": sample.response or "", "reference": sample.reference or ""}
         sides = _SIDES[self.mode]
-        listed = await together(ask(ListClaims(text=texts[side], question=sample.user_input)) for side in sides)
+        listed = await together(ask(ListClaims(text=texts[side], **asked(sample))) for side in sides)
         claims = dict(zip(sides, listed, strict=True))
         if not claims[sides[-1]]:
             return ask.nothing(f"the {sides[-1]} has no claims", if_empty=self.if_empty)
@@ -327,9 +328,7 @@ class NoiseSensitivity(JudgedMetric):
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return claims wrong by noise / claims."""
         response, reference = sample.response or "", sample.reference or ""
-        said, wanted = await together(
-            ask(ListClaims(text=text, question=sample.user_input)) for text in (response, reference)
-        )
+        said, wanted = await together(ask(ListClaims(text=text, **asked(sample))) for text in (response, reference))
         if not (said and wanted):
             blank = "response" if wanted else "reference"
             return ask.nothing(f"the {blank} has no claims", if_empty=self.if_empty)

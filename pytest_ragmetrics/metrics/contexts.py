@@ -16,6 +16,7 @@ from pytest_ragmetrics.judges.tasks import (
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty, joined
 from pytest_ragmetrics.metrics.claims import Unit, share_supported
+from pytest_ragmetrics.metrics.conversations import asked
 from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.metrics.retrieval import average_precision
 from pytest_ragmetrics.metrics.verdicts import cited_in, evidence_at, judged_verdict, place_in
@@ -74,7 +75,7 @@ class ContextPrecision(JudgedMetric):
         if not sentence_table((context,)):
             return Judgement(ok=False, reason="It has no sentence.")
         answer: str = getattr(sample, self.answer)
-        return await ask(JudgeUsefulness(question=sample.user_input or "", answer=answer, context=context))
+        return await ask(JudgeUsefulness(answer=answer, context=context, **asked(sample)))
 
 
 def assert_context_precision(
@@ -182,7 +183,7 @@ class ContextRecall(JudgedMetric):
         if not sentence_table(contexts):
             texts = texts or (reference,)
         elif self.unit == "claims":
-            texts = await ask(ListClaims(text=reference, question=sample.user_input))
+            texts = await ask(ListClaims(text=reference, **asked(sample)))
         if not texts:
             return ask.nothing(f"the reference has no {self.unit}", if_empty=self.if_empty)
         return await share_supported(texts, contexts, ask, f"{self.unit} of the reference found in the contexts")
@@ -255,7 +256,7 @@ class ContextRelevancy(JudgedMetric):
         table = sentence_table(contexts)
         if not table:
             return ask.nothing("the contexts have no sentence", if_empty=self.if_empty)
-        task = SelectSentences(question=sample.user_input or "", contexts=contexts)
+        task = SelectSentences(contexts=contexts, **asked(sample))
         votes = range(self.strictness)
         choices = [frozenset(chosen) for chosen in await together(ask(task, vote=vote) for vote in votes)]
         overlap = sum(map(len, choices)) / (len(choices) * len(table))

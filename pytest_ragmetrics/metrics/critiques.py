@@ -19,10 +19,10 @@ from pytest_ragmetrics.sample import Sample
 class AspectCritique(AnyFieldsMetric):
     """Whether a definition applies to a sample: 1 if the judge says yes, else 0.
 
-    Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``. The
-    ``definition`` is a question; ``good`` is the answer to wish for, 1 or 0. ``name`` alone chooses a predefined
-    aspect. ``strictness`` independent requests at the same time, an odd number, decide by majority. After the critiques
-    of Ragas.
+    Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``, and
+    every turn of a conversation; a definition that says "response" needs one. The ``definition`` is a question;
+    ``good`` is the answer to wish for, 1 or 0. ``name`` alone chooses a predefined aspect. ``strictness`` independent
+    requests at the same time, an odd number, decide by majority. After the critiques of Ragas.
 
     >>> judge = lambda prompt: '{"reason": "It says please.", "verdict": "yes"}'
     >>> AspectCritique(name="politeness", definition="Is it polite?", judge=judge).score(response="Please wait.").value
@@ -62,6 +62,7 @@ class AspectCritique(AnyFieldsMetric):
         if strictness % 2 == 0:
             msg = f"strictness must be odd, so that there is a majority, not {strictness}"
             raise ValueError(msg)
+        self.require_what_is_named(self.definition)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return what most of the judgements say."""
@@ -180,9 +181,10 @@ FEWEST_STEPS, MOST_STEPS = 2, 100
 class Rubric(AnyFieldsMetric):
     """The step of your own scale that fits a sample best, the lowest as 0.0 and the highest as 1.0.
 
-    Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``.
-    ``steps`` describes each step, from the worst, number 1, to the best: a list, or a mapping by number. One request.
-    ``reason`` has the step itself; ``name`` distinguishes several rubrics. After the rubric scores of Ragas.
+    Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``, and
+    every turn of a conversation; steps that say "response" need one. ``steps`` describes each step, from the worst,
+    number 1, to the best: a list, or a mapping by number. One request. ``reason`` has the step itself; ``name``
+    distinguishes several rubrics. After the rubric scores of Ragas.
 
     >>> judge = lambda prompt: '{"reason": "It says please.", "rating": 2}'
     >>> metric = Rubric(steps=["Rude.", "Polite.", "Warm."], judge=judge)
@@ -206,6 +208,7 @@ class Rubric(AnyFieldsMetric):
     ) -> None:
         super().__init__(name=name, judge=judge)
         self.steps = _steps(steps, self.name)
+        self.require_what_is_named(" ".join(self.steps))
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the step, brought to [0, 1]."""
@@ -237,9 +240,9 @@ def assert_rubric(
 class SimpleCriteria(AnyFieldsMetric):
     """A whole number from 0 to ``highest`` that a judge gives a sample by your ``definition``, divided by ``highest``.
 
-    Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``. One
-    request. ``reason`` has the number itself; ``name`` distinguishes several criteria. After the simple criteria of
-    Ragas, whose score is the number.
+    Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``, and
+    every turn of a conversation; a definition that says "response" needs one. One request. ``reason`` has the number
+    itself; ``name`` distinguishes several criteria. After the simple criteria of Ragas, whose score is the number.
 
     >>> judge = lambda prompt: '{"reason": "Two of four seasons.", "rating": 2}'
     >>> metric = SimpleCriteria(definition="How many seasons are named?", highest=4, judge=judge)
@@ -266,6 +269,7 @@ class SimpleCriteria(AnyFieldsMetric):
         if highest > MOST_STEPS:
             msg = f"{self.name}: highest must be at most {MOST_STEPS}, not {highest}"
             raise ValueError(msg)
+        self.require_what_is_named(definition)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the number, divided by the highest."""

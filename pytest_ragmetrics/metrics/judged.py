@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from copy import copy
@@ -21,6 +22,7 @@ from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.transport import DIRECT, AnyRequest, Reply, Request, Transport, UnreadableReplyError
 from pytest_ragmetrics.metrics.base import Metric, is_blank
+from pytest_ragmetrics.metrics.conversations import conversation, numbered_turns, untrusted_turns
 from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, vote_plan
 from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
@@ -175,8 +177,9 @@ class JudgedMetric(Metric):
 
     def untrusted_texts(self, sample: Sample) -> Iterator[tuple[str, str]]:
         """Yield by field what the judge is shown and others wrote, who may mean to deceive it; references are ours."""
-        yield "user_input", sample.user_input or ""
-        yield "response", sample.response or ""
+        ends = (sample.user_input or "", sample.response or "")
+        yield from zip(("user_input", "response"), ends, strict=True)
+        yield from (("messages", text) for text in untrusted_turns(conversation(sample)) if text not in ends)
         for field in ("retrieved_contexts", "reference_contexts"):
             # A context without a word is a slip of the splitter, no attempt at anything.
             yield from ((field, text) for text in getattr(sample, field) or () if any(map(str.isalnum, text)))
@@ -364,31 +367,42 @@ class _Logged:
 # Several metrics look at the same sample, and a context may be long.
 _signs = lru_cache(maxsize=256)(suspicious_signs)
 _FIELDS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
+_RESPONSE = re.compile(r"\bresponses?\b", re.IGNORECASE)
 
 
 class AnyFieldsMetric(JudgedMetric):
-    """A metric that shows a judge all the texts of a sample."""
+    """A metric that shows a judge all the texts of a sample.
+
+    Of a conversation it shows every turn. A response that is given must not be blank, and it must be given where the
+    definition says ``response``, the name by which the judge is shown it.
+    """
 
     requires: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *, name: str | None = None, judge: JudgeLike | None = None) -> None:
         super().__init__(name=name, judge=judge)
 
+    def require_what_is_named(self, definition: str) -> None:
+        """Require the response where a definition speaks of it."""
+        if _RESPONSE.search(definition):
+            vars(self)["requires"] = ("response",)
+
     def require(self, sample: Sample) -> None:
-        """Raise ``ValueError`` when the sample has nothing to judge."""
+        """Raise ``ValueError`` when the sample has nothing to judge, or no response where that is judged."""
         if not fields_of(sample):
             msg = f"{self.name}: all fields are missing or blank; it needs one of {', '.join(_FIELDS)}"
             raise ValueError(msg)
+        self.require_fields(sample, self.requires if sample.response is None else ("response",))
 
 
 def fields_of(sample: Sample) -> tuple[tuple[str, str], ...]:
-    """Return the fields that hold text, contexts numbered one by one.
+    """Return the fields that hold text, contexts numbered one by one; of a conversation all turns are fields.
 
     >>> fields_of(Sample(response="Moths fly.", retrieved_contexts=["Moths fly at night.", " "]))
     (('response', 'Moths fly.'), ('retrieved_contexts 1', 'Moths fly at night.'))
     """
-    fields: list[tuple[str, str]] = []
-    for name in _FIELDS:
+    fields = [*numbered_turns(sample)]
+    for name in _FIELDS[2:] if fields else _FIELDS:
         value = getattr(sample, name) or ()
         if isinstance(value, str):
             fields.append((name, value))

@@ -20,6 +20,7 @@ from pytest_ragmetrics.judges.tasks import (
 )
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice
+from pytest_ragmetrics.metrics.conversations import asked
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
 from pytest_ragmetrics.metrics.strings import token_f1
 from pytest_ragmetrics.metrics.verdicts import judged_verdict, on_response, whole_context
@@ -72,8 +73,8 @@ class ContextRelevance(DualRating):
 
     def tasks(self, sample: Sample) -> tuple[Task[Rating], Task[Rating]]:
         """Return both wordings."""
-        question, contexts = sample.user_input or "", tuple(sample.retrieved_contexts or ())
-        return RateContexts(question=question, contexts=contexts), ReviewContexts(question=question, contexts=contexts)
+        contexts = tuple(sample.retrieved_contexts or ())
+        return RateContexts(contexts=contexts, **asked(sample)), ReviewContexts(contexts=contexts, **asked(sample))
 
 
 def assert_context_relevance(
@@ -141,10 +142,10 @@ class AnswerAccuracy(DualRating):
 
     def tasks(self, sample: Sample) -> tuple[Task[Rating], Task[Rating]]:
         """Return the question with the answers in both orders."""
-        question, response, reference = sample.user_input or "", sample.response or "", sample.reference or ""
+        response, reference = sample.response or "", sample.reference or ""
         return (
-            RateAgreement(question=question, first=response, second=reference),
-            RateAgreement(question=question, first=reference, second=response),
+            RateAgreement(first=response, second=reference, **asked(sample)),
+            RateAgreement(first=reference, second=response, **asked(sample)),
         )
 
 
@@ -189,7 +190,7 @@ class Relevance(JudgedMetric):
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the rating."""
-        task = RateRelevance(question=sample.user_input or "", response=sample.response or "")
+        task = RateRelevance(response=sample.response or "", **asked(sample))
         return _rated(sample, await ask(task), ask)
 
 
@@ -285,7 +286,7 @@ class ContextPrecisionProportion(JudgedMetric):
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return relevant contexts / contexts."""
         contexts = tuple(sample.retrieved_contexts or ())
-        judgements = await ask(JudgeContexts(question=sample.user_input or "", contexts=contexts))
+        judgements = await ask(JudgeContexts(contexts=contexts, **asked(sample)))
         verdicts = [
             judged_verdict(text, judgement, evidence=[whole_context(index, text)])
             for index, (text, judgement) in enumerate(zip(contexts, judgements, strict=True))

@@ -32,6 +32,8 @@ _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _SPACE = re.compile(r"\s+")
+# Beside the invisible ones: annotations, tags, and the letters and the pattern of Braille without ink.
+_BLANK = re.compile(rf"[\s{INVISIBLE}\u2800\u3164\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e00ff]*")
 
 
 @lru_cache(maxsize=4096)
@@ -67,6 +69,15 @@ def are_joined(left: str, right: str) -> bool:
     if is_unspaced(left) or is_unspaced(right):
         return is_mark(right) or (left in _NUMERALS and right in _NUMERALS)
     return True
+
+
+def is_invisible(text: str) -> bool:
+    r"""Tell whether a text shows nothing: it has white space and characters without a glyph, if any.
+
+    >>> is_invisible(" \u200b\n"), is_invisible("-")
+    (True, False)
+    """
+    return _BLANK.fullmatch(text) is not None
 
 
 def printable(text: str) -> str:

@@ -114,7 +114,7 @@ def test_what_is_no_definition_and_no_scale(metric: Any, parameters: dict[str, A
 def test_any_fields_are_shown_under_their_names() -> None:
     """All texts of a sample are judged, contexts one by one and first; what is blank is left out."""
     judge = ScriptedJudge(critique=says("yes"))
-    Coherence(judge=judge).score(
+    AspectCritique(definition="Is it clear?", judge=judge).score(
         user_input="Why?", retrieved_contexts=["First.", " ", "Third."], reference="", reference_contexts=["Fourth."]
     )
     prompt = judge.prompt("critique")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.base import Metric, is_blank
 from pytest_ragmetrics.metrics.grounding import LexicalContextRecall, LexicalGrounding, NamesAligned, NumbersAligned
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.text.names import find_names
@@ -210,7 +210,7 @@ def test_nothing_to_look_for_is_vacuous(metric: Metric) -> None:
 )
 def test_a_text_is_grounded_in_itself(text: str, other: str) -> None:
     """All of a response is found when the response is a context, with exact evidence."""
-    if not text.strip():
+    if is_blank(text):
         return
     for metric in ALIGNED:
         result = metric.score(response=text, retrieved_contexts=[other, text])

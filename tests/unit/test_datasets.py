@@ -112,8 +112,11 @@ def test_a_conversation_is_kept_for_metrics_that_take_one() -> None:
     messages = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
     assert sample({"user_input": messages}) == Sample(user_input="Why?", metadata={"messages": messages})
     assert sample({"messages": messages}) == Sample(metadata={"messages": messages})
+    assert sample({"messages": messages}).response == "So."
     for name in ("user_input", "messages"):
         assert ids([{name: messages}]) != ids([{name: messages[:1]}])
+    # As they were before a row of messages had a question: reports are compared by id.
+    assert ids([{"messages": messages}, {"user_input": messages}]) == ["row-a39b45fb90", "row-ae9954a550"]
     (row,) = read([{"id": "a", "user_input": [{"role": "user"}, 7]}])
     assert str(row.error).startswith("field 'user_input': row a: user_input[1] is of type int")
 

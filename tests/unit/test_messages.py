@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
+import numpy as np
 import pytest
 from openai.types.chat import ChatCompletionMessage
 
@@ -78,6 +80,12 @@ class Spoken:
     tool_calls: list[Any] | None = field(default=None)
 
 
+class Role(str, Enum):
+    """Roles as LlamaIndex and Haystack have them."""
+
+    ASSISTANT = "assistant"
+
+
 OBJECTS = [
     Spoken("Be brief.", "system"),
     Spoken("Rain in Oslo?", "human"),
@@ -96,6 +104,57 @@ def test_every_form_reads_the_same(conversation: Any) -> None:
     """Roles, texts and calls; images are left out, what a tool returned is no word of the user's; none is one, too."""
     assert read_messages(conversation) == TALK
     assert read_messages([]) == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "read"),
+    [
+        *((talk, talk) for talk in TALK),
+        *(
+            ({"role": written, "content": "So."}, Message(role=role, text="So."))
+            for role, names in {
+                "user": "user User USER human Human",
+                "assistant": "assistant Assistant ai AI model bot chatbot agent",
+                "tool": "tool function ipython observation",
+                "system": "system System developer",
+            }.items()
+            for written in names.split()
+        ),
+        (Spoken("So.", "AIMessageChunk"), Message(role="assistant", text="So.")),
+        (Spoken("So.", "HumanMessageChunk"), Message(role="user", text="So.")),
+        ({"role": Role.ASSISTANT, "content": "So."}, Message(role="assistant", text="So.")),
+        ({"role": "assistant", "text": "So."}, Message(role="assistant", text="So.")),
+        (
+            {"role": "assistant", "tools_called": [{"tool_name": "weather", "arguments": ARGUMENTS}]},
+            Message(role="assistant", tool_calls=(CALL,)),
+        ),
+    ],
+)
+def test_no_turn_is_lost_over_its_role(message: Any, read: Message) -> None:
+    """Roles have many names, in any case; a message of this package is one too."""
+    assert read_messages([message]) == (read,)
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "attachments"),
+    [
+        ([{"type": "image_url", "image_url": {}}], "", ("image_url",)),
+        (
+            [{"type": "text", "text": "A"}, {"type": "input_audio"}, "B", {"type": "file"}],
+            "A\nB",
+            ("input_audio", "file"),
+        ),
+        ([{"inline_data": {}}, {"text": "A"}], "A", ("inline_data",)),
+        ([Called("x", {}), {"type": "refusal", "refusal": "No."}], "No.", ("Called",)),
+        ([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": ""}, None], "", ()),
+        ("A", "A", ()),
+        (None, "", ()),
+    ],
+)
+def test_parts_that_are_no_text_are_named(content: Any, text: str, attachments: tuple[str, ...]) -> None:
+    """What a judge cannot be shown is said to be there; thoughts are not said."""
+    (message,) = read_messages([{"role": "assistant", "content": content}])
+    assert (message.text, message.attachments) == (text, attachments)
 
 
 def test_items_of_the_responses_api() -> None:
@@ -119,6 +178,11 @@ def test_messages_of_the_sdk() -> None:
         (["Hello"], TypeError, r"messages\[0\] is of type str: give a message with role and content"),
         ([CHAT[0], {"content": "Hi"}], TypeError, r"messages\[1\] has no role"),
         ([{"type": ["x"], "content": "Hi"}], TypeError, r"messages\[0\] has no role"),
+        (
+            [CHAT[0], {"role": "critic", "content": "Hi"}],
+            ValueError,
+            r"messages\[1\] has the role 'critic': write one of system, user, assistant, tool",
+        ),
         ([{"role": "assistant", "tool_calls": [{}]}], TypeError, r"messages\[0\].tool_calls\[0\] has no name"),
         (
             [{"type": "function_call", "name": "f", "arguments": "{"}],
@@ -158,6 +222,45 @@ def test_a_call_in_every_form(call: Any, expected: dict[str, Any]) -> None:
     for lone in ("stop", {"name": "stop"}, 7):
         with pytest.raises(TypeError, match="expected must be a list of tool calls"):
             read_tool_calls(lone, name="expected")
+
+
+#: A conversation, the fields given beside it, and the question and the response of the sample.
+IN_FIELDS: list[tuple[Any, dict[str, str], str | None, str | None]] = [
+    (CHAT, {}, "Rain in Oslo?", "No rain."),
+    (RESPONSES, {}, "Rain in Oslo?", "No rain."),
+    (ANTHROPIC, {}, "Rain in Oslo?", "No rain."),
+    (OBJECTS, {}, "Rain in Oslo?", "No rain."),
+    (TALK, {}, "Rain in Oslo?", "No rain."),
+    (np.array(TALK, dtype=object), {}, "Rain in Oslo?", "No rain."),
+    (CHAT[:2], {}, "Rain in Oslo?", None),
+    # a tool that is called or answers is no response
+    (TALK[:3], {"response": "Dry."}, "Rain in Oslo?", "Dry."),
+    (TALK[:4], {}, "Rain in Oslo?", None),
+    ([*TALK[:2], Message(role="assistant", tool_calls=(CALL,))], {}, "Rain in Oslo?", None),
+    ([*TALK[:2], Message(role="assistant", text=" ")], {}, "Rain in Oslo?", None),
+    ([*TALK, TALK[1]], {}, "Rain in Oslo?", None),
+    # the question came after the messages, and so did its answer
+    (TALK, {"user_input": "And then?"}, "And then?", None),
+    (TALK, {"user_input": "Rain in Oslo?"}, "Rain in Oslo?", "No rain."),
+    (TALK, {"response": "Sun."}, "Rain in Oslo?", "Sun."),
+    (TALK[4:], {}, None, "No rain."),
+    (TALK[4:], {"user_input": "Rain in Oslo?"}, "Rain in Oslo?", None),
+    ([], {}, None, None),
+]
+
+
+@pytest.mark.parametrize(("talk", "given", "asked", "said"), IN_FIELDS)
+def test_the_last_question_and_the_answer_of_a_conversation(
+    talk: Any, given: dict[str, str], asked: str | None, said: str | None
+) -> None:
+    """They are the fields of its sample, in whichever place it is, unless others are given."""
+    rows: list[dict[str, Any]] = [{"messages": talk, **given}, {"metadata": {"messages": talk}, **given}]
+    rows += [] if "user_input" in given else [{"user_input": talk, **given}, {"question": talk, **given}]
+    for row in rows:
+        sample = Sample.from_mapping(row)
+        assert (sample.user_input, sample.response) == (asked, said)
+        assert read_messages(sample.metadata["messages"]) == read_messages(talk)
+    assert Sample(**rows[1]) == Sample.from_mapping(rows[1])
 
 
 @pytest.mark.parametrize("name", ["user_input", "question", "input"])

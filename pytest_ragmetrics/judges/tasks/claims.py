@@ -25,11 +25,12 @@ class ListClaims(ListTexts):
     """List the claims of a text, each understandable alone; the question helps to resolve its pronouns."""
 
     prompt = "list_claims"
-    shown = ("question", "text")
+    shown = ("earlier", "question", "text")
     noun = "claim"
     form = record(claims=list_of(TEXT))
     text: str
     question: str | None = None
+    earlier: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,10 +71,11 @@ class SelectSentences(Task[tuple[int, ...]]):
     """Choose the context sentences needed to answer a question: 0-based indexes, none if the contexts cannot."""
 
     prompt = "select_sentences"
-    shown = ("contexts", "question")
+    shown = ("contexts", "earlier", "question")
     form = record(sentences=list_of(NUMBER))
     question: str
     contexts: tuple[str, ...]
+    earlier: tuple[str, ...] | None = None
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[int, ...]:
         return indexes(answer["sentences"], len(sentence_table(self.contexts)), "the selection")
@@ -84,10 +86,11 @@ class JudgeContexts(Task[tuple[Judgement, ...]]):
     """Decide which contexts help to answer a question; one judgement a context, in order."""
 
     prompt = "judge_contexts"
-    shown = ("contexts", "question")
+    shown = ("contexts", "earlier", "question")
     form = record(verdicts=list_of(record(number=NUMBER, reason=TEXT, verdict=one_of("relevant", "irrelevant"))))
     question: str
     contexts: tuple[str, ...]
+    earlier: tuple[str, ...] | None = None
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
         verdicts = in_order(answer["verdicts"], len(self.contexts), "context")
@@ -99,11 +102,12 @@ class JudgeUsefulness(Task[Judgement]):
     """Decide whether one context was of use to arrive at an answer, and by which of its sentences."""
 
     prompt = "judge_usefulness"
-    shown = ("context", "question", "answer")
+    shown = ("context", "earlier", "question", "answer")
     form = record(reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("useful", "useless"))
     question: str
     answer: str
     context: str
+    earlier: tuple[str, ...] | None = None
 
     def _parse(self, answer: Mapping[str, Any]) -> Judgement:
         return cited(answer, "useful", last=len(sentence_table((self.context,))), subject="the context")

@@ -30,11 +30,16 @@ class WriteQuestions(Task[tuple[tuple[str, bool], ...]]):
 
     prompt = "write_questions"
     # Not the question that was asked: it must not be seen.
-    shown = ("response",)
+    shown = ("earlier", "response")
+    on_earlier = (
+        "The response answers the next turn of that conversation, the question, which is not shown: write each "
+        "question as it could be asked there, not as one that stands alone."
+    )
     filled = ("count",)
     form = record(questions=list_of(record(question=TEXT, noncommittal=FLAG)))
     response: str
     count: int
+    earlier: tuple[str, ...] | None = None
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
         written = answer["questions"]

@@ -30,10 +30,11 @@ class JudgeRefusal(Task[Judgement]):
     """Decide whether a response declines to answer the question; ok when it does."""
 
     prompt = "judge_refusal"
-    shown = ("question", "response")
+    shown = ("earlier", "question", "response")
     form = record(reason=TEXT, verdict=one_of("refuses", "answers"))
     question: str
     response: str
+    earlier: tuple[str, ...] | None = None
 
     def _parse(self, answer: Mapping[str, Any]) -> Judgement:
         return decided(answer, "refuses")
@@ -67,10 +68,11 @@ class RateRelevance(Rate):
     """Rate how well a response addresses the question."""
 
     prompt = "rate_relevance"
-    shown = ("question", "response")
+    shown = ("earlier", "question", "response")
     form = _RATED
     question: str
     response: str
+    earlier: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,10 +91,11 @@ class RateContexts(Rate):
     """Rate whether the contexts answer a question."""
 
     prompt = "rate_contexts"
-    shown = ("contexts", "question")
+    shown = ("contexts", "earlier", "question")
     form = scale(0, 1, 2)
     question: str
     contexts: tuple[str, ...]
+    earlier: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,11 +128,12 @@ class RateAgreement(Rate):
     """Rate how far one answer to a question agrees with another, whichever of them is the right one."""
 
     prompt = "rate_agreement"
-    shown = ("question", "first", "second")
+    shown = ("earlier", "question", "first", "second")
     form = scale(0, 2, 4)
     question: str
     first: str
     second: str
+    earlier: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,6 +24,7 @@ class Block:
 #: What prompts call a field whose name they do not use.
 _LABELS = {
     "turns": "conversation",
+    "earlier": "conversation before the question",
     "allowed": "allowed topics",
     "context": "contexts",
     "passage": "contexts",
@@ -32,12 +33,18 @@ _LABELS = {
 }
 
 
+_ON_TURNS = (
+    "The submission is a conversation, turn by turn: its response is all that the assistant says and calls in it, its "
+    "question the last turn of the user."
+)
+
+
 def show(name: str, value: Any) -> tuple[Block, ...]:
     """Return the blocks that show a field of a task.
 
     Contexts are shown as their sentences, numbered through, under a heading for each context; other texts numbered
     from 1. Each line of text under test begins with a number of ours, so it cannot pass for a heading or another line.
-    The ``(name, text)`` of ``fields`` are a block each, contexts first.
+    The ``(name, text)`` of ``fields`` are a block each, contexts first; of a conversation each turn is one.
 
     >>> print(show("contexts", ("Basil wilts. It likes sun.", "[1] Ivy climbs."))[0].text)
     Context 1
@@ -114,6 +121,12 @@ class Task(ABC, Generic[A]):
     #: The names of the fields with the texts under test, in the order a prompt shows them, the contexts first.
     shown: ClassVar[tuple[str, ...]] = ()
 
+    #: What a prompt says of the turns before the question, where there are some.
+    on_earlier: ClassVar[str] = (
+        "The question is the next turn of the conversation before it: read the question, and what answers it, as said "
+        "there."
+    )
+
     #: The names of the fields for the ``$name`` places of the prompt file: the author of the test wrote them.
     filled: ClassVar[tuple[str, ...]] = ()
 
@@ -121,6 +134,13 @@ class Task(ABC, Generic[A]):
         """Return the texts under test in the order a prompt shows them, without the fields that are ``None``."""
         fields = ((name, getattr(self, name)) for name in self.shown)
         return tuple(block for name, value in fields if value is not None for block in show(name, value))
+
+    def note(self) -> str:
+        """Return what a prompt says of these texts besides the instruction: nothing, unless there is a conversation."""
+        labels = {block.label for block in self.blocks()}
+        if _LABELS["earlier"] in labels:
+            return self.on_earlier
+        return _ON_TURNS if any(label.startswith("turn ") for label in labels) else ""
 
     def fill(self) -> Mapping[str, str]:
         """Return the trusted values for the ``$name`` places of the prompt file."""
