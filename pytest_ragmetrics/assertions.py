@@ -16,7 +16,7 @@ from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike, lazy_embedder, lazy_judge
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
 from pytest_ragmetrics.metrics.votes import voting
-from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.result import MetricResult, ThresholdCheck
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import measured, scoring_session
 
@@ -40,8 +40,8 @@ def assert_sample(
 
     Raises ``AssertionError`` that explains every metric that fell short, in the order given, and names those that are
     unscored; ``UnscoredError`` where nothing fell short and not all have a score; and before anything is asked
-    ``ValueError`` for an unknown metric, one that its name alone does not make, a bound that always holds, and a field
-    of the sample that is missing, and ``TypeError`` for a bound that is no number.
+    ``ValueError`` for an unknown metric, one that its name alone does not make, a bound outside of its scale, and a
+    field of the sample that is missing, and ``TypeError`` for a bound that is no number.
 
     >>> sample = {"response": "Moths fly.", "retrieved_contexts": ["Moths fly at night."]}
     >>> results = assert_sample(sample, lexical_grounding=0.4, numbers_aligned=1.0)
@@ -56,17 +56,33 @@ def assert_sample(
         raise ValueError("\n".join(missing))
     with scoring_session(None, _CONCURRENCY) as session:
         outcomes = dict(zip(bounds, loop.run(_scored(held, given, session, votes)), strict=True))
-    _report(outcomes, held)
+    raise_shortfall(outcomes, held)
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, MetricResult)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _BoundedMetric:
-    """A metric and the ``least`` or the ``most`` that it may score."""
+class BoundedMetric:
+    """A metric and the ``least`` or the ``most`` that it may score, where a bound is declared."""
 
     metric: Metric
-    least: float | None
-    most: float | None
+    least: float | None = None
+    most: float | None = None
+
+    @classmethod
+    def of(cls, metric: Metric, bound: float, *, name: str) -> BoundedMetric:
+        """Return a metric with its bound in its better direction, which errors call ``name``."""
+        number = check_bound(name, bound, metric=metric.name, scale=metric.scale)
+        is_least = metric.better == "higher"
+        return cls(metric=metric, least=number if is_least else None, most=None if is_least else number)
+
+    def check(self, result: MetricResult) -> ThresholdCheck | None:
+        """Return the comparison of a result with the bound, which is not the last that the result itself knows."""
+        score, sure = result.value, not result.decides
+        if self.least is not None:
+            return ThresholdCheck(operator=">=", bound=self.least, held=sure or score >= self.least)
+        if self.most is not None:
+            return ThresholdCheck(operator="<=", bound=self.most, held=sure or score <= self.most)
+        return None
 
     def missing(self, sample: Sample) -> list[str]:
         """Return the error on a required field that the sample lacks, if there is one."""
@@ -77,6 +93,7 @@ class _BoundedMetric:
         return []
 
     def meets(self, result: MetricResult) -> bool:
+        """Tell whether a result meets the bound; it is the comparison that the result knows from then on."""
         return result >= self.least if self.least is not None else self.most is None or result <= self.most
 
     async def score(self, sample: Sample, votes: int | None, thread: ThreadPoolExecutor) -> MetricResult:
@@ -85,7 +102,7 @@ class _BoundedMetric:
             return await measured(self.metric, sample, thread)
 
 
-def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: EmbedderLike | None) -> list[_BoundedMetric]:
+def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: EmbedderLike | None) -> list[BoundedMetric]:
     __tracebackhide__ = True
     if not bounds:
         msg = f"give at least one metric with its bound; write {_EXAMPLE}"
@@ -102,25 +119,19 @@ def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: Embedd
     return held
 
 
-def _held_metric(name: str, bound: float, judge: JudgeLike | None, embedder: EmbedderLike | None) -> _BoundedMetric:
+def _held_metric(name: str, bound: float, judge: JudgeLike | None, embedder: EmbedderLike | None) -> BoundedMetric:
     __tracebackhide__ = True
-    check_bound(name, bound)
     metric_named(name)
     try:
         metric = metric_for(name, judge=judge, embedder=embedder)
     except (TypeError, ValueError) as error:
         msg = f"{name} cannot be made by its name alone: {error}; make one yourself and use assert_metric()"
         raise ValueError(msg) from error
-    low, high = metric.scale
-    is_least = metric.better == "higher"
-    if bound < low if is_least else bound > high:
-        msg = f"{name}={bound:g} always holds: its scores lie between {low:g} and {high:g}, {metric.better} is better"
-        raise ValueError(msg)
-    return _BoundedMetric(metric=metric, least=bound if is_least else None, most=None if is_least else bound)
+    return BoundedMetric.of(metric, bound, name=name)
 
 
 async def _scored(
-    held: Sequence[_BoundedMetric], sample: Sample, session: context.Session, votes: int | None
+    held: Sequence[BoundedMetric], sample: Sample, session: context.Session, votes: int | None
 ) -> list[MetricResult | RagMetricsError]:
     """Return the results or why a metric has none; raise other errors when all are done."""
     thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
@@ -139,13 +150,13 @@ async def _scored(
     return scored
 
 
-def _report(outcomes: Mapping[str, MetricResult | RagMetricsError], held: Sequence[_BoundedMetric]) -> None:
+def raise_shortfall(outcomes: Mapping[str, MetricResult | Exception], held: Sequence[BoundedMetric]) -> None:
     """Raise ``AssertionError`` or ``UnscoredError`` unless all results meet their bounds."""
     __tracebackhide__ = True
     both = zip(held, outcomes.values(), strict=True)
     # A list and no all(): every result is recorded with the bound that it was compared with.
     fell_short = [each for each, outcome in both if isinstance(outcome, MetricResult) and not each.meets(outcome)]
-    errors = [outcome for outcome in outcomes.values() if isinstance(outcome, RagMetricsError)]
+    errors = [outcome for outcome in outcomes.values() if isinstance(outcome, Exception)]
     if not fell_short and not errors:
         return
     text = "\n".join(explain_sample(outcomes))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.errors import UnscoredError
     from pytest_ragmetrics.judges.judge import Judge
     from pytest_ragmetrics.judges.transport import Transport
-    from pytest_ragmetrics.result import Direction, MetricResult
+    from pytest_ragmetrics.result import Direction, MetricResult, ThresholdCheck
     from pytest_ragmetrics.sample import Sample
 
 
@@ -50,6 +50,8 @@ class Scoring:
     sample: Sample
     outcome: MetricResult | UnscoredError
     better: Direction = "higher"
+    #: The comparison with the bound that the marker of its test declares.
+    declared: ThresholdCheck | None = None
     exchanges: tuple[Exchange, ...] = ()
     #: Without that of the scorings inside of it; ``None`` where the outcome has it.
     own_usage: Usage | None = None
@@ -58,6 +60,14 @@ class Scoring:
     def usage(self) -> Usage:
         """Its usage; the scorings inside of it record theirs."""
         return self.own_usage or self.outcome.usage or Usage()
+
+    @property
+    def comparison(self) -> ThresholdCheck | None:
+        """What the score was compared with: the declared bound, unless it meets that and missed one of the test."""
+        own: ThresholdCheck | None = getattr(self.outcome, "comparison", None)
+        if self.declared is None or (self.declared.held and own is not None and not own.held):
+            return own
+        return self.declared
 
 
 @dataclass(kw_only=True, slots=True)

@@ -31,6 +31,7 @@ from pytest_ragmetrics.errors import (
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK
 from pytest_ragmetrics.explain.results import explain_vacuous
 from pytest_ragmetrics.judges.transport import JudgeUnavailableError
+from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_number
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
@@ -207,6 +208,8 @@ class Evaluation:
         from pytest_ragmetrics.calibration.correction import corrected_mean
 
         self.mean(metric, skip_unscored=skip_unscored, vacuous=vacuous)  # raises where there is no mean
+        if threshold is not None:
+            check_bound("threshold", threshold, metric=metric, scale=self._scale(metric))
         chosen, both = self._vacuous(vacuous), zip(self.rows, self._entries(metric), strict=True)
         rows = [row for row, entry in both if standing(entry, chosen) == "counted"]
         return corrected_mean(
@@ -397,10 +400,18 @@ class Evaluation:
                 other = "max" if direction == "higher" else "min"
                 msg = f"there is no metric whose {direction} scores are better; give {other}="
                 raise ValueError(msg)
-            return bounds
-        for metric in bound:
+        else:
+            bounds = dict(bound)
+        for metric, value in bounds.items():
             self._check(metric)
-        return bound
+            check_bound(f"the bound of {metric}", value, metric=metric, scale=self._scale(metric))
+        return bounds
+
+    def _scale(self, metric: str) -> tuple[float, float] | None:
+        """Return the scale of a metric, ``None`` if it is not known or there are scores beyond it."""
+        scale = self.scales.get(metric)
+        scores = [row.results[metric].value for row in self.rows if metric in row.results]
+        return scale if scale is not None and all(scale[0] <= score <= scale[1] for score in scores) else None
 
     def _vacuous(self, given: Vacuous | None) -> Vacuous:
         return self.vacuous if given is None else given

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.codec import dump, load
-from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, gate_of
+from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, gate_among
 from pytest_ragmetrics.records import GateRecord
 from pytest_ragmetrics.reporting import GATE, Collector, gate_properties
 from pytest_ragmetrics.session import PytestSession, function_of
@@ -39,7 +39,7 @@ class GatePlugin:
         function = function_of(tests[0])
         try:
             gated = _gated_set(tests)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             self._session.note_collected("rag_gate", function, fault=str(error))
             return
         self._session.note_collected("rag_gate", function)
@@ -141,7 +141,10 @@ class GatePlugin:
 
 def _gated_set(tests: Sequence[pytest.Function]) -> GatedSet:
     first = tests[0]
-    gates = {gate.id: gate for gate in (gate_of(*m.args, **m.kwargs) for m in first.iter_markers("rag_gate"))}
+    listed = getattr(getattr(first, "callspec", None), "params", {}).get("rag_sample")
+    metrics = [each.metric for each in getattr(listed, "metrics", ())]
+    marked = (gate_among(metrics, m.args, m.kwargs) for m in first.iter_markers("rag_gate"))
+    gates = {gate.id: gate for gate in marked}
     file, line, place = first.location
     return GatedSet(
         function=function_of(first),

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from pytest_ragmetrics.explain.results import explain_threshold, explain_unscored, explain_vacuous, shortcoming
 from pytest_ragmetrics.explain.runs import gist
-from pytest_ragmetrics.metrics.registry import metric_named
+from pytest_ragmetrics.metrics.assertion import check_bound
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.ragas import RagasScore
+from pytest_ragmetrics.metrics.registry import metric_named, scale_of
 from pytest_ragmetrics.records import GateOutcome, GateRecord, Record, TestRecord
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.decisions import ThresholdResult, mean_threshold, rate_threshold
@@ -82,6 +87,11 @@ class GatedSet:
 
 def gate_of(*given: Any, **named: Any) -> Gate:
     """Return the gate that the arguments of a marker describe; raise ``ValueError`` saying what to write instead."""
+    return gate_among(None, given, named)
+
+
+def gate_among(listed: Sequence[Metric] | None, given: Sequence[Any], named: Mapping[str, Any]) -> Gate:
+    """Return the gate as :func:`gate_of` does; ``listed`` are the metrics of the data set, of which it must be one."""
     unknown = sorted(named.keys() - _TAKEN)
     metrics = [*given, *(named[name] for name in ("metric",) if name in named)]
     if unknown or len(metrics) != 1 or not isinstance(metrics[0], str) or not metrics[0].strip():
@@ -89,9 +99,12 @@ def gate_of(*given: Any, **named: Any) -> Gate:
         msg = f"{problem}; write {_EXAMPLES}"
         raise ValueError(msg)
     figures = {name: _figure(name, named[name]) for name in _FIGURES if named.get(name) is not None}
-    name, better = _known(metrics[0].strip())
+    name, better, scale = _known(metrics[0].strip(), listed)
     if mistake := _mistake(name, better, figures):
         raise ValueError(mistake)
+    for which in ("mean", "min", "max"):
+        if which in figures:
+            check_bound(which, figures[which], metric=name, scale=scale)
     bounds = [(which, direction) for which, direction in _BOUNDS if which in figures]
     return Gate(
         metric=name,
@@ -132,13 +145,26 @@ def _figure(name: str, value: Any) -> float:
     return float(value)
 
 
-def _known(name: str) -> tuple[str, Direction | None]:
-    """Return the name in results of a metric, and its direction; a suite may have metrics that only it knows."""
-    try:
-        kind = metric_named(name)
-    except ValueError:
-        return name, None
-    return kind.name, kind.better
+def _known(name: str, listed: Sequence[Metric] | None) -> tuple[str, Direction | None, tuple[float, float] | None]:
+    """Return the name in results of a metric, its direction and its scale; a suite may have metrics only it knows."""
+    known: Metric | type[Metric] | None = None
+    with suppress(ValueError):
+        known = metric_named(name)
+    if not listed:
+        return (name, None, None) if known is None else (known.name, known.better, known.scale)
+    scored = {metric.name: metric for each in listed for metric in (each, *_parts(each))}
+    wanted = name if known is None or name in scored else known.name
+    if wanted not in scored:
+        near = get_close_matches(name, scored, 1)
+        right = f"did you mean {near[0]!r}?" if near else f"write metrics=[..., {wanted!r}] there"
+        msg = f"{name!r} is not scored, the marker rag_dataset lists {', '.join(scored)}: {right}"
+        raise ValueError(msg)
+    return wanted, scored[wanted].better, scored[wanted].scale
+
+
+def _parts(metric: Metric) -> Sequence[Metric]:
+    """Return the metrics that a metric scores beside itself."""
+    return metric.metrics if isinstance(metric, RagasScore) else ()
 
 
 _WENT = {"error": "was in error", "xfailed": "failed as expected", "xpassed": "passed unexpectedly"}
@@ -263,10 +289,7 @@ def _threshold(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> Thr
 
 def _scale(metric: str, scores: Sequence[float]) -> tuple[float, float] | None:
     """Return the lowest and the highest score of a metric; ``None`` if its scores are beyond the scale it declares."""
-    try:
-        low, high = metric_named(metric).scale
-    except ValueError:
-        low, high = 0.0, 1.0
+    low, high = scale_of(metric) or (0.0, 1.0)
     return (low, high) if all(low <= score <= high for score in scores) else None
 
 
@@ -275,6 +298,9 @@ def _why_unscored(row: TestRecord | None, *, ran: bool) -> str:
         return "its test has not run to its end"
     if row is None:
         return "its test passed without scoring it"
+    if row.outcome == "passed":
+        scored = ", ".join(dict.fromkeys(record.metric for record in row.records))
+        return f"its test passed without scoring it; it scored {printable(scored)}"
     reason = gist(row.message)
     return f"its test {_WENT.get(row.outcome, 'failed')}" + (f": {printable(reason)}" if reason else "")
 

@@ -184,7 +184,7 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
     """
     outcome = scoring.outcome
     result = outcome if isinstance(outcome, MetricResult) else None
-    check = None if result is None else result.comparison
+    check = scoring.comparison
     record = Record(
         metric=scoring.metric,
         score=None if result is None else result.value,

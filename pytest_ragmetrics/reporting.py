@@ -82,7 +82,7 @@ class Recorder:
         """Return the record of a scoring, the one made before unless its result was compared since."""
         from pytest_ragmetrics.records import record_of
 
-        comparison = getattr(scoring.outcome, "comparison", None)
+        comparison = scoring.comparison
         before, record = self._made.get(id(scoring), (None, None))
         if record is None or before is not comparison:
             record = record_of(scoring, redact=self.redact)
@@ -94,12 +94,12 @@ class Recorder:
         from pytest_ragmetrics.result import MetricResult
 
         for index, scoring in enumerate(self._scorings):
-            result = scoring.outcome
+            result, comparison = scoring.outcome, scoring.comparison
             if index in self._explained or not isinstance(result, MetricResult):
                 continue
-            if result.comparison is not None and not result.comparison.held:
+            if comparison is not None and not comparison.held:
                 self._explained.add(index)
-                text = "\n".join(explain(result, result.comparison))
+                text = "\n".join(explain(result, comparison))
                 # The traceback of an assertion helper has the explanation already.
                 if _unindented(text) not in _unindented(report.longreprtext):
                     report.sections.append((SECTION, text))

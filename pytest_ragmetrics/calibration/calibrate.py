@@ -13,6 +13,7 @@ from pytest_ragmetrics.comparison import key_of
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.errors import DatasetError, UnscoredError
 from pytest_ragmetrics.evaluation import evaluate
+from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
@@ -60,6 +61,8 @@ def calibrate(
     """
     scale = label_scale or LabelScale()
     chosen = metric_for(metric, judge=judge, embedder=embedder)
+    if threshold is not None:
+        check_bound("threshold", threshold, metric=chosen.name, scale=chosen.scale)
     dataset = read_dataset(labels, base=base or Path.cwd(), limit=limit)
     labelled = _labelled(dataset, scale, group_field)
     table = evaluate(

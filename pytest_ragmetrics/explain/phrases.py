@@ -43,14 +43,14 @@ def and_more(number: int, *, indent: str = "  ") -> list[str]:
     return [f"{indent}... and {number - SHOWN} more"] if number > SHOWN else []
 
 
-def readable(text: str) -> str:
+def readable(text: str, limit: int = _TEXT_LIMIT) -> str:
     """Return a text of any length and origin on one line."""
-    return shortened(printable(text), _TEXT_LIMIT)
+    return shortened(printable(text), limit)
 
 
-def quoted(text: str) -> str:
+def quoted(text: str, limit: int = _TEXT_LIMIT) -> str:
     """Return a text in quotation marks."""
-    return f'"{readable(text)}"'
+    return f'"{readable(text, limit)}"'
 
 
 def named(name: str) -> str:

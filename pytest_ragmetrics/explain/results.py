@@ -22,6 +22,7 @@ from pytest_ragmetrics.explain.phrases import (
 )
 from pytest_ragmetrics.records import Record
 from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Verdict, WordChange
+from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.text.characters import printable
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.stats.scores import ScoredRow
 
 _CHANGES_SHOWN = 6
+# Of a row; the page and the JSON file have all of it.
+_CONTEXTS_SHOWN = 5
+_LONGEST = 600
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -64,6 +68,23 @@ def explain_sample(outcomes: Mapping[str, MetricResult | Exception]) -> list[str
         return [f"{unscored} {of_all} unscored", *lines]
     rest = f", {unscored} unscored" if unscored else ""
     return [f"{len(heads) - unscored} {of_all} fell short{rest}: {', '.join(heads)}", *lines]
+
+
+def explain_row(sample: Sample) -> list[str]:
+    """Return the lines that show what a row asks, what was answered and from which contexts, each shortened.
+
+    >>> explain_row(Sample(user_input="How long?", response="Two minutes.", retrieved_contexts=["It takes two."]))
+    ['question: "How long?"', 'answer: "Two minutes."', 'contexts[0]: "It takes two."']
+    """
+    texts = (("question", sample.user_input), ("answer", sample.response), ("reference", sample.reference))
+    lines = [f"{name}: {quoted(text, _LONGEST)}" for name, text in texts if text is not None]
+    contexts = sample.retrieved_contexts or ()
+    lines += [f"contexts[{index}]: {quoted(text)}" for index, text in enumerate(contexts[:_CONTEXTS_SHOWN])]
+    if len(contexts) > _CONTEXTS_SHOWN:
+        lines.append(f"... and {counted(len(contexts) - _CONTEXTS_SHOWN, 'more context')}")
+    if sample.retrieved_contexts is not None and not contexts:
+        lines.append("contexts: none")
+    return lines
 
 
 def explain_comparison(operator: str, left: object, right: object) -> list[str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 from pytest_ragmetrics.explain.results import explain
@@ -11,6 +12,9 @@ from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
+
+# The bounds outside of a scale from 0 to 1 that are taken for percentages.
+_PERCENT = (2, 100)
 
 
 def assert_metric(
@@ -27,7 +31,7 @@ def assert_metric(
     the units of the metric. The score is the mean of ``votes`` independent judgements, unless given as many as the
     session says; those that cannot change the outcome are not asked, and a metric without a judge has one. Raises
     ``AssertionError`` with the explanation, ``UnscoredError`` when there is no score, ``ValueError`` when neither bound
-    is given.
+    is given or one is outside of the metric's scale.
 
     >>> from pytest_ragmetrics.metrics import QuotedSpansAlignment
     >>> sample = Sample(response='It says "open the valve slowly".', retrieved_contexts=["Open the valve slowly."])
@@ -40,7 +44,7 @@ def assert_metric(
         raise ValueError(msg)
     for name, bound in (("min", min), ("max", max)):
         if bound is not None:
-            check_bound(name, bound)
+            check_bound(name, bound, metric=metric.name, scale=metric.scale)
     given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
     with voting(metric, votes=votes, least=min, most=max):
         result = metric.score_sample(given)
@@ -50,16 +54,30 @@ def assert_metric(
     return result
 
 
-def check_bound(name: str, bound: object) -> float:
-    """Return a bound as a float; raise ``TypeError`` unless it is a number, ``ValueError`` unless it is finite.
+def check_bound(
+    name: str, bound: object, *, metric: str = "the metric", scale: tuple[float, float] | None = None
+) -> float:
+    """Return a bound as a float; raise ``TypeError`` unless it is a number, ``ValueError`` unless it is on the scale.
+
+    ``scale`` are the lowest and the highest score of the metric, where they are known.
 
     >>> check_bound("min", 1)
     1.0
+    >>> check_bound("min", 90, metric="faithfulness", scale=(0.0, 1.0))
+    Traceback (most recent call last):
+    ValueError: min=90 is outside of the scale of faithfulness, 0 to 1: write 0.9, or give your own metric its scale
     """
-    if isinstance(bound, bool) or not isinstance(bound, (int, float)):
+    if isinstance(bound, bool) or not isinstance(bound, Real):
         msg = f"{name} must be a number, not {bound!r}"
         raise TypeError(msg)
-    if not math.isfinite(bound):
+    number = float(bound)
+    if not math.isfinite(number):
         msg = f"{name} must be a finite number, not {bound!r}"
         raise ValueError(msg)
-    return float(bound)
+    low, high = scale or (-math.inf, math.inf)
+    if not low <= number <= high:
+        right = f"{number / 100:g}" if high == 1 and _PERCENT[0] <= number <= _PERCENT[1] else "a number on it"
+        outside = f"{name}={number:g} is outside of the scale of {metric}, {low:g} to {high:g}"
+        msg = f"{outside}: write {right}, or give your own metric its scale"
+        raise ValueError(msg)
+    return number

@@ -137,6 +137,18 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
     raise ValueError(msg)
 
 
+def scale_of(name: str) -> tuple[float, float] | None:
+    """Return the lowest and the highest score of the metric of a name, ``None`` where no metric is known by it.
+
+    >>> scale_of("faithfulness"), scale_of("sympathy")
+    ((0.0, 1.0), None)
+    """
+    try:
+        return metric_named(name).scale
+    except ValueError:
+        return None
+
+
 def metric_for(metric: str | Metric, *, judge: JudgeLike | None = None, embedder: EmbedderLike | None = None) -> Metric:
     """Return a metric as it is, or one of that name with this judge and embedder where it takes them.
 

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from pytest_ragmetrics.assertions import BoundedMetric, raise_shortfall
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.dry_run import with_stand_in
-from pytest_ragmetrics.errors import DatasetError, UnscoredError
+from pytest_ragmetrics.errors import DatasetError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row, evaluate
+from pytest_ragmetrics.explain.results import explain_row, explain_sample
 from pytest_ragmetrics.locks import remove_abandoned
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
@@ -134,6 +136,7 @@ class Evaluate:
 
 FIXTURE = "rag_sample"
 _EXAMPLE = '@pytest.mark.rag_dataset("golden.jsonl", metrics=["faithfulness"])'
+_BOUNDS = 'metrics={"faithfulness": 0.8}'
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,7 +144,7 @@ class DatasetCase:
     """One row of a data set, as the test of this row gets it."""
 
     row: DatasetRow
-    metrics: tuple[Metric, ...]
+    metrics: tuple[BoundedMetric, ...]
 
 
 class Datasets:
@@ -188,7 +191,7 @@ def _check_function(metafunc: pytest.Metafunc) -> None:
         raise ValueError(msg)
 
 
-def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[Metric, ...], int | None, Any]:
+def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...], int | None, Any]:
     """Return source, metrics, limit and predicate; raise ``ValueError`` saying what to write."""
     unknown = sorted(named.keys() - {"source", "metrics", "limit", "where"})
     sources = [*given, *(named[name] for name in ("source",) if name in named)]
@@ -199,19 +202,25 @@ def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[Metric, ...], int 
     return sources[0], _metrics(named.get("metrics", ())), named.get("limit"), named.get("where")
 
 
-def _metrics(given: Any) -> tuple[Metric, ...]:
+def _metrics(given: Any) -> tuple[BoundedMetric, ...]:
+    """Return the metrics of a list, or of a mapping with their bounds; a bound of ``None`` is none."""
     listed = [given] if isinstance(given, (str, Metric)) else given
-    wrong = not isinstance(listed, (list, tuple)) or not all(isinstance(item, (str, Metric)) for item in listed)
+    wrong = not isinstance(listed, (list, tuple, Mapping)) or not all(isinstance(it, (str, Metric)) for it in listed)
     if wrong:
-        msg = f"metrics={given!r} are no metrics; write {_EXAMPLE}"
+        msg = f"metrics={given!r} are no metrics; write {_EXAMPLE}, or {_BOUNDS} to hold each row to a bound"
         raise ValueError(msg)
-    metrics = tuple(metric_for(metric) for metric in listed)
-    names = [metric.name for metric in metrics]
+    bounds = listed if isinstance(listed, Mapping) else {}
+    metrics = tuple(_bounded(metric_for(metric), bounds.get(metric)) for metric in listed)
+    names = [each.metric.name for each in metrics]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         msg = f"two metrics of one name: {', '.join(twice)}; give one of them another with name="
         raise ValueError(msg)
     return metrics
+
+
+def _bounded(metric: Metric, bound: Any) -> BoundedMetric:
+    return BoundedMetric(metric=metric) if bound is None else BoundedMetric.of(metric, bound, name=metric.name)
 
 
 class DatasetTests:
@@ -225,7 +234,11 @@ class DatasetTests:
         self._began: set[str] = set()
         # Only of the test that asked last, which asks again in a rerun: the others would fill memory.
         self._last: dict[str, RowOutcome] = {}
+        #: Of the running test: its row with the response so far, the scores, and the bounds they are held to.
+        self._running: RowJob | None = None
         self._scores: dict[str, RowScore] = {}
+        self._bounds: tuple[BoundedMetric, ...] = ()
+        self._shortfall: Exception | None = None
         shared = self._shared_results()
         #: A worker that cannot share rows does its own only: no other may be done twice.
         self._alone = self._worker is not None and shared is None
@@ -247,6 +260,40 @@ class DatasetTests:
         if self._alone and self._began:
             self._begin([test.nodeid for test in (item, nextitem) if test is not None])
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Fail a test that passed with a score beyond its declared bound, or without a score of a listed metric."""
+        __tracebackhide__ = True
+        ran = yield
+        if self._running is not None and self._running.test == item.nodeid:
+            outcomes = {name: score.outcome for name, score in self._scores.items()}
+            # Copies, because what the test compared them with is recorded.
+            compared = {name: it.replaced() if isinstance(it, MetricResult) else it for name, it in outcomes.items()}
+            try:
+                raise_shortfall(compared, self._bounds)
+            except (AssertionError, RagMetricsError) as error:
+                self._shortfall = error
+                raise
+        return ran
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Show the row of a test that failed; the innermost wrapper, so that the session can redact it."""
+        report = yield
+        job = self._running
+        if report.failed and report.when != "teardown" and job is not None and job.test == item.nodeid:
+            lines = explain_row(job.sample)
+            errors = {name: it.outcome for name, it in self._scores.items() if isinstance(it.outcome, Exception)}
+            if errors and not any(str(error) in report.longreprtext for error in errors.values()):
+                lines += explain_sample(errors)[1:]
+            if call.excinfo is not None and call.excinfo.value is self._shortfall and not self._shortfall.__cause__:
+                # All frames are of this package, and pytest would say that it hides them.
+                report.longrepr = str(self._shortfall)
+            report.sections.append((f"RAG {job.place}", "\n".join(lines)))
+        return report
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Begin nothing more; other workers may wait for what is under way, unless the run is to end."""
@@ -265,24 +312,39 @@ class DatasetTests:
         if case.row.error is not None:
             pytest.fail(str(case.row.error), pytrace=False)
         test = request.node.nodeid
-        job = self._jobs[test]
+        job = self._running = self._jobs[test]
+        self._scores, self._bounds = {}, case.metrics
         if not self._began and not self._alone:
             # Then the tests before it: other workers begin with those.
             tests = list(self._jobs)
             self._begin(tests[tests.index(test) :] + tests)
         self._begin([test])
         if job.group in self._unanswered:
-            self._prefetcher.set_application(job.group, self._application(request))
+            respond = self._application(request)
+            self._check_answered(job, respond)
+            self._prefetcher.set_application(job.group, respond)
         outcome = self._outcome(job)
+        self._running = replace(job, sample=outcome.sample)
         self._scores = {name: score.copy() for name, score in outcome.scores.items()}
-        for score in self._scores.values():
+        bounds = {each.metric.name: each for each in self._bounds}
+        for name, score in self._scores.items():
+            result = score.outcome
+            declared = bounds[name].check(result) if isinstance(result, MetricResult) else None
             for scoring in score.scorings:
-                self._session.scored(scoring)
+                is_own = scoring.outcome is result
+                self._session.scored(replace(scoring, declared=declared) if is_own else scoring)
         return outcome.sample
 
     def scores(self) -> Scores:
         """Return the scores of the row of the running test."""
         return Scores({name: score.outcome for name, score in self._scores.items()})
+
+    def _check_answered(self, job: RowJob, respond: Respond | None) -> None:
+        """Raise ``UnscoredError`` for a row without a response that nothing answers, where a metric needs one."""
+        __tracebackhide__ = True
+        if respond is None and job.is_unanswered and any("response" in metric.requires for metric in job.metrics):
+            msg = f"{job.place} {_NO_APPLICATION}"
+            raise UnscoredError(msg)
 
     def _application(self, request: pytest.FixtureRequest) -> Respond | None:
         """Return what answers the rows of a test that have no response; nothing does in a dry run."""
@@ -328,7 +390,7 @@ class DatasetTests:
             group=f"{function_of(item)}{others}",
             row=case.row,
             sample=with_stand_in(case.row.sample) if self._session.dry_run else case.row.sample,
-            metrics=case.metrics,
+            metrics=tuple(each.metric for each in case.metrics),
             judge=marked_judge(item) or self._session.settings.judge,
             votes=marked_votes(item) or self._session.settings.votes,
         )
@@ -344,6 +406,11 @@ class DatasetTests:
         return None
 
 
+_NO_APPLICATION = (
+    "has no response, and no application answers it: override the fixture rag_respond to return a function, async or "
+    'not, from the Sample to a text, a mapping {"response": ..., "retrieved_contexts": [...]} or a Sample; or write a '
+    "response into the row"
+)
 _NO_MARKER = (
     'rag_sample is of a test per row; write @pytest.mark.rag_dataset("golden.jsonl", metrics=[...]) above the test'
 )

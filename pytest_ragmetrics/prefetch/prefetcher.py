@@ -255,6 +255,7 @@ class Prefetcher:
     async def _scored(self, job: RowJob, metric: Metric, sample: Sample) -> RowScore:
         recorder = RowRecorder()
         try:
+            _require(metric, sample, job)
             with self._context(job, recorder):
                 outcome: MetricResult | Exception = await measured(metric, sample, self._metrics)
         except RagMetricsError as error:
@@ -268,3 +269,12 @@ class Prefetcher:
             shown = outcome if isinstance(outcome, (MetricResult, UnscoredError)) else UnscoredError(str(outcome))
             recorder.scored(Scoring(metric=metric.name, sample=sample, outcome=shown, better=metric.better))
         return RowScore(outcome=outcome, scorings=tuple(recorder.scorings))
+
+
+def _require(metric: Metric, sample: Sample, job: RowJob) -> None:
+    """Raise ``UnscoredError`` for a field that the metric misses; no frame says more than its message."""
+    try:
+        metric.require(sample)
+    except ValueError as error:
+        msg = f"{job.place}: {error}"
+        raise UnscoredError(msg) from None

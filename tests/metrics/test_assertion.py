@@ -84,6 +84,15 @@ def test_both_bounds_hold(bounds: dict[str, Any], holds: bool) -> None:  # noqa:
         ({"min": "0.9"}, TypeError, "min must be a number, not '0.9'"),
         ({"max": True}, TypeError, "max must be a number, not True"),
         ({"min": float("nan")}, ValueError, "min must be a finite number, not nan"),
+        ({"min": float("-inf")}, ValueError, "min must be a finite number, not -inf"),
+        (
+            {"min": 90},
+            ValueError,
+            "min=90 is outside of the scale of fixed, 0 to 1: write 0.9, or give your own metric",
+        ),
+        ({"min": 0.5, "max": 1.01}, ValueError, "max=1.01 is outside of the scale of fixed, 0 to 1: write a number on"),
+        ({"max": -0.1}, ValueError, "max=-0.1 is outside of the scale of fixed, 0 to 1: write a number on it"),
+        ({"min": 101}, ValueError, "min=101 is outside of the scale of fixed, 0 to 1: write a number on it"),
     ],
 )
 def test_wrong_bounds_are_refused_before_scoring(bounds: dict[str, Any], error: type[Exception], said: str) -> None:

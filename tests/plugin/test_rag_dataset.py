@@ -105,7 +105,7 @@ def story(run_once: RunOnce, shared_server: FakeOpenAI) -> Run:
 
 def test_each_row_is_a_test(story: Run, shared_server: FakeOpenAI) -> None:
     """The tests are named by the rows, whatever is marked, and each answer of the judge was paid for once."""
-    story.result.assert_outcomes(passed=25, failed=3, errors=2)
+    story.result.assert_outcomes(passed=24, failed=4, errors=2)
     story.result.stdout.fnmatch_lines_random(
         [
             *(f"test_suite.py::test_two[[]r{number}[]] PASSED*" for number in range(4)),
@@ -130,13 +130,13 @@ def test_each_test_has_the_records_of_its_row(story: Run) -> None:
 
 
 def test_a_row_that_is_broken_or_unscored_fails_alone(story: Run) -> None:
-    """Row, file and line are named; a metric without a score fails the test that looks it up and no other."""
+    """Row, file and line are named; a listed metric without a score fails its row, whether the test looks at it."""
     story.result.stdout.fnmatch_lines_random(
         [
             "*ERROR at setup of test_broken[[]r4[]]*",
             "golden.jsonl:5: field 'answer': row r4: *",
             "E *UnscoredError: row 'r3' (golden.jsonl:4): faithfulness: retrieved_contexts is missing; *",
-            "PASSED test_suite.py::test_one[[]r3-relevance[]]",
+            "FAILED test_suite.py::test_one[[]r3-relevance[]] - 1 of 2 metrics unscored",
             "FAILED test_suite.py::test_one[[]r3-faithfulness[]]*",
             "E *'faithfulness' was not scored: there are numbers_aligned; write *metrics=[[]'fai*",
             "rag_sample is of a test per row; write @pytest.mark.rag_dataset(*",
@@ -170,14 +170,23 @@ WRONG = {
     "rag_dataset('nowhere.jsonl')": "nowhere.jsonl: there is no such file; *",
     "rag_dataset([])": "there are no rows: give at least one",
     "rag_dataset('golden.jsonl', limit=0)": "*limit is 0*",
-    "rag_gate('faithfulness')": "give one of mean= and rate=; write *",
+    "rag_dataset('golden.jsonl', metrics={'faithfulness': 90})": "*=90 is outside of the scale *, 0 to 1: write 0.9,*",
+    "rag_dataset('golden.jsonl', metrics={'faithfulness': True})": "faithfulness must be a number, not True",
+    "rag_dataset('golden.jsonl', metrics={'faithfulness': '0.8'})": "faithfulness must be a number, not '0.8'",
+    "rag_dataset('golden.jsonl', metrics={'noise_sensitivity': -1})": "noise_sensitivity=-1 is outside of the scale *",
+    "rag_dataset('golden.jsonl', metrics={'faithfulness': float('nan')})": "faithfulness must be a finite number, *",
+    "rag_dataset('golden.jsonl', metrics={'faithful': 0.8})": "there is no metric 'faithful': did you mean faith*",
+    "rag_gate('numbers_alined', mean=0.5)": "'numbers_alined' is not scored, *: did you mean 'numbers_aligned'[?]",
+    "rag_gate('relevance', mean=0.5)": "'relevance' is not scored, * lists numbers_aligned: write metrics=*",
+    "rag_gate('numbers_aligned', mean=50)": "mean=50 is outside of the scale of numbers_aligned, 0 to 1: write 0.5,*",
+    "rag_gate('numbers_aligned')": "give one of mean= and rate=; write *",
     "rag_gate('faithfulness', mena=0.5)": "it knows no mena; write *",
     "rag_judge('gpt-5')": "'gpt-5' is not one of auto, local, *; write @pytest.mark.rag_judge(*",
     "rag_votes(0)": "it takes one whole number from 1 on; write @pytest.mark.rag_votes(3)",
 }
 WRONG_SUITE = """
 import pytest
-GOLDEN = pytest.mark.rag_dataset([{"id": "q1", "answer": "Moss.", "contexts": ["Moss."]}])
+GOLDEN = pytest.mark.rag_dataset([{"id": "q1", "answer": "Moss.", "contexts": ["Moss."]}], metrics=["numbers_aligned"])
 @GOLDEN
 def test_no_row(): pass
 @pytest.mark.rag_dataset("golden.jsonl")
@@ -252,6 +261,109 @@ def test_a_marker_that_makes_no_tests(wrong: Run) -> None:
                 "test_elsewhere.py::test_hooked: marker rag_votes(0): it takes one whole number from 1 on; *",
             ]
         )
+
+
+#: Rows held to declared bounds, in tests that do with the scores what they like; ``far`` misses both bounds.
+HELD = """
+    import pytest
+    from pytest_ragmetrics import metric
+    @metric(better="lower")
+    def clutter(response):
+        return len(response) / 100
+    LONG = "It has 9 carp, 7 frogs, " + "and more " * 4
+    ROWS = [
+        {"id": "near", "question": "What?", "answer": "It has 9 carp.", "contexts": ["It has 9 carp."]},
+        {"id": "far", "question": "What?", "answer": LONG, "contexts": ["It has 9 carp."] * 6 + ["x" * 2000]},
+        {"id": "lost", "question": "What?", "answer": "It has 9 carp."},
+    ]
+    held = pytest.mark.rag_dataset([{**row, "reference": "It has 9 carp."} for row in ROWS],
+        metrics={"NumbersAligned": 0.8, clutter: 0.2, "token_f1": None})
+    @held
+    def test_nothing(rag_sample):
+        pass
+    @held
+    def test_first(rag_sample, rag_scores):
+        assert rag_sample.id == "nowhere"
+    @held
+    def test_lenient(rag_scores, rag_sample):
+        assert rag_sample.id == "lost" or rag_scores["numbers_aligned"] >= 0.1
+    @held
+    def test_strict(rag_scores, rag_sample):
+        assert rag_scores["clutter"] <= 0.1
+    @held
+    @pytest.mark.xfail
+    def test_expected(rag_sample):
+        pass
+    @held
+    def test_skipped(rag_sample):
+        pytest.skip("not today")
+    @pytest.mark.usefixtures("rag_sample")
+    class TestGrouped:
+        @held
+        @pytest.mark.parametrize("n", [1])
+        def test_many(self, n):
+            pass
+"""
+
+
+@pytest.fixture(scope="module", params=[[], MANY], ids=["one process", "workers"])
+def held(run_once: RunOnce, request: pytest.FixtureRequest) -> Run:
+    """Run tests whose marker declares bounds."""
+    return run_once(*request.param, "-rA", "--rag-json=out.json", test_it=HELD)
+
+
+@pytest.mark.parametrize(
+    ("test", "outcomes"),
+    [
+        ("test_nothing[{}]", ("passed", "failed", "failed")),
+        ("test_first[{}]", ("failed", "failed", "failed")),
+        ("test_lenient[{}]", ("passed", "failed", "failed")),
+        ("test_strict[{}]", ("failed", "failed", "failed")),
+        ("test_expected[{}]", ("xpassed", "xfailed", "xfailed")),
+        ("test_skipped[{}]", ("skipped", "skipped", "skipped")),
+        ("TestGrouped::test_many[{}-1]", ("passed", "failed", "failed")),
+    ],
+)
+def test_each_row_is_held_to_its_bounds(held: Run, test: str, outcomes: tuple[str, ...]) -> None:
+    """It fails below them or without a score, and its records say so, whatever the test itself asserts or skips."""
+    strict = {"near": 0.1, "far": 0.2} if "strict" in test else {"near": 0.2, "far": 0.2}
+    for row, outcome in zip(("near", "far", "lost"), outcomes, strict=True):
+        found = held.tests[f"test_it.py::{test.format(row)}"]
+        assert found["outcome"] == outcome, row
+        records = {record["metric"]: record for record in found["records"]}
+        bounds = {name: record["threshold"] and record["threshold"]["bound"] for name, record in records.items()}
+        states = {name: record["outcome"] for name, record in records.items()}
+        if row == "lost":
+            assert (states["numbers_aligned"], states["token_f1"]) == ("unscored", "measured")
+        else:
+            assert bounds == {"numbers_aligned": 0.8, "clutter": strict[row], "token_f1": None}
+            assert states["numbers_aligned"] == ("passed" if row == "near" else "failed")
+            assert states["clutter"] == ("passed" if row == "near" and strict[row] == 0.2 else "failed")
+
+
+def test_a_failure_shows_the_row(held: Run) -> None:
+    """What fell short comes first, then question, answer and contexts, shortened; nothing is said twice."""
+    held.result.stdout.fnmatch_lines_random(
+        [
+            "2 of 3 metrics fell short: numbers_aligned 0.50 < 0.80, clutter 0.60 > 0.20",
+            "numbers_aligned 0.50 < 0.80: 1 of 2 numbers in no context",
+            "*- RAG row 'far' -*",
+            'question: "What[?]"',
+            'answer: "It has 9 carp, 7 frogs, and more and more *"',
+            'reference: "It has 9 carp."',
+            'contexts[[]4[]]: "It has 9 carp."',
+            "... and 2 more contexts",
+            "1 of 3 metrics unscored",
+            "numbers_aligned unscored: row 'lost': numbers_aligned: retrieved_contexts is missing; *",
+            "FAILED test_it.py::test_nothing[[]far[]] - 2 of 3 metrics fell short: *",
+        ]
+    )
+    failed = sum(test["outcome"] == "failed" for test in held.tests.values())
+    assert str(held.result.stdout).count("RAG row ") == failed
+    assert "hidden" not in str(held.result.stdout)
+    assert max(map(len, held.result.outlines)) < 800
+    table = next(line.split() for line in held.result.outlines if line.startswith("numbers_aligned  "))
+    assert (table[1], table[-2:]) == ("21", ["7", "7"])
 
 
 def test_rows_are_listed_without_being_scored(run: RunPytest, server: FakeOpenAI) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from pytest_ragmetrics import metric
 from pytest_ragmetrics.codec import dump, load
-from pytest_ragmetrics.gates import Gate, GatedSet, evaluate_gate, evaluate_merged_gate, gate_of
+from pytest_ragmetrics.gates import Gate, GatedSet, evaluate_gate, evaluate_merged_gate, gate_among, gate_of
+from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
 from pytest_ragmetrics.records import TestRecord
 from pytest_ragmetrics.result import Direction
 from tests.documents import record, row
@@ -55,6 +57,10 @@ def test_its_test_is_named_by_what_it_says(given: dict[str, Any], name: str) -> 
         (("a",), {"rate": 0.5, "min": 0.1, "max": 0.2}, "rate= needs the score that counts as good"),
         (("a",), {"rate": 95, "min": 0.1}, "rate=95 is no share"),
         (("a",), {"mean": 0.5, "confidence": 95}, "confidence=95 must be between 0 and 1"),
+        (("faithfulness",), {"mean": 85}, "mean=85 is outside of the scale of faithfulness, 0 to 1: write 0.85"),
+        (("faithfulness",), {"rate": 0.5, "min": -0.1}, "min=-0.1 is outside of the scale of faithfulness, 0 to 1"),
+        (("noise_sensitivity",), {"rate": 0.5, "max": 20}, "max=20 is outside of the scale of noise_sensitivity"),
+        (("semantic_similarity",), {"mean": -2}, "mean=-2 is outside of the scale of semantic_similarity, -1 to 1"),
         (("faithfulness",), {"rate": 0.5, "max": 0.2}, "higher scores of faithfulness are the good ones; write min="),
     ],
 )
@@ -62,6 +68,46 @@ def test_what_a_marker_may_not_say(args: tuple[Any, ...], named: dict[str, Any],
     """Each mistake is named, with what to write."""
     with pytest.raises(ValueError, match=said.replace("(", r"\(")):
         gate_of(*args, **named)
+
+
+@metric(name="points", better="lower", scale=(0.0, 50.0))
+def own(response: str) -> float:
+    """Return how many points an answer has."""
+    return float(len(response))
+
+
+BOTH = RagasScore(metrics=[Faithfulness(), ContextRecall()])
+
+
+@pytest.mark.parametrize(
+    ("listed", "name", "found"),
+    [
+        ([Faithfulness(), own], "FaithfulnessMetric", ("faithfulness", "higher")),
+        ([Faithfulness(), own], "points", ("points", "lower")),
+        ([BOTH], "context_recall", ("context_recall", "higher")),
+        ([], "sympathy", ("sympathy", None)),
+    ],
+)
+def test_a_gate_is_over_a_metric_of_its_data_set(listed: list[Metric], name: str, found: tuple[str, Any]) -> None:
+    """Any of its names will do, a part of a composite too; without a list the tests may score what they like."""
+    gate = gate_among(listed, [name], {"mean": 1})
+    assert (gate.metric, gate.better) == found
+
+
+@pytest.mark.parametrize(
+    ("listed", "name", "said"),
+    [
+        ([Faithfulness(), own], "faithfulnes", r"'faithfulnes' is not scored, .* lists faithfulness, points: did you "),
+        ([own], "point", r"did you mean 'points'\?"),
+        ([own], "ResponseRelevancy", r"lists points: write metrics=\[..., 'answer_relevancy'\] there"),
+        ([BOTH], "numbers_aligned", "lists ragas_score, faithfulness, context_recall: write metrics="),
+        ([own], "points", "mean=60 is outside of the scale of points, 0 to 50: write a number on it"),
+    ],
+)
+def test_a_gate_over_what_is_not_scored(listed: list[Metric], name: str, said: str) -> None:
+    """It is refused with the nearest name, or with the list to add it to; the scale is that of the metric listed."""
+    with pytest.raises(ValueError, match=said):
+        gate_among(listed, [name], {"mean": 60})
 
 
 def test_a_set_crosses_processes() -> None:
@@ -131,7 +177,7 @@ UNSCORED = record("points", None, outcome="unscored", reason="the judge was away
         (row("t[c]", SCORED, SCORED), {}, "passed", "points mean 0.62 >= 0.60"),
         (row("t[c]", SCORED, UNSCORED), {}, "failed", "  c: the judge was away"),
         (row("t[c]", UNSCORED), {}, "failed", "  c: the judge was away"),
-        (row("t[c]", record("other", 0.5)), {}, "failed", "  c: its test failed"),
+        (row("t[c]", record("other", 0.5)), {}, "failed", "  c: its test passed without scoring it; it scored other"),
         (row("t[c]", outcome="error", message="E   ValueError: no"), {}, "failed", "  c: its test was in error: *no"),
         (row("t[c]", outcome="xpassed"), {}, "failed", "  c: its test passed unexpectedly"),
         (None, {}, "failed", "  c: its test passed without scoring it"),
