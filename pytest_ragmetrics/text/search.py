@@ -14,28 +14,32 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
+from io import BytesIO
 from itertools import accumulate, islice, pairwise
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from unicodedata import normalize
 
 from pytest_ragmetrics.result import Nearest, WordChange
 from pytest_ragmetrics.text.characters import UNSPACED, UNSPACED_CHARACTER, are_joined, is_mark
 from pytest_ragmetrics.text.markup import Readable, has_markup
 
-_ASCII = bytes(range(128))
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 _DROPPED = bytes(code for code in range(128) if not chr(code).isalnum())
-_FOREIGN = bytes(range(128, 256))
 _LOWERED = bytes(range(256)).lower()
+# Added to a code point that stands for several letters; Hangul syllables do, and are many.
+_SEVERAL, _NEW = 1 << 21, 1 << 22
+_SYLLABLE, _SYLLABLES = 0xAC00, 11172
+# With more than one of those to so many characters, syllables are computed instead of replaced one after the other.
+_CROWDED = 16
+# Shorter texts are read character by character.
+_SHORT = 64
+# Characters whose key is made at a time, so that the memory needed does not grow with the text.
+_BATCH = 32_768
 # Replacing one character after the other is faster than str.translate up to about this many.
 _FEW = 160
-_KANA = "ぁあぃいぅうぇえぉおかきくけこさしすせそたちっつてとなにぬねのはひふへほまみむめもゃやゅゆょよらりるれろわをん"
-# Letters that are their own key, so that most of a text in these scripts need not be looked at one by one.
-_PLAIN = (
-    "\u03b1-\u03c1\u03c3-\u03c9\u0430-\u0438\u043a-\u044f\u05d0-\u05ea\u0627-\u063f\u0641-\u064a"
-    "\u0904-\u0928\u092a-\u0930\u0935-\u0939\u0e01-\u0e2e\u3400-\u4db5\u4e00-\u9fef"
-    f"{_KANA}{''.join(chr(ord(char) + 0x60) for char in _KANA)}"
-)
-_NOT_PLAIN = re.compile(f"[^{_PLAIN}]+")
 # Letters to Unicode, and apostrophes, primes or mere lengthening to whoever quotes.
 _NO_LETTERS = frozenset(
     "\u115f\u1160\u02b9\u02ba\u02bb\u02bc\u02bd\u02be\u02bf\u02c8\u02ca\u02cb\u02ee\u0640\u07fa\ua78c"
@@ -85,57 +89,78 @@ _EDGES = " \t\r\n\u00a0\u202f\u3000.,;:!?'\"()[]*_-"
 _EDGES += "\u00ab\u00bb\u201c\u201d\u201e\u2026\u3001\u3002\u300c\u300d\uff01\uff0c\uff1f"
 
 
-class KeyMaker:
-    """The key of a text, and the keys of pieces of it, having looked at its characters once.
-
-    A character to ``keep`` remains in the key of the text, and in none of its pieces.
-
-    >>> maker = KeyMaker("Caf\u00e9 \u2013 \ufb01ne!")
-    >>> maker.key, maker.key_of("\ufb01ne!")
-    (b'cafefine', b'fine')
-    """
-
-    __slots__ = ("_changes", "_dropped", "_table", "key")
-
-    def __init__(self, text: str, *, keep: str = "") -> None:
-        self._changes: dict[str, str] = {}
-        self._table: dict[int, str] = {}
-        self._dropped = _DROPPED + _FOREIGN
-        encoded = text.encode("utf-8", "surrogatepass")
-        if not text.isascii():
-            foreign = encoded.translate(None, _ASCII).decode("utf-8", "surrogatepass")
-            unusual = "".join(_NOT_PLAIN.findall(foreign))
-            letters = {char: _letters(char) for char in set(unusual)}
-            self._changes = {char: key for char, key in letters.items() if key not in (char, "")}
-            if len(unusual) < len(foreign) or not all(key.isascii() for key in letters.values()):
-                self._dropped = _DROPPED
-                self._changes |= {char: "" for char, key in letters.items() if not key}
-            if len(self._changes) > _FEW:
-                self._table = str.maketrans(self._changes)
-            if self._changes:
-                encoded = self._changed(text)
-        self.key = encoded.translate(_LOWERED, self._dropped.translate(None, keep.encode()))
-
-    def key_of(self, piece: str) -> bytes:
-        """Return the comparison key of a piece of the text."""
-        return self._changed(piece).translate(_LOWERED, self._dropped)
-
-    def _changed(self, piece: str) -> bytes:
-        if self._table:
-            piece = piece.translate(self._table)
-        elif self._changes and not piece.isascii():
-            for char, letters in self._changes.items():
-                piece = piece.replace(char, letters)
-        return piece.encode("utf-8", "surrogatepass")
-
-
-def comparison_key(text: str) -> bytes:
+def comparison_key(text: str, *, keep: str = "") -> bytes:
     """Return the letters and digits of a text in UTF-8: caseless, without marks, compatibility forms resolved.
 
-    >>> comparison_key("Caf\u00e9 \u2013 \ufb01ne!") == comparison_key("CAFE\u0301 FINE")
+    Characters of ASCII to ``keep`` remain. The key of two texts together is that of one and that of the other.
+
+    >>> comparison_key("Caf\u00e9 \u2013 \ufb01ne!") == comparison_key("CAFE\u0301 FINE") == b"cafefine"
     True
     """
-    return text.encode().translate(_LOWERED, _DROPPED) if text.isascii() else KeyMaker(text).key
+    if len(text) <= _BATCH:
+        encoded = (text if text.isascii() else _in_letters(text)).encode()
+        return encoded.translate(_LOWERED, _DROPPED.translate(None, keep.encode()) if keep else _DROPPED)
+    return b"".join([comparison_key(text[at : at + _BATCH], keep=keep) for at in range(0, len(text), _BATCH)])
+
+
+def _in_letters(text: str) -> str:
+    """Return a text with its letters, or a space, for each character outside ASCII."""
+    if len(text) < _SHORT:
+        return "".join([char if char < "\x80" else _letters(char) for char in text])
+    import numpy as np
+
+    table = _letter_table()
+    # An array of texts holds code points, and is made and read back faster than bytes of any encoding.
+    codes = np.array([text]).view(np.uint32)
+    letters = table.take(codes, mode="wrap")
+    if (largest := np.maximum.reduce(letters)) == _NEW:
+        for code in np.unique(codes[letters == _NEW]).tolist():
+            key = _letters(chr(code)) or " "
+            table[code] = ord(key) if len(key) == 1 else code | _SEVERAL
+        letters = table.take(codes, mode="wrap")
+        largest = np.maximum.reduce(letters)
+    changes: dict[str, str] = {}
+    if largest >= _SEVERAL:
+        several = letters >= _SEVERAL
+        letters[several] = chars = codes[several]
+        if len(chars) * _CROWDED > len(codes):
+            letters, chars = _split_syllables(letters), chars[(chars < _SYLLABLE) | (chars >= _SYLLABLE + _SYLLABLES)]
+        changes = {char: _letters(char) for char in map(chr, np.unique(chars).tolist())}
+    found: str = letters.view(f"<U{letters.size}").item()
+    if len(changes) > _FEW:
+        return found.translate({ord(char): key for char, key in changes.items()})
+    for char, key in changes.items():
+        found = found.replace(char, key)
+    return found
+
+
+def _split_syllables(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """Return code points with the letters of Hangul syllables in their place, and spaces (Unicode, section 3.12)."""
+    import numpy as np
+
+    parts = np.full((codes.size, 3), ord(" "), np.uint32)
+    parts[:, 0] = codes
+    places = np.flatnonzero((codes >= _SYLLABLE) & (codes < _SYLLABLE + _SYLLABLES))
+    index = codes[places] - _SYLLABLE
+    finals = index % 28
+    parts[places, 0] = 0x1100 + index // 588
+    parts[places, 1] = 0x1161 + index % 588 // 28
+    parts[places, 2] = np.where(finals, 0x11A7 + finals, ord(" "))
+    return parts.reshape(-1)
+
+
+@lru_cache(maxsize=1)
+def _letter_table() -> npt.NDArray[np.uint32]:
+    """Return an array of the letter that each character stands for, ``_NEW`` as long as nobody has met it.
+
+    Looking all characters up would take a second. A space is for none, the character with ``_SEVERAL`` for several.
+    """
+    import numpy as np
+
+    table = np.full(sys.maxunicode + 1, _NEW, np.uint32)
+    table[:0x80] = range(0x80)
+    table[0] = ord(" ")
+    return table
 
 
 @lru_cache(maxsize=65536)
@@ -239,10 +264,7 @@ class SourceIndex:
         self._texts = list(contexts)
         for number, readable in self._readable.items():
             self._texts[number] = readable.text
-        # One key of all texts is made faster than one of each.
-        together = _SEPARATOR.join([text.replace(_SEPARATOR, " ") for text in self._texts])
-        self._maker = KeyMaker(together, keep=_SEPARATOR)
-        self.key = self._maker.key
+        self.key = _joined_keys(self._texts)
         self._starts = [0]
         while end := self.key.find(_SEPARATOR.encode(), self._starts[-1]) + 1:
             self._starts.append(end)
@@ -334,7 +356,7 @@ class SourceIndex:
             # Letters are spread evenly as a rule; where they are not, halving gets there.
             guess = (high - low) * wanted // total - margin if margin else (high - low) // 2
             middle = low + min(max(guess, 1), high - low - 1)
-            before = len(self._maker.key_of(text[low:middle]))
+            before = len(comparison_key(text[low:middle]))
             if before <= wanted:
                 low, wanted, total = middle, wanted - before, total - before
             else:
@@ -353,7 +375,7 @@ class SourceIndex:
             return SourceBlock(context, 0, len(text), start, end - start)
         starts = self._block_starts.get(context)
         if starts is None:
-            lengths = (len(self._maker.key_of(text[at : at + _BLOCK])) for at in range(0, len(text), _BLOCK))
+            lengths = (len(comparison_key(text[at : at + _BLOCK])) for at in range(0, len(text), _BLOCK))
             starts = self._block_starts[context] = list(accumulate(lengths, initial=0))
         number = bisect_right(starts, position - start) - 1
         low, before = number * _BLOCK, starts[number]
@@ -367,6 +389,25 @@ class SourceIndex:
     @cached_property
     def _index(self) -> GramIndex:
         return GramIndex(self.key)
+
+
+def _joined_keys(texts: list[str]) -> bytes:
+    """Return the keys of texts, with a separator between any two."""
+    keys, batch, size = BytesIO(), [], 0
+    for number, text in enumerate(texts, start=1):
+        batch.append(text.replace(_SEPARATOR, " "))
+        size += len(text)
+        # One key of a few short texts is made faster than one of each.
+        if size < _BATCH and number < len(texts):
+            continue
+        together = _SEPARATOR.join(batch)
+        # A part of it at a time, as the rest of the memory is needed more.
+        for at in range(0, len(together), _BATCH):
+            keys.write(comparison_key(together[at : at + _BATCH], keep=_SEPARATOR))
+        if number < len(texts):
+            keys.write(_SEPARATOR.encode())
+        batch, size = [], 0
+    return keys.getvalue()
 
 
 class _Words(NamedTuple):

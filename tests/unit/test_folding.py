@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.text import search
 from pytest_ragmetrics.text.editorial import may_be_inserted
 from pytest_ragmetrics.text.folding import FOLDS, Tolerance, agree, describe, fold
 from pytest_ragmetrics.text.markup import Readable, as_readable
-from pytest_ragmetrics.text.search import GRAM, GramIndex, KeyMaker, SourceIndex, comparison_key
+from pytest_ragmetrics.text.search import GRAM, GramIndex, SourceIndex, comparison_key
 from pytest_ragmetrics.text.words import stands_alone
 
 ALL = FOLDS | Tolerance.PUNCTUATION
@@ -174,24 +172,26 @@ def test_folding_never_changes_the_key(tolerance: Tolerance) -> None:
 def test_a_key_is_made_character_by_character(one: str, other: str) -> None:
     """The key of a text is those of its pieces, wherever it is cut: offsets can be found by counting."""
     assert comparison_key(one + other) == comparison_key(one) + comparison_key(other)
-    key_of = KeyMaker(one + other).key_of
-    assert key_of(one) == comparison_key(one)
-    assert key_of(one + other) == comparison_key(one + other)
 
 
-@given(text=st.text(alphabet=st.characters(min_codepoint=0x80, max_codepoint=0x2FFF), min_size=40, max_size=120))
-def test_the_key_of_many_different_characters_is_the_same(text: str) -> None:
-    """A text of very many characters, replaced in another way, has the key of its characters, composed or not."""
-    assert comparison_key(unicodedata.normalize("NFD", "Ça va — 3 × «Ünïcödé» ＡＢ ʼ")) == b"cava3unicodeab"
-    assert comparison_key(text) == b"".join(comparison_key(char) for char in text)
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(0x80, 0x2FFF), (0xAC00, 0xD7A3), (0xD800, 0xDFFF), (0xF900, 0xFFFF), (0x1D400, 0x1D7FF), (0x1F300, 0x2FA1F)],
+)
+def test_the_key_of_many_different_characters_is_the_same(first: int, last: int) -> None:
+    """A long text, whose letters are looked up all at once, has the key of its characters, however rare they are."""
+    chars = [chr(code) for code in range(first, last + 1)]
+    for length in (len(chars), 300, 70):
+        for text in ("".join(chars[-length:]), "".join(f"{char} well, \0" for char in chars[-length:])):
+            assert comparison_key(text) == b"".join(map(comparison_key, text))
 
 
-def test_plain_letters_are_their_own_key() -> None:
-    """The letters that are passed over unseen are those that the key would not change."""
-    plain = re.compile(f"[{search._PLAIN}]")
-    letters = [chr(code) for code in range(0x10000) if plain.match(chr(code))]
-    assert len(letters) > 20_000
-    assert [char for char in letters if search._letters(char) != char] == []
+def test_a_decomposed_text_has_the_key_of_the_composed() -> None:
+    """Texts in either normal form have the same key, short ones and long ones."""
+    text = "Ça va — 3 × «Ünïcödé» ＡＢ ʼ 한국어 여덟 "
+    for times in (1, 10, 4000):
+        assert comparison_key(unicodedata.normalize("NFD", text * times)) == comparison_key(text * times)
+        assert comparison_key(text * times).startswith(b"cava3unicodeab\xe1\x84\x92")
 
 
 @given(one=TRICKY, other=TRICKY)
