@@ -13,6 +13,7 @@ SELECT = tasks.SelectSentences(question="How deep is the lake?", contexts=CONTEX
 QUESTIONS = tasks.WriteQuestions(response="Pike live in the lake.", count=2)
 EVERY_TASK: tuple[Task[Any], ...] = (
     tasks.ListClaims(text="Pike live in it.", question="What lives in the lake?"),
+    tasks.ListChosenClaims(text="Pike live in it.", question="What lives in it?", atomicity="low", coverage="low"),
     VERIFY,
     QUESTIONS,
     tasks.ListKeyPhrases(contexts=CONTEXTS),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
 from pytest_ragmetrics.judges.schema import listed
-from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListClaims, VerifyClaims
+from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListChosenClaims, ListClaims, VerifyClaims
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, check_number, f_beta
 from pytest_ragmetrics.metrics.conversations import asked
@@ -182,6 +182,7 @@ def assert_not_hallucinated(
 
 
 Mode: TypeAlias = Literal["precision", "recall", "f1"]
+Degree: TypeAlias = Literal["low", "high"]
 #: Which text a mode takes claims from; each is compared with the other.
 _SIDES = {"precision": ("response",), "recall": ("reference",), "f1": ("response", "reference")}
 
@@ -191,10 +192,12 @@ class FactualCorrectness(JudgedMetric):
 
     Takes ``response``, ``reference`` and, to resolve pronouns, ``user_input``. Precision is the share of the response's
     claims that the reference supports, recall the share of the reference's claims that the response supports;
-    ``mode="f1"`` is the F-beta of these two, where recall counts ``beta`` times. Two rounds of requests, each at the
-    same time: the claims, then whether they are supported. A response without claims has an F-beta of 0.0; any other
-    text that must have claims and has none raises ``UnscoredError``, unless ``if_empty`` is the score then. After
-    Ragas' factual correctness; its two directions are kept apart here.
+    ``mode="f1"`` is the F-beta of these two, where recall counts ``beta`` times. ``atomicity="low"`` leaves together
+    what a sentence says, ``coverage="low"`` counts the main statements alone; both need a language model. Two rounds
+    of requests, each at the same time: the claims, then whether they are supported. A response without claims has an
+    F-beta of 0.0; any other text that must have claims and has none raises ``UnscoredError``, unless ``if_empty`` is
+    the score then. After Ragas' factual correctness, where both degrees are low unless said; its two directions are
+    kept apart here.
 
     >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
     >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
@@ -214,6 +217,8 @@ class FactualCorrectness(JudgedMetric):
         *,
         mode: Mode = "f1",
         beta: float = 1.0,
+        atomicity: Degree = "high",
+        coverage: Degree = "high",
         if_empty: float | None = None,
         name: str | None = None,
         judge: JudgeLike | None = None,
@@ -221,13 +226,15 @@ class FactualCorrectness(JudgedMetric):
         super().__init__(name=name, judge=judge)
         self.mode = check_choice("mode", mode, get_args(Mode))
         self.beta = check_number("beta", beta)
+        self.atomicity: Degree = check_choice("atomicity", atomicity, get_args(Degree))
+        self.coverage: Degree = check_choice("coverage", coverage, get_args(Degree))
         self.if_empty = check_if_empty(if_empty, self.scale)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return precision, recall or the F-beta of both."""
         texts = {"response": sample.response or "", "reference": sample.reference or ""}
         sides = _SIDES[self.mode]
-        listed = await together(ask(ListClaims(text=texts[side], **asked(sample))) for side in sides)
+        listed = await together(ask(self._listing(texts[side], sample)) for side in sides)
         claims = dict(zip(sides, listed, strict=True))
         if not claims[sides[-1]]:
             return ask.nothing(f"the {sides[-1]} has no claims", if_empty=self.if_empty)
@@ -241,6 +248,11 @@ class FactualCorrectness(JudgedMetric):
         score = shares[0] if len(shares) == 1 else f_beta(shares[0], shares[1], self.beta)
         return ask.result(score, reason=f"{reason} borne out", verdicts=verdicts)
 
+    def _listing(self, text: str, sample: Sample) -> ListClaims | ListChosenClaims:
+        if (self.atomicity, self.coverage) == ("high", "high"):
+            return ListClaims(text=text, **asked(sample))
+        return ListChosenClaims(text=text, atomicity=self.atomicity, coverage=self.coverage, **asked(sample))
+
 
 def assert_factually_correct(
     response: str,
@@ -250,6 +262,8 @@ def assert_factually_correct(
     min: float = 0.7,
     mode: Mode = "f1",
     beta: float = 1.0,
+    atomicity: Degree = "high",
+    coverage: Degree = "high",
     if_empty: float | None = None,
     votes: int | None = None,
     judge: JudgeLike | None = None,
@@ -262,7 +276,9 @@ def assert_factually_correct(
     1.0
     """
     __tracebackhide__ = True
-    metric = FactualCorrectness(mode=mode, beta=beta, if_empty=if_empty, judge=judge)
+    metric = FactualCorrectness(
+        mode=mode, beta=beta, atomicity=atomicity, coverage=coverage, if_empty=if_empty, judge=judge
+    )
     sample = Sample(user_input=question, response=response, reference=reference)
     return assert_metric(metric, sample, min=min, votes=votes)
 

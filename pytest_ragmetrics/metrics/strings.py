@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.metrics.assertion import assert_metric
-from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag, f_of_counts
+from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag, check_number, f_of_counts
 from pytest_ragmetrics.metrics.verdicts import on_response
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
@@ -186,12 +186,41 @@ RougeType: TypeAlias = Literal["rouge1", "rouge2", "rouge3", "rouge4", "rougeL",
 RougeMode: TypeAlias = Literal["fmeasure", "precision", "recall"]
 
 
+#: The keyword arguments of ``sacrebleu.corpus_bleu`` and ``corpus_chrf``, with the check of each.
+_BLEU: Mapping[str, Callable[[str, Any], Any]] = {
+    "smooth_method": lambda name, value: check_choice(name, value, ("none", "floor", "add-k", "exp")),
+    "smooth_value": lambda name, value: value if value is None else check_number(name, value),
+    "force": check_flag,
+    "lowercase": check_flag,
+    "tokenize": lambda name, value: check_choice(name, value, get_args(Tokenizer)),
+    "use_effective_order": check_flag,
+}
+_CHRF: Mapping[str, Callable[[str, Any], Any]] = {
+    "char_order": check_count,
+    # 0, its default, is no count.
+    "word_order": lambda name, value: check_count(name, value) if value else 0,
+    "beta": check_count,
+    "remove_whitespace": check_flag,
+    "eps_smoothing": check_flag,
+}
+
+
+def _checked(given: Mapping[str, Any], known: Mapping[str, Callable[[str, Any], Any]]) -> dict[str, Any]:
+    """Return keyword arguments of sacrebleu; raise ``ValueError`` for one that it does not take, or a wrong value."""
+    if unknown := sorted(map(str, given.keys() - known.keys())):
+        msg = f"kwargs: sacrebleu takes no {unknown[0]}; it takes {', '.join(known)}"
+        raise ValueError(msg)
+    return {name: known[name](name, value) for name, value in given.items()}
+
+
 class BleuScore(ReferenceMetric):
     """BLEU of ``response`` against ``reference``, each taken whole as one segment, brought to [0, 1].
 
     The geometric mean of the precisions of runs of 1 to 4 words, as far as there are any so long, with exponential
     smoothing, times the brevity penalty (Papineni et al., 2002; sacrebleu, Post 2018). ``tokenize`` is one of
     sacrebleu's: 13a, intl, zh, char, none; "auto" is 13a, or char where the reference is written without spaces.
+    ``kwargs``, as in Ragas, are those of ``sacrebleu.corpus_bleu``, and take precedence: ``smooth_method``,
+    ``smooth_value``, ``force``, ``lowercase``, ``tokenize`` and ``use_effective_order``, which is true otherwise.
 
     >>> BleuScore().score(response="The pump needs two minutes.", reference="The pump needs two minutes.").value
     1.0
@@ -201,36 +230,49 @@ class BleuScore(ReferenceMetric):
     helper = "assert_bleu"
     aliases = ("bleu",)
 
-    def __init__(self, *, tokenize: Tokenizer = "auto", name: str | None = None) -> None:
+    def __init__(
+        self, *, tokenize: Tokenizer = "auto", kwargs: Mapping[str, Any] | None = None, name: str | None = None
+    ) -> None:
         super().__init__(name=name)
-        self.tokenize = check_choice("tokenize", tokenize, get_args(Tokenizer))
+        self.kwargs = _checked(kwargs or {}, _BLEU)
+        self.tokenize = self.kwargs.get("tokenize", check_choice("tokenize", tokenize, get_args(Tokenizer)))
 
     def _compare(self, response: str, reference: str) -> MetricResult:
         letters = [char for char in reference if char.isalpha()]
         usual = "char" if 2 * sum(map(is_unspaced, letters)) > len(letters) else "13a"
         chosen = usual if self.tokenize == "auto" else self.tokenize
-        bleu = _library("sacrebleu.metrics", self.name).BLEU(effective_order=True, tokenize=chosen)
-        score = bleu.sentence_score(response, [reference])
+        options = {"use_effective_order": True, **self.kwargs, "tokenize": chosen}
+        options["effective_order"] = options.pop("use_effective_order")
+        score = _library("sacrebleu.metrics", self.name).BLEU(**options).corpus_score([response], [[reference]])
         precisions = ", ".join(f"{precision / 100:.2f}" for precision in score.precisions)
         reason = f"precisions {precisions}; brevity penalty {score.bp:.2f}"
         return MetricResult(_share(score.score), metric=self.name, reason=reason)
 
 
-def assert_bleu(response: str, reference: str, *, min: float = 0.3, tokenize: Tokenizer = "auto") -> MetricResult:
+def assert_bleu(
+    response: str,
+    reference: str,
+    *,
+    min: float = 0.3,
+    tokenize: Tokenizer = "auto",
+    kwargs: Mapping[str, Any] | None = None,
+) -> MetricResult:
     """Assert that the BLEU score of the response is at least ``min``, in [0, 1]; needs the extra ``[text]``.
 
     >>> assert_bleu("The pump needs two minutes.", "The pump needs two minutes.").value
     1.0
     """
     __tracebackhide__ = True
-    return assert_metric(BleuScore(tokenize=tokenize), Sample(response=response, reference=reference), min=min)
+    metric = BleuScore(tokenize=tokenize, kwargs=kwargs)
+    return assert_metric(metric, Sample(response=response, reference=reference), min=min)
 
 
 class CHRFScore(ReferenceMetric):
     """chrF of ``response`` against ``reference``: the F-score of runs of 1 to 6 characters, brought to [0, 1].
 
     ``beta`` says how much more recall counts, ``word_order=2`` makes it chrF++ (Popović, 2015; sacrebleu). White space
-    is left out, so that it serves every script.
+    is left out, so that it serves every script. ``kwargs``, as in Ragas, are those of ``sacrebleu.corpus_chrf``, and
+    take precedence: ``char_order``, ``word_order``, ``beta``, ``remove_whitespace`` and ``eps_smoothing``.
 
     >>> CHRFScore().score(response="Das Ventil öffnen.", reference="Das Ventil öffnen.").value
     1.0
@@ -240,24 +282,39 @@ class CHRFScore(ReferenceMetric):
     helper = "assert_chrf"
     aliases = ("chrf", "ChrfScore")
 
-    def __init__(self, *, char_order: int = 6, word_order: int = 0, beta: int = 2, name: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        char_order: int = 6,
+        word_order: int = 0,
+        beta: int = 2,
+        kwargs: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> None:
         super().__init__(name=name)
-        self.char_order = check_count("char_order", char_order)
-        self.word_order = check_count("word_order", word_order) if word_order else 0
-        self.beta = check_count("beta", beta)
+        given = {"char_order": char_order, "word_order": word_order, "beta": beta}
+        self.kwargs = _checked({**given, **(kwargs or {})}, _CHRF)
 
     def _compare(self, response: str, reference: str) -> MetricResult:
-        orders = {"char_order": self.char_order, "word_order": self.word_order, "beta": self.beta}
-        score = _library("sacrebleu.metrics", self.name).CHRF(**orders).sentence_score(response, [reference])
+        options = {**self.kwargs}
+        options["whitespace"] = not options.pop("remove_whitespace", True)
+        score = _library("sacrebleu.metrics", self.name).CHRF(**options).corpus_score([response], [[reference]])
         return MetricResult(_share(score.score), metric=self.name)
 
 
 def assert_chrf(
-    response: str, reference: str, *, min: float = 0.5, char_order: int = 6, word_order: int = 0, beta: int = 2
+    response: str,
+    reference: str,
+    *,
+    min: float = 0.5,
+    char_order: int = 6,
+    word_order: int = 0,
+    beta: int = 2,
+    kwargs: Mapping[str, Any] | None = None,
 ) -> MetricResult:
     """Assert that the chrF score of the response is at least ``min``, in [0, 1]; needs the extra ``[text]``."""
     __tracebackhide__ = True
-    metric = CHRFScore(char_order=char_order, word_order=word_order, beta=beta)
+    metric = CHRFScore(char_order=char_order, word_order=word_order, beta=beta, kwargs=kwargs)
     return assert_metric(metric, Sample(response=response, reference=reference), min=min)
 
 

@@ -124,6 +124,26 @@ def test_places_are_those_of_whole_words(response: str, text: str, place: tuple[
     assert place_in(response, text) == place
 
 
+@pytest.mark.parametrize(
+    ("atomicity", "coverage"), [("low", "low"), ("low", "high"), ("high", "low"), ("high", "high")]
+)
+def test_claims_are_listed_to_a_degree(atomicity: Any, coverage: Any) -> None:
+    """The prompt says it; the degree of other metrics, and the default, is the highest, whose prompt is unchanged."""
+    usual = (atomicity, coverage) == ("high", "high")
+    task = "list_claims" if usual else "list_chosen_claims"
+    judge = ScriptedJudge(**{task: claims("Moths fly."), "verify_claims": verdicts([1])})
+    fields = {"response": "They fly.", "reference": "Moths do.", "user_input": "Do moths fly?"}
+    metric = FactualCorrectness(atomicity=atomicity, coverage=coverage, judge=judge)
+    assert metric.score(**fields) == 1.0
+    assert judge.tasks.count(task) == 2
+    instruction = f"List claims that the text makes, with {atomicity} atomicity and {coverage} coverage."
+    assert (instruction in judge.prompt(task)) is not usual
+    with pytest.raises(ValueError, match="atomicity must be 'low' or 'high', not 'middle'"):
+        FactualCorrectness(atomicity="middle")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="coverage must be 'low' or 'high', not 2"):
+        FactualCorrectness(coverage=2)  # type: ignore[arg-type]
+
+
 # Hallucination
 
 

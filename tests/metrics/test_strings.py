@@ -174,6 +174,37 @@ OTHER = [
 ]
 
 
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"lowercase": True},
+        {"smooth_method": "floor", "smooth_value": 0.2, "use_effective_order": False},
+        {"smooth_method": "add-k", "use_effective_order": False},
+        {"smooth_method": "none", "force": True, "tokenize": "char"},
+        {"smooth_value": None, "use_effective_order": True},
+    ],
+)
+def test_keyword_arguments_of_bleu(kwargs: dict[str, Any]) -> None:
+    """They go to sacrebleu, before the parameters of ours; only the effective order is true by itself."""
+    for response in ("A Pump", "The PUMP needs two minutes today", WANTED):
+        peer = sacrebleu.corpus_bleu([response], [[WANTED]], **{"use_effective_order": True, **kwargs})
+        metric = BleuScore(tokenize="13a", kwargs=kwargs)
+        assert metric.score(response=response, reference=WANTED).value == pytest.approx(min(peer.score / 100, 1.0))
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [{"remove_whitespace": False}, {"eps_smoothing": True}, {"char_order": 3, "word_order": 2, "beta": 1}, {}],
+)
+def test_keyword_arguments_of_chrf(kwargs: dict[str, Any]) -> None:
+    """They go to sacrebleu, before the parameters of ours."""
+    for response in ("A pump", "The pump  needs two minutes", WANTED):
+        peer = sacrebleu.corpus_chrf([response], [[WANTED]], **{"beta": 3, **kwargs})
+        found = CHRFScore(beta=3, kwargs=kwargs).score(response=response, reference=WANTED)
+        assert found.value == pytest.approx(min(peer.score / 100, 1.0))
+    assert assert_chrf(response, WANTED, kwargs=kwargs) == assert_bleu(WANTED, WANTED, kwargs={"lowercase": True})
+
+
 @pytest.mark.parametrize("metric", [BleuScore, CHRFScore, RougeScore])
 def test_every_script_has_words(metric: Any) -> None:
     """The same text is exactly 1.0, however short; texts that share most words are between nothing and all."""
@@ -198,6 +229,11 @@ def test_the_tokenizer_of_bleu_can_be_chosen() -> None:
     [
         (lambda: NonLLMStringSimilarity(measure="cosine"), "measure must be 'levenshtein' or .*, not 'cosine'"),  # type: ignore[arg-type]
         (lambda: BleuScore(tokenize="spm"), "tokenize must be 'auto' or '13a'"),  # type: ignore[arg-type]
+        (lambda: BleuScore(kwargs={"tokenise": "13a"}), "kwargs: sacrebleu takes no tokenise; it takes smooth_method"),
+        (lambda: BleuScore(kwargs={"smooth_method": "best"}), "smooth_method must be 'none' or 'floor'"),
+        (lambda: BleuScore(kwargs={"lowercase": 1}), "lowercase must be True or False"),
+        (lambda: CHRFScore(kwargs={"beta": 0}), "beta must be a whole number from 1 on"),
+        (lambda: CHRFScore(kwargs={"lowercase": True}), "kwargs: sacrebleu takes no lowercase; it takes char_order"),
         (lambda: CHRFScore(char_order=0), "char_order must be a whole number from 1 on"),
         (lambda: CHRFScore(word_order=-1), "word_order must be a whole number from 1 on"),
         (lambda: CHRFScore(beta=0), "beta must be a whole number from 1 on"),

@@ -239,7 +239,8 @@ class Sing(Task[str]):
 def test_every_task_has_a_rule() -> None:
     """Except tasks for which words in common mean nothing, and those of others, which are refused by name."""
     assert {type(task).__name__ for task in EVERY_TASK} - {kind.__name__ for kind in _RULES} == {
-        *("RateByRubric", "RateByCriteria", "JudgeGoal", "ListTopics", "MatchTopics", "WriteGoldenQuestion")
+        *("RateByRubric", "RateByCriteria", "JudgeGoal", "ListTopics", "MatchTopics", "WriteGoldenQuestion"),
+        "ListChosenClaims",
     }
     with pytest.raises(JudgeError, match=r"local \(heuristic\) has no rule for sing"):
         ask(Sing())

@@ -154,7 +154,7 @@ def test_a_prompt_file(task: Task[Any]) -> None:
 
 
 #: What the author of a test writes; all else may come from an attacker.
-TRUSTED = {"definition", "steps"}
+TRUSTED = {"definition", "steps", "atomicity", "coverage"}
 #: The blocks whose lines are numbered.
 NUMBERED = {"claims", "questions", "phrases", "conversation", "topics", "allowed topics"}
 HOSTILE = (

@@ -10,6 +10,7 @@ from pytest_ragmetrics.judges.schema import InvalidAnswer as InvalidAnswer
 from pytest_ragmetrics.judges.tasks.claims import FindContradictions as FindContradictions
 from pytest_ragmetrics.judges.tasks.claims import JudgeContexts as JudgeContexts
 from pytest_ragmetrics.judges.tasks.claims import JudgeUsefulness as JudgeUsefulness
+from pytest_ragmetrics.judges.tasks.claims import ListChosenClaims as ListChosenClaims
 from pytest_ragmetrics.judges.tasks.claims import ListClaims as ListClaims
 from pytest_ragmetrics.judges.tasks.claims import ListEntities as ListEntities
 from pytest_ragmetrics.judges.tasks.claims import SelectSentences as SelectSentences

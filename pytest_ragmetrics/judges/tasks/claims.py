@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pytest_ragmetrics.judges.schema import (
     NUMBER,
@@ -29,6 +29,22 @@ class ListClaims(ListTexts):
     noun = "claim"
     form = record(claims=list_of(TEXT))
     text: str
+    question: str | None = None
+    earlier: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListChosenClaims(ListTexts):
+    """List claims of a text like :class:`ListClaims`, which is of high ``atomicity`` and ``coverage``."""
+
+    prompt = "list_chosen_claims"
+    shown = ("earlier", "question", "text")
+    filled = ("atomicity", "coverage")
+    noun = "claim"
+    form = record(claims=list_of(TEXT))
+    text: str
+    atomicity: Literal["low", "high"]
+    coverage: Literal["low", "high"]
     question: str | None = None
     earlier: tuple[str, ...] | None = None
 
