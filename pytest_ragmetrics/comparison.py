@@ -39,10 +39,19 @@ _SURE = 0.001
 # In files of before it is the aspect, which is called correctness_aspect now.
 _REUSED = frozenset({"correctness"})
 
-Kind = Literal["unscored", "worse", "same", "better", "scored again", "new", "gone"]
+Kind = Literal["unscored", "worse", "same", "better", "nothing to check", "scored again", "new", "gone"]
 #: Every kind, in the order in which changes are listed.
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_RANKS = {"unscored": 0, "worse": 1, "same": 1, "better": 1, "scored again": 2, "new": 3, "gone": 4}
+_RANKS = {
+    "unscored": 0,
+    "worse": 1,
+    "same": 1,
+    "better": 1,
+    "nothing to check": 2,
+    "scored again": 3,
+    "new": 4,
+    "gone": 5,
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -319,8 +328,9 @@ class TestChange:
 
     ``id`` and ``number`` name it: the test, and which of the test's records it is (of the baseline's where it is
     gone). ``sample`` is the id of the sample, where it has one. ``before`` and ``after`` are ``None`` where there is no
-    score. ``change`` is positive where the score became better, whichever end of the scale is the good one, and
-    ``None`` unless there are both scores. ``baseline_id`` is the test in the baseline, another one after a move.
+    score; a vacuous one had nothing to check. ``change`` is positive where the score became better, whichever end of
+    the scale is the good one, and ``None`` unless there are both scores and both had something to check.
+    ``baseline_id`` is the test in the baseline, another one after a move.
     """
 
     __test__ = False  # for pytest, where a test module imports it
@@ -335,11 +345,13 @@ class TestChange:
     better: Direction = "higher"
     sample: str | None = None
     baseline_id: str | None = None
+    before_vacuous: bool = False
+    after_vacuous: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetricChange:
-    """One metric in both documents: its means over the ``pairs`` that have both scores.
+    """One metric in both documents: its means over the ``pairs`` of scores that both had something to check.
 
     The means and their ``change`` (positive where better) are ``None`` without any pair.
     """
@@ -490,20 +502,34 @@ def _matched(
 
 
 def _change(before: _ScoredRecord | None, this: _ScoredRecord, *, gone: bool = False) -> TestChange:
-    old, new = None if before is None else before.record.score, None if gone else this.record.score
+    old, new = None if before is None else before.record, None if gone else this.record
     better = this.record.better
     return TestChange(
         id=this.test,
         number=this.number,
         metric=this.record.metric,
-        kind="gone" if gone else "new" if before is None else _kind(old, new, better),
-        before=old,
-        after=new,
-        change=_gain(old, new, better),
+        kind="gone" if new is None else "new" if old is None else _change_kind(old, new),
+        before=None if old is None else old.score,
+        after=None if new is None else new.score,
+        change=None if old is None or new is None else _change_gain(old, new),
         better=better,
         sample=this.sample,
         baseline_id=None if before is None else before.test,
+        before_vacuous=old is not None and old.vacuous,
+        after_vacuous=new is not None and new.vacuous,
     )
+
+
+def _change_kind(old: Record, new: Record) -> Kind:
+    """Return the kind of a change; a score that said nothing became neither better nor worse."""
+    if old.score is not None and new.score is not None and (old.vacuous or new.vacuous):
+        return "same" if old.vacuous and new.vacuous else "nothing to check"
+    return _kind(old.score, new.score, new.better)
+
+
+def _change_gain(old: Record, new: Record) -> float | None:
+    counted = standing(old) == standing(new) == "counted"
+    return _gain(old.score, new.score, new.better) if counted else None
 
 
 def _gain(before: float | None, after: float | None, better: Direction) -> float | None:
@@ -528,7 +554,7 @@ def _metric_change(metric: str, changes: Iterable[TestChange]) -> MetricChange:
     both = [
         (change.before, change.after, change.change)
         for change in changes
-        if change.metric == metric and None not in (change.before, change.after)
+        if change.metric == metric and change.change is not None
     ]
     before, after, gain = [fsum(column) / len(both) for column in zip(*both, strict=True)] if both else [None] * 3
     return MetricChange(metric=metric, pairs=len(both), before=before, after=after, change=gain)

@@ -65,7 +65,7 @@ def _difference(comparison: RunComparison) -> list[str]:
     from pytest_ragmetrics.explain.runs import change_line, change_lines, metric_change_lines
 
     better = reversed(comparison.of("better"))
-    others = comparison.of("scored again", "new", "gone")
+    others = comparison.of("nothing to check", "scored again", "new", "gone")
     return [
         *change_lines(comparison, shown=len(comparison.changes)),
         *(f"  {change_line(change)}" for change in (*better, *others)),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import Literal, get_args
 
-from pytest_ragmetrics.comparison import RunComparison, TestChange
+from pytest_ragmetrics.comparison import Kind, RunComparison, TestChange
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, checked_text, counted, named, score_text
 from pytest_ragmetrics.records import GateRecord, Record, RunRecord, TestRecord, flips
 from pytest_ragmetrics.result import Usage
@@ -112,6 +112,12 @@ def _did(status: Status, number: int) -> str:
 
 _NAMED = 3
 _DECIMALS = 3
+#: The kinds of changes as they are counted, where that is another word.
+_KINDS: Mapping[Kind, str] = {
+    "same": "the same",
+    "unscored": "no longer scored",
+    "nothing to check": f"with {NOTHING_TO_CHECK} in one of the runs",
+}
 TALLY_HEAD = ("metric", "n", "mean", "min", "failing", "unscored")
 
 
@@ -196,11 +202,18 @@ def gate_line(gate: GateRecord) -> str:
     none = NOTHING_TO_CHECK if gate.vacuous and not gate.unscored else "nothing scored"
     value = none if gate.value is None else f"{gate.value:.{_DECIMALS}f}"
     sides = [f"n {gate.n}", *([f"{gate.unscored} unscored"] if gate.unscored else [])]
-    sides += [checked_text(gate.n, gate.vacuous)] if gate.vacuous else []
+    sides += filter(None, [gate_checked(gate)])
     if gate.confidence is not None and gate.low is not None and gate.high is not None:
         ends = f"{gate.low:.{_DECIMALS}f} to {gate.high:.{_DECIMALS}f}"
         sides.append(f"{gate.confidence:.0%} interval {ends}")
     return f"{what} {value}, needed {sign} {gate.bound:g}: {gate.outcome} ({', '.join(sides)})"
+
+
+def gate_checked(gate: GateRecord) -> str:
+    """Return how many scores of a gate count where others are vacuous, or that these count too; else nothing."""
+    if gate.counts_vacuous:
+        return "vacuous scores count"
+    return checked_text(gate.n, gate.vacuous) if gate.vacuous else ""
 
 
 def change_text(change: TestChange) -> tuple[str, str]:
@@ -209,8 +222,10 @@ def change_text(change: TestChange) -> tuple[str, str]:
     >>> change_text(TestChange(id="a", number=0, metric="m", kind="worse", before=0.9, after=0.5, change=-0.4))
     ('was 0.90, 0.40 worse', 'worse')
     """
-    before = "unscored" if change.before is None else score_text(change.before)
+    before = _side(change.before, vacuous=change.before_vacuous, text=score_text)
     words = {"new": "not in the baseline", "same": "as in the baseline", "unscored": f"was {before}"}
+    if change.kind == "nothing to check":
+        words[change.kind] = f"had {before}" if change.before_vacuous else f"{NOTHING_TO_CHECK} now, was {before}"
     if change.kind in ("better", "worse") and change.change is not None:
         return f"was {before}, {score_text(abs(change.change))} {change.kind}", change.kind
     return words.get(change.kind, "was unscored"), change.kind
@@ -220,8 +235,8 @@ def change_lines(comparison: RunComparison, *, shown: int = _NAMED) -> list[str]
     """Return what changed since the baseline: how many scores of each kind, and the worst ``shown`` of them by name."""
     counts = comparison.counts
     words = [
-        f"{counts[kind]} {'the same' if kind == 'same' else 'no longer scored' if kind == 'unscored' else kind}"
-        for kind in ("better", "worse", "same", "unscored", "scored again", "new", "gone")
+        f"{counts[kind]} {_KINDS.get(kind, kind)}"
+        for kind in ("better", "worse", "same", "unscored", "nothing to check", "scored again", "new", "gone")
         if counts[kind] or kind in ("better", "worse")
     ]
     lines = [f"against the baseline: {', '.join(words)}"]
@@ -242,13 +257,19 @@ def change_lines(comparison: RunComparison, *, shown: int = _NAMED) -> list[str]
 
 def change_line(change: TestChange) -> str:
     """Return what one score was and is."""
-    before, after = ("unscored" if s is None else f"{s:.{_DECIMALS}f}" for s in (change.before, change.after))
+    before = _side(change.before, vacuous=change.before_vacuous)
+    after = _side(change.after, vacuous=change.after_vacuous)
     scores = {"new": after, "gone": before}.get(change.kind, f"{before} -> {after}")
     if change.change is not None:
         lower = change.better == "lower"
         gain = -change.change if lower else change.change
         scores += f" ({gain:+.{_DECIMALS}f}{', lower is better' if lower else ''})"
     return f"{change.kind}: {named(change.id)}: {named(change.metric)} {scores}"
+
+
+def _side(score: float | None, *, vacuous: bool, text: Callable[[float], str] = f"{{:.{_DECIMALS}f}}".format) -> str:
+    """Return the score of one run."""
+    return "unscored" if score is None else NOTHING_TO_CHECK if vacuous else text(score)
 
 
 def metric_change_lines(comparison: RunComparison) -> list[str]:

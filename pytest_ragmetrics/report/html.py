@@ -235,7 +235,11 @@ def _indexed(test: TestView, row: str, place: tuple[int, int]) -> dict[str, obje
         "duration": test.duration,
         "cost": test.cost,
         "tokens": test.tokens,
-        "scores": [(visible(record.metric), record.score, record.outcome) for record in test.records],
+        # What had nothing to check sorts with what has no score.
+        "scores": [
+            (visible(record.metric), None if record.vacuous else record.score, record.outcome)
+            for record in test.records
+        ],
         "change": min((change.change for change in test.changes if change.change is not None), default=None),
         "row": row,
         "body": place,

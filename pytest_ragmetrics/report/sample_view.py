@@ -507,8 +507,8 @@ def _asked(usage: Usage) -> str:
 
 
 def _labels(record: Record) -> Iterator[str]:
-    if record.vacuous:
-        yield "vacuous: there was nothing to check"
+    if record.vacuous and record.score is not None:
+        yield f"vacuous: scored {score_text(record.score)}"
     if suspicious := sum(verdict.suspicious for verdict in record.verdicts):
         yield counted(suspicious, "suspicious verdict")
     if flips(record.samples, record.threshold):

@@ -15,13 +15,21 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from pytest_ragmetrics.comparison import KINDS, Incomparable, Kind, MetricChange, RunComparison, TestChange
-from pytest_ragmetrics.explain.phrases import bound_text, counted, duration_text, score_text, usage_text
+from pytest_ragmetrics.explain.phrases import (
+    NOTHING_TO_CHECK,
+    bound_text,
+    counted,
+    duration_text,
+    score_text,
+    usage_text,
+)
 from pytest_ragmetrics.explain.runs import (
     STATUSES,
     WORDS,
     MetricTally,
     Status,
     by_metric,
+    gate_checked,
     gist,
     headline,
     is_cut_short,
@@ -42,6 +50,7 @@ from pytest_ragmetrics.records import (
     flips,
 )
 from pytest_ragmetrics.report.sample_view import ChangeNote, SampleView, Scale, build_sample_views, change_note
+from pytest_ragmetrics.stats.scores import score_set
 from pytest_ragmetrics.text.characters import shortened
 
 #: What a reader may want to filter by, apart from the outcome.
@@ -81,7 +90,10 @@ class Tile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateView:
-    """A gate; ``statistic`` is what is taken of the metric, ``text`` all of it in one sentence."""
+    """A gate; ``statistic`` is what is taken of the metric, ``text`` all of it in one sentence.
+
+    ``checked`` says how many scores count where others had nothing to check.
+    """
 
     gate: GateRecord
     statistic: str
@@ -89,6 +101,7 @@ class GateView:
     between: str
     needs: str
     scale: Scale
+    checked: str
     text: str
     outcome: str
 
@@ -122,6 +135,7 @@ class MetricView:
     worst: float | None
     first_failing: str | None
     first_unscored: str | None
+    first_vacuous: str | None
     distribution: Distribution | None
 
 
@@ -309,7 +323,9 @@ def build_gate_view(gate: GateRecord) -> GateView:
     needs = f"{'≤' if falling else '≥'} {bound_text(gate.bound)}"
     text = f"{statistic} {gate.metric} {value}{between and f', between {between}'}, needs {needs}: "
     text += f"{counted(gate.n, 'score')}, {gate.unscored:,} unscored"
-    if gate.n + gate.unscored < gate.total:
+    checked = gate_checked(gate)
+    text += checked and f", {checked}"
+    if gate.n + gate.unscored + gate.vacuous < gate.total:
         text += f", of {counted(gate.total, 'test')}"
     return GateView(
         gate=gate,
@@ -318,6 +334,7 @@ def build_gate_view(gate: GateRecord) -> GateView:
         between=between,
         needs=needs,
         scale=Scale.around(n for n in (gate.low, gate.high, gate.value, gate.bound) if n is not None),
+        checked=checked,
         text=text,
         outcome="inconclusive: too few scores to tell" if gate.outcome == "inconclusive" else gate.outcome,
     )
@@ -390,10 +407,12 @@ def _metric_views(
 ) -> tuple[MetricView, ...]:
     """Return each metric, those that fell short first."""
     changes = {change.metric: change for change in comparison.metrics} if comparison else {}
-    firsts: dict[tuple[str, RecordOutcome], str] = {}
+    firsts: dict[tuple[str, RecordOutcome | Flag], str] = {}
     for test in tests:
         for record in test.records:
             firsts.setdefault((record.metric, record.outcome), test.anchor)
+            if record.vacuous:
+                firsts.setdefault((record.metric, "vacuous"), test.anchor)
     views = [_metric_view(name, group, firsts, changes.get(name)) for name, group in by_metric(records).items()]
     return tuple(sorted(views, key=lambda view: (-view.tally.failing, -view.tally.unscored, view.tally.metric)))
 
@@ -401,10 +420,10 @@ def _metric_views(
 def _metric_view(
     name: str,
     records: Sequence[Record],
-    firsts: Mapping[tuple[str, RecordOutcome], str],
+    firsts: Mapping[tuple[str, RecordOutcome | Flag], str],
     change: MetricChange | None,
 ) -> MetricView:
-    scores = [(record.score, record.outcome == "failed") for record in records if record.score is not None]
+    scores = [(r.score, r.outcome == "failed") for r in score_set(records).counted if r.score is not None]
     thresholds = {(t.bound, t.operator): t for record in records if (t := record.threshold)}
     totals = tally(name, records)
     lower = records[0].better == "lower"
@@ -417,6 +436,7 @@ def _metric_view(
         worst=(max if lower else min)((score for score, _ in scores), default=None),
         first_failing=firsts.get((name, "failed")),
         first_unscored=firsts.get((name, "unscored")),
+        first_vacuous=firsts.get((name, "vacuous")),
         distribution=build_distribution(scores, {bound for bound, _ in thresholds}),
     )
 
@@ -478,10 +498,13 @@ def _facts(run: RunRecord, records: Sequence[Record], tests: Sequence[TestView])
     yield "Started", run.started.replace("T", " ").replace("+00:00", " UTC").replace("Z", " UTC")
     yield "Took", duration_text(run.duration)
     yield "Exit status", f"{run.exit_status} ({_exit_text(run.exit_status)})"
-    if scores := [record.metric for record in records if record.score is not None]:
-        number = sum(any(record.score is not None for record in test.records) for test in tests)
+    found = score_set(records)
+    if scores := [record.metric for record in found.counted]:
+        number = sum(bool(score_set(test.records).counted) for test in tests)
         several = f"{counted(len(scores), 'score')} of {counted(len(set(scores)), 'metric')}"
         yield "Scored", f"{several} in {counted(number, 'test')}"
+    if found.vacuous:
+        yield NOTHING_TO_CHECK.capitalize(), counted(len(found.vacuous), "score")
     if judges := judges_of(records):
         yield "Judge", ", ".join(judges)
     if usage := usage_text(total_usage(records)):

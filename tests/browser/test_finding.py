@@ -56,6 +56,11 @@ def test_filters_narrow_each_other_down(open_report: OpenReport) -> None:
     assert report.shown() == ["test_shed_size"]
     report.page.locator("#mark").select_option("vacuous")
     assert report.shown() == ["test_no_quotes"]
+    report.page.locator(".metrics tbody tr", has_text="quoted_spans_alignment").locator("th small a").click()
+    assert report.shown() == ["test_no_quotes"]
+    assert report.test("test_no_quotes").locator(".chip b").inner_text() == "nothing to check"
+    report.page.locator("#outcome").select_option("scored")
+    assert "test_no_quotes" not in report.shown()
 
 
 def test_search_reads_all_texts_from_outside(open_report: OpenReport) -> None:
@@ -80,16 +85,16 @@ def test_search_reads_all_texts_from_outside(open_report: OpenReport) -> None:
 
 
 def test_sorting_by_score_name_duration_and_cost(open_report: OpenReport) -> None:
-    """Tests without a score come last; numbers in names count as numbers; the first order comes back."""
+    """Tests without a score that counts come last; numbers in names count as numbers; the first order comes back."""
     report = open_report(showcase)
     first = report.shown()
     sort = report.page.locator("#sort")
     sort.select_option("lowest")
     assert report.shown()[:2] == ["test_watering", "test_quotes_are_real[rent and water]"]
-    unscored = {"test_index_is_fresh", "test_bees", *(name for name in first if "test_gate" in name)}
-    assert set(report.shown()[-5:]) == unscored
+    last = {"test_index_is_fresh", "test_bees", "test_no_quotes", *(name for name in first if "test_gate" in name)}
+    assert set(report.shown()[-6:]) == last
     sort.select_option("highest")
-    assert set(report.shown()[-5:]) == unscored
+    assert set(report.shown()[-6:]) == last
     sort.select_option("name")
     names = report.shown()
     assert names.index("test_golden[row-9]") < names.index("test_golden[row-10]")

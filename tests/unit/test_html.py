@@ -203,6 +203,10 @@ def test_every_record_says_metric_score_and_threshold() -> None:
     assert "Judge openai:gpt-5-mini · live: 2 calls, 1,642 tokens, $0.0031" in line
     assert any(line.startswith("faithfulness unscoredthe judge returned 2 verdicts for 3 claims") for line in lines)
     assert any("0.40 not held against a threshold" in line for line in lines)
+    vacuous = (
+        "quoted_spans_alignment nothing to check needs ≥ 0.90 vacuous: scored 1.00No quoted spans found in response"
+    )
+    assert vacuous in lines
 
 
 def test_marks_and_texts_need_no_colour_or_direction() -> None:
@@ -284,6 +288,7 @@ def test_a_row_has_what_it_is_sorted_and_filtered_by() -> None:
     assert (shed["duration"], shed["cost"], shed["file"]) == (3.41, 0.0038, "tests/test_assistant.py")
     assert shed["change"] == pytest.approx(-0.4)
     assert rows["test_bees"]["marks"] == ["lost"]
+    assert rows["test_no_quotes"]["scores"] == [["quoted_spans_alignment", None, "passed"]]
 
 
 def test_contexts_are_in_a_body_once() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.comparison import Kind, RunComparison, compare_documents
-from pytest_ragmetrics.explain.runs import change_lines, metric_change_lines
+from pytest_ragmetrics.explain.runs import change_line, change_lines, change_text, metric_change_lines
 from pytest_ragmetrics.records import Document, Record
 from tests.documents import document, record, row
 
@@ -69,6 +69,41 @@ def test_what_has_no_counterpart_or_no_score_is_told_apart() -> None:
     assert [change.change for change in found.changes] == [None] * 5
     assert found.metrics[0].pairs == 0
     assert found.metrics[0].before is None
+
+
+SILENT = scored(1.0, vacuous=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "said", "line"),
+    [
+        (SILENT, scored(0.2), "nothing to check", "had nothing to check", "faithfulness nothing to check -> 0.200"),
+        (
+            scored(0.2),
+            SILENT,
+            "nothing to check",
+            "nothing to check now, was 0.20",
+            "faithfulness 0.200 -> nothing to check",
+        ),
+        (SILENT, SILENT, "same", "as in the baseline", "faithfulness nothing to check -> nothing to check"),
+        (SILENT, scored(0.0, vacuous=True), "same", "as in the baseline", "nothing to check -> nothing to check"),
+        (SILENT, scored(None), "unscored", "was nothing to check", "faithfulness nothing to check -> unscored"),
+        (scored(None), SILENT, "scored again", "was unscored", "faithfulness unscored -> nothing to check"),
+    ],
+)
+def test_what_had_nothing_to_check_is_neither_better_nor_worse(
+    before: Record, after: Record, kind: Kind, said: str, line: str
+) -> None:
+    """It is a change of its own, and in no mean: neither of the metric nor of a pair."""
+    old, new = run(test_a=before, test_b=scored(0.4)), run(test_a=after, test_b=scored(0.5))
+    found = compare_documents(new, old)
+    (change,) = (each for each in found.changes if each.id.endswith("test_a"))
+    assert (change.kind, change.change, change_text(change)[0]) == (kind, None, said)
+    assert line in change_line(change)
+    assert found.counts["worse"] == 0
+    assert metric_change_lines(found) == ["faithfulness: mean 0.400 -> 0.500 over 1"]
+    counted = "1 better, 0 worse, 1 with nothing to check in one of the runs"
+    assert (change_lines(found)[0] == f"against the baseline: {counted}") == (kind == "nothing to check")
 
 
 def test_scores_of_different_judges_are_never_compared() -> None:

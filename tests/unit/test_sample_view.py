@@ -268,7 +268,7 @@ def test_scores_carry_their_labels() -> None:
     judge = "local (heuristic)"
     loose = record(score=0.8, at_least=0.7, vacuous=True, judge=judge, votes=[1.0, 0.6], sample=SAMPLE, verdicts=odd)
     assert build_sample_views([loose])[0].scores[0].labels == (
-        "vacuous: there was nothing to check",
+        "vacuous: scored 0.80",
         "1 suspicious verdict",
         "flaky: the votes lie on both sides of the threshold",
         "scored by a heuristic",

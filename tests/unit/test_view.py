@@ -135,6 +135,25 @@ def test_a_metric_in_a_line() -> None:
     assert view_of(row("test_a", low), row("test_b", high)).metrics[0].worst == 0.9
 
 
+def test_a_metric_leaves_out_what_had_nothing_to_check() -> None:
+    """Of its drawing, mean and worst; the count stands beside them and leads to the first of these tests."""
+    failed, fine = record(score=0.4, outcome="failed"), record(score=0.9)
+    vacuous = [record(score=score, vacuous=True) for score in (1.0, 1.0, 0.0)]
+    with_all, without = (
+        view_of(row("test_a", failed), *more, row("test_b", fine))
+        for more in ([row(f"test_v{number}", each) for number, each in enumerate(vacuous)], [])
+    )
+    (shown,), (plain,) = with_all.metrics, without.metrics
+    assert (shown.distribution, shown.mean, shown.worst) == (plain.distribution, plain.mean, plain.worst)
+    assert (shown.tally.n, shown.tally.vacuous, shown.tally.checked) == (2, 3, "2 of 5 had something to check")
+    assert (plain.tally.checked, plain.first_vacuous) == ("", None)
+    assert shown.first_vacuous == f"{FILE}::test_v2"  # the first in the list
+    facts = dict(with_all.facts)
+    assert (facts["Scored"], facts["Nothing to check"]) == ("2 scores of 1 metric in 2 tests", "3 scores")
+    (silent,) = view_of(row("test_v", *vacuous)).metrics
+    assert (silent.distribution, silent.mean, silent.worst, silent.tally.n) == (None, "–", None, 0)
+
+
 def test_metrics_with_failures_come_first() -> None:
     """Then those with unscored tests, then by name."""
     others = record("c", None, outcome="unscored"), record("d", 0.1, outcome="failed")
@@ -196,13 +215,21 @@ PART = replace(SHARE, n=2, unscored=1, total=9)
     ("found", "text"),
     [
         (gate(), "mean faithfulness 0.830, between 0.780 and 0.880 (95%), needs ≥ 0.80: 40 scores, 0 unscored"),
+        (
+            replace(gate(between=None), vacuous=358, total=398),
+            "mean faithfulness 0.830, needs ≥ 0.80: 40 scores, 0 unscored, 40 of 398 had something to check",
+        ),
+        (
+            replace(gate(between=None), counts_vacuous=True),
+            "mean faithfulness 0.830, needs ≥ 0.80: 40 scores, 0 unscored, vacuous scores count",
+        ),
         (gate(value=None, between=None, n=0, unscored=3), "mean faithfulness –, needs ≥ 0.80: 0 scores, 3 unscored"),
         (LOW, "mean noise 0.100, needs ≤ 0.20: 40 scores, 0 unscored"),
         (SHARE, "share ≤ 0.20 of noise 0.875, needs ≥ 0.80: 40 scores, 0 unscored"),
         (replace(SHARE, better="higher"), "share ≥ 0.20 of noise 0.875, needs ≥ 0.80: 40 scores, 0 unscored"),
         (PART, "share ≤ 0.20 of noise 0.875, needs ≥ 0.80: 2 scores, 1 unscored, of 9 tests"),
     ],
-    ids=["mean", "nothing scored", "lower mean", "share of low scores", "share", "a part of the set"],
+    ids=["mean", "vacuous", "all count", "nothing scored", "lower mean", "share of low scores", "share", "a part"],
 )  # fmt: skip
 def test_a_gate_in_a_sentence(found: shapes.GateRecord, text: str) -> None:
     """Of a mean that should be low the bound turns around, a share still has to be high."""

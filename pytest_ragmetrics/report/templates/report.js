@@ -125,6 +125,8 @@
   const collator = new Intl.Collator("en", { numeric: true });
   const scoresOf = (row, metric) => row.scores.filter(([name]) => !metric || name === metric);
   const outcomeMatches = (row, { outcome, metric }) => {
+    // Vacuous scores come without their value.
+    if (outcome === "score-vacuous") return scoresOf(row, metric).some(([, value, score]) => value === null && score !== "unscored");
     if (outcome === "scored") return scoresOf(row, metric).some(([, value]) => value !== null);
     if (outcome.startsWith("score-")) return scoresOf(row, metric).some((score) => `score-${score[2]}` === outcome);
     return row.status === outcome;
