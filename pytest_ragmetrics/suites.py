@@ -35,6 +35,7 @@ from pytest_ragmetrics.explain.results import (
 )
 from pytest_ragmetrics.files import read_json
 from pytest_ragmetrics.metrics.assertion import check_bound
+from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.records import DocumentError, read_document
 from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.stats.decisions import (
@@ -86,8 +87,9 @@ def assert_mean(
     __tracebackhide__ = True
     bound, better = _bound(min, max)
     found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous)
-    fitting = (scale for scale in found.scales if all(scale[0] <= score <= scale[1] for score in found.scores))
-    bounds = next(fitting, None)
+    found.check_bound("min" if max is None else "max", bound)
+    scales = _SCALES if found.scale is None else (found.scale, *_SCALES)
+    bounds = next((scale for scale in scales if _fits(scale, found.scores)), None)
     result = mean_threshold(found.scores, bound, better=better, confidence=confidence, bounds=bounds, **found.about)
     return _passed(result, found)
 
@@ -118,6 +120,7 @@ def assert_pass_rate(
         msg = f"min_rate must be a share between 0 and 1, such as 0.95, not {min_rate!r}"
         raise ValueError(msg)
     found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous)
+    found.check_bound("min_score" if max_score is None else "max_score", score_bound)
     result = rate_threshold(
         found.scores, score_bound, min_rate, score_better=score_better, confidence=confidence, **found.about
     )
@@ -164,6 +167,8 @@ def assert_not_worse(
     table = results if isinstance(results, Evaluation) else _table(results)
     before = _before(baseline)
     wanted = table.metrics if metric is None else (metric,)
+    for name in wanted:
+        _check_margin(margin, table, name)
     here = {name: table.column(name) for name in wanted}
     if not before.keys() & here.keys():
         msg = f"the baseline has no scores of {', '.join(wanted)}; it has {', '.join(before) or 'none at all'}"
@@ -191,6 +196,14 @@ def _bound(
         return check_bound(names[1], most), "lower"
     msg = f"give {names[0]}= or {names[1]}=, the one bound to hold the scores against"
     raise ValueError(msg)
+
+
+def _check_margin(margin: float, table: Evaluation, metric: str) -> None:
+    """Raise ``ValueError`` for a margin longer than the scale of a metric: no loss would be beyond it."""
+    __tracebackhide__ = True
+    scale = table.scales.get(metric) or scale_of(metric)
+    if scale is not None and _fits(scale, (row.results[metric] for row in table.rows if metric in row.results)):
+        check_bound("margin", margin, metric=metric, scale=(0.0, scale[1] - scale[0]))
 
 
 def _check_still_scored(table: Evaluation, compared: MetricComparison) -> None:
@@ -248,20 +261,32 @@ def _loss(compared: MetricComparison, margin: float) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _ScoredSet:
-    """The scores of one metric in order, and the ``scales`` that they may be of.
+    """The scores of one metric in order, and its ``scale`` where the table knows it.
 
     ``about`` are the arguments of ``mean_threshold`` and ``rate_threshold`` that describe the set. ``decides`` is false
     in a dry run, whose scores are placeholders.
     """
 
     rows: tuple[ScoredRow, ...]
-    scales: tuple[tuple[float, float], ...]
+    scale: tuple[float, float] | None
     about: Mapping[str, Any]
     decides: bool
 
     @property
     def scores(self) -> list[float]:
         return [row.score for row in self.rows if row.score is not None]
+
+    def check_bound(self, name: str, bound: float) -> None:
+        """Raise ``ValueError`` for a bound outside of the scale of the metric; one whose scores leave it has none."""
+        metric = self.about["metric"]
+        scale = self.scale or scale_of(metric)
+        if scale is not None and _fits(scale, self.scores):
+            check_bound(name, bound, metric=metric, scale=scale)
+
+
+def _fits(scale: tuple[float, float], scores: Iterable[float]) -> bool:
+    # Plain floats: a result remembers what it was compared with.
+    return all(scale[0] <= float(score) <= scale[1] for score in scores)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -309,7 +334,7 @@ def _scored_set(
         raise UnscoredError(explain_vacuous(name, len(found.vacuous)))
     return _ScoredSet(
         rows=found.counted,
-        scales=_SCALES if given.scale is None else (given.scale, *_SCALES),
+        scale=given.scale,
         about={
             "metric": name,
             "clusters": whole_clusters(row.cluster for row in found.counted),

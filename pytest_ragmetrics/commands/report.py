@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.commands.command import Command, CommandResult, number, output
-from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.files import write_atomically
 
 if TYPE_CHECKING:
@@ -56,9 +57,23 @@ def _diff(arguments: argparse.Namespace) -> CommandResult:
     if arguments.fail_on_worse and not any(metric.pairs for metric in comparison.metrics):
         msg = f"{arguments.old} and {arguments.new} have no scores that can be compared"
         raise NothingComparedError("\n".join([msg, *_difference(comparison)]))
+    for metric in comparison.metrics:
+        _check_margin(arguments.margin, metric.metric)
     worse = [c for c in comparison.of("worse") if -(c.change or 0.0) > arguments.margin]
     found = arguments.fail_on_worse and bool(worse or comparison.of("unscored"))
     return CommandResult(lines=_difference(comparison), status=int(found))
+
+
+def _check_margin(margin: float, metric: str) -> None:
+    """Raise ``ArgumentError`` for a margin longer than the scale of a metric: no loss would be beyond it."""
+    from pytest_ragmetrics.metrics.assertion import check_bound
+    from pytest_ragmetrics.metrics.registry import scale_of
+
+    low, high = scale_of(metric) or (-math.inf, math.inf)
+    try:
+        check_bound("--margin", margin, metric=metric, scale=(0.0, high - low))
+    except ValueError as error:
+        raise ArgumentError(str(error)) from error
 
 
 def _difference(comparison: RunComparison) -> list[str]:

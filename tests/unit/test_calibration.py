@@ -163,9 +163,11 @@ def test_lower_scores_may_be_the_better_ones() -> None:
         ),
         (CLEAR, {"group_field": "source"}, DatasetError, "no labelled row has the field 'source', which is to name"),
         ([*CLEAR, {"response": 5, "label": 1}], {}, DatasetError, "response must be a str"),
+        (CLEAR, {"threshold": 50}, ValueError, "threshold=50 is outside of the scale of written, 0 to 1: write 0.5,"),
+        (CLEAR, {"threshold": True}, TypeError, "threshold must be a number, not True"),
         (rows((0.9, 1), (0.1, 1)), {"threshold": 0.5}, ValueError, "people found all 2 answers good"),
     ],
-    ids=["no score", "no label", "no group", "broken row", "one kind"],
+    ids=["no score", "no label", "no group", "broken row", "percentage", "truth value", "one kind"],
 )
 def test_what_cannot_be_calibrated_is_named(
     data: list[dict[str, Any]], arguments: dict[str, Any], error: type[Exception], said: str

@@ -109,12 +109,16 @@ def test_a_comparison_says_what_changed(call: Call, tmp_path: Path, options: lis
     ]
 
 
-def test_a_margin_lets_small_losses_pass(call: Call, tmp_path: Path) -> None:
-    """A score that became worse by no more than the margin does not fail the comparison."""
+def test_a_margin_lets_small_losses_pass(call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A score that became worse by no more than the margin does not fail the comparison; a percentage is refused."""
     keep(tmp_path, "old.json", test_a=0.9)
     keep(tmp_path, "new.json", test_a=0.875)
     assert call("diff", "old.json", "new.json", "--fail-on-worse", "--margin=0.05")[0] == 0
     assert call("diff", "old.json", "new.json", "--fail-on-worse", "--margin=0.01")[0] == 1
+    with pytest.raises(SystemExit) as caught:
+        call("diff", "old.json", "new.json", "--margin=5")
+    assert caught.value.code == 2
+    assert "--margin=5 is outside of the scale of faithfulness, 0 to 1: write 0.05" in capsys.readouterr().err
 
 
 def test_runs_that_cannot_be_compared_do_not_pass(call: Call, tmp_path: Path) -> None:

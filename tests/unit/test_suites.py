@@ -189,6 +189,17 @@ def test_rows_without_a_score_are_named() -> None:
         (assert_mean, {"min": 0.5, "max": 0.6}, ValueError, "give min= or max=, the one bound"),
         (assert_mean, {"min": float("nan")}, ValueError, "min must be a finite number"),
         (assert_mean, {"min": True}, TypeError, "min must be a number, not True"),
+        (assert_mean, {"min": "0.9"}, TypeError, "min must be a number, not '0.9'"),
+        (assert_mean, {"min": 90}, ValueError, "min=90 is outside of the scale of faithfulness, 0 to 1: write 0.9,"),
+        (assert_mean, {"max": -0.1}, ValueError, "max=-0.1 is outside of the scale of faithfulness, 0 to 1: write a n"),
+        (assert_pass_rate, {"min_score": 80, "min_rate": 0.9}, ValueError, "min_score=80 is outside .* write 0.8,"),
+        (assert_pass_rate, {"max_score": 20, "min_rate": 0.9}, ValueError, "max_score=20 is outside .* write 0.2,"),
+        (
+            assert_not_worse,
+            {"margin": 5},
+            ValueError,
+            "margin=5 is outside of the scale of faithfulness, 0 to 1: write 0.05",
+        ),
         (assert_mean, {"min": 0.5, "confidence": 95}, ValueError, "confidence must be a number between 0 and 1"),
         (assert_pass_rate, {"min_score": 0.5}, ValueError, "min_rate must be a share between 0 and 1"),
         (assert_pass_rate, {"min_score": 0.5, "min_rate": 95}, ValueError, "min_rate must be a share"),
@@ -200,10 +211,33 @@ def test_rows_without_a_score_are_named() -> None:
 def test_bounds_that_make_no_sense_are_refused(
     assertion: Callable[..., object], arguments: Mapping[str, Any], error: type[Exception], message: str
 ) -> None:
-    """Before anything is compared."""
+    """Before anything is compared, for a table, its rows and its results alike."""
     baseline = {"baseline": table([0.5])} if assertion is assert_not_worse else {}
     with pytest.raises(error, match=message):
         assertion(table([0.5]), **baseline, **arguments)
+    with pytest.raises(error, match=message):
+        assertion(table([0.5]).rows, **baseline, **arguments)
+
+
+def test_a_bound_is_on_the_scale_that_is_known() -> None:
+    """That of a table, else that of the name; scores that leave it, and plain numbers, have none."""
+    rows = table([30.0, 40.0]).rows
+    assert assert_mean(rows, 20).value == 35.0
+    assert assert_mean([0.0, 1.0], max=2).value == 0.5
+    own = Evaluation(metrics=("faithfulness",), rows=rows, scales={"faithfulness": (0.0, 50.0)})
+    assert assert_mean(own, 20).value == 35.0
+    with pytest.raises(
+        ValueError, match="min=60 is outside of the scale of faithfulness, 0 to 50: write a number on it"
+    ):
+        assert_mean(own, 60)
+    with pytest.raises(ValueError, match=r"min=60 is outside of the scale of faithfulness, 0 to 1: write 0\.6"):
+        assert_mean([0.5], 60, metric="faithfulness")
+    with pytest.raises(ValueError, match="the bound of faithfulness=60 is outside of the scale of faithfulness"):
+        own.failures(60)
+    with pytest.raises(TypeError, match="the bound of faithfulness must be a number, not True"):
+        own.failures({"faithfulness": True})
+    with pytest.raises(ValueError, match="threshold=60 is outside of the scale"):
+        own.corrected_mean("faithfulness", tpr=0.9, tnr=0.9, threshold=60)
 
 
 @pytest.mark.parametrize(
