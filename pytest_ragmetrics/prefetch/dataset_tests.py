@@ -340,11 +340,9 @@ class DatasetTests:
         return Scores({name: score.outcome for name, score in self._scores.items()})
 
     def _check_answered(self, job: RowJob, respond: Respond | None) -> None:
-        """Raise ``UnscoredError`` for a row without a response that nothing answers, where a metric needs one."""
-        __tracebackhide__ = True
+        """Fail the test of a row without a response that nothing answers, where a metric needs one."""
         if respond is None and job.is_unanswered and any("response" in metric.requires for metric in job.metrics):
-            msg = f"{job.place} {_NO_APPLICATION}"
-            raise UnscoredError(msg)
+            pytest.fail(f"{job.place} {_NO_APPLICATION}", pytrace=False)
 
     def _application(self, request: pytest.FixtureRequest) -> Respond | None:
         """Return what answers the rows of a test that have no response; nothing does in a dry run."""

@@ -166,7 +166,7 @@ WRONG = {
     "rag_dataset('golden.jsonl', metric='x')": "it knows no metric; write *",
     "rag_dataset('golden.jsonl', metrics=['faithfulnes'])": "there is no metric 'faithfulnes': did you mean faith*",
     "rag_dataset('golden.jsonl', metrics=3)": "metrics=3 are no metrics; write *",
-    "rag_dataset('golden.jsonl', metrics=['faithfulness', 'Faithfulness'])": "two metrics of one name: faithfulness",
+    "rag_dataset('golden.jsonl', metrics=['faithfulness', 'Faithfulness'])": "two metrics of one name: faithfulness; *",
     "rag_dataset('nowhere.jsonl')": "nowhere.jsonl: there is no such file; *",
     "rag_dataset([])": "there are no rows: give at least one",
     "rag_dataset('golden.jsonl', limit=0)": "*limit is 0*",
@@ -364,6 +364,16 @@ def test_a_failure_shows_the_row(held: Run) -> None:
     assert max(map(len, held.result.outlines)) < 800
     table = next(line.split() for line in held.result.outlines if line.startswith("numbers_aligned  "))
     assert (table[1], table[-2:]) == ("21", ["7", "7"])
+
+
+def test_the_row_that_a_failure_shows_is_redacted(run: RunPytest, no_provider: None) -> None:
+    """What must not be reported is neither in the bounds that were missed nor in the texts of the row."""
+    hook = "def pytest_ragmetrics_redact(text):\n    return text.replace('carp', '[fish]')"
+    suite = HELD.replace("def test_nothing", "def test_secret").partition("    @held\n    def test_first")[0]
+    result = run(conftest=hook, test_it=suite)
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(['answer: "It has 9 [[]fish[]], 7 frogs, *', 'contexts[[]0[]]: "It has 9 [[]fish[]]."'])
+    assert "carp" not in str(result.stdout)
 
 
 def test_rows_are_listed_without_being_scored(run: RunPytest, server: FakeOpenAI) -> None:

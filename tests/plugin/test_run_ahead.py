@@ -206,7 +206,7 @@ def test_an_application_that_fails_fails_its_row(applications: Run) -> None:
     applications.result.stdout.fnmatch_lines_random(
         [
             "E *rag_respond must return a function from Sample to response, not str",
-            "E *row 'r0' has no response, *: override the fixture rag_respond to return a function, async or not, *",
+            "row 'r0' has no response, *: override the fixture rag_respond to return a function, async or not, *",
         ]
     )
 
