@@ -33,7 +33,7 @@ DATASET_TESTS = pytest.StashKey["DatasetTests"]()
 GATES = pytest.StashKey["GatePlugin"]()
 
 MARKERS = (
-    "rag_dataset(source, *, metrics=(), limit=None, where=None): one test per row, scored ahead.",
+    "rag_dataset(source, *, metrics=[...] or {metric: bound}, limit=None, where=None): one test per row, scored ahead.",
     "rag_gate(metric, *, mean=, rate=, min=, max=, confidence=, vacuous=): a bound for all tests of a function.",
     "rag_judge(spec): the judge of this test, as --rag-judge takes it.",
     "rag_votes(k): how many judgements make a score in this test.",
@@ -172,7 +172,7 @@ def _rag_sample(request: pytest.FixtureRequest) -> Sample:
 
 @pytest.fixture(name="rag_scores")
 def _rag_scores(request: pytest.FixtureRequest, rag_sample: Sample) -> Scores:  # noqa: ARG001 - its row is done then
-    """Return the results of this row by metric; one that is unscored raises when it is looked up."""
+    """Return the results of this row by metric; one that is unscored raises when it is looked up, or fails the test."""
     return _dataset_tests(request).scores()
 
 

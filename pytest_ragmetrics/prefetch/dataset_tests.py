@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 class Scores(Mapping[str, MetricResult]):
     """The results of one row by metric.
 
-    A metric is looked up by any of its names. One that is unscored raises the reason when it is looked up, so that only
-    a test that needs it fails; raises ``KeyError`` naming what there is for a metric that was not asked for.
+    A metric is looked up by any of its names. One that is unscored raises the reason when it is looked up, and fails
+    the test in the end if it is not; raises ``KeyError`` naming what there is for a metric that was not asked for.
 
     >>> Scores({"faithfulness": MetricResult(0.5, metric="faithfulness")})["Faithfulness"].value
     0.5
@@ -341,7 +341,7 @@ class DatasetTests:
 
     def _check_answered(self, job: RowJob, respond: Respond | None) -> None:
         """Fail the test of a row without a response that nothing answers, where a metric needs one."""
-        if respond is None and job.is_unanswered and any("response" in metric.requires for metric in job.metrics):
+        if respond is None and job.is_unanswered and any(_lacks_response(each, job.sample) for each in job.metrics):
             pytest.fail(f"{job.place} {_NO_APPLICATION}", pytrace=False)
 
     def _application(self, request: pytest.FixtureRequest) -> Respond | None:
@@ -412,6 +412,15 @@ _NO_APPLICATION = (
 _NO_MARKER = (
     'rag_sample is of a test per row; write @pytest.mark.rag_dataset("golden.jsonl", metrics=[...]) above the test'
 )
+
+
+def _lacks_response(metric: Metric, sample: Sample) -> bool:
+    """Tell whether a metric cannot score a sample, which has no response; a conversation may stand for it."""
+    try:
+        metric.require(sample)
+    except ValueError:
+        return "response" in metric.requires
+    return False
 
 
 def _failure(failure: BaseException, job: RowJob) -> BaseException:

@@ -222,6 +222,17 @@ def test_a_failure_of_a_judged_metric(call: Any, failure: str) -> None:
     assert result.metric == failure.partition(" ")[0]
 
 
+@pytest.mark.parametrize("call", CALLS, ids=[call[0].__name__ for call in CALLS])
+def test_every_helper_refuses_a_bound_outside_of_the_scale(call: Any) -> None:
+    """A percentage is an error before the judge is asked."""
+    helper, texts, script, parameters = call
+    judge = ScriptedJudge(**script)
+    bound = "min" if "min" in inspect.signature(helper).parameters else "max"
+    with pytest.raises(ValueError, match=rf"^{bound}=90 is outside of the scale of \w+, -?\d to \d: write 0\.9, or"):
+        helper(*texts, judge=judge, **{**parameters, bound: 90})
+    assert judge.requests == []
+
+
 def test_parameters_of_judged_metrics_are_passed_on() -> None:
     """Units, weights, scales, and what a sample with nothing to judge is worth."""
     judge = ScriptedJudge(

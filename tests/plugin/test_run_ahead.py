@@ -152,6 +152,10 @@ NONE = """
     @pytest.mark.rag_dataset(ROWS, metrics=["lexical_context_recall"])
     def test_retrieved(rag_scores):
         assert rag_scores["lexical_context_recall"] == 1
+    TALK = [{"role": "user", "content": "Is it blue?"}, {"role": "assistant", "content": "It is."}]
+    @pytest.mark.rag_dataset([{"id": "r0", "user_input": TALK}], metrics=["coherence"])
+    def test_talk(rag_scores):
+        assert rag_scores["coherence"] >= 0
 """
 PASSING = {
     "test_sync": asking(SYNC),
@@ -189,7 +193,7 @@ def test_the_application_answers_each_row_once(applications: Run) -> None:
 
 def test_an_application_that_fails_fails_its_row(applications: Run) -> None:
     """What goes wrong in one row is told with its id, a skip skips its test, and the others pass."""
-    applications.result.assert_outcomes(passed=36 + 3 + 4 + 2 + 1, errors=2 * 5 + 6 + 1, skipped=2)
+    applications.result.assert_outcomes(passed=36 + 3 + 4 + 2 + 2, errors=2 * 5 + 6 + 1, skipped=2)
     for name in ("test_raising", "test_araising"):
         applications.result.stdout.fnmatch_lines_random(
             [f"PASSED {name}.py::test_golden[[]r6[]]", f"SKIPPED *{name}.py:*: no answer today"]
