@@ -18,11 +18,14 @@ UNSPACED_LETTERS = (
     "\U00020000-\U000323af\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
 )
 UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
-#: What has no width and says nothing: soft hyphen, joiners, directions, variation selectors, tatweel.
-INVISIBLE = (
-    "\u00ad\u034f\u061c\u0640\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
+#: What is not seen or only steers others (category Cf, ignorable by default): soft hyphen, joiners, directions, tags.
+IGNORABLE = (
+    "\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+#: The same and tatweel, which has a width.
+INVISIBLE = f"{IGNORABLE}\u0640"
 #: What is written for a hyphen or a minus sign.
 DASHES = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
 _NUMERALS = frozenset("〇零一二三四五六七八九十百千万萬億亿兆两兩廿卅")

@@ -26,7 +26,7 @@ _BACKTICKS = re.compile(r"(?<![`\\])`+|\n[ \t\r]*\n")
 _LATEX_CLOSING = re.compile(r"""[^"”]*?(?:(?<![(\[{=])(?<!= )''|(?<=[^\s(\[{=])["”])(?![A-Za-z0-9'`])""")
 # A backtick where a quotation may begin, and the apostrophe that may close it.
 _LATEX_SINGLE = re.compile(r"(?<![^\s*_(\[{\u2013\u2014\"“-])`(?=[^\s`'.,;:!?)\]}])")
-_LATEX_SINGLE_CLOSING = re.compile(r"[^`]*?[^\s(\[{=`]'(?![\w'`])")
+_LATEX_SINGLE_CLOSING = re.compile(r"[^`]*?[^\s(\[{=`]'(?![^\W_]|['`])")
 _TAG = re.compile(
     r"""<(?:
         !--                                                        # a comment

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import lru_cache
 from typing import Literal, NamedTuple
+from unicodedata import category
 
-from pytest_ragmetrics.text.characters import is_unspaced
+from pytest_ragmetrics.text.characters import IGNORABLE, is_unspaced, is_word
 from pytest_ragmetrics.text.markup import BlockQuote, lift_block_quotes, mask_markup
 from pytest_ragmetrics.text.words import count_words
 
@@ -26,12 +28,12 @@ LEFT_ANGLE, RIGHT_ANGLE = "\u2039", "\u203a"
 OPENING_TAG, CLOSING_TAG = "<q>", "</q>"
 # Marks that are written differently and read the same.
 _EQUIVALENT = {
-    **dict.fromkeys("\uff02\u2033\u2036", STRAIGHT),
+    **dict.fromkeys("\uff02\u2033\u2036\u05f4", STRAIGHT),
     **dict.fromkeys("\u201f\u275d", "“"),
     "\u275e": "”",
     **dict.fromkeys("\u201b\u275b", LEFT_SINGLE),
     "\u275c": RIGHT_SINGLE,
-    "\uff07": SINGLE,
+    **dict.fromkeys("\uff07\u05f3", SINGLE),
     **dict.fromkeys("｢﹁", "「"),
     **dict.fromkeys("｣﹂", "」"),
     "﹃": "『",
@@ -39,19 +41,34 @@ _EQUIVALENT = {
     "〟": "〞",
     ",,": "„",
 }
-_SINGLES = "'\uff07\u2018\u2019\u201b\u275b\u275c"
+_SINGLES = "'\uff07\u05f3\u2018\u2019\u201b\u275b\u275c"
 _OTHERS = '"“”„«»\u2039\u203a「」『』〝〞\u201a' + "".join(
     mark for mark in _EQUIVALENT if mark not in (",,", *_SINGLES)
 )
 _GLYPHS = frozenset((*_SINGLES, *_OTHERS, LATEX_OPENING, LATEX_CLOSING, LATEX_SINGLE, OPENING_TAG, CLOSING_TAG))
-_ANY_MARK = re.compile(rf"[&>`\\{_SINGLES}{_OTHERS}]")
 # Letters and digits of the scripts in which a single mark between two of them is an apostrophe.
-_SPACED = r"0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u0dff\u10a0-\u10ff\u1200-\u177f\u1e00-\u1fff"
+_SPACED = r"0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u037d\u037f-\u0386\u0388-\u0559\u0560-\u0588"
+_SPACED += r"\u10a0-\u10fa\u10fc-\u10ff\u1200-\u135f\u1369-\u177f\u1e00-\u1fff"
+_SPACED_LETTER = re.compile(f"[{_SPACED}]")
+# What every text with a quotation has; a single mark behind a letter opens none.
+_ANY_MARK = re.compile(
+    rf"[&<>`\\{_SINGLES}{_OTHERS}](?:(?<=[&`\\{_OTHERS}])|(?<![{_SPACED}].)(?<=[{_SINGLES}])|(?<=<)[qQ]|(?<![^\s>]>)(?<=>))"
+)
+_IGNORABLE = re.compile(f"[{IGNORABLE}]")
+# Characters that are not seen, and all that may be written for one: HTML entities, JSON escapes.
+_UNSEEN = re.compile(
+    rf"[&\\{IGNORABLE}](?:(?<=[{IGNORABLE}])|(?<=&)(?:\#[0-9]{{2,7}}|\#[xX][0-9a-fA-F]{{2,6}}|[A-Za-z]{{3,20}});|(?<=\\)u[0-9a-fA-F]{{4}})"
+)
+# Turkish endings of what is quoted; no elision leaves these.
+_SUFFIX = r"(?:[dt][ae]n?|[dt][ae]ki|n[\u0131iu\u00fc]n|yl?[ae]|l[ae]r\w*|d[\u0131iu\u00fc]r)(?![^\W_])"
+# More marks than this in a row enclose nothing.
+_LONGEST_ROW = 8
 # The class in front makes this fast: the engine looks for one of its characters and for nothing else.
 _TOKEN = re.compile(
     rf"""[\n,&<`\\{_SINGLES}{_OTHERS}](?:
-      (?<=[{_OTHERS}])
-    | (?<=[{_SINGLES}]) (?! (?<=[{_SPACED}].)[{_SPACED}] ) (?: (?<=')'* | )
+      (?<=[{_SINGLES}{_OTHERS}]) [{_SINGLES}{_OTHERS}]{{{_LONGEST_ROW},}}
+    | (?<=[{_OTHERS}])
+    | (?<=[{_SINGLES}]) (?! (?<=[{_SPACED}].)(?!{_SUFFIX})[{_SPACED}] ) (?: (?<=')'* | )
     | (?<=\n) [ \t\r]* (?: \n\s* | (?:[-*+•]|[0-9]{{1,3}}[.)]|\#{{1,6}}) [ \t] | \| )
     | (?<=,) ,
     | (?<=(?<!`)`) (?: `(?!`) | (?![`\s]) )
@@ -61,20 +78,21 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-# What a mark looks past when it looks at its neighbours: emphasis, what has no width, and other marks.
-_THROUGH = _GLYPHS - {LATEX_SINGLE} | frozenset("*_~\\\u00ad\u200b\u200c\u200d\u2060\ufeff")
+# What a mark looks past when it looks at its neighbours: emphasis, markup, and other marks.
+_THROUGH = _GLYPHS - {LATEX_SINGLE} | frozenset("*_~\\\u2060")
 _FARTHEST = 32
 _NEAR = 8
 _BLANKS = " \t\u00a0\u3000"
 # Spaces that are set between a mark and what it quotes, not outside.
 _INNER_SPACES = frozenset("\u00a0\u2007\u2009\u202f")
-# What a quotation follows without a space, what follows it without one, and what may do either.
-_BRACKETS = frozenset("([{<=|&+^¿¡\uff08［【〔〈《")
-_STOPS = frozenset(".,;:!?)]}>…%、。\uff0c\uff0e\uff01\uff1f\uff1b\uff1a\uff09］】〕〉》")
+# What a quotation follows without a space beside brackets, what is no stop, and what may be before and behind it.
+_OPENING_SIGNS = frozenset("<=|&+^¿¡")
+_NO_STOPS = frozenset("#&@*/\\¡¿§¶†‡•※")
 _DASHES = frozenset("-/\u2010\u2011\u2012\u2013—―\u2212")
 _ANNOUNCING = frozenset(":=\uff1a")
 _EMPHASIS = "*_\u2060 \t\r\n"
 _BEFORE_ATTRIBUTION = "-\u2013—―("
+_SUFFIXED = re.compile(_SUFFIX)
 # What elision leaves of a word, and the years of a decade.
 _ELIDED = re.compile(
     r"(?:[Tt](?:is|was|were|ill|would|isn|wasn|il|ween)|[Cc](?:os|uz|oz)|em|bout|neath|gainst|fraid|nuff|nough|nother|n|ere"
@@ -85,6 +103,12 @@ _ELIDED = re.compile(
 _PERHAPS_ELIDED = re.compile(
     r"(?:Em|[Cc]ause|till|[Rr]ound|kay|un|im|er|is|as|at|and|old|ard|ill|all|ope|our|ot|ne)(?![^\W_])"
 )
+# What Hebrew puts before a word, and the marks before it; a mark before the last letter is that of an acronym.
+_HEBREW_PREFIX = re.compile("(?<![\u05d0-\u05ea])[\u05de\u05e9\u05d4\u05d5\u05db\u05dc\u05d1]{1,3}$")
+_HEBREW_WORD = re.compile(
+    "(?![\u05d0-\u05ea]+['\"\u05f3\u05f4\u2019\u201d][\u05d0-\u05ea](?![\u05d0-\u05ea]))[\u05d0-\u05ea]{2}"
+)
+_HEBREW_ABBREVIATION = re.compile("(?<![\u05d0-\u05ea])[\u05d0-\u05ea]{1,5}$")
 # Letters that an elision leaves at the end of a word: goin', an', o', th', ol', wi'.
 _ELIDING = frozenset("nohliNOHLI")
 _SIBILANTS = frozenset("sxzSXZ")
@@ -121,6 +145,8 @@ _REOPENED_BY = {opening: {opening} for opening in _CLOSED_BY} | {"“": {"“", 
 #: The cost of what cannot be, and of leaving alone what can only be a quotation mark.
 NEVER = 100_000
 STRAY = 100
+# What it costs to leave alone the first mark of a text, read as a closing one, and the last, read as an opening one.
+_CUT = 40
 _REOPENING = 10
 _REOPENING_SINGLE = 45
 _NESTING = 3
@@ -159,15 +185,38 @@ def find_quotations(text: str) -> list[Quotation]:
     """
     if not _ANY_MARK.search(text):
         return []
-    prose, blocks = lift_block_quotes(mask_markup(text))
+    seen, offsets = _seen(text)
+    prose, blocks = lift_block_quotes(mask_markup(seen))
     found: list[Quotation] = []
     done = 0
     for block in blocks:
-        found += (_quotation(text, prose, pair) for pair in _pair_marks(prose, done, block.start))
-        found += _block_quotations(text, prose, block)
+        found += (_quotation(seen, prose, pair) for pair in _pair_marks(prose, done, block.start))
+        found += _block_quotations(seen, prose, block)
         done = block.end
-    found += (_quotation(text, prose, pair) for pair in _pair_marks(prose, done, len(prose)))
-    return [quotation for quotation in found if quotation.text]
+    found += (_quotation(seen, prose, pair) for pair in _pair_marks(prose, done, len(prose)))
+    found = [quotation for quotation in found if quotation.text]
+    return [_located(quotation, text, offsets) for quotation in found] if offsets else found
+
+
+def _seen(text: str) -> tuple[str, list[int]]:
+    """Return a text without its unseen characters and where each of the others is in it; nowhere if there are none."""
+    if text.isascii() and "&" not in text and "\\u" not in text:
+        return text, []
+    offsets: list[int] = []
+    done = 0
+    for found in _UNSEEN.finditer(text):
+        if _IGNORABLE.fullmatch(_character(found[0])):
+            offsets += range(done, found.start())
+            done = found.end()
+    if not done:
+        return text, []
+    offsets += range(done, len(text))
+    return "".join([text[offset] for offset in offsets]), offsets
+
+
+def _located(quotation: Quotation, text: str, offsets: list[int]) -> Quotation:
+    start, end = offsets[quotation.start], offsets[quotation.end - 1] + 1
+    return replace(quotation, text=text[start:end], start=start, end=end, words=count_words(text[start:end]))
 
 
 def _quotation(text: str, prose: str, pair: Pair) -> Quotation:
@@ -205,14 +254,8 @@ class Pair(NamedTuple):
     earlier: Pair | None
 
 
-class _Reading(NamedTuple):
-    """One way to read the text so far: what it costs, the outermost open mark, the last pair found."""
-
-    cost: int = 0
-    opening: Mark | None = None
-    pair: Pair | None = None
-
-
+#: One way to read the text so far: what it costs, the outermost open mark, the last pair found.
+_Reading = tuple[int, "Mark | None", "Pair | None"]
 #: The glyphs that are open, outermost first, with the cheapest way to get there.
 _Readings = dict[tuple[str, ...], _Reading]
 
@@ -220,32 +263,53 @@ _Readings = dict[tuple[str, ...], _Reading]
 def _pair_marks(prose: str, start: int, end: int) -> list[Pair]:
     """Return the outermost pairs of quotation marks between two offsets of a text without markup, in order."""
     paragraphs = list(_paragraphs(prose, start, end))
-    glyphs = {mark.glyph for marks, _ in paragraphs for mark in marks}
+    marks = [mark for marks, _ in paragraphs for mark in marks]
+    if not marks:
+        return []
+    glyphs = {mark.glyph for mark in marks}
     # The ways in which guillemets may point here, the likelier one first.
     ways: tuple[Guillemets, ...] = ("«»", "»«")
     if glyphs.isdisjoint(("»", RIGHT_ANGLE)):
         ways = ("«»",)
     elif glyphs.isdisjoint(("«", LEFT_ANGLE)):
         ways = ("»»",)
-    best = min((_read_all(paragraphs, prose, way) for way in ways), key=lambda reading: reading.cost)
+    # An excerpt may begin and end inside a quotation.
+    edges = (_edge(marks) if start == 0 else None, _edge(reversed(marks)) if end == len(prose) else None)
+    best = min((_read_all(paragraphs, prose, way, edges) for way in ways), key=lambda reading: reading[0])
     pairs: list[Pair] = []
-    pair = best.pair
+    pair = best[2]
     while pair:
         pairs.append(pair)
         pair = pair.earlier
     return pairs[::-1]
 
 
-def _read_all(paragraphs: list[_Paragraph], prose: str, guillemets: Guillemets) -> _Reading:
-    """Return the cheapest reading of the paragraphs in which nothing is left open."""
-    readings: _Readings = {(): _Reading(cost=_RARER if guillemets == "»«" else 0)}
+def _edge(marks: Iterable[Mark]) -> Mark | None:
+    """Return the first mark that is no apostrophe, unless the spaces round it leave open what it is."""
+    for mark in marks:
+        if mark.glyph not in (SINGLE, RIGHT_SINGLE):
+            return None if mark.before.isspace() and mark.after.isspace() else mark
+    return None
+
+
+def _read_all(
+    paragraphs: list[_Paragraph], prose: str, guillemets: Guillemets, edges: tuple[Mark | None, Mark | None]
+) -> _Reading:
+    """Return the cheapest reading of the paragraphs in which nothing is left open; ``edges`` are where text is cut."""
+    readings: _Readings = {(): (_RARER if guillemets == "»«" else 0, None, None)}
+    first, last = edges
     for marks, led in paragraphs:
         carried = _carried_over(readings, marks[0]) if led else {}
         readings = {(): readings[()]}
         for mark in marks:
-            readings = _read(readings, mark, prose, guillemets)
+            costs = _reading_costs(mark, prose, guillemets)
+            if mark is first and costs.closing + _CUT < costs.stray:
+                costs = costs._replace(stray=costs.closing + _CUT)
+            elif mark is last and costs.opening + _CUT < costs.stray:
+                costs = costs._replace(stray=costs.opening + _CUT)
+            readings = _read(readings, mark, costs, prose)
             for opened, reading in carried.items():
-                _keep(readings, opened, *reading)
+                _keep(readings, opened, reading)
             carried = {}
     return readings[()]
 
@@ -253,41 +317,43 @@ def _read_all(paragraphs: list[_Paragraph], prose: str, guillemets: Guillemets) 
 def _carried_over(readings: _Readings, mark: Mark) -> _Readings:
     """Return what stays open at the end of a paragraph because the next one begins with its mark again."""
     carried: _Readings = {}
-    for opened, reading in readings.items():
+    for opened, (cost, first, pair) in readings.items():
         if opened and (mark.glyph == opened[0] or _reopens(mark, opened[0])):
             # What is quoted inside must have been closed.
             unclosed = STRAY * (len(opened) - 1)
-            _keep(carried, opened[:1], reading.cost + unclosed + _reopening(mark), reading.opening, reading.pair)
+            _keep(carried, opened[:1], (cost + unclosed + _reopening(mark), first, pair))
     return carried
 
 
-def _read(readings: _Readings, mark: Mark, prose: str, guillemets: Guillemets) -> _Readings:
+def _read(readings: _Readings, mark: Mark, costs: Costs, prose: str) -> _Readings:
     """Read one more mark in every way that is possible."""
-    opening, closing, stray = _reading_costs(mark, prose, guillemets)
+    opening, closing, stray = costs
     glyph = mark.glyph
+    inside = _INSIDE if stray >= _INSIDE_FROM else 0
     kept: _Readings = {}
     for opened, (cost, first, pair) in readings.items():
-        inside = _INSIDE if opened and stray >= _INSIDE_FROM else 0
-        _keep(kept, opened, cost + stray + inside, first, pair)
-        if opening < NEVER and len(opened) < _DEEPEST:
-            nesting = 0 if not opened else _NESTING_SAME if opened[-1] == glyph else _NESTING
-            _keep(kept, (*opened, glyph), cost + opening + nesting, first or mark, pair)
         if first is None:
+            _keep(kept, (), (cost + stray, None, pair))
+            if opening < NEVER:
+                _keep(kept, (glyph,), (cost + opening, mark, pair))
             continue
-        if closing < NEVER and glyph in _CLOSED_BY[opened[-1]]:
-            total = cost + closing + _CLOSED_BY[opened[-1]][glyph]
-            if opened[1:]:
-                _keep(kept, opened[:-1], total, first, pair)
-            else:
-                _keep(kept, (), total, None, Pair(first, mark, pair))
-        if not opened[1:] and _reopens(mark, opened[0]) and mark.earlier(prose) == "\n":
-            _keep(kept, opened, cost + _reopening(mark), first, pair)
+        _keep(kept, opened, (cost + stray + inside, first, pair))
+        last, depth = opened[-1], len(opened)
+        if opening < NEVER and depth < _DEEPEST:
+            nesting = _NESTING_SAME if last == glyph else _NESTING
+            _keep(kept, (*opened, glyph), (cost + opening + nesting, first, pair))
+        if closing < NEVER and glyph in _CLOSED_BY[last]:
+            total = cost + closing + _CLOSED_BY[last][glyph]
+            _keep(kept, opened[:-1], (total, first, pair) if depth > 1 else (total, None, Pair(first, mark, pair)))
+        if depth == 1 and _reopens(mark, last) and mark.earlier(prose) == "\n":
+            _keep(kept, opened, (cost + _reopening(mark), first, pair))
     return kept if len(kept) <= _FEW_READINGS else _promising(kept)
 
 
-def _keep(readings: _Readings, opened: tuple[str, ...], cost: int, first: Mark | None, pair: Pair | None) -> None:
-    if opened not in readings or cost < readings[opened].cost:
-        readings[opened] = _Reading(cost, first, pair)
+def _keep(readings: _Readings, opened: tuple[str, ...], reading: _Reading) -> None:
+    known = readings.get(opened)
+    if known is None or reading[0] < known[0]:
+        readings[opened] = reading
 
 
 def _reopens(mark: Mark, opening: str) -> bool:
@@ -304,10 +370,10 @@ def _promising(readings: _Readings) -> _Readings:
     kept = [
         opened
         for opened, reading in readings.items()
-        if opened and (opened[:-1] not in readings or reading.cost <= readings[opened[:-1]].cost + STRAY)
+        if opened and (opened[:-1] not in readings or reading[0] <= readings[opened[:-1]][0] + STRAY)
     ]
     if len(kept) > _MOST_READINGS:
-        kept = sorted(kept, key=lambda opened: readings[opened].cost)[:_MOST_READINGS]
+        kept = sorted(kept, key=lambda opened: readings[opened][0])[:_MOST_READINGS]
     return {(): readings[()]} | {opened: readings[opened] for opened in kept}
 
 
@@ -340,17 +406,23 @@ _COSTS: dict[str, tuple[Costs, ...]] = {
     LATEX_SINGLE: (Costs(0, NEVER, 15),) * 6,
     **dict.fromkeys(
         ("«", LEFT_ANGLE),
-        (Costs(0, NEVER), Costs(70, 10), Costs(10, 110), Costs(20, 30), Costs(0, 110), Costs(50, 10)),
+        (Costs(0, NEVER), Costs(110, 10), Costs(10, 110), Costs(20, 30), Costs(0, 110), Costs(50, 10)),
     ),
     **dict.fromkeys(
         ("»", RIGHT_ANGLE),
-        (Costs(10, 70), Costs(NEVER, 0), Costs(110, 10), Costs(30, 20), Costs(20, 50), Costs(110, 0)),
+        (Costs(10, 110), Costs(NEVER, 0), Costs(110, 10), Costs(30, 20), Costs(20, 50), Costs(110, 0)),
     ),
     **dict.fromkeys(("„", LATEX_OPENING, "「", "『", "〝", OPENING_TAG), (Costs(0, NEVER),) * 6),
     **dict.fromkeys(("」", "』", "〞", CLOSING_TAG), (Costs(NEVER, 0),) * 6),
 }
-# In a text without spaces only the order of the marks decides.
-_UNSPACED_COSTS = {STRAIGHT: Costs(30, 30, 80), SINGLE: Costs(30, 20, 40), RIGHT_SINGLE: Costs(60, 20, 40)}
+# In a text without spaces the order of the marks decides, and which way they are curved; behind a letter, and a stop.
+_UNSPACED_COSTS = {
+    STRAIGHT: (Costs(30, 30, 80), Costs(40, 20, 80)),
+    SINGLE: (Costs(30, 20, 40), Costs(30, 20, 40)),
+    RIGHT_SINGLE: (Costs(60, 20, 40), Costs(60, 20, 40)),
+    "“": (Costs(0, 60), Costs(0, 60)),
+    "”": (Costs(90, 0), Costs(90, 0)),
+}
 
 
 def _reading_costs(mark: Mark, text: str, guillemets: Guillemets) -> Costs:
@@ -360,8 +432,11 @@ def _reading_costs(mark: Mark, text: str, guillemets: Guillemets) -> Costs:
         return _apostrophe_costs(mark, text, place)
     if mark.glyph in ("«", "»", LEFT_ANGLE, RIGHT_ANGLE):
         return _guillemet_costs(mark, text, place, guillemets)
-    if mark.glyph == STRAIGHT and place is MarkPlace.TIGHT and _is_unspaced(mark):
-        return _UNSPACED_COSTS[STRAIGHT]
+    if place is MarkPlace.TIGHT and _is_hebrew(mark):
+        return _hebrew_costs(mark, text)
+    if place is MarkPlace.TIGHT and mark.glyph in _UNSPACED_COSTS and _is_unspaced(mark):
+        # What was said ends with a stop more often than what is before it.
+        return _UNSPACED_COSTS[mark.glyph][_is_stop(mark.before)]
     costs = _COSTS[mark.glyph][place]
     if mark.glyph in (LEFT_SINGLE, LATEX_SINGLE) and costs.opening == 0 and _ELIDED.match(text, mark.end):
         # The apostrophe of an elision, turned round by an editor that knows no better.
@@ -398,8 +473,27 @@ def _apostrophe_costs(mark: Mark, text: str, place: MarkPlace) -> Costs:
     if place is not MarkPlace.TIGHT:
         return _trailing_apostrophe_costs(mark, text)
     if _is_unspaced(mark):
-        return _UNSPACED_COSTS[mark.glyph]
-    return Costs(60, 60, 0) if mark.before.isalnum() else Costs(30 if mark.glyph == SINGLE else 60, 10, 40)
+        return _UNSPACED_COSTS[mark.glyph][0]
+    if _is_hebrew(mark):
+        return _hebrew_costs(mark, text)
+    if _SUFFIXED.match(text, mark.end):
+        return Costs(NEVER, 35, 0)
+    if not is_word(mark.before):
+        return Costs(30 if mark.glyph == SINGLE else 60, 10, 40)
+    # In Arabic a conjunction is written before a mark, in Indic scripts an ending behind it; elisions are rare.
+    return Costs(60, 60, 0) if _SPACED_LETTER.match(mark.before) else Costs(45, 35, 20)
+
+
+def _is_hebrew(mark: Mark) -> bool:
+    return "\u05d0" <= mark.before <= "\u05ea" and "\u05d0" <= mark.after <= "\u05ea"
+
+
+def _hebrew_costs(mark: Mark, text: str) -> Costs:
+    """Return the costs of a mark between two Hebrew letters: that of an acronym or a sound, or an opening one."""
+    prefixed = _HEBREW_PREFIX.search(text, max(mark.left - _NEAR, 0), mark.left + 1)
+    if prefixed and _HEBREW_WORD.match(text, mark.right):
+        return Costs(15, NEVER, 30)
+    return Costs(80, 60, 0)
 
 
 def _leading_apostrophe_costs(mark: Mark, text: str) -> Costs:
@@ -416,7 +510,7 @@ def _leading_apostrophe_costs(mark: Mark, text: str) -> Costs:
 
 def _trailing_apostrophe_costs(mark: Mark, text: str) -> Costs:
     before = mark.before
-    if not before.isalnum():
+    if not is_word(before):
         return Costs(NEVER, 0, 90)
     if before.isdigit():
         return Costs(NEVER, 15, 5)
@@ -425,9 +519,22 @@ def _trailing_apostrophe_costs(mark: Mark, text: str) -> Costs:
         return Costs(NEVER, 60, 0) if mark.after == "(" else Costs(NEVER, 10, 15)
     if not mark.after.isspace() or mark.after == "\n":
         return Costs(NEVER, 10, 30 if before in _SIBILANTS or before in _ELIDING else 40)
+    if _HEBREW_ABBREVIATION.search(text, max(mark.left - _NEAR, 0), mark.left + 1):
+        return Costs(NEVER, 20, 15)
     if before in _SIBILANTS:
         return Costs(NEVER, 5, 40) if _NOT_OWNED.match(text, mark.end) else Costs(NEVER, 30, 10)
     return Costs(NEVER, 20, 15) if before in _ELIDING else Costs(NEVER, 5, 40)
+
+
+@lru_cache(maxsize=4096)
+def _is_opening(char: str) -> bool:
+    return char in _OPENING_SIGNS or category(char) == "Ps"
+
+
+@lru_cache(maxsize=4096)
+def _is_stop(char: str) -> bool:
+    """Tell whether a character follows a quotation without a space: a stop or a closing bracket of any script."""
+    return char == ">" or (category(char) in ("Pe", "Po") and char not in _NO_STOPS)
 
 
 def _is_unspaced(mark: Mark) -> bool:
@@ -474,21 +581,21 @@ class Mark(NamedTuple):
         before, after = self.before, self.after
         if before.isspace() and after.isspace():
             return self._loose_place(text)
-        if before in _BRACKETS:
+        if _is_opening(before):
             return MarkPlace.OPENS
         if before.isspace():
             # A stop alone after the mark is tokenised text; one that goes on is an ellipsis, or a word such as ".net".
-            alone = after in _STOPS and after != "…" and text[self.right + 1 : self.right + 2].isspace()
+            alone = _is_stop(after) and after != "…" and text[self.right + 1 : self.right + 2].isspace()
             return MarkPlace.LEANS_CLOSED if alone else MarkPlace.OPENS
-        if after.isspace() or after in _STOPS or (after in _DASHES and before not in _DASHES):
+        if after.isspace() or _is_stop(after) or (after in _DASHES and before not in _DASHES):
             return MarkPlace.LEANS_CLOSED if before in _ANNOUNCING else MarkPlace.CLOSES
         # With text on either side; beside another mark, each touches its own text.
         if before in _DASHES or before in _ANNOUNCING:
             return MarkPlace.LEANS_OPEN
         touches_left, touches_right = self.left == self.start - 1, self.right == self.end
-        if after in _BRACKETS or (touches_left and not touches_right) or (before in _STOPS and after.islower()):
+        if _is_opening(after) or (touches_left and not touches_right) or (_is_stop(before) and after.islower()):
             return MarkPlace.LEANS_CLOSED
-        return MarkPlace.LEANS_OPEN if touches_right and not touches_left and before not in _STOPS else MarkPlace.TIGHT
+        return MarkPlace.LEANS_OPEN if touches_right and not touches_left and not _is_stop(before) else MarkPlace.TIGHT
 
     def _loose_place(self, text: str) -> MarkPlace:
         """Tell what a mark with spaces on either side may be: French spacing, or tokenised text."""
@@ -496,7 +603,7 @@ class Mark(NamedTuple):
         if inner_before != inner_after:
             return MarkPlace.OPENS if inner_after else MarkPlace.CLOSES
         begins, later = self.earlier(text) == "\n", self.later(text)
-        if later in _STOPS and later != "…" and not begins:
+        if _is_stop(later) and later != "…" and not begins:
             return MarkPlace.LEANS_CLOSED
         if begins != (later == "\n"):
             return MarkPlace.LEANS_OPEN if begins else MarkPlace.LEANS_CLOSED
@@ -535,12 +642,18 @@ def _glyph(written: str) -> str:
     """Return the glyph that a token is written for; empty where it is no mark."""
     if written[0] == "<":
         return CLOSING_TAG if written[1] == "/" else OPENING_TAG
-    if written[0] == "&":
-        written = html.unescape(written)
-    elif written[0] == "\\":
-        written = chr(int(written[-4:], 16)) if written[1] == "u" else written[-1]
+    written = _character(written)
     glyph = _EQUIVALENT.get(written, written)
     return glyph if glyph in _GLYPHS else ""
+
+
+def _character(written: str) -> str:
+    """Return what an HTML entity or an escape stands for."""
+    if written[0] == "&":
+        return html.unescape(written)
+    if written[0] == "\\":
+        return chr(int(written[-4:], 16)) if written[1] == "u" else written[-1]
+    return written
 
 
 def _mark(text: str, start: int, end: int, glyph: str) -> Mark:

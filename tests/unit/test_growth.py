@@ -30,6 +30,8 @@ SHAPES = {
     "apostrophes": "’",
     "elisions and possessives": "'tis the boys' ",
     "nested marks": "“‘",
+    "nested words": "“‘a ",
+    "rows of marks": "“‘…’”",
     "unclosed marks of many kinds": "„x «x “x ‘x ",
     "guillemets either way": " » a « b",
     "corner brackets": "「",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from unicodedata import category
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,6 +42,8 @@ CONVENTIONS = {
     "ornaments": ("❝", "❞", "❛", "❜"),
     "double primes": ("″", "″", "‘", "’"),
     "full width": ("＂", "＂", "‘", "’"),
+    "gershayim": ("״", "״", "׳", "׳"),
+    "geresh": ("׳", "׳", "״", "״"),
     "corner": ("「", "」", "『", "』"),
     "white corner": ("『", "』", "「", "」"),
     "half width corner": ("｢", "｣", "『", "』"),
@@ -67,7 +72,7 @@ TEMPLATES = [
     "{0}The tide turned.\n\nIt turned {0}⟦at last and stopped⟧{1}, he noted.",
     "It turned{1}, he noted.\n\n{0}⟦It turned at last⟧{1}, he noted.",
 ]
-SINGLE = {"british", "straight single", "german single"}
+SINGLE = {"british", "straight single", "german single", "geresh"}
 
 
 def unmarked(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -272,6 +277,39 @@ RULES = {
         *("it's l’aube O‘Hara 10'000", "'''", "a, b ` c ``` d", r"&amp; &eacute; &#65; \n \u00e9"),
         f"{'„x ‚x «x ‹x ``x 「x 『x 〝x ' * 30}\n\nHe wrote “⟦so it is⟧”.",
     ],
+    # An excerpt begins and ends anywhere: what is cut off hides nothing, and what is between is no quotation.
+    "an excerpt may begin and end inside speech": [
+        "so war es«, sagte er. »⟦Komm herein,⟧« rief sie. »Ich",
+        "so war es«, sagte er, »und nun",
+        "so war es.« Er ging hinaus. »Und nun",
+        "und nie mehr‹, sagte er, ›auch nicht",
+        "so war es.“ Er ging. „⟦Komm herein,⟧“ rief sie. „Ich",
+        "c'était ainsi\u00a0», dit-il. «\u00a0⟦Venez donc,⟧\u00a0» dit-elle. «\u00a0Je",
+        "it was so,” he said. “⟦Come in,⟧” she called. “I shall",
+        'it was so," he said. "⟦Come in,⟧" she called. "I shall',
+        'it was so," he said, "and now',
+        "det var så,” sade han. ”⟦Kom in,⟧” ropade hon. ”Jag",
+        "是这样的。”他走了出去。她说：“⟦请进来吧。⟧”又说：“我",
+        '是这样的。"他走了出去。她说："⟦请进来吧。⟧"他说："⟦好的好的。⟧"又说："我',
+        "そうだった」と言った。「⟦入ってください⟧」と呼んだ。「私は",
+    ],
+    # A mark in a Hebrew word is that of an acronym, a numeral or a sound, unless a prefix is before it.
+    "hebrew marks": [
+        "צה״ל וארה״ב חתמו; מנכ״לית ודו״חות רו״ח הוגשו בתשפ״ד לפי סעיף ל״ב, בשנת ה׳תשפ״ה.",
+        "ג׳ירפה וצ'ק בכיתה ג׳ ברח׳ הרצל, עמ' 5, פרופ׳ לוי וגב׳ כהן, ר׳ עקיבא.",
+        '״⟦צה״ל הודיע על כך⟧״, כתב ה״⟦ארץ של אתמול⟧״ וב"⟦מעריב⟧".',
+        "הוא כתב ׳⟦איש לא בדק⟧׳ ברח׳ הרצל; לפי ה׳⟦מומחה הגדול⟧׳.",
+    ],
+    # Stops and brackets of any script follow a mark, and so do endings where they are written without a space.
+    "what follows a single mark": [
+        "उसने कहा '⟦किसी ने नहीं देखा⟧'। ‘⟦वह गया⟧’॥ और '⟦कोई⟧'?",
+        "قال '⟦لم يفحص أحد⟧'، ثم ‘⟦ذهب⟧’؛ هل قال '⟦نعم⟧'؟ وقال ب'⟦البيت⟧'.",
+        "اس نے کہا '⟦کسی نے نہیں دیکھا⟧'۔ እሱ '⟦ማንም አላየውም⟧'። նա '⟦ոչ ոք⟧'։",
+        "see '⟦a b⟧'⟩ and '⟦c f⟧'】 or '⟦g h⟧'… and ⟨'⟦so on⟧'⟩",
+        "그는 '⟦모두 떠났다⟧'는, ‘⟦정말 그런가⟧’라고, “⟦그것은 사실⟧”을 말했다.",
+        "'⟦Eski kazan patladı⟧'da geçer, '⟦Yeni kazan⟧'nın ve Ankara'da.",
+        "அவள் '⟦அலை மாறும்⟧'என்று; দু'জন লোক ক'টা বই হ'ল, ন'টা ফুল।",
+    ],
     # Inward and alike are read where that leaves fewer marks alone than outward.
     "the whole text tells which way guillemets point": [
         *("« ⟦a⟧ » b « ⟦c⟧ »", "» ⟦A⟧ « , b » ⟦C⟧ «", "a » , b. « ⟦C⟧ » d", "a » , b. « C", "» ⟦A⟧ » , b » ⟦C⟧ »"),
@@ -336,6 +374,24 @@ RULES = {
 def test_a_rule_holds(marked: str) -> None:
     """Each kind of mark, neighbour and markup is read by its rule; the name of the case says which."""
     assert_found(marked)
+
+
+#: Invisible characters, one after the other: all that are ignorable or of category Cf, entities and escapes for some.
+INVISIBLE = [
+    "".join(chr(code) for code in range(0x80, sys.maxunicode) if category(chr(code)) == "Cf"),
+    "\u034f\u115f\u1160\u180b\u180d\u3164\ufe00\ufe0f\uffa0\U000e0100\U000e01ef",
+    *("\u202a", "\u2067\u200f", "&rlm;", "&#8234;", "&#x2066;&shy;", "&ZeroWidthSpace;", r"\u200e"),
+]
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("invisible", INVISIBLE, ids=ascii)
+def test_invisible_characters_hide_no_mark(invisible: str, convention: str) -> None:
+    """Before and behind marks, emphasis and words they change nothing; no quotation begins or ends with one."""
+    opening, closing, *_ = CONVENTIONS[convention]
+    for start, end in (("", "."), ("**", "**, so"), ("(", ")")):
+        pieces = ["He wrote ", start, opening, "⟦the tide ", "turns at noon⟧", closing, end, " He left."]
+        assert_found(invisible.join(pieces))
 
 
 QUOTED_WORDS = ["tide", "no", "keeper", "turns", "at", "noon,", "keepers'", "isn't", "they're,", "boys',", "it'd"]
