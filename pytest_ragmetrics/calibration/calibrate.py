@@ -13,12 +13,14 @@ from pytest_ragmetrics.comparison import key_of
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.errors import DatasetError, UnscoredError
 from pytest_ragmetrics.evaluation import evaluate
+from pytest_ragmetrics.explain.results import explain_vacuous
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.intervals import whole_clusters
+from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous, score_set
 from pytest_ragmetrics.stats.thresholds import Aim, calibration_figures
 
 # How many disagreements a failing assertion shows.
@@ -42,24 +44,26 @@ def calibrate(
     confidence: float = 0.95,
     seed: int = 0,
     progress: bool = False,
+    vacuous: Vacuous = "skip",
 ) -> Calibration:
     """Score labelled answers by a metric and return how the scores agree with the labels.
 
     ``labels`` is a file or a list of rows that :func:`~pytest_ragmetrics.datasets.read_dataset` reads. The label of a
     row is in its ``metadata`` (any further field of a row); rows with the same ``group`` or ``cluster`` there count as
     dependent. Without a ``threshold`` the figures are the cross-validated ones of the threshold with the highest
-    ``aim``. The other parameters are those of :func:`~pytest_ragmetrics.evaluation.evaluate`.
+    ``aim``. Answers with nothing to check are in no figure, unless ``vacuous="count"``. The other parameters are those
+    of :func:`~pytest_ragmetrics.evaluation.evaluate`.
 
     Raises ``DatasetError`` for a row or label that cannot be read, and if there is no label at all; ``UnscoredError``
-    if no labelled row has a score; ``ValueError`` if the labels are all equal, or no threshold is given and none can
-    be suggested.
+    if no labelled row has a score, or had something to check; ``ValueError`` if the labels are all equal, or no
+    threshold is given and none can be suggested.
 
     >>> rows = [{"response": "Moss.", "contexts": ["Moss grows here."], "label": 1},
     ...         {"response": "Sand and gravel.", "contexts": ["Moss grows here."], "label": 0}] * 2
     >>> calibrate("lexical_grounding", rows).figures.agreement.kappa.estimate
     1.0
     """
-    scale = label_scale or LabelScale()
+    scale, counts = label_scale or LabelScale(), check_vacuous(vacuous)
     chosen = metric_for(metric, judge=judge, embedder=embedder)
     if threshold is not None:
         check_bound("threshold", threshold, metric=chosen.name, scale=chosen.scale)
@@ -83,11 +87,14 @@ def calibrate(
     if not rows:
         msg = f"{chosen.name}: none of {len(labelled)} labelled rows has a score; the first: {unscored[0][1]}"
         raise UnscoredError(msg)
+    found = score_set(rows, counts)
+    if not found.counted:
+        raise UnscoredError(explain_vacuous(chosen.name, len(found.vacuous)))
     figures = calibration_figures(
-        [row.result.value for row in rows],
-        [row.good for row in rows],
+        found.scores,
+        [row.good for row in found.counted],
         threshold=threshold,
-        clusters=whole_clusters(row.group for row in rows),
+        clusters=whole_clusters(row.group for row in found.counted),
         better=chosen.better,
         scale=chosen.scale,
         aim=aim,
@@ -99,9 +106,10 @@ def calibrate(
         better=chosen.better,
         scale=chosen.scale,
         figures=figures,
-        rows=tuple(rows),
+        rows=found.counted,
         unscored=tuple(unscored),
         unlabelled=len(dataset) - len(labelled),
+        vacuous=len(found.vacuous),
     )
 
 
@@ -140,6 +148,7 @@ def rag_calibrated(
     confidence: float = 0.95,
     seed: int = 0,
     skip_unscored: bool = False,
+    vacuous: Vacuous = "skip",
 ) -> Calibration:
     """Assert that a judge's scores agree with human labels, by Cohen's kappa of at least ``min_kappa``.
 
@@ -147,7 +156,8 @@ def rag_calibrated(
     each has a ``label``, 1 for a good answer and 0 for a bad one, or a number on ``label_scale`` that is good from
     ``good_from`` on (by default its middle), and may name its source in ``group`` or ``cluster``. An answer passes the
     judge at ``threshold``; without one the figures are the cross-validated ones of the threshold that suits the labels
-    best. The estimate of kappa decides, not its interval.
+    best. The estimate of kappa decides, not its interval. Answers with nothing to check are left out and counted beside
+    the others, unless ``vacuous="count"``.
 
     Returns the calibration, which :meth:`Evaluation.corrected_mean` takes. Raises ``AssertionError`` with the figures
     and the worst disagreements, also if a labelled row has no score, unless ``skip_unscored=True`` leaves such rows
@@ -176,6 +186,7 @@ def rag_calibrated(
         limit=limit,
         confidence=confidence,
         seed=seed,
+        vacuous=vacuous,
     )
     faults = fault_lines(found, min_kappa, skip_unscored=skip_unscored)
     if faults and found.decides:

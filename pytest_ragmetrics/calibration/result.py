@@ -140,13 +140,23 @@ class LabelledRow:
     good: bool
     group: Hashable | None
 
+    @property
+    def score(self) -> float:
+        """The score of the answer."""
+        return self.result.value
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether there was nothing to check."""
+        return self.result.vacuous
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
     """A judge's scores against human labels: ``figures`` over the ``rows`` that have both.
 
-    ``unscored`` has the name of each labelled row without a score and the reason; ``unlabelled`` counts the rows
-    without a label, which are not scored.
+    ``unscored`` has the name of each labelled row without a score and the reason; ``vacuous`` counts the labelled rows
+    that are left out because there was nothing to check; ``unlabelled`` the rows without a label, which are not scored.
     """
 
     metric: str
@@ -156,6 +166,7 @@ class Calibration:
     rows: tuple[LabelledRow, ...]
     unscored: tuple[tuple[str, str], ...]
     unlabelled: int
+    vacuous: int = 0
 
     @property
     def rates(self) -> JudgeRates:
@@ -224,6 +235,7 @@ class Calibration:
             "rows": {
                 "scored": len(self.rows),
                 "unscored": len(self.unscored),
+                "vacuous": self.vacuous,
                 "unlabelled": self.unlabelled,
                 "groups": self.groups,
             },

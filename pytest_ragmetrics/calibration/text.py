@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pytest_ragmetrics.calibration.result import Calibration, LabelledRow
-from pytest_ragmetrics.explain.phrases import SHOWN, and_more, counted, format_apart, format_interval, named, readable
+from pytest_ragmetrics.explain.phrases import (
+    SHOWN,
+    and_more,
+    checked_text,
+    counted,
+    format_apart,
+    format_interval,
+    named,
+    readable,
+)
 from pytest_ragmetrics.explain.results import explain
 from pytest_ragmetrics.result import ThresholdCheck
 from pytest_ragmetrics.stats.intervals import Interval
@@ -58,6 +67,8 @@ def left_out(calibration: Calibration) -> list[str]:
     lines = []
     if calibration.unlabelled:
         lines.append(f"without a label, not scored: {counted(calibration.unlabelled, 'row')}")
+    if calibration.vacuous:
+        lines.append(f"{checked_text(len(calibration.rows), calibration.vacuous)}, the others are in no figure")
     if calibration.unscored:
         lines.append(f"unscored, in no figure: {counted(len(calibration.unscored), 'row')}")
         lines += [f"  {named(name)}: {readable(reason)}" for name, reason in calibration.unscored[:SHOWN]]
@@ -120,7 +131,7 @@ def fault_lines(calibration: Calibration, min_kappa: float | None, *, skip_unsco
     """Return the lines that say why a calibration is not good enough, none if it is."""
     lines = []
     if calibration.unscored and not skip_unscored:
-        total = len(calibration.unscored) + len(calibration.rows)
+        total = len(calibration.unscored) + len(calibration.rows) + calibration.vacuous
         lines.append(f"{len(calibration.unscored)} of {counted(total, 'labelled row')} unscored")
     if min_kappa is not None and calibration.figures.agreement.kappa.estimate < min_kappa:
         lines.append(floor_line(calibration, min_kappa))

@@ -70,6 +70,7 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
             concurrency=arguments.concurrency,
             seed=arguments.seed,
             progress=True,
+            vacuous=arguments.vacuous,
         )
     except (TypeError, ValueError) as error:
         msg = f"{arguments.file}: {error}"
@@ -138,6 +139,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     floor = "exit with status 1 if Cohen's kappa (its estimate, not its interval) is below X, or a row is unscored"
     add("--min-kappa", type=number(-1, 1), metavar="X", help=floor)
     add("--skip-unscored", action="store_true", help="let --min-kappa pass over unscored rows")
+    counts = "leave answers with nothing to check out of all figures, or count their scores (default: %(default)s)"
+    add("--vacuous", choices=("skip", "count"), default="skip", help=counts)
     add("--html", type=output(".html"), metavar="FILE.html", help="write a page")
     add("--json", type=output(), metavar="FILE", help="write the figures, for Evaluation.corrected_mean()")
     add("--worst", type=count(), default=10, metavar="N", help="disagreements to show (default: %(default)s)")

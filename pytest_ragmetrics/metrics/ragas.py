@@ -10,6 +10,7 @@ from statistics import fmean, harmonic_mean
 from typing import Any
 
 from pytest_ragmetrics import loop
+from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.critiques import ASPECTS, AspectCritique
@@ -17,18 +18,20 @@ from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
 from pytest_ragmetrics.result import MetricResult, Usage
 from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, score_set
 
 NAME = "ragas_score"
 _ASPECTS = frozenset(aspect.name for aspect in ASPECTS)
 Scores = Mapping[str, float | Iterable[float]] | Iterable[MetricResult]
 
 
-def ragas_score(results: Scores) -> MetricResult:
+def ragas_score(results: Scores, *, vacuous: Vacuous = "skip") -> MetricResult:
     """Return the harmonic mean of the means of several metrics.
 
     ``results`` maps the names of metrics to a score or the scores of several samples, or is a list of results, which
     are grouped by their metric. A mean of 0 or less makes it 0.0. The predefined aspects, which are 0 or 1, are left
-    out. Raises ``ValueError`` when fewer than two metrics are left, lower scores of one are better, or one has no
+    out. So are results with nothing to check, unless ``vacuous="count"``; if there is no other, the score is vacuous
+    itself. Raises ``ValueError`` when fewer than two metrics are left, lower scores of one are better, or one has no
     score, a sample without one, or one that is no finite number.
 
     >>> ragas_score({"faithfulness": [1.0, 0.5], "answer_relevancy": 0.75}).value
@@ -41,15 +44,19 @@ def ragas_score(results: Scores) -> MetricResult:
     if empty or len(counted) < 2:  # noqa: PLR2004 - a mean of one is no mean
         msg = f"{NAME}: {empty[0]} has no score" if empty else f"{NAME} needs two metrics or more, not {len(counted)}"
         raise ValueError(msg)
-    means = {name: _mean(name, values) for name, values in counted.items()}
-    value = harmonic_mean(means.values()) if min(means.values()) > 0 else 0.0
+    checked = {name: _checked(name, values, vacuous) for name, values in counted.items()}
+    silent = [name for name, values in checked.items() if not values]
+    is_vacuous = len(silent) == len(checked)
+    means = {name: fmean(values) for name, values in (counted if is_vacuous else checked).items() if values}
+    value = harmonic_mean([*means.values()]) if min(means.values()) > 0 else 0.0
     listed = ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
     given = [score for values in counted.values() for score in values if isinstance(score, MetricResult)]
     judges = dict.fromkeys(name for score in given if score.judge for name in score.judge.split(", "))
     return MetricResult(
         value,
         metric=NAME,
-        reason=f"harmonic mean of {listed}",
+        reason=f"harmonic mean of {listed}" + (f"; {NOTHING_TO_CHECK}: {', '.join(silent)}" if silent else ""),
+        vacuous=is_vacuous,
         judge=", ".join(judges) or None,
         usage=sum((score.usage for score in given), start=Usage()),
     )
@@ -123,12 +130,16 @@ def _check_directions(metrics: Iterable[Metric | type[Metric]]) -> None:
         raise ValueError(msg)
 
 
-def _mean(name: str, values: Sequence[float]) -> float:
+def _checked(name: str, values: Sequence[float], vacuous: Vacuous) -> list[float]:
+    """Return the scores that count."""
     for index, value in enumerate(values):
         if not isinstance(value, Real) or not math.isfinite(value):
             msg = f"{NAME}: score {index} of {name} is {value!r}, not a finite number"
             raise ValueError(msg)
-    return fmean(values)
+    rows = (
+        ScoredRow(name=name, score=value, vacuous=isinstance(value, MetricResult) and value.vacuous) for value in values
+    )
+    return score_set(rows, vacuous).scores
 
 
 def _by_metric(results: Scores) -> dict[str, list[float]]:

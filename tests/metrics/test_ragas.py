@@ -46,6 +46,63 @@ def test_a_list_of_results_is_grouped_by_metric() -> None:
     assert score.reason == "harmonic mean of faithfulness 0.50, context_recall 1.00"
 
 
+def result(score: float, metric: str, *, vacuous: bool = False) -> MetricResult:
+    """Return a result of a metric."""
+    return MetricResult(score, metric=metric, vacuous=vacuous)
+
+
+ALIGNED, SILENT = result(0.5, "numbers_aligned"), result(1.0, "numbers_aligned", vacuous=True)
+FAITHFUL = result(0.25, "faithfulness")
+
+
+@pytest.mark.parametrize(
+    ("results", "way", "value", "vacuous", "reason"),
+    [
+        ([ALIGNED, SILENT, FAITHFUL], "skip", 1 / 3, False, "harmonic mean of numbers_aligned 0.50, faithfulness 0.25"),
+        (
+            [ALIGNED, SILENT, FAITHFUL],
+            "count",
+            0.375,
+            False,
+            "harmonic mean of numbers_aligned 0.75, faithfulness 0.25",
+        ),
+        (
+            [SILENT, FAITHFUL],
+            "skip",
+            0.25,
+            False,
+            "harmonic mean of faithfulness 0.25; nothing to check: numbers_aligned",
+        ),
+        (
+            [SILENT, result(0.5, "faithfulness", vacuous=True)],
+            "skip",
+            2 / 3,
+            True,
+            "harmonic mean of numbers_aligned 1.00, faithfulness 0.50; nothing to check: numbers_aligned, faithfulness",
+        ),
+    ],
+)
+def test_what_had_nothing_to_check_is_in_no_mean(
+    results: list[MetricResult], way: Any, value: float, *, vacuous: bool, reason: str
+) -> None:
+    """It would make a poor answer look better; where there is nothing else the score is vacuous too."""
+    by_name: dict[str, list[float]] = {}
+    for each in results:
+        by_name.setdefault(each.metric, []).append(each)
+    for given_as in (results, by_name):
+        score = ragas_score(given_as, vacuous=way)
+        assert score.value == pytest.approx(value)
+        assert (score.vacuous, score.reason) == (vacuous, reason)
+
+
+def test_a_sample_with_nothing_to_check_passes() -> None:
+    """Its only other metric decides; a single row keeps its score."""
+    sample = {"response": "Moths fly.", "retrieved_contexts": ["Moths fly at night."]}
+    metrics = ("numbers_aligned", "lexical_grounding")
+    assert not assert_ragas_score(sample, metrics=metrics, min=0.9).vacuous
+    assert assert_ragas_score(sample, metrics=("numbers_aligned", "citation_validity"), min=0.9).vacuous
+
+
 @pytest.mark.parametrize(
     ("results", "message"),
     [

@@ -186,6 +186,26 @@ def test_groups_make_rows_dependent() -> None:
     assert grouped.figures.agreement.kappa.half_width > 1.5 * single.figures.agreement.kappa.half_width
 
 
+def test_answers_with_nothing_to_check_are_in_no_figure() -> None:
+    """They agree or disagree with nobody; they are counted, and count on purpose; without others there is no figure."""
+    rows = [{**row, "contexts": ["9 carp."], "response": f"{9 if row['label'] else 8} carp."} for row in CLEAR]
+    silent = [{"id": f"s{number}", "response": "Carp.", "contexts": [], "label": number % 2} for number in range(6)]
+    found = calibrate("numbers_aligned", [*rows, *silent], threshold=0.5)
+    assert found.figures == calibrate("numbers_aligned", rows, threshold=0.5).figures
+    assert (len(found.rows), found.vacuous) == (len(rows), 6)
+    assert f"  {len(rows)} of {len(rows) + 6} had something to check, the others are in no figure" in calibration_lines(
+        found
+    )
+    assert json.loads(found.to_json())["rows"]["vacuous"] == 6
+    counting = rag_calibrated("numbers_aligned", [*rows, *silent], 0.1, threshold=0.5, vacuous="count")
+    assert (len(counting.rows), counting.vacuous) == (len(rows) + 6, 0)
+    assert counting.figures.agreement.kappa.estimate < found.figures.agreement.kappa.estimate
+    with pytest.raises(UnscoredError, match="numbers_aligned: 0 of 6 had something to check"):
+        calibrate("numbers_aligned", silent, threshold=0.5)
+    with pytest.raises(ValueError, match="vacuous must be"):
+        calibrate("numbers_aligned", silent, threshold=0.5, vacuous="drop")  # type: ignore[arg-type]
+
+
 def test_unscored_rows_are_listed_and_in_no_figure() -> None:
     """A row without a score keeps its reason; it is a fault unless it is left out on purpose; ten are listed."""
     odd = [{"id": f"odd-{number}", "response": "none", "label": 1} for number in range(12)]
@@ -284,7 +304,7 @@ def test_the_file_gives_the_rates_back(tmp_path: Path) -> None:
     file.write_text(found.to_json(), encoding="utf-8")
     assert read_rates(file) == found.rates
     data = json.loads(file.read_text("utf-8"))
-    assert data["rows"] == {"scored": 8, "unscored": 1, "unlabelled": 0, "groups": 8}
+    assert data["rows"] == {"scored": 8, "unscored": 1, "vacuous": 0, "unlabelled": 0, "groups": 8}
     assert set(data["disagreements"][0]) == {"name", "label", "score"}
 
 
