@@ -46,6 +46,7 @@ SHAPES = {
     "spaces": '" ' + " " * 40,
     "line breaks": "\n",
     "indented line breaks": "\n  ",
+    "indented code": "\n\n    a\n- b",
     "fences": "```\n",
     "unclosed fences": "~~~~\n```x\n",
     "code spans": "`a` ",

@@ -37,6 +37,16 @@ def masked(text: str) -> str:
         ("Run ```x\ny\n```\nz", "Run ¶¶¶¶¶¶¶¶¶¶¶z"),
         ("1. ```\n   a\n   ```\nb", "¶" * 17 + "¶¶b"),
         (">>> f(1)\n1", "¶¶¶¶¶¶¶¶¶1"),
+        ("a\n\n    b\n\n\tc\n\nd", "a" + "¶" * 13 + "d"),
+        ("    b\n     c\n\na", "¶" * 14 + "a"),
+        ("a\n    b\n\n   c", "a¶    b¶¶   c"),
+        ("    a\n\n      b", "    a¶¶      b"),
+        ("  a\n\n      b", "  a¶¶" + "¶" * 7),
+        ("    a\nb\n\n    c\nd", "    a¶b¶¶    c¶d"),
+        ("- a\n\n    b\n\n      c\n\nd", "- a¶¶    b¶¶" + "¶" * 9 + "d"),
+        ("1. a\n    - b\n\n        c\n\n          d", "1. a¶    - b¶¶        c¶¶" + "¶" * 11),
+        ("-a\n\n    b\n\n-\n\n    c", "-a¶¶" + "¶" * 7 + "-¶¶    c"),
+        ("[^1]: a\n\n    b\n\n        c", "[^1]: a¶¶    b¶¶" + "¶" * 9),
     ],
 )
 def test_code_is_blanked_out(text: str, expected: str) -> None:
