@@ -170,7 +170,8 @@ class AnswerCorrectness(JudgedMetric):
         if not all(listed):
             return ask.result(0.0, reason=f"the {_SIDES[bool(listed[0])]} has no statement")
         said, wanted = await together(
-            verify_against(claims, side, texts, ask) for side, claims in zip(_SIDES, listed, strict=True)
+            verify_against(claims, side, texts, ask, sample.user_input)
+            for side, claims in zip(_SIDES, listed, strict=True)
         )
         found, missing = sum(verdict.ok for verdict in said), sum(not verdict.ok for verdict in wanted)
         share = f_of_counts(found, surplus=len(said) - found, missing=missing, beta=self.beta)

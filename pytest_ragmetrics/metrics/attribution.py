@@ -11,7 +11,7 @@ from pytest_ragmetrics.judges.tasks import VerifyClaims
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_if_empty
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, together
-from pytest_ragmetrics.metrics.verdicts import cited_in, on_claim
+from pytest_ragmetrics.metrics.verdicts import EvidenceCheck, cited_in, on_claim
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.citations import CitedSentence, cited_sentences
@@ -150,7 +150,9 @@ async def _precise(sentence: CitedSentence, contexts: Sequence[str], ask: Ask) -
             check = _verdict(sentence, ok=False, reason=reason)
         elif not check.ok:
             own = tuple(piece for piece in joint.evidence if piece.context == number - 1)
-            check = _verdict(sentence, ok=True, reason=joint.reason or "", evidence=own)
+            check = _verdict(
+                sentence, ok=True, reason=joint.reason or "", evidence=own, contexts=contexts[number - 1 :][:1]
+            )
         verdicts.append(replace(check, text=f"[{number}] {sentence.text}"))
     return verdicts
 
@@ -167,7 +169,7 @@ async def _checked(sentence: CitedSentence, numbers: Cited, contexts: Sequence[s
         return _verdict(sentence, ok=False, reason="what it cites is blank")
     (judgement,) = await ask(VerifyClaims(claims=(sentence.text,), contexts=cited))
     evidence = cited_in(contexts, indexes, judgement) if judgement.ok else ()
-    return _verdict(sentence, ok=judgement.ok, reason=judgement.reason, evidence=evidence)
+    return _verdict(sentence, ok=judgement.ok, reason=judgement.reason, evidence=evidence, contexts=cited)
 
 
 def _sentences(sample: Sample) -> list[CitedSentence]:
@@ -179,5 +181,8 @@ def _without(number: int, cited: Cited) -> Cited:
     return tuple(other for other in cited if other != number)
 
 
-def _verdict(sentence: CitedSentence, *, ok: bool, reason: str, evidence: Sequence[Evidence] = ()) -> Verdict:
-    return on_claim(sentence.text, ok=ok, reason=reason, evidence=evidence, place=(sentence.start, sentence.end))
+def _verdict(
+    sentence: CitedSentence, *, ok: bool, reason: str, evidence: Sequence[Evidence] = (), contexts: Sequence[str] = ()
+) -> Verdict:
+    check, place = EvidenceCheck(contexts), (sentence.start, sentence.end)
+    return on_claim(sentence.text, ok=ok, reason=reason, evidence=evidence, check=check, place=place)

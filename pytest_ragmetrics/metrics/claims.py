@@ -13,6 +13,7 @@ from pytest_ragmetrics.metrics.base import check_choice, check_if_empty, check_n
 from pytest_ragmetrics.metrics.conversations import asked
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric, JudgeLike, both, together
 from pytest_ragmetrics.metrics.verdicts import (
+    EvidenceCheck,
     Place,
     cited_in,
     on_claim,
@@ -76,7 +77,8 @@ class Faithfulness(JudgedMetric):
             places = [place_in(response, claim) for claim in claims]
         if not claims:
             return ask.nothing(f"the response has no {self.unit}", if_empty=self.if_empty)
-        return await share_supported(claims, contexts, ask, f"{self.unit} supported", places)
+        counted = f"{self.unit} supported"
+        return await share_supported(claims, contexts, ask, counted, places, question=sample.user_input)
 
 
 def assert_faithful(
@@ -118,9 +120,11 @@ async def share_supported(
     ask: Ask,
     counted: str,
     places: Sequence[Place | None] | None = None,
+    *,
+    question: str | None,
 ) -> MetricResult:
     """Return the share of the claims that the contexts support; ``places`` are those of the claims in the response."""
-    verdicts = supported_verdicts(claims, await verify(claims, contexts, ask), contexts, places)
+    verdicts = supported_verdicts(claims, await verify(claims, contexts, ask), contexts, places, question=question)
     return ask.share(verdicts, counted if sentence_table(contexts) else f"{counted}: {_NO_CONTEXT}")
 
 
@@ -240,7 +244,7 @@ class FactualCorrectness(JudgedMetric):
             return ask.nothing(f"the {sides[-1]} has no claims", if_empty=self.if_empty)
         if not claims[sides[0]]:
             return ask.result(0.0, reason="the response has no claims")
-        judged = await together(verify_against(claims[side], side, texts, ask) for side in sides)
+        judged = await together(verify_against(claims[side], side, texts, ask, sample.user_input) for side in sides)
         shares = [sum(verdict.ok for verdict in verdicts) / len(verdicts) for verdicts in judged]
         verdicts = [verdict for side in judged for verdict in side]
         counts = zip(sides, judged, strict=True)
@@ -283,7 +287,9 @@ def assert_factually_correct(
     return assert_metric(metric, sample, min=min, votes=votes)
 
 
-async def verify_against(claims: Sequence[str], side: str, texts: dict[str, str], ask: Ask) -> list[Verdict]:
+async def verify_against(
+    claims: Sequence[str], side: str, texts: dict[str, str], ask: Ask, question: str | None
+) -> list[Verdict]:
     """Return for each claim of one side, ``response`` or ``reference``, whether the text of the other supports it.
 
     That text is no context, where evidence has its place: the reason quotes it.
@@ -293,7 +299,7 @@ async def verify_against(claims: Sequence[str], side: str, texts: dict[str, str]
     judgements = await ask(VerifyClaims(claims=tuple(claims), contexts=source))
     places = [place_in(texts[side], claim) if side == "response" else None for claim in claims]
     verdicts = []
-    for verdict in supported_verdicts(claims, judgements, source, places):
+    for verdict in supported_verdicts(claims, judgements, source, places, question=question):
         quoted = " ".join(piece.text for piece in verdict.evidence)
         reason = f'{verdict.reason or ""} ({other}: "{quoted}")'.strip() if quoted else verdict.reason
         verdicts.append(replace(verdict, evidence=(), reason=reason))
@@ -354,7 +360,7 @@ class NoiseSensitivity(JudgedMetric):
             together(_supported_by(context, (said, wanted), ask) for context in contexts),
         )
         relevant = [any(judgement.ok for judgement in of_wanted) for _, of_wanted in sources]
-        verdicts = []
+        verdicts, check = [], EvidenceCheck(contexts, sample.user_input)
         for number, (claim, judgement) in enumerate(zip(said, correct, strict=True)):
             of_claim = [of_said[number] for of_said, _ in sources]
             having = [index for index, found in enumerate(of_claim) if found.ok]
@@ -366,7 +372,7 @@ class NoiseSensitivity(JudgedMetric):
                 have = f"contexts {listed(numbers)} have" if len(having) > 1 else f"context {numbers[0]} has"
                 blamed = f"{have} it, the reference does not. "
             reason, place = f"{blamed}{judgement.reason}", place_in(response, claim)
-            verdicts.append(on_claim(claim, ok=not noisy, reason=reason, evidence=evidence, place=place))
+            verdicts.append(on_claim(claim, ok=not noisy, reason=reason, evidence=evidence, check=check, place=place))
         wrong = sum(not verdict.ok for verdict in verdicts)
         reason = f"{wrong} of {len(said)} claims wrong as {self.mode} contexts have them"
         return ask.result(wrong / len(said), reason=reason, verdicts=verdicts)

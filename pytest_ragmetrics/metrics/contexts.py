@@ -186,7 +186,8 @@ class ContextRecall(JudgedMetric):
             texts = await ask(ListClaims(text=reference, **asked(sample)))
         if not texts:
             return ask.nothing(f"the reference has no {self.unit}", if_empty=self.if_empty)
-        return await share_supported(texts, contexts, ask, f"{self.unit} of the reference found in the contexts")
+        counted = f"{self.unit} of the reference found in the contexts"
+        return await share_supported(texts, contexts, ask, counted, question=sample.user_input)
 
 
 def assert_context_recalled(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
 from pytest_ragmetrics.explain.phrases import describe_uncounted
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, check_flag
+from pytest_ragmetrics.metrics.conversations import conversation
 from pytest_ragmetrics.result import MetricResult, Verdict, VerdictKind
-from pytest_ragmetrics.sample import Sample, as_contexts, read_messages
+from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.alignment import Matching, Sources
 from pytest_ragmetrics.text.quotations import Quotation, find_quotations
 from pytest_ragmetrics.text.titles import looks_like_title
@@ -42,7 +43,6 @@ class QuotedSpansAlignment(Metric):
     complaint = "not found"
     helper = "assert_quoted_spans_aligned"
     requires = ("response", "retrieved_contexts")
-    extra_inputs = ("messages",)
 
     def __init__(
         self,
@@ -83,7 +83,11 @@ class QuotedSpansAlignment(Metric):
     def _verdicts(self, spans: Sequence[Quotation], sample: Sample) -> list[Verdict]:
         response = sample.response or ""
         apart: list[tuple[VerdictKind, str, Sources]] = [
-            *(("quotes the question", "", self._sources(text)) for text in _questions(sample)),
+            *(
+                ("quotes the question", "", self._sources(turn.text))
+                for turn in conversation(sample)
+                if turn.role == "user"
+            ),
             *(("allowed", f": it is in allowed[{at}]", self._sources(text)) for at, text in enumerate(self.allowed)),
         ]
         verdicts = _aligned(spans, self._sources(sample.retrieved_contexts or ()))
@@ -187,11 +191,3 @@ def _spans_of(response: str, min_words: int) -> list[Quotation]:
 def _aligned(spans: Sequence[Quotation], sources: Sources) -> list[Verdict]:
     verdicts = sources.align(span.text for span in spans)
     return [replace(verdict, start=span.start, end=span.end) for verdict, span in zip(verdicts, spans, strict=True)]
-
-
-def _questions(sample: Sample) -> Iterable[str]:
-    """Return what the user says: the question, in a conversation all turns."""
-    messages = sample.metadata.get("messages")
-    turns = read_messages(messages) if isinstance(messages, (list, tuple)) else ()
-    asked = [turn.text for turn in turns if turn.role == "user"]
-    return dict.fromkeys(filter(None, [sample.user_input, *asked]))

@@ -8,16 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.text.names import NamesIn, find_names
-from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
-from pytest_ragmetrics.text.sentences import sentence_table
+from pytest_ragmetrics.text.numbers import Date, Number, NumbersIn, find_numbers
+from pytest_ragmetrics.text.sentences import may_be_in_language_of, sentence_table
+from pytest_ragmetrics.text.words import WordsIn, content_words
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.judges.tasks import Judgement
 
+# The share of a claim's words that is hardly one, that is enough, also as a share of what the best sentence has, and
+# the number of words from which shares say something.
+_HARDLY, _MUCH, _FEWEST = 0.2, 0.6, 3
 #: Offsets in the response.
 Place = tuple[int, int]
 
@@ -64,8 +69,89 @@ def cited_in(contexts: Sequence[str], shown: Sequence[int], judgement: Judgement
     return tuple(replace(piece, context=shown[piece.context]) for piece in pieces)
 
 
-def on_claim(text: str, *, ok: bool, reason: str, evidence: Sequence[Evidence], place: Place | None = None) -> Verdict:
-    """Return a verdict on a claim; suspicious if the claim has a number or a name that none of the evidence has."""
+class EvidenceCheck:
+    """Tells whether the sentences cited for claims bear them out, as far as words can tell.
+
+    They do not when they lack a number or a name that the claim has and the ``question`` has not, or share hardly a
+    content word with it: less than 0.2 of its words and numbers, or less than 0.6 and also less than 0.6 of what one
+    sentence of the ``contexts`` shares. Words of claims with fewer than three, or in another language than the contexts
+    as far as that can be told, are not compared.
+
+    The limits were chosen on either half of the documents and measured on the other, with 2,237 sentences of answers
+    that people labelled faithful (RAGTruth QA, BEGIN). For words 1.7 % of them are marked with the context sentence
+    that is most like them (a third of those by a reader's judgement wrongly), 98 % with one of another document, 96 %
+    with one from the less similar half of their own contexts, 88 % with any other of these.
+
+    >>> contexts = ["The ferry leaves at nine. A ticket costs two euros."]
+    >>> check = EvidenceCheck(contexts)
+    >>> [check.shares_hardly_a_word("Two euros are paid for a ticket.", [said]) for said in contexts[0].split(". ")]
+    [True, False]
+    """
+
+    def __init__(self, contexts: Sequence[str], question: str | None = None) -> None:
+        self._contexts = contexts
+        self._question = question
+
+    def is_suspicious(self, claim: str, cited: Sequence[str]) -> bool:
+        """Tell whether sentences were cited for a claim that do not bear it out."""
+        return bool(cited) and (any(self.missing(claim, cited)) or self.shares_hardly_a_word(claim, cited))
+
+    def missing(self, claim: str, cited: Sequence[str]) -> Iterator[str]:
+        """Yield the numbers and names of a claim that neither the cited sentences nor the question have."""
+        return missing_from(claim, [*cited, self._question] if self._question else cited)
+
+    def shares_hardly_a_word(self, claim: str, cited: Sequence[str]) -> bool:
+        """Tell whether a claim has hardly a word in common with the cited sentences, or far more with another one."""
+        words = _ClaimWords(claim)
+        if len(words) < _FEWEST or not may_be_in_language_of(claim, "\n".join(self._contexts)):
+            return False
+        share = words.shared_with(_Known("\n".join(cited))) / len(words)
+        if share < _HARDLY or share >= _MUCH:
+            return share < _HARDLY
+        return share < _MUCH * max(map(words.shared_with, self._sentences), default=0) / len(words)
+
+    @cached_property
+    def _sentences(self) -> list[_Known]:
+        return [_Known(sentence.text) for sentence in sentence_table(self._contexts)]
+
+
+class _Known:
+    """The words and numbers of a text."""
+
+    def __init__(self, text: str) -> None:
+        self.words = WordsIn(text)
+        self.numbers = NumbersIn(text)
+
+
+class _ClaimWords:
+    """The different words and numbers of a claim."""
+
+    def __init__(self, claim: str) -> None:
+        self._numbers = _numbers_of(claim)
+        places = [(number.start, number.end) for number in self._numbers]
+        words = (word for word in content_words(claim) if not any(a <= word.start < b for a, b in places))
+        self._words = list({word.key: word for word in words}.values())
+
+    def __len__(self) -> int:
+        return len(self._words) + len(self._numbers)
+
+    def shared_with(self, known: _Known) -> int:
+        """Count those that a text has too."""
+        return sum(word in known.words for word in self._words) + sum(
+            known.numbers.locate(number) is not None for number in self._numbers
+        )
+
+
+def on_claim(
+    text: str,
+    *,
+    ok: bool,
+    reason: str,
+    evidence: Sequence[Evidence],
+    check: EvidenceCheck | None = None,
+    place: Place | None = None,
+) -> Verdict:
+    """Return a verdict on a claim; suspicious if the check says that the evidence does not bear it out."""
     start, end = place or (None, None)
     return Verdict(
         text=text,
@@ -73,7 +159,7 @@ def on_claim(text: str, *, ok: bool, reason: str, evidence: Sequence[Evidence], 
         start=start,
         end=end,
         reason=reason.strip() or None,
-        suspicious=bool(evidence) and any(missing_from(text, [piece.text for piece in evidence])),
+        suspicious=check is not None and check.is_suspicious(text, [piece.text for piece in evidence]),
         evidence=tuple(evidence),
     )
 
@@ -83,15 +169,18 @@ def supported_verdicts(
     judgements: Sequence[Judgement],
     contexts: Sequence[str],
     places: Sequence[Place | None] | None = None,
+    *,
+    question: str | None = None,
 ) -> tuple[Verdict, ...]:
     """Return one verdict a text, with the context sentences that support it and its place in the response, if any."""
-    table = sentence_table(contexts)
+    table, check = sentence_table(contexts), EvidenceCheck(contexts, question)
     return tuple(
         on_claim(
             text,
             ok=judgement.ok,
             reason=judgement.reason,
             evidence=[table[index] for index in judgement.sentences] if judgement.ok else (),
+            check=check,
             place=place,
         )
         for text, judgement, place in zip(texts, judgements, places or [None] * len(texts), strict=True)
@@ -118,8 +207,7 @@ def missing_from(claim: str, sentences: Sequence[str]) -> Iterator[str]:
     ['1903', 'Marie Curie']
     """
     together = "\n".join(sentences)
-    # "One" and "third" are said of all sorts of things, and need not be in the source.
-    numbers = [number for number in find_numbers(claim) if not (isinstance(number, Number) and number.plain)]
+    numbers = _numbers_of(claim)
     if numbers:
         there = NumbersIn(together)
         yield from (number.text for number in numbers if there.locate(number) is None)
@@ -127,3 +215,8 @@ def missing_from(claim: str, sentences: Sequence[str]) -> Iterator[str]:
     if names:
         known = NamesIn(together)
         yield from (name.text for name in names if known.locate(name) is None)
+
+
+def _numbers_of(claim: str) -> list[Number | Date]:
+    """Return the numbers and dates of a claim; "one" and "third" are said of all sorts of things."""
+    return [number for number in find_numbers(claim) if not (isinstance(number, Number) and number.plain)]

@@ -392,11 +392,23 @@ class _SampleBuilder:
             kind=shown,
             word=word,
             reason=reason,
-            suspicion=_suspicion(verdict) if verdict.suspicious else None,
+            suspicion=self._suspicion(verdict) if verdict.suspicious else None,
             marked=marked,
             evidence=evidence,
             near_miss=near_miss,
         )
+
+    def _suspicion(self, verdict: Verdict) -> str:
+        """Return what a reader has to check: what of a supported claim is not in the sentences cited for it."""
+        from pytest_ragmetrics.metrics.verdicts import EvidenceCheck
+
+        check = EvidenceCheck(self._sample.get("retrieved_contexts") or (), self._sample.get("user_input"))
+        cited = [piece.text for piece in verdict.evidence] if len(verdict.text) <= _CLAIM_LENGTH else []
+        if cited and (lacking := list(check.missing(verdict.text, cited))):
+            return f"suspicious: the evidence lacks {', '.join(lacking[:_LACKING])}"
+        if cited and check.shares_hardly_a_word(verdict.text, cited):
+            return "suspicious: the evidence shares too few words with it"
+        return "suspicious: the evidence does not bear it out"
 
     def _place(
         self, piece: Evidence | Nearest, kind: HighlightKind, number: int, *, anchor: str, link: str
@@ -458,16 +470,6 @@ class _SampleBuilder:
         for name in sorted(metadata):
             value = "" if metadata[name] is None else metadata[name]
             yield name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-
-
-def _suspicion(verdict: Verdict) -> str:
-    """Return what a reader has to check: the words of a supported claim that the cited sentences lack."""
-    from pytest_ragmetrics.metrics.verdicts import missing_from
-
-    cited = [piece.text for piece in verdict.evidence] if len(verdict.text) <= _CLAIM_LENGTH else []
-    if cited and (lacking := list(missing_from(verdict.text, cited))):
-        return f"suspicious: the evidence lacks {', '.join(lacking[:_LACKING])}"
-    return "suspicious: the evidence does not bear it out"
 
 
 def _diff_words(

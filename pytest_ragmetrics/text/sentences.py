@@ -225,9 +225,29 @@ def _guess(text: str) -> str:
 
 
 def _guess_latin(text: str) -> str:
+    hits = _hits(text)
+    best = max(hits, key=lambda language: hits[language])
+    return "en" if best in _ENGLISH_RULES else best
+
+
+def _hits(text: str) -> dict[str, int]:
+    """Count the words of a text that are among the commonest of a language, by language."""
     hits = dict.fromkeys(_FUNCTION_WORDS, 0)
     for word in _WORD.findall(text.lower()):
         for language in _LANGUAGES_OF.get(word, ()):
             hits[language] += 1
-    best = max(hits, key=lambda language: hits[language])
-    return "en" if best in _ENGLISH_RULES else best
+    return hits
+
+
+def may_be_in_language_of(sentence: str, text: str) -> bool:
+    """Tell whether a sentence may be in the language of a text, as far as the script and the commonest words tell.
+
+    >>> may_be_in_language_of("Der Hund ist im Garten.", "The dog is in the garden.")
+    False
+    """
+    scripts = guess_language(sentence), guess_language(text)
+    if not all(script in _FUNCTION_WORDS for script in scripts):
+        return scripts[0] == scripts[1]
+    hits, wanted = _hits(sentence[:_GLANCE]), _hits(text[:_GLANCE])
+    likely = {language for language, number in hits.items() if 2 * number > max(hits.values())}
+    return not likely or any(2 * wanted[language] >= max(wanted.values()) for language in likely)

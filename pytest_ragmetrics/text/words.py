@@ -43,6 +43,9 @@ _ENDING = re.compile(r"(?:ingly|edly|ings?|ed|ies|ied|ly|es|ern|er|en|em|e|s|y)$
 _PLURAL = re.compile(r"(?<=..[^s])s$")
 _ARTICLE = re.compile("^(?:[وفبك]?ال|لل)")
 _SHORTEST_STEM, _LONGEST_STEM = 4, 6
+# Two keys are forms of one word when as much of the longer is the same; no key is as long as the last.
+_SHORTEST_ALIKE, _ALIKE, _NO_KEY = 3, 0.6, 10**6
+_SEMITIC = re.compile("[\u0590-\u06ff]")
 _ARTICLES = frozenset(("a", "an", "the"))
 _ANSWER_WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
 # Emphasis and what has no width do not part a word.
@@ -127,6 +130,42 @@ def telling_words(text: str) -> Iterator[ContentWord]:
         if folded and (len(folded) > 1 or folded.isdigit()) and not is_function_word(folded):
             key = folded if folded[0].isdigit() else stem(folded)
             yield ContentWord(text=match.group(), start=match.start(), end=match.end(), key=key)
+
+
+class WordsIn:
+    """The content words of a text, to look those of another text up, inflected in any way.
+
+    Words are the same when their keys begin alike, for at least three letters and three fifths of the longer; in Hebrew
+    and Arabic, which inflect at both ends, when three letters in a row are the same.
+
+    >>> words = WordsIn("Свобода дорога, и мост закрыли. Bridges closed.")
+    >>> [word.text for word in content_words("закрытие моста, the bridge is open") if word in words]
+    ['закрытие', 'моста', 'bridge']
+    """
+
+    def __init__(self, text: str) -> None:
+        #: The length of the shortest key that begins so.
+        self._beginnings: dict[str, int] = {}
+        self._roots: set[str] = set()
+        for key in {word.key for word in content_words(text)}:
+            for end in range(min(_SHORTEST_ALIKE, len(key)), len(key) + 1):
+                self._beginnings[key[:end]] = min(len(key), self._beginnings.get(key[:end], len(key)))
+            self._roots.update(_roots(key))
+
+    def __contains__(self, word: ContentWord) -> bool:
+        key = word.key
+        if self._beginnings.get(key) == len(key) or not self._roots.isdisjoint(_roots(key)):
+            return True
+        return any(
+            end >= _ALIKE * max(len(key), self._beginnings.get(key[:end], _NO_KEY))
+            for end in range(_SHORTEST_ALIKE, len(key) + 1)
+        )
+
+
+def _roots(key: str) -> Iterator[str]:
+    """Yield all rows of three letters of a Hebrew or Arabic key."""
+    if _SEMITIC.match(key):
+        yield from (key[at : at + _SHORTEST_ALIKE] for at in range(len(key) - _SHORTEST_ALIKE + 1))
 
 
 def is_function_word(folded: str, language: str | None = None) -> bool:

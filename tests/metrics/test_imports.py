@@ -26,7 +26,7 @@ CALLS = {
 }
 #: What only metrics with a judge, tables and reports need.
 HEAVY = ("judges", "embedders", "engine", "evaluation", "cache", "stats", "loop", "metrics.judged", "metrics.registry")
-ALLOWED = {"quotes": {"quotes"}, "retrieval": {"retrieval", "strings"}}
+ALLOWED = {"quotes": {"quotes", "conversations"}, "retrieval": {"retrieval", "strings"}}
 
 
 @pytest.fixture(scope="module")

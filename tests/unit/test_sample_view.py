@@ -276,6 +276,21 @@ def test_scores_carry_their_labels() -> None:
     assert build_sample_views([record(votes=[0.95, 1.0])])[0].scores[0].labels == ()
 
 
+@pytest.mark.parametrize(
+    ("claim", "question", "told"),
+    [
+        ("Hoses may be used in 1908.", None, "suspicious: the evidence lacks 1908"),
+        ("Hoses may be used in 1908.", "In 1908?", "suspicious: the evidence does not bear it out"),
+        ("Dogs sleep beside the pond.", None, "suspicious: the evidence shares too few words with it"),
+    ],
+)
+def test_suspicion_says_what_to_check(claim: str, question: str | None, told: str) -> None:
+    """The numbers and names that the evidence and the question lack, or that it has other words."""
+    cited = [evidence("Hoses may be used", HANDBOOK, 1)]
+    view = sample_of(verdict(claim, ok=True, suspicious=True, evidence=cited), user_input=question)
+    assert view.scores[0].verdicts[0].suspicion == told
+
+
 def test_ids_and_metadata_are_text() -> None:
     """The ids of contexts are beside these, unless there are more of them."""
     metadata = {"round": 2, "tags": ["x"], "who": "Mira", "none": None}
