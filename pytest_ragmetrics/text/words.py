@@ -74,6 +74,16 @@ _SIGN_AFTER_NUMBER = re.compile(
     r"[ \u00a0\u202f]?(?:[%\uff05\u066a\u2030\u00b0]|[$\u20ac\u00a3\u00a5\u20b9](?!\d))|\+(?!\w)"
 )
 _SIGN_AFTER_NAME = re.compile(r"(?:\+{1,2}|#)(?!\w)")
+# What Korean writes behind a noun or a clause without a space, by what it follows: a consonant, a vowel, either.
+_PARTICLES = (
+    "은|이|을|과|으로|이나|이랑|이며|이라고|이라는|이란",
+    "는|가|를|와|로|나|랑|며|라고|라는|란",
+    "의|도|만|에|에서|에게|에게서|한테|께|께서|부터|까지|보다|처럼|마다|하고|고|면서",
+)
+_AFTER_CONSONANT, _AFTER_VOWEL = (
+    re.compile(f"(?:{particles}|{_PARTICLES[2]})(?:은|는|도|만|의|을|를)?(?![가-힣])") for particles in _PARTICLES[:2]
+)
+_RIEUL = 8
 _BROKEN_BEFORE = re.compile(r"[^\W\d_][-\u2010\u00ad][ \t]*\r?\n[ \t>]*$")
 _BROKEN_AFTER = re.compile(r"[-\u2010\u00ad][ \t]*\r?\n[ \t>]*[^\W\d_]")
 
@@ -300,7 +310,7 @@ def ends_word(text: str, end: int, trail: str = "") -> bool:
         return after[1:2] not in ("n", "N") or not _SPLIT_NEGATION.match(after)
     right = _TRANSPARENT.sub("", after)[:1]
     if right and are_joined(last, right):
-        return False
+        return "가" <= last <= "힣" and _begins_particle(last, after)
     if last.isdigit() and (
         _NUMBER_AFTER.match(after)
         or (_GROUP_AFTER.match(after) and _FIRST_GROUP.search(text[max(end - _NEAR, 0) : end]))
@@ -312,3 +322,11 @@ def ends_word(text: str, end: int, trail: str = "") -> bool:
     if last in "nN" and _NEGATING_SUFFIX.match(after):
         return False
     return not (last.isalpha() and _BROKEN_AFTER.match(after))
+
+
+def _begins_particle(last: str, after: str) -> bool:
+    """Tell whether a Korean word may end here, as no more than a particle follows that goes with its last sound."""
+    final = (ord(last) - ord("가")) % 28
+    if final in (0, _RIEUL) and after.startswith("로"):
+        final = 0
+    return (_AFTER_CONSONANT if final else _AFTER_VOWEL).match(after) is not None

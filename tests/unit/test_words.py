@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.text.words import count_words
+from pytest_ragmetrics.text.words import count_words, ends_word
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,27 @@ from pytest_ragmetrics.text.words import count_words
 def test_words_are_counted_in_every_script(text: str, words: int) -> None:
     """White-space tokens with a letter or digit, and pairs of characters where there are no spaces."""
     assert count_words(text) == words
+
+
+@pytest.mark.parametrize(
+    ("word", "end"),
+    [
+        *(("보일러", ending) for ending in ("를", "가", "는", "와", "로", "의", "에서는", "까지도", "라고", "", ".")),
+        *(("사실", ending) for ending in ("을", "이", "은", "과", "로", "로는", "이라고", "만의", "”이라고")),
+        *(("바뀐다", ending) for ending in ("고", "는", "라고는", "면서")),
+    ],
+)
+def test_a_korean_word_ends_before_its_particle(word: str, end: str) -> None:
+    """A particle goes with the sound before it and ends the word itself."""
+    assert ends_word(f"{word}{end} 그", len(word))
+
+
+@pytest.mark.parametrize(
+    ("word", "end"), [("사", "과"), ("보일러", "을"), ("사실", "는데"), ("서울", "역"), ("나", "무는"), ("바뀌", "지")]
+)
+def test_a_korean_word_does_not_end_inside(word: str, end: str) -> None:
+    """What looks like a particle is none where another sound is before it or more of the word follows."""
+    assert not ends_word(f"{word}{end} 그", len(word))
 
 
 @given(st.text(alphabet="ab9 -’.\n\té"), st.text(alphabet="ab9 -’.\n\té"))
