@@ -22,7 +22,7 @@ from pytest_ragmetrics.explain.phrases import (
 )
 from pytest_ragmetrics.records import Record
 from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Verdict, WordChange
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import Message, Sample, is_conversation, read_messages
 from pytest_ragmetrics.text.characters import printable
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _CHANGES_SHOWN = 6
 # Of a row; the page and the JSON file have all of it.
 _CONTEXTS_SHOWN = 5
+_TURNS_SHOWN = 4
 _LONGEST = 600
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -73,17 +74,34 @@ def explain_sample(outcomes: Mapping[str, MetricResult | Exception]) -> list[str
 def explain_row(sample: Sample) -> list[str]:
     """Return the lines that show what a row asks, what was answered and from which contexts, each shortened.
 
+    Of a conversation they show the last turns.
+
     >>> explain_row(Sample(user_input="How long?", response="Two minutes.", retrieved_contexts=["It takes two."]))
     ['question: "How long?"', 'answer: "Two minutes."', 'contexts[0]: "It takes two."']
     """
-    texts = (("question", sample.user_input), ("answer", sample.response), ("reference", sample.reference))
-    lines = [f"{name}: {quoted(text, _LONGEST)}" for name, text in texts if text is not None]
-    contexts = sample.retrieved_contexts or ()
-    lines += [f"contexts[{index}]: {quoted(text)}" for index, text in enumerate(contexts[:_CONTEXTS_SHOWN])]
-    if len(contexts) > _CONTEXTS_SHOWN:
+    given = sample.metadata.get("messages")
+    messages = read_messages(given) if is_conversation(given) else ()
+    lines = _turn_lines(messages) if messages else _text_lines("question", sample.user_input)
+    if not messages or sample.response != messages[-1].text:
+        lines += _text_lines("answer", sample.response)
+    lines += _text_lines("reference", sample.reference)
+    contexts = sample.retrieved_contexts
+    lines += [f"contexts[{index}]: {quoted(text)}" for index, text in enumerate((contexts or ())[:_CONTEXTS_SHOWN])]
+    if contexts is not None and len(contexts) > _CONTEXTS_SHOWN:
         lines.append(f"... and {counted(len(contexts) - _CONTEXTS_SHOWN, 'more context')}")
-    if sample.retrieved_contexts is not None and not contexts:
-        lines.append("contexts: none")
+    return [*lines, "contexts: none"] if contexts is not None and not contexts else lines
+
+
+def _text_lines(name: str, text: str | None) -> list[str]:
+    return [] if text is None else [f"{name}: {quoted(text, _LONGEST)}"]
+
+
+def _turn_lines(messages: Sequence[Message]) -> list[str]:
+    earlier = len(messages) - _TURNS_SHOWN
+    lines = [f"{counted(earlier, 'earlier turn')}, then"] if earlier > 0 else []
+    for message in messages[-_TURNS_SHOWN:]:
+        calls = f" calls {', '.join(named(call.name) for call in message.tool_calls)}" if message.tool_calls else ""
+        lines.append(f"{message.role}{calls}: {quoted(message.text)}")
     return lines
 
 

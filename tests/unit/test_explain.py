@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragmetrics.explain.results import explain, explain_comparison, headline, shortcoming
+from pytest_ragmetrics.explain.results import explain, explain_comparison, explain_row, headline, shortcoming
 from pytest_ragmetrics.result import MetricResult, Nearest, ThresholdCheck, Verdict, VerdictKind, WordChange
+from pytest_ragmetrics.sample import Sample
 
 UNCOUNTED: list[VerdictKind] = ["quotes the question", "looks like a title", "allowed", "quotes the question"]
 
@@ -136,3 +137,48 @@ def test_comparisons_are_explained_from_both_sides() -> None:
     assert explain_comparison("==", 0.9, result) is None, "nothing was noted for an inequality"
     others = (">=", 0.5, 0.9), ("<", result, MetricResult(0.4, metric="m")), ("in", result, [0.4])
     assert [explain_comparison(*other) for other in others] == [None] * 3
+
+
+TURNS = [{"role": role, "content": f"{role} {n}"} for n in range(3) for role in ("user", "assistant")]
+CALL = {"role": "assistant", "tool_calls": [{"function": {"name": "weather", "arguments": "{}"}}]}
+
+
+@pytest.mark.parametrize(
+    ("sample", "lines"),
+    [
+        (Sample(), []),
+        (
+            Sample(user_input="Why?", response="So.", reference="Thus.", retrieved_contexts=[]),
+            ['question: "Why?"', 'answer: "So."', 'reference: "Thus."', "contexts: none"],
+        ),
+        (
+            Sample(retrieved_contexts=[f"c{n}" for n in range(7)]),
+            [*(f'contexts[{n}]: "c{n}"' for n in range(5)), "... and 2 more contexts"],
+        ),
+        (Sample(response="a\n b", metadata={"messages": "two"}), ['answer: "a b"']),
+        (
+            Sample(metadata={"messages": TURNS[:2]}, reference="Thus."),
+            ['user: "user 0"', 'assistant: "assistant 0"', 'reference: "Thus."'],
+        ),
+        (
+            Sample(metadata={"messages": TURNS[:1]}, response="So."),
+            ['user: "user 0"', 'answer: "So."'],
+        ),
+        (
+            Sample(user_input="user 2", metadata={"messages": [*TURNS, CALL]}),
+            [
+                *("3 earlier turns, then", 'assistant: "assistant 1"', 'user: "user 2"', 'assistant: "assistant 2"'),
+                'assistant calls weather: ""',
+            ],
+        ),
+    ],
+)
+def test_a_row_is_shown_with_what_was_asked_and_answered(sample: Sample, lines: list[str]) -> None:
+    """Fields that are not there have no line; of a conversation there are the last turns."""
+    assert explain_row(sample) == lines
+
+
+def test_a_long_row_is_shortened() -> None:
+    """Its middle is left out; the whole is in the page."""
+    long = Sample(user_input="q" * 9000, response="a" * 9000, retrieved_contexts=["c" * 9000] * 99)
+    assert sum(map(len, explain_row(long))) < 3000
