@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from pytest_ragmetrics.result import Evidence, Verdict
 from pytest_ragmetrics.sample import as_contexts
+from pytest_ragmetrics.text.characters import printable
 from pytest_ragmetrics.text.editorial import Match, PhraseSearch, read_edits
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe
 from pytest_ragmetrics.text.markup import Readable, as_readable, have_notes
@@ -111,7 +112,7 @@ class Sources:
                 if found := search.find(reading, piece):
                     reason = describe(found.needed | read)
                     return Verdict(text=span, ok=True, reason=reason, evidence=search.evidence(found))
-        problem = self._search.explain(text)
+        problem = next((problem for search in self._searches if (problem := search.explain(text))), None)
         reason = "not found in any context" if problem is None else f"not found: {problem}"
         return Verdict(text=span, ok=False, reason=reason, nearest=find_nearest(text, self._search.sources))
 
@@ -146,6 +147,8 @@ class SpanSearch:
         self._editorial = editorial
         self._notes = notes
         self._comparison = PieceComparison(casefold=casefold, punctuation=editorial)
+        # What the gaps of spans leave out that turns a statement round.
+        self._lost: dict[str, str] = {}
 
     @cached_property
     def sources(self) -> SourceIndex:
@@ -177,6 +180,8 @@ class SpanSearch:
         edited = read_edits(span) if self._editorial else None
         if edited is None or edited.problem:
             return edited.problem if edited else None
+        if lost := self._lost.get(span):
+            return f'the {"ellipsis" if edited.has_ellipsis else "bracket"} leaves out "{printable(lost)}"'
         if not 1 < len(edited.phrases) <= _MOST_PHRASES:
             return None
         contexts: list[set[int]] = []
@@ -225,9 +230,12 @@ class SpanSearch:
             edited = read_edits(span, swap_case=swap_case)
             if edited is None or edited.problem:
                 return None
-            if found := PhraseSearch(self.sources, self._comparison).find(edited):
+            search = PhraseSearch(self.sources, self._comparison)
+            if found := search.find(edited):
                 needed = found.needed | (Tolerance.ELLIPSIS if edited.has_ellipsis else Tolerance.EXACT)
                 return self._match(found.passages, needed | Tolerance.BRACKET if edited.has_bracket else needed)
+            if search.lost:
+                self._lost[span] = search.lost
         return None
 
     def _match(self, passages: tuple[Passage, ...], needed: Tolerance) -> Match:

@@ -26,6 +26,16 @@ IGNORABLE = (
 )
 #: The same and tatweel, which has a width.
 INVISIBLE = f"{IGNORABLE}\u0640"
+#: Vowel signs of Arabic and Hebrew, which most texts leave out; not those that make another letter (hamza, madda).
+VOWEL_SIGNS = (
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u0652\u0656-\u065f\u0670\u06d6-\u06dc"
+    "\u06df-\u06e8\u06ea-\u06ed"
+)
+#: Symbols that deny what is beside them, such as crosses and signs of what is forbidden.
+DENIALS = (
+    "\u2612\u26d4\u2715-\u2718\u274c\u274e\U0001f232\U0001f44e\U0001f4f5\U0001f5d9\U0001f645\U0001f6ab\U0001f6ad\U0001f6af\U0001f6b1\U0001f6b3"
+    "\U0001f6b7\U0001f6d1"
+)
 #: What is written for a hyphen or a minus sign.
 DASHES = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
 _NUMERALS = frozenset("〇零一二三四五六七八九十百千万萬億亿兆两兩廿卅")

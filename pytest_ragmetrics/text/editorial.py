@@ -15,6 +15,7 @@ from unicodedata import normalize
 
 from pytest_ragmetrics.text.characters import is_unspaced
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece
+from pytest_ragmetrics.text.negations import lost_negation, turns_round
 from pytest_ragmetrics.text.search import Passage, SourceIndex
 from pytest_ragmetrics.text.words import count_words, read_word_lists, stands_alone
 
@@ -23,16 +24,11 @@ _TELLING_WORDS = 3
 # With brackets alone all of it is in one place, so less is enough.
 _TELLING_WORDS_TOGETHER = 2
 _MOST_WORDS_IN_BRACKET = 5
-_LONGEST_NEGATION = 20
 # Places tried for one quotation; only texts made for it have more.
 _STEPS, _STEPS_A_PIECE = 1000, 4
+_GAP_A_STEP = 10_000
 _MOST_LOOKED_UP = 32
 
-# Where words are not parted by spaces, or carry endings, a part of them is enough.
-_NEGATING = re.compile(
-    r"不|没|沒|無|无|非|未|勿|莫|否|ない|なか[っろ]|なく|ません|ずに|ぬ|ไม่|มิ|ບໍ່|않|없|못|아니"
-    r"|n['\u2019\u02bc]t\b|\bn['\u2019\u02bc]\w|\b(?:kein|nessun|ningun|nenhum|żadn|žádn)"
-)
 _BETWEEN_WORDS = re.compile(
     r"[\s!-&(-/:-@\[-`{-~\u00a1-\u00bf\u060c\u061b\u061f\u0964\u0965\u2010-\u2018\u201a-\u205e\u3001-\u301f]+"
 )
@@ -124,24 +120,19 @@ def may_be_inserted(words: str) -> bool:
     >>> [may_be_inserted(words) for words in ("the company", "not", "kein einziger", "twelve of them", "1914", "不曾")]
     [True, False, False, False, False, False]
     """
-    if is_negation(words) or any(char.isdigit() for char in words):
-        return False
+    return not (turns_round(words) or _has_number(words))
+
+
+def _has_number(words: str) -> bool:
+    if any(char.isdigit() for char in words):
+        return True
     found = _words(words)
-    return _word_lists()["numbers"].isdisjoint(found) and not any(map(_HAN_NUMBER.fullmatch, found))
-
-
-def is_negation(words: str) -> bool:
-    """Tell whether there is a negation among these words.
-
-    >>> is_negation(", never ,"), is_negation("Isn't it?"), is_negation("always")
-    (True, True, False)
-    """
-    return bool(_NEGATING.search(words.casefold())) or not _word_lists()["negations"].isdisjoint(_words(words))
+    return not _number_words().isdisjoint(found) or any(map(_HAN_NUMBER.fullmatch, found))
 
 
 @lru_cache(maxsize=1)
-def _word_lists() -> dict[str, frozenset[str]]:
-    return {name: frozenset(_words(text)) for name, text in read_word_lists("bracket_words.txt").items()}
+def _number_words() -> frozenset[str]:
+    return frozenset(_words(" ".join(read_word_lists("number_words.txt").values())))
 
 
 def _words(text: str) -> list[str]:
@@ -233,6 +224,8 @@ class PhraseSearch:
         self._sources = sources
         self._comparison = comparison
         self._steps = 0
+        #: What was left out in the first place where everything else agreed, a word that turns a statement round.
+        self.lost: str | None = None
 
     def find(self, edited: Edited) -> Match | None:
         """Return where the phrases are found in order inside one context."""
@@ -253,14 +246,20 @@ class PhraseSearch:
         return None
 
     def _find_in(self, edited: Edited, start: int, end: int) -> list[_Placed]:
-        placed: list[_Placed] = []
-        for phrase in edited.phrases:
+        placed: list[list[_Placed]] = []
+        for number, phrase in enumerate(edited.phrases):
             pieces = self._find_phrase(phrase, start, end)
-            if not pieces or (placed and self._drops_negation(placed[-1], pieces[0])):
+            if not pieces:
                 return []
-            placed += pieces
             start = pieces[-1].end
-        return placed
+            while placed and self._loses(placed[-1][-1], pieces[0]):
+                # The phrase before may stand nearer, too.
+                nearer = self._find_phrase(edited.phrases[number - 1], placed[-1][0].start + 1, pieces[0].start)
+                if not nearer or (number > 1 and self._loses(placed[-2][-1], nearer[0])):
+                    return []
+                placed[-1] = nearer
+            placed.append(pieces)
+        return [piece for pieces in placed for piece in pieces]
 
     def _find_phrase(self, phrase: Phrase, start: int, end: int) -> list[_Placed]:
         """Find the longest piece, and from there the others to its left and right."""
@@ -314,17 +313,21 @@ class PhraseSearch:
         return None if needed is None else _Placed(position, end, passage, needed)
 
     def _bridges(self, gap: Gap, left: _Placed, right: _Placed) -> bool:
-        if gap == "near":
-            return not self._drops_negation(left, right)
         if gap == "closed":
             return True
+        if self._loses(left, right):
+            return False
         between = self._between(left, right)
-        return count_words(between) <= _MOST_WORDS_IN_BRACKET and may_be_inserted(between)
+        return gap == "near" or (count_words(between) <= _MOST_WORDS_IN_BRACKET and not _has_number(between))
 
-    def _drops_negation(self, left: _Placed, right: _Placed) -> bool:
-        """Tell whether an ellipsis leaves out a negation and nothing else, which turns the sentence round."""
-        between = self._between(left, right)
-        return len(between) <= _LONGEST_NEGATION and count_words(between) <= 1 and is_negation(between)
+    def _loses(self, left: _Placed, right: _Placed) -> bool:
+        """Tell whether what is between two pieces turns one of them round."""
+        start, end = left.passage.end, right.passage.start
+        # Only texts made for it have a long gap again and again.
+        self._steps -= (end - start) // _GAP_A_STEP
+        lost = lost_negation(self._sources.text(left.passage.context), start, end)
+        self.lost = self.lost or lost
+        return lost is not None
 
     def _between(self, left: _Placed, right: _Placed) -> str:
         return self._sources.text(left.passage.context)[left.passage.end : right.passage.start]

@@ -14,7 +14,16 @@ from functools import lru_cache, partial
 from itertools import groupby
 from unicodedata import category, normalize
 
-from pytest_ragmetrics.text.characters import DASHES, INVISIBLE, UNSPACED, are_joined, is_mark, is_unspaced, is_word
+from pytest_ragmetrics.text.characters import (
+    DASHES,
+    DENIALS,
+    INVISIBLE,
+    UNSPACED,
+    are_joined,
+    is_mark,
+    is_unspaced,
+    is_word,
+)
 from pytest_ragmetrics.text.markup import as_readable
 from pytest_ragmetrics.text.search import comparison_key, key_length
 
@@ -80,12 +89,8 @@ _SIGN = re.compile(rf"(?<!\w)[{DASHES}]?[.,]?$")
 # Punctuation to Unicode, but part of what is said.
 _MEANINGFUL = frozenset("%&#@\u00a7\u2030\u2031/\\\uff05\uff06\uff03\uff20\u066a")
 # Symbols to Unicode that say nothing: ornaments, pictures, marks of rights; not those for no, a sum or a direction.
-_DENIALS = (
-    "\u2612\u26d4\u2715-\u2718\u274c\u274e\U0001f232\U0001f44e\U0001f4f5\U0001f5d9\U0001f645\U0001f6ab\U0001f6ad\U0001f6af\U0001f6b1\U0001f6b3"
-    "\U0001f6b7\U0001f6d1"
-)
 _ORNAMENT = re.compile(
-    rf"(?![{_DENIALS}])[`|\u00a8\u00a9\u00ae\u00af\u00b4\u00b8\u02c2-\u02df\u2300-\u23ff\u2500-\u263f\u2641\u2643-\u266c\u2670-\u2793\u27b0"
+    rf"(?![{DENIALS}])[`|\u00a8\u00a9\u00ae\u00af\u00b4\u00b8\u02c2-\u02df\u2300-\u23ff\u2500-\u263f\u2641\u2643-\u266c\u2670-\u2793\u27b0"
     "\u2b1b-\u2bff\u3004\u3012\u3013\u3020\u3036\ufffd\U0001f000-\U0001f7ef\U0001f900-\U0001faff]"
 )
 _ELLIPSIS = re.compile(r"[\u2026\u22ef]|\.[ \u00a0]?\.")

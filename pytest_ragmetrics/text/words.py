@@ -27,11 +27,11 @@ from pytest_ragmetrics.text.characters import (
 
 #: From the first letter or digit of a white-space token to the token's end: one match a word.
 _COUNTED = re.compile(r"[^\W_]\S*")
-# Vowel signs and joiners, which are no letters to a regular expression, and belong into words all the same.
-_SIGNS = "\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
-_SIGNS += "\u0f18-\u0fbc\u1712-\u1714\u200c\u200d"
+#: Vowel signs and joiners, which are no letters to a regular expression, and belong into words all the same.
+MARKS = "\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
+MARKS += "\u0f18-\u0fbc\u1712-\u1714\u200c\u200d"
 _RUN = re.compile(
-    f"(?P<unspaced>[{UNSPACED_LETTERS}]+)|[^\\W_{UNSPACED_LETTERS}](?:[{_SIGNS}]|[^\\W_{UNSPACED_LETTERS}])*"
+    f"(?P<unspaced>[{UNSPACED_LETTERS}]+)|[^\\W_{UNSPACED_LETTERS}](?:[{MARKS}]|[^\\W_{UNSPACED_LETTERS}])*"
 )
 _DROPPED = re.compile("[\u00ad\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u200c\u200d]")
 # In scripts without spaces, a pair of characters with one of these carries no content.

@@ -221,6 +221,118 @@ NOT_FOUND = {
 }
 
 
+#: What is left out between "The drug is" and "safe for small children", by language: each turns the statement round.
+DRUG = {
+    ("The drug is", "safe for small children"): (
+        "not|not yet|no longer|not at all|by no means|hardly ever|far from|never|neither|without a doctor|allegedly"
+        "|in no way|, it is a myth,|anything but|unable to be|, unless diluted,|, except in water,|isn't|can\u2019t be"
+        "|denied to be|only rarely|nearly|\u274c"
+    ),
+    (
+        "Das Mittel ist",
+        "sicher für kleine Kinder",
+    ): "nicht|noch nicht|nicht mehr|keineswegs|kaum|angeblich|, ohne Arzt,|alles andere als",
+    (
+        "Le remède est",
+        "sûr pour les petits enfants",
+    ): "loin d'être|pas|jamais|prétendument|, sans ordonnance,|, sauf exception,",
+    ("El remedio es", "seguro para niños pequeños"): "no|nunca|apenas|supuestamente|, sin receta,|lejos de ser",
+    (
+        "Il rimedio è",
+        "sicuro per i bambini piccoli",
+    ): "non|mai|quasi|, senza ricetta,|tutt'altro che|lontano dall'essere",
+    ("O remédio é", "seguro para crianças pequenas"): "não|nunca|quase|, sem receita,|longe de ser",
+    ("Het middel is", "veilig voor kleine kinderen"): "niet|nooit|nauwelijks|allesbehalve|, zonder recept,",
+    ("Medlet är alltid", "säkert för små barn"): "inte|aldrig|knappast|långt ifrån|, utan recept,",
+    ("Tämä lääke on", "turvallinen pienille lapsille"): "ei|tuskin|tutkimatta|, ilman reseptiä,",
+    ("Ez a szer", "biztonságos a gyermekek számára"): "nem|sem|aligha|állítólag|, vény nélkül,",
+    ("Ten lek jest", "bezpieczny dla małych dzieci"): "nie|nigdy|rzekomo|bynajmniej|, bez recepty,",
+    ("Ten lék podle", "bezpečný pro malé děti"): "není|nebyl|sotva|údajně|, bez předpisu,",
+    ("Bu ilaç küçük", "çocuklar için çok güvenli"): "değil|olmayan|denenmemiş|bilinmeyen|yapılmadan|reçetesiz|gitmiyor",
+    ("Obat ini selalu", "aman untuk anak kecil"): "tidak|bukan|belum|jangan|, tanpa resep,",
+    ("Thuốc này luôn", "an toàn cho trẻ nhỏ"): "không|chưa|chẳng|đừng",
+    ("Это лекарство всегда", "безопасно для маленьких детей"): "не|едва ли|якобы|отнюдь не|, без рецепта,",
+    ("Ці ліки завжди", "безпечні для малих дітей"): "не|ледве|нібито|, без рецепта,",
+    ("Το φάρμακο πάντα", "είναι ασφαλές για παιδιά"): "δεν|ΔΕΝ|μη|ούτε|σχεδόν|, χωρίς συνταγή,",
+    ("هذا الدواء دائما", "آمن للأطفال الصغار"): "لا|لَيْسَ|غير|لم يكن|، دون وصفة،",
+    ("התרופה הזאת תמיד", "בטוחה לילדים קטנים"): "לא|לֹא|אינה|כמעט|, בלי מרשם,",
+    ("این دارو همیشه", "برای کودکان ایمن است"): "نه|هرگز|نمی\u200cتواند|بدون نسخه",
+    ("यह दवा हमेशा", "छोटे बच्चों के लिए सुरक्षित है"): "नहीं|न|बिना पर्ची|केवल",
+    ("এই ওষুধ সব", "ছোট শিশুদের জন্য নিরাপদ"): "না|নয়|করেনি",
+    ("இந்த மருந்து எல்லா", "சிறு குழந்தைகளுக்கு பாதுகாப்பானது"): "இல்லை|செய்யவில்லை|இல்லாமல்",
+    ("ยานี้เป็นยาที่", "ปลอดภัยสำหรับเด็กเล็กทุกคน"): "ไม่|มิ|ห้าม",
+    ("这种药对五岁以下的", "儿童来说是很安全的"): "不|没有|绝不|勿给|除了病人以外的",
+    ("この薬は五歳未満の", "子供にとって安全な薬である"): "使わない|使いません|使えず|決して|以外の",
+    ("이 약은 어린", "아이들에게 매우 안전하다"): "않은|안|못|없는",
+}
+LOST = [(first, last, words) for (first, last), row in DRUG.items() for words in row.split("|")]
+
+
+@pytest.mark.parametrize(("first", "last", "words"), LOST)
+def test_negation_is_never_lost_in_a_gap(first: str, last: str, words: str) -> None:
+    """Wherever in a gap of any length a word stands that turns the statement round, the verdict is no, and names it."""
+    space = "" if len(first.split()) == 1 else " "
+    filler = space.join(["在那时候" if not space else "nopo rito"] * 30)
+    for mark, left_out in (
+        ("\u2026", words),
+        (" [...] ", f"{words}{space}{filler}"),
+        (" ... ", f"{filler}{space}{words}"),
+        (" \u2026 ", f"{filler},{space}{words}, {filler}"),
+    ):
+        verdict = align(f"{first}{mark}{last}", [f"{first}{space}{left_out}{space}{last}."])
+        assert (verdict.ok, "leaves out" in str(verdict.reason)) == (False, True), verdict.reason
+    assert align(f"{first} \u2026 {last}", [f"{first}{space}{filler}{space}{last}."]).ok
+
+
+@pytest.mark.parametrize(
+    ("span", "context", "lost"),
+    [
+        ("The dam was [...] said that it is safe", "The dam was new. It is not said that it is safe.", "not"),
+        ("The dam is safe \u2026 The town agreed", "The dam is safe. That is not true. The town agreed to it.", "not"),
+        ("The dam is safe \u2026 the town", "The dam is safe. It rained. Hardly anybody in the town came.", "Hardly"),
+        ("The dam is \u2026 safe for now", "The dam is, says Prof. Ames, not what Dr. Bell calls safe for now.", "not"),
+        ("they [all] left the town", "In May they hardly left the town.", "hardly"),
+        ("The dam is far \u2026 safe", "The dam is far from safe, we think.", "far from"),
+        ("in Paris il n'a \u2026 vu le fleuve", "Et in Paris il n'a pas vu le fleuve.", "pas"),
+        (
+            "we saw that he \u2026 left the town",
+            "We saw that he never left the town. We saw that he, too, was not there.",
+            "never",
+        ),
+    ],
+)
+def test_what_an_edit_leaves_out_is_named(span: str, context: str, lost: str) -> None:
+    """Sentences, abbreviations and brackets hide no negation; a short sentence that denies its neighbour counts."""
+    verdict = align(span, [context])
+    assert (verdict.ok, f'leaves out "{lost}"' in str(verdict.reason)) == (False, True), verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("span", "context"),
+    [
+        (
+            "The dam is safe \u2026 The town agreed to pay",
+            "The dam is safe. Men who had come by boat did not stay long. The town agreed to pay.",
+        ),
+        (
+            "Le pont est \u2026 pas fini ce soir",
+            "Le pont est long et n'est pas fini ce soir.",
+        ),
+        (
+            "We saw that he \u2026 left the town",
+            "We saw that he was not there. We saw that he, as always, left the town.",
+        ),
+        (
+            "ダムは安全です\u2026町は払うと決めました",
+            "ダムは安全です。船で来た人々は長く町に残りませんでした。町は払うと決めました。",
+        ),
+    ],
+)
+def test_negation_that_bears_on_nothing_quoted_may_be_left_out(span: str, context: str) -> None:
+    """A sentence of its own, a particle whose partner is quoted, and a place farther off do not count."""
+    assert align(span, [context]).reason == "found allowing for ellipsis"
+
+
 @pytest.mark.parametrize("case", FOUND)
 def test_wording_of_the_source_is_found(case: str) -> None:
     """A span that differs in what quoting may differ in is found; verbatim matching refuses what an editor changed."""

@@ -1,0 +1,266 @@
+"""Words that turn a statement round because they negate, restrict or reverse it, and whether leaving them out does.
+
+``negations.json`` has them by language: ``words`` are looked for in any text, ``ambiguous`` ones only in a text that
+may be in that language, which its ``common`` words tell. In an expression ``*`` stands for letters, the rest is a
+regular expression. A sentence with ``pointing`` words, or that begins with ``pointing_first`` ones, speaks of others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+from importlib.resources import files
+from typing import NamedTuple
+from unicodedata import normalize
+
+from pytest_ragmetrics.text.characters import DENIALS, INVISIBLE, UNSPACED_CHARACTER, VOWEL_SIGNS
+from pytest_ragmetrics.text.words import MARKS, count_words
+
+# How far around a gap words are looked at that a gap cuts in two, and the words that tell the language.
+_AROUND = 40
+_GLANCE = 400
+# A shorter sentence says little by itself: "Nobody believes it."
+_SHORT = 6
+# What is in this many characters begins a sentence.
+_FIRST = 12
+# From here on only the ends of a gap are looked through for the ends of sentences, which come soon in any prose.
+_LONG = 20_000
+_LETTER = rf"[\w{MARKS}]"
+_WORD = re.compile(f"{_LETTER}+")
+_ONE_CHARACTER = re.compile(rf".[{VOWEL_SIGNS}{INVISIBLE}\u0300-\u036f\u3099\u309a]*", re.DOTALL)
+_DROPPED = re.compile(f"[{VOWEL_SIGNS}{INVISIBLE}]")
+_DENIAL = re.compile(f"[{DENIALS}]")
+_SAME = {
+    **{
+        code: normalize("NFD", chr(code))[0]
+        for code in (*range(0x370, 0x400), *range(0x622, 0x627), *range(0x1F00, 0x2000))
+        if normalize("NFD", chr(code))
+    },
+    **dict.fromkeys(map(ord, "\u2018\u2019\u02bc\u02bb\uff07\u0060\u00b4"), "'"),
+    **dict.fromkeys(map(ord, "\u064a\u0649"), "\u06cc"),
+    ord("\u0643"): "\u06a9",
+}
+_CLOSING = "\"'\u00bb\u00ab\u2018-\u201f\u2039\u203a\u300d\u300f)\\]*_"
+# The end of a sentence, and what is in front of the next: never a small letter, which may follow an abbreviation.
+_SENTENCE_END = re.compile(
+    rf"[\u3002\uff01\uff1f\u0964\u0965\u06d4\u061f\u1362\u17d4][{_CLOSING}]*\s*"
+    rf"|(?:(?P<word>[^\W\d_]{{2,}})[{_CLOSING}]*\.(?!\.)|[!?\u2026]+)[{_CLOSING}]*(?:\s+[{_CLOSING}\u2013\u2014-]*)+"
+    r"(?=[^\W_a-z\u00df-\u00f6\u00f8-\u00ff\u0430-\u045f\u03ac-\u03ce]|$)"
+)
+# What closes a clause in Japanese, where the predicate is last: what is denied before it is not what follows.
+_CLAUSE_END = re.compile("い?(?:のに|けれど|けど|が、|から|ので|ため|ても|でも)")
+
+
+class _Place(NamedTuple):
+    """Where in a text words are."""
+
+    start: int
+    end: int
+
+
+class _Vocabulary:
+    """Expressions to be found in a folded text."""
+
+    def __init__(self, expressions: Iterable[str]) -> None:
+        self._words: set[str] = set()
+        self._beginnings: set[str] = set()
+        self._endings: set[str] = set()
+        self._phrases: dict[str, list[re.Pattern[str]]] = {}
+        patterns: list[str] = []
+        for expression in expressions:
+            first = expression.split(" ")[0]
+            inner = expression.replace("*", f"{_LETTER}*").replace(" ", r"[\W_]+")
+            if UNSPACED_CHARACTER.search(expression):
+                patterns.append(expression)
+            elif _WORD.fullmatch(expression.strip("*")) and not (expression[0] == expression[-1] == "*"):
+                group = self._endings if expression[0] == "*" else self._beginnings
+                (group if "*" in expression else self._words).add(expression.strip("*"))
+            elif first != expression and _WORD.fullmatch(first):
+                # By first word, as one pattern for all phrases takes ten times as long.
+                self._phrases.setdefault(first, []).append(re.compile(rf"{inner}(?!{_LETTER})"))
+            else:
+                patterns.append(rf"(?<!{_LETTER})(?:{inner})(?!{_LETTER})")
+        self._pattern = re.compile("|".join(patterns)) if patterns else None
+
+    def places_in(self, folded: str) -> Iterator[_Place]:
+        """Yield where the expressions are."""
+        known: dict[str, bool] = {}
+        for word in _WORD.finditer(folded):
+            text = word[0]
+            if text not in known:
+                known[text] = self._has(text)
+            if known[text]:
+                yield _Place(*word.span())
+            for phrase in self._phrases.get(text, ()):
+                if found := phrase.match(folded, word.start()):
+                    yield _Place(*found.span())
+        if self._pattern:
+            for found in self._pattern.finditer(folded):
+                yield _Place(*found.span())
+
+    def _has(self, word: str) -> bool:
+        if word in self._words:
+            return True
+        cuts = range(1, len(word) + 1)
+        return any(word[:at] in self._beginnings for at in cuts) or any(word[at - 1 :] in self._endings for at in cuts)
+
+
+class _Languages:
+    """The words of ``negations.json``."""
+
+    def __init__(self) -> None:
+        content = json.loads((files(__package__ or "") / "negations.json").read_text("utf-8"))
+        self._languages: dict[str, dict[str, list[str]]] = content["languages"]
+        self.pointing = _Vocabulary(_expressions(content["pointing"]))
+        self.pointing_first = _Vocabulary(_expressions(content["pointing_first"]))
+        #: Words that a stop follows inside a sentence.
+        self.abbreviations = frozenset(" ".join(content["abbreviations"]).split())
+        self._common = {
+            name: frozenset(_fold(language["common"]).split())
+            for name, language in self._languages.items()
+            if "common" in language
+        }
+
+    @cached_property
+    def _latin(self) -> _Vocabulary:
+        return _Vocabulary(word for word in self._words if _is_latin(word))
+
+    @cached_property
+    def _others(self) -> _Vocabulary:
+        return _Vocabulary(word for word in self._words if not _is_latin(word))
+
+    @cached_property
+    def _words(self) -> list[str]:
+        words = (word for language in self._languages.values() for word in _expressions(language["words"]))
+        return list(dict.fromkeys(words))
+
+    @cached_property
+    def _ambiguous(self) -> dict[str, _Vocabulary]:
+        return {
+            name: _Vocabulary(_expressions(language["ambiguous"]))
+            for name, language in self._languages.items()
+            if "ambiguous" in language
+        }
+
+    def vocabularies(self, folded: str) -> Iterator[_Vocabulary]:
+        """Yield what to look for in a text: what is a negation in any language, and in those it may be in."""
+        yield self._latin
+        if not folded.isascii():
+            yield self._others
+        words = set(_WORD.findall(folded))
+        shared = {name: len(words & common) for name, common in self._common.items()}
+        most = max(shared.values())
+        for name, vocabulary in self._ambiguous.items():
+            if 2 * shared.get(name, most) >= most:
+                yield vocabulary
+
+
+def _is_latin(expression: str) -> bool:
+    return not any(char.isalpha() and ord(char) > 0x24F and not 0x1E00 <= ord(char) < 0x1F00 for char in expression)  # noqa: PLR2004 - the Latin blocks
+
+
+def _expressions(lines: Iterable[str]) -> Iterator[str]:
+    return (_fold(expression) for line in lines for expression in line.split(", "))
+
+
+@lru_cache(maxsize=1)
+def _languages() -> _Languages:
+    return _Languages()
+
+
+def _fold(text: str) -> str:
+    """Return a text in which words are written in one way: without case, vowel signs, and accents where they vary."""
+    if text.isascii():
+        return text.lower().replace("`", "'")
+    folded = normalize("NFC", _DROPPED.sub("", text).casefold().replace("i\u0307", "i"))
+    return folded.translate(_SAME)
+
+
+def turns_round(words: str) -> bool:
+    """Tell whether words have one among them that negates, restricts or reverses what it is put to.
+
+    >>> turns_round("never ,"), turns_round("by no means"), turns_round("always"), turns_round("ohne jeden")
+    (True, True, False, True)
+    """
+    return bool(_DENIAL.search(words)) or _first_word(words, 0, len(words)) is not None
+
+
+def lost_negation(text: str, start: int, end: int) -> str | None:
+    """Return what of ``text[start:end]`` turns round what is before or after it, ``None`` if nothing does.
+
+    What stands in a sentence of its own, between two ends of sentences, says nothing about those around it, unless it
+    is next to one of them and short or points at it: "That is not true."
+
+    >>> text = "The drug is by no means safe."
+    >>> lost_negation(text, 11, 23), lost_negation(text, 3, 8)
+    ('by no means', None)
+    >>> lost_negation("It rained. Those who had come by boat did not stay there. They sang.", 10, 58)
+    """
+    if not any(map(str.isalnum, text[start:end])):
+        return (found := _DENIAL.search(text, start, end)) and found[0]
+    ends = _sentence_ends(text, start, end)
+    if len(ends) < 2:  # noqa: PLR2004 - no sentence is whole
+        head = ends[0].start if ends else end
+        return _first_word(text, start, head) or _first_word(text, head, end, after_sentence=bool(ends))
+    lost = _first_word(text, start, ends[0].start) or _first_word(text, ends[-1].end, end, after_sentence=True)
+    for low, high in {(ends[0].end, ends[1].start), (ends[-2].end, ends[-1].start)}:
+        lost = lost or (_first_word(text, low, high) if _refers(text[low:high]) else None)
+    return lost
+
+
+def _refers(sentence: str) -> bool:
+    folded = _fold(sentence)
+    if count_words(sentence) <= _SHORT or any(_languages().pointing.places_in(folded)):
+        return True
+    return any(place.start <= _FIRST for place in _languages().pointing_first.places_in(folded))
+
+
+def _first_word(text: str, start: int, end: int, *, after_sentence: bool = False) -> str | None:
+    """Return the first negation that is at least in part in ``text[start:end]``."""
+    low, high = max(start - _AROUND, 0), end + _AROUND
+    window = text[low:high]
+    folded = _fold(window)
+    near = _fold(text[max(start - _GLANCE, 0) : start + _GLANCE] + text[max(end - _GLANCE, 0) : end + _GLANCE])
+    places = sorted({place for found in _languages().vocabularies(near) for place in found.places_in(folded)})
+    if denial := _DENIAL.search(text, start, end):
+        return denial[0]
+    if not places:
+        return None
+    offsets = _offsets(window, low)
+    for place in places:
+        first, last = max(offsets[place.start], start), min(offsets[place.end], end)
+        if not any(map(str.isalnum, text[first:last])):
+            continue
+        # A Japanese word of which a part is left is torn, and not left out.
+        if 2 * (last - first) <= place.end - place.start and UNSPACED_CHARACTER.match(text, first):
+            continue
+        if after_sentence and last < end and _CLAUSE_END.match(text, last, end):
+            continue
+        return text[offsets[place.start] : offsets[place.end]].strip()
+    return None
+
+
+def _offsets(window: str, start: int) -> list[int]:
+    """Return for each offset of the folded form of a text where it is in the text, and the end."""
+    if window.isascii():
+        return list(range(start, start + len(window) + 1))
+    offsets: list[int] = []
+    for found in _ONE_CHARACTER.finditer(window):
+        offsets += [start + found.start()] * len(_fold(found[0]))
+    return [*offsets, start + len(window)]
+
+
+def _sentence_ends(text: str, start: int, end: int) -> list[_Place]:
+    """Return the ends of sentences: the sentence ends at ``start``, the next begins at ``end``."""
+    if end - start <= _LONG:
+        return list(_ends_between(text, start, end))
+    return [*_ends_between(text, start, start + _LONG // 2), *_ends_between(text, end - _LONG // 2, end)]
+
+
+def _ends_between(text: str, start: int, end: int) -> Iterator[_Place]:
+    for found in _SENTENCE_END.finditer(text, max(start - _AROUND, 0), end):
+        if found.end() <= start or (found["word"] or "").casefold() in _languages().abbreviations:
+            continue
+        yield _Place(max(found.end("word"), found.start(), start), found.end())
