@@ -81,7 +81,7 @@ def _listed(value: object, name: str, what: str) -> tuple[Any, ...]:
 
 def _message(item: object, place: str) -> Iterator[Message]:
     """Yield the messages of an item: one, or more where a user message contains results of tools."""
-    if isinstance(item, Message):
+    if isinstance(item, Message) and item.role in _KNOWN_ROLES:
         yield item
         return
     kind = _kind(item)
@@ -249,19 +249,29 @@ class Sample:
 
         A question that is not the last one of the messages came after them: the answer to it is not among them.
         """
-        name: str = "user_input" if is_conversation(self.user_input) else "messages"
-        given = self.user_input if name == "user_input" else self.metadata.get("messages")
+        asked: Any = self.user_input
+        if (asked is None or isinstance(asked, str)) and "messages" not in self.metadata:
+            return  # fast, for tables of a million rows
+        name = "user_input" if is_conversation(asked) else "messages"
+        given = asked if name == "user_input" else self.metadata.get("messages")
         if not is_conversation(given):
             return
-        messages = read_messages(given, name=name)
+        try:
+            messages = read_messages(given, name=name)
+        except (TypeError, ValueError):
+            if name == "user_input":
+                raise
+            # Metadata: a metric that takes them says what is wrong, and the other rows of a table are scored.
+            return
         object.__setattr__(self, "metadata", {**self.metadata, "messages": [*given]})
         if name == "user_input":
             object.__setattr__(self, "user_input", None)
-        asked = next((message.text for message in reversed(messages) if message.role == "user"), None)
+        last = next((message.text for message in reversed(messages) if message.role == "user"), None)
         if self.user_input is None:
-            object.__setattr__(self, "user_input", asked)
+            object.__setattr__(self, "user_input", last)
+        is_last = (self.user_input or "").strip() == (last or "").strip()
         ends_in_answer = bool(messages) and messages[-1].role == "assistant" and messages[-1].text.strip()
-        if self.response is None and ends_in_answer and self.user_input == asked:
+        if self.response is None and ends_in_answer and is_last:
             object.__setattr__(self, "response", messages[-1].text)
 
     @classmethod

@@ -38,8 +38,10 @@ class AnswerRelevancy(JudgedMetric):
     """How close the question is to questions that the response answers, as the mean of cosine similarities.
 
     Takes ``user_input`` and ``response``. One request for ``strictness`` different questions that the response
-    answers, each with whether it is noncommittal; then one embedding of all. 0.0 when ``noncommittal`` ("all", "any" or
-    the "majority") of them are. In [-1, 1], and rarely below 0. After Es et al., "RAGAS" (2023).
+    answers, each with whether it is noncommittal; then one embedding of all. In a conversation they are written as they
+    could be asked after the turns before the question; equal ones count each. 0.0 when ``noncommittal`` ("all", "any"
+    or the "majority") of them are. In [-1, 1], and rarely below 0; ``UnscoredError`` for a vector of zeros. After Es et
+    al., "RAGAS" (2023).
 
     >>> judge = lambda prompt: '{"questions": [{"question": "Do moths fly?", "noncommittal": false}]}'
     >>> metric = AnswerRelevancy(strictness=1, judge=judge, embedder="local")

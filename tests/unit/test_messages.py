@@ -110,6 +110,7 @@ def test_every_form_reads_the_same(conversation: Any) -> None:
     ("message", "read"),
     [
         *((talk, talk) for talk in TALK),
+        (Message(role="Human", text="So."), Message(role="user", text="So.")),
         *(
             ({"role": written, "content": "So."}, Message(role=role, text="So."))
             for role, names in {
@@ -155,6 +156,7 @@ def test_parts_that_are_no_text_are_named(content: Any, text: str, attachments: 
     """What a judge cannot be shown is said to be there; thoughts are not said."""
     (message,) = read_messages([{"role": "assistant", "content": content}])
     assert (message.text, message.attachments) == (text, attachments)
+    assert read_messages([message])[0].attachments == attachments
 
 
 def test_items_of_the_responses_api() -> None:
@@ -241,7 +243,7 @@ IN_FIELDS: list[tuple[Any, dict[str, str], str | None, str | None]] = [
     ([*TALK, TALK[1]], {}, "Rain in Oslo?", None),
     # the question came after the messages, and so did its answer
     (TALK, {"user_input": "And then?"}, "And then?", None),
-    (TALK, {"user_input": "Rain in Oslo?"}, "Rain in Oslo?", "No rain."),
+    *((TALK, {"user_input": text}, text, "No rain.") for text in ("Rain in Oslo?", " Rain in Oslo?\n")),
     (TALK, {"response": "Sun."}, "Rain in Oslo?", "Sun."),
     (TALK[4:], {}, None, "No rain."),
     (TALK[4:], {"user_input": "Rain in Oslo?"}, "Rain in Oslo?", None),
