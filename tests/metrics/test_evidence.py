@@ -6,7 +6,8 @@ from itertools import permutations
 
 import pytest
 
-from pytest_ragmetrics.metrics import Faithfulness
+from pytest_ragmetrics.metrics import ContextRecall, FactualCorrectness, Faithfulness, NoiseSensitivity
+from pytest_ragmetrics.metrics.judged import JudgedMetric
 from pytest_ragmetrics.metrics.verdicts import EvidenceCheck
 from tests.growth import is_linear
 from tests.scripted_judge import ScriptedJudge, claims, verdicts
@@ -245,6 +246,7 @@ FERRY = "The ferry leaves at nine. A return ticket costs 1,200 crowns. Bicycles 
         ("Bicycles travel free on the ferry.", 0, None, True),  # one word of four, and another sentence has all
         ("The ferry departs early.", 0, None, False),  # one of three, and no sentence has more
         ("Nobody inspected the rusty pillar.", 0, None, True),
+        ("The ferry leaves with free bicycles.", 0, None, False),  # two of four, and another sentence has three
         ("Prices rise.", 0, None, False),  # two words
         ("The price is 1200 crowns.", 1, None, False),  # a number is the same however it is written
         ("A ticket for the Orla ferry costs 1200 crowns.", 1, None, True),  # a name
@@ -260,6 +262,29 @@ def test_words_numbers_and_names_are_looked_up(claim: str, cited: int, question:
     assert check.is_suspicious(claim, [sentences[cited]]) is suspicious
     assert not check.is_suspicious(claim, [])
     assert check.shares_hardly_a_word(claim, sentences) is (claim.startswith("Nobody"))
+
+
+def test_number_is_one_word() -> None:
+    """However many words it is written with, and found in digits."""
+    check = EvidenceCheck(["500,000,000 € vanished."])
+    assert not check.shares_hardly_a_word(
+        "Total losses ran to five hundred million euros.", ["500,000,000 € vanished."]
+    )
+
+
+@pytest.mark.parametrize("metric", [Faithfulness, FactualCorrectness, NoiseSensitivity, ContextRecall])
+def test_name_of_the_question_need_not_be_cited(metric: type[JudgedMetric]) -> None:
+    """A claim is written out with the question; the sentences cited for it need not repeat that."""
+    for question, suspicious in ((None, True), ("How long is the ferry of Orla?", False)):
+        listed = claims("The ferry of Orla is long.")
+        judge = ScriptedJudge(
+            list_claims=[listed, listed],
+            verify_claims=lambda prompt: verdicts([1]) if "It is a long ferry" in prompt else verdicts(None),
+        )
+        fields = {"response": "The ferry of Orla is long.", "retrieved_contexts": ["It is a long ferry."]}
+        reference = "It is a long ferry." if metric is FactualCorrectness else "The ferry of Orla is long."
+        result = metric(judge=judge).score(user_input=question, reference=reference, **fields)
+        assert result.verdicts[0].suspicious is suspicious
 
 
 def test_looking_words_up_is_linear() -> None:

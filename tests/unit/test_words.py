@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.text.words import count_words, ends_word
+from pytest_ragmetrics.text.words import WordsIn, content_words, count_words, ends_word
 
 
 @pytest.mark.parametrize(
@@ -69,3 +71,11 @@ def test_words_of_two_texts_add_up(first: str, second: str) -> None:
     """White space between two texts, or around them, neither makes nor hides a word."""
     assert count_words(f"\n {first}\u00a0 ") == count_words(first)
     assert count_words(f"{first} {second}") == count_words(first) + count_words(second)
+
+
+def test_words_are_found_in_any_form_of_them() -> None:
+    """One that begins like another and is far longer is another word, whichever of them come first."""
+    for text in permutations(("carpenters", "car", "carp", "carpets")):
+        known = WordsIn(" ".join(text))
+        found = [word.text for word in content_words("car cars care carpeting card cat caravans") if word in known]
+        assert found == ["car", "cars", "care", "carpeting", "card"]
