@@ -16,6 +16,7 @@ from importlib.resources import files
 from itertools import accumulate
 from string import Template
 from typing import Any, NamedTuple, TypeVar
+from unicodedata import normalize
 
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.judge import Judge
@@ -277,8 +278,9 @@ _MENTIONED = "Does the text mention {}?"
 def _write_questions(task: tasks.WriteQuestions) -> tuple[tuple[str, bool], ...]:
     """Ask about the topics of the longest sentences."""
     noncommittal = is_noncommittal(task.response)
-    about = sorted((_topic(sentence) for sentence in _content_sentences(task.response)), key=len, reverse=True)
-    topics = _distinct([_topic(task.response), *about])
+    text = normalize("NFC", task.response)
+    about = sorted((_topic(sentence) for sentence in _content_sentences(text)), key=len, reverse=True)
+    topics = _distinct([_topic(text), *about])
     questions = [f"What about {topic}?" for topic in topics[: task.count]]
     questions += [f"What else about {topics[0] if topics else 'it'} ({n})?" for n in range(task.count - len(questions))]
     return tuple((question, noncommittal) for question in questions)

@@ -29,6 +29,7 @@ from pytest_ragmetrics.metrics.judged import Ask, EmbedderLike, JudgedMetric, Ju
 from pytest_ragmetrics.metrics.verdicts import judged_verdict, on_response
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.sample import Sample, as_contexts
+from pytest_ragmetrics.text.characters import plain
 from pytest_ragmetrics.text.sentences import sentence_table
 
 Rule: TypeAlias = Literal["all", "any", "majority"]
@@ -337,9 +338,10 @@ class SummaryScore(JudgedMetric):
     Takes ``response``, the summary, and ``reference_contexts``, what it sums up. Three requests in a row: the key
     phrases of the contexts; closed questions about them that the contexts answer with yes; which of these the summary
     answers with yes. The first two depend on the contexts alone. Score = answered * (1 - coeff) + conciseness *
-    coeff, where conciseness = 1 - min(len(summary), len(contexts)) / (len(contexts) + 1e-10) in characters, the
-    contexts joined by line breaks; with ``length_penalty=False`` the share alone. Raises ``UnscoredError`` when there
-    is nothing to ask about, unless ``if_empty`` is the score then. After Ragas' summarization score.
+    coeff, where conciseness = 1 - min(len(summary), len(contexts)) / (len(contexts) + 1e-10) in characters, a
+    run of white space as one, the contexts joined by line breaks; with ``length_penalty=False`` the share alone.
+    Raises ``UnscoredError`` when there is nothing to ask about, unless ``if_empty`` is the score then. After Ragas'
+    summarization score.
 
     >>> judge = lambda prompt: (
     ...     '{"answers": [{"number": 1, "reason": "It does.", "answer": "yes"}]}' if "<<<questions" in prompt
@@ -414,13 +416,13 @@ def assert_summarizes(
 
 
 def conciseness(summary: str, contexts: Sequence[str]) -> float:
-    """Return by how much a summary is shorter than what it sums up, 0.0 when it is not.
+    """Return by how much a summary is shorter than what it sums up, 0.0 when it is not; white space counts once.
 
     >>> round(conciseness("Moths fly.", ["Moths fly at night.", "So do bats."]), 6)
     0.677419
     """
-    whole = len("\n".join(contexts))
-    return 1 - min(len(summary), whole) / (whole + 1e-10)
+    whole = len("\n".join(filter(None, map(plain, contexts))))
+    return 1 - min(len(plain(summary)), whole) / (whole + 1e-10)
 
 
 #: What Ragas calls them.

@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, cast
+from unicodedata import normalize
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.context import Exchange, ScoringLog, Session
@@ -288,7 +289,7 @@ class Ask:
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
         transport = self._transport if embedder.is_kept else DIRECT
-        vectors = (await transport.send(embedder.request(texts))).vectors
+        vectors = (await transport.send(embedder.request([normalize("NFC", text) for text in texts]))).vectors
         return np.zeros((0, 0), dtype=np.float32) if vectors is None else vectors
 
     async def cosines(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Literal, TypeAlias, get_args
+from unicodedata import normalize
 
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.metrics.assertion import assert_metric
@@ -18,7 +19,7 @@ from pytest_ragmetrics.metrics.base import Metric, check_choice, check_count, ch
 from pytest_ragmetrics.metrics.verdicts import on_response
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.text.characters import is_unspaced
+from pytest_ragmetrics.text.characters import is_unspaced, plain
 from pytest_ragmetrics.text.words import answer_tokens, word_tokens
 
 Measure: TypeAlias = Literal["levenshtein", "indel", "hamming", "jaro", "jaro_winkler"]
@@ -28,14 +29,15 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 def likeness(measure: Measure) -> Callable[[str, str], float]:
     """Return the function that says how alike two texts are, from 0.0 to 1.0; 1.0 for the same text.
 
-    Levenshtein, indel and Hamming similarities are 1 - edits / the most that there could be.
+    Runs of white space are one space, and characters are composed. Levenshtein, indel and Hamming similarities are
+    1 - edits / the most that there could be.
 
     >>> likeness("levenshtein")("moth", "moths"), likeness("hamming")("moth", "math")
     (0.8, 0.75)
     """
     module = import_module(f"rapidfuzz.distance.{measure.title().replace('_', '')}")
     function: Callable[[str, str], float] = module.normalized_similarity
-    return function
+    return lambda one, other: function(plain(one), plain(other))
 
 
 class ReferenceMetric(Metric):
@@ -243,7 +245,8 @@ class BleuScore(ReferenceMetric):
         chosen = usual if self.tokenize == "auto" else self.tokenize
         options = {"use_effective_order": True, **self.kwargs, "tokenize": chosen}
         options["effective_order"] = options.pop("use_effective_order")
-        score = _library("sacrebleu.metrics", self.name).BLEU(**options).corpus_score([response], [[reference]])
+        bleu = _library("sacrebleu.metrics", self.name).BLEU(**options)
+        score = bleu.corpus_score([plain(response)], [[plain(reference)]])
         precisions = ", ".join(f"{precision / 100:.2f}" for precision in score.precisions)
         reason = f"precisions {precisions}; brevity penalty {score.bp:.2f}"
         return MetricResult(_share(score.score), metric=self.name, reason=reason)
@@ -298,7 +301,8 @@ class CHRFScore(ReferenceMetric):
     def _compare(self, response: str, reference: str) -> MetricResult:
         options = {**self.kwargs}
         options["whitespace"] = not options.pop("remove_whitespace", True)
-        score = _library("sacrebleu.metrics", self.name).CHRF(**options).corpus_score([response], [[reference]])
+        chrf = _library("sacrebleu.metrics", self.name).CHRF(**options)
+        score = chrf.corpus_score([normalize("NFC", response)], [[normalize("NFC", reference)]])
         return MetricResult(_share(score.score), metric=self.name)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
-from unicodedata import category
+from itertools import pairwise
+from unicodedata import category, combining, is_normalized, normalize
 
 #: The blocks of Han, kana, Thai, Lao, Khmer, Myanmar and Tibetan for a character class: letters, digits, signs, marks.
 UNSPACED = (
@@ -100,6 +102,32 @@ def printable(text: str) -> str:
     'red [31malert over'
     """
     return _SPACE.sub(" ", _UNPRINTABLE.sub("", text)).strip()
+
+
+def plain(text: str) -> str:
+    r"""Return a text with one space for every run of white space, none around it, and composed characters.
+
+    >>> plain(" cafe\u0301 \r\n au  lait ")
+    'café au lait'
+    """
+    return " ".join((text if text.isascii() else normalize("NFC", text)).split())
+
+
+def composed(text: str) -> tuple[str, Sequence[int]]:
+    r"""Return a text in composed characters (NFC), and for each offset in it, its end too, the one in the original.
+
+    >>> composed("cafe\u0301!")
+    ('café!', [0, 1, 2, 3, 5, 6])
+    """
+    if is_normalized("NFC", text):
+        return text, range(len(text) + 1)
+    starts = [at for at, char in enumerate(text) if not at or not (combining(char) or "\u1160" <= char <= "\u11ff")]
+    offsets: list[int] = []
+    pieces = []
+    for start, end in pairwise([*starts, len(text)]):
+        pieces.append(normalize("NFC", text[start:end]))
+        offsets += range(start, start + len(pieces[-1]))
+    return "".join(pieces), [*offsets, len(text)]
 
 
 def shortened(text: str, limit: int) -> str:

@@ -1,7 +1,7 @@
 """Finding the proper names of a text by how they are written: capitals within a sentence, and acronyms.
 
 Scripts without capitals show no names. In German, where every noun has a capital, only rows of capitals and
-acronyms count. Headings, months and the first word of a sentence are passed over.
+acronyms count. Headings, passages in capitals, months and the first word of a sentence are passed over.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pytest_ragmetrics.text.characters import UNSPACED_LETTERS
+from pytest_ragmetrics.text.characters import UNSPACED_LETTERS, composed
 from pytest_ragmetrics.text.numbers import MONTH_NAMES
 from pytest_ragmetrics.text.sentences import guess_language, split_sentences
 from pytest_ragmetrics.text.words import fold_word, is_function_word
 
 # With what joins the parts of one word: O'Neill, Jean-Luc, AT&T, U.S.
-_TOKEN = re.compile(rf"(?:[^\W\d_]\.){{2,}}|[^\W_{UNSPACED_LETTERS}]+(?:[-'\u2019&.][^\W_{UNSPACED_LETTERS}]+)*")
+# Letters may be decomposed.
+_LETTERS = rf"(?:[^\W_{UNSPACED_LETTERS}][\u0300-\u036f]*)+"
+_TOKEN = re.compile(rf"(?:[^\W\d_][\u0300-\u036f]*\.){{2,}}|{_LETTERS}(?:[-'\u2019&.]{_LETTERS})*")
 _CONNECTORS = frozenset(
     ("of", "de", "del", "della", "di", "da", "do", "dos", "du", "des", "van", "von", "der", "den", "la", "le", "el")
 )
@@ -40,6 +42,13 @@ _ENDINGS = ("s", "es", "n", "ns", "an", "ans", "ian", "ians", "en", "er", "e", "
 _LONGEST_ENDING = 3
 _SHORTEST_STEM = 4
 _SHORTEST_NAME = 2
+# Longer words of capitals are no acronyms, but words in capitals.
+_LONGEST_ACRONYM = 5
+# How many words in capitals, or words with capitals, among them a function word, are no names.
+_SHORTEST_LOUD, _SHORTEST_TITLE = 3, 4
+# Function words that are written large within names, or always.
+_OFTEN_LARGE = frozenset(("A", "I", "The"))
+_LINE = re.compile(r"[^\r\n]+(?=\r?\n)")
 # As far apart as the words of one long name: " of the ".
 _WITHIN_ROW = 8
 
@@ -81,15 +90,16 @@ def find_names(text: str) -> tuple[Name, ...]:
     >>> [name.text for name in find_names("Yesterday Marie Curie's notes reached the University of Oslo and the WHO.")]
     ["Marie Curie's", 'University of Oslo', 'WHO']
     """
+    original, (text, at) = text, composed(text)
     language = guess_language(text)
     shortest = 2 if language in _NOUN_CAPITALS else 1
     sentences = list(_sentences(text, language))
-    within = {token.text for tokens in sentences for token in tokens if not token.begins}
+    within = {token.text for tokens in sentences for token in tokens if token.capital and not token.begins}
     return tuple(
         Name(
-            text=text[row[0].start : row[-1].end],
-            start=row[0].start,
-            end=row[-1].end,
+            text=original[at[row[0].start] : at[row[-1].end]],
+            start=at[row[0].start],
+            end=at[row[-1].end],
             keys=tuple(key for token in row if token.capital or token.month for key in _keys(token.text)),
         )
         for tokens in sentences
@@ -109,8 +119,19 @@ def _sentences(text: str, language: str) -> Iterator[list[_Token]]:
             match = matches.popleft()
             if match.start() >= start:
                 tokens.append(_token(match, start, language))
-        if not _is_heading(tokens, text[start:end]):
-            yield tokens
+        head = _first_line(text, start, end, tokens)
+        begin = tokens[head].start if head else start
+        if not (head and _is_heading(tokens[:head], text[start:begin].rstrip(), language)):
+            begin, head = start, 0
+        if not _is_heading(tokens[head:], text[begin:end], language):
+            yield list(_named(text, tokens[head:], language))
+
+
+def _first_line(text: str, start: int, end: int, tokens: Sequence[_Token]) -> int:
+    """Return how many words the first line has where it may be a heading that runs into the text below it."""
+    line = _LINE.match(text, start, end)
+    count = sum(token.end <= line.end() for token in tokens) if line and "," not in line[0] else 0
+    return count if _SHORTEST_TITLE <= count < len(tokens) and tokens[count].text[0].isupper() else 0
 
 
 def _token(match: re.Match[str], sentence: int, language: str) -> _Token:
@@ -137,11 +158,56 @@ def _is_capital(word: str, language: str) -> bool:
     return not function_word and (word[0].isupper() or any(map(str.isupper, word[1:])))
 
 
-def _is_heading(tokens: Sequence[_Token], sentence: str) -> bool:
-    """Tell whether all words that could be small are written large, and no full stop follows."""
+def _is_heading(tokens: Sequence[_Token], sentence: str, language: str) -> bool:
+    """Tell whether the capitals of a sentence name nothing: all words that could be small are written large.
+
+    Before a full stop they may be nothing but names; then function words must be written large as well.
+    """
     words = [token for token in tokens if not token.text.isdigit() and not is_function_word(fold_word(token.text))]
-    large = len(words) > 1 and all(token.text[0].isupper() for token in words)
-    return large and not sentence.endswith((".", "!", "?")) and not _UNSPACED.search(sentence)
+    if _UNSPACED.search(sentence) or not words or not all(token.text[0].isupper() for token in words):
+        return False
+    if all(token.text.isupper() for token in tokens):
+        return any(len(token.text) > _LONGEST_ACRONYM or _is_large(token, language) for token in tokens)
+    if len(words) > 1 and not sentence.endswith((".", "!", "?")):
+        return True
+    small = sentence.endswith(".") and any(token.text.islower() for token in tokens)
+    return not small and any(_is_large(token, language) for token in tokens[1:])
+
+
+def _is_large(token: _Token, language: str) -> bool:
+    """Tell whether a function word is written large."""
+    text = token.text
+    is_name = token.month or text in _ACRONYMS or text in _OFTEN_LARGE
+    return text[0].isupper() and not is_name and is_function_word(fold_word(text), language)
+
+
+def _named(text: str, tokens: Sequence[_Token], language: str) -> Iterator[_Token]:
+    """Yield the words of a sentence; those in a run of capitals that names nothing have none."""
+    for run in _runs(text, tokens):
+        loud = all(token.text.isupper() for token in run)
+        least = _SHORTEST_LOUD if loud else _SHORTEST_TITLE
+        large = any(_is_large(token, language) for token in run[not loud :])
+        first = run[0]
+        is_label = first.begins and text[first.end : first.end + 1] in (":", "!") and len(run) == 1
+        label = is_label and loud and len(first.text) > _LONGEST_ACRONYM
+        nameless = label or (len(run) >= least and large) or (loud and len(run) > _SHORTEST_LOUD)
+        yield from (replace(token, capital=False) for token in run) if nameless else run
+
+
+def _runs(text: str, tokens: Sequence[_Token]) -> Iterator[list[_Token]]:
+    """Yield the words in runs that are written alike, large as a whole or at first, with nothing but space between."""
+    run: list[_Token] = []
+    for token in tokens:
+        if run and not (_case(token) and _case(token) == _case(run[-1]) and text[run[-1].end : token.start].isspace()):
+            yield run
+            run = []
+        run.append(token)
+    if run:
+        yield run
+
+
+def _case(token: _Token) -> str:
+    return "loud" if token.text.isupper() else "title" if token.text[0].isupper() else ""
 
 
 def _rows(text: str, tokens: Sequence[_Token]) -> Iterator[list[_Token]]:
@@ -151,7 +217,8 @@ def _rows(text: str, tokens: Sequence[_Token]) -> Iterator[list[_Token]]:
         begins = goes_on = False
         if token is not None:
             begins = token.capital and not token.month
-            near = bool(row) and text[row[-1].end : token.start].strip(" \u00a0") in ("", ".")
+            # A tab parts the cells of a table.
+            near = bool(row) and text[row[-1].end : token.start].strip(" \u00a0\r\n") in ("", ".")
             goes_on = near and (begins or token.month or token.text in _CONNECTORS)
         if row and not goes_on:
             while not (row[-1].capital or row[-1].month):

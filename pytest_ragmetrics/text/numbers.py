@@ -10,9 +10,11 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
+
+from pytest_ragmetrics.text.characters import composed
 
 _MONTHS = (
     "january jan januar jänner janvier janv enero ene gennaio gen janeiro januari ocak января январь يناير",
@@ -98,7 +100,7 @@ _SIGNS = r"(?:us)?\$|[€£¥₹]|usd|eur|gbp|jpy|cny|inr"
 _UNIT_WORD = "|".join(sorted(_UNIT_OF.keys() - {"$", "us$"}, key=len, reverse=True))
 _NUMBER = re.compile(
     rf"""
-      (?P<before>(?:(?<![^\W\d_])(?:{_SIGNS})[ \u00a0]?)?)
+      (?P<before>(?:(?<![^\W\d_])(?:{_SIGNS})[ \u00a0]{{0,9}})?)
       (?P<sign>(?<![\w)\].%/])[-\u2212+])?
       (?P<digits>
           (?<![\d.,])\d{{1,3}}(?:[ \u00a0\u2009\u202f]\d{{3}})+(?!\d)(?:[.,\u066b]\d+)?
@@ -106,10 +108,10 @@ _NUMBER = re.compile(
       )
       (?:
           (?P<letter>[kmbt])(?![^\W_])
-        | [ \u00a0-]?(?P<scale>{"|".join(word for word in _POWER_OF if len(word) > 1)})\b\.?
-        | [ \u00a0]?(?P<sinic>[万萬亿億])
+        | (?:\s{{0,9}}|-)(?P<scale>{"|".join(word for word in _POWER_OF if len(word) > 1)})\b\.?
+        | \s{{0,9}}(?P<sinic>[万萬亿億])
       )?
-      (?:[ \u00a0]?(?P<unit>[%\uff05٪円元]|[$€£¥₹](?!\d)|(?:{_UNIT_WORD})\b|per\scent\b|pour\scent\b|por\sciento\b))?
+      (?:\s{{0,9}}(?P<unit>[%\uff05٪円元]|(?<!\n)[$€£¥₹](?!\d)|(?:{_UNIT_WORD})\b|per\scent\b|pour\scent\b|por\sciento\b))?
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -165,12 +167,17 @@ def find_numbers(text: str) -> tuple[Number | Date, ...]:
     >>> [found.readings for found in find_numbers("From 3 March 2021 to 07/08/2021")]
     [((2021, 3, 3),), ((2021, 8, 7), (2021, 7, 8))]
     """
+    original, (text, at) = text, composed(text)
     dates = list(_dates(text))
     taken = sorted([*_places(dates), *((match.start(), match.end()) for match in _POINTER.finditer(text))])
     digits = [number for number in _digits(text) if not _overlaps(number, taken)]
     taken = sorted([*taken, *_places(digits)])
     words = [number for number in _number_words(text) if not _overlaps(number, taken)]
-    return tuple(sorted((*dates, *digits, *words), key=lambda found: found.start))
+    found: list[Number | Date] = sorted((*dates, *digits, *words), key=lambda number: number.start)
+    if text is original:
+        return tuple(found)
+    places = ((number, at[number.start], at[number.end]) for number in found)
+    return tuple(replace(number, text=original[start:end], start=start, end=end) for number, start, end in places)
 
 
 def _places(found: Iterable[Number | Date]) -> Iterator[tuple[int, int]]:

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from pytest_ragmetrics.result import Evidence
+from pytest_ragmetrics.text.characters import composed
 
 #: Longer sentences are cut, between clauses where there are any.
 MAX_SENTENCE = 1000
@@ -89,10 +90,10 @@ def split_sentences(text: str) -> tuple[tuple[int, int], ...]:
     >>> [text[start:end] for start, end in split_sentences(text)]
     ['Moths', 'They fly at night.', 'Dr. Ito counts them.', 'Why?']
     """
+    text, at = composed(text)
     language = guess_language(text)
-    return tuple(
-        sentence for start, end in _blocks(text) for sentence in _whole(text, _pieces(text, start, end, language))
-    )
+    found = (_whole(text, _pieces(text, start, end, language)) for start, end in _blocks(text))
+    return tuple((at[start], at[end]) for sentences in found for start, end in sentences)
 
 
 def sentence_table(contexts: Sequence[str]) -> tuple[Evidence, ...]:

@@ -20,6 +20,7 @@ from pytest_ragmetrics.text.characters import (
     UNSPACED_CHARACTER,
     UNSPACED_LETTERS,
     are_joined,
+    composed,
     is_mark,
     is_unspaced,
     is_word,
@@ -130,16 +131,19 @@ def telling_words(text: str) -> Iterator[ContentWord]:
     >>> [word.text for word in telling_words("The 3 moths")]
     ['3', 'moths']
     """
+    original, (text, at) = text, composed(text)
     for match in _RUN.finditer(text):
         if run := match["unspaced"]:
-            for at, pair in enumerate(map("".join, pairwise(run)), start=match.start()):
+            for start, pair in enumerate(map("".join, pairwise(run)), start=match.start()):
                 if _FUNCTION_CHARACTERS.isdisjoint(pair):
-                    yield ContentWord(text=pair, start=at, end=at + 2, key=pair)
+                    place = at[start], at[start + 2]
+                    yield ContentWord(text=original[slice(*place)], start=place[0], end=place[1], key=pair)
             continue
         folded = fold_word(match.group())
         if folded and (len(folded) > 1 or folded.isdigit()) and not is_function_word(folded):
             key = folded if folded[0].isdigit() else stem(folded)
-            yield ContentWord(text=match.group(), start=match.start(), end=match.end(), key=key)
+            start, end = at[match.start()], at[match.end()]
+            yield ContentWord(text=original[start:end], start=start, end=end, key=key)
 
 
 class WordsIn:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from unicodedata import normalize
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -158,6 +161,27 @@ def test_numbers_are_shown_with_their_place_and_their_evidence() -> None:
         ("Das Haus gehört der Stadt. Es ist nicht von Angela Merkel.", ["Angela Merkel"]),
         ("Die EU und die Kommission sind nicht der Rat.", ["EU"]),
         ("Il vit à Paris avec Jean-Luc Godard.", ["Paris", "Jean-Luc Godard"]),
+        (
+            "Yesterday the boat of Zoe\u0308 Mu\u0308ller reached Re\u0301my  Ge\u0301rard.",
+            ["Zoe\u0308 Mu\u0308ller", "Re\u0301my  Ge\u0301rard"],
+        ),
+        # Capitals of a passage, of a heading that runs into the text, of a label.
+        ("SAFETY NOTES FOR THE OPERATOR\n\nCall Anna Berg.", ["Anna Berg"]),
+        ("DO NOT OPEN THE VALVE OF THE PUMP. Then call Anna Berg.", ["Anna Berg"]),
+        ("KEEP THE DOOR CLOSED, says Anna Berg.", ["Anna Berg"]),
+        ("BITTE NICHT ÖFFNEN, sagte Angela Merkel.", ["Angela Merkel"]),
+        ("The Physicist Marie Curie Moved To France In The Spring.", []),
+        ("What Is New in Version 3? How Does It Work!", []),
+        ("How to Replace the Filter of the Old Pump Station\nThe filter is from Oslo.", ["Oslo"]),
+        ("HOW TO REPLACE THE FILTER OF THE OLD STATION\nThe filter is from Oslo.", ["Oslo"]),
+        ("WARNING: hot. IMPORTANT! Wait. NASA: go.", ["NASA"]),
+        ("See the Terms And Conditions Of The Service.", []),
+        # Names alone, and in capitals.
+        ("Marie Curie and Pierre Curie.", ["Curie", "Pierre Curie"]),
+        ("It was signed by JOHN SMITH.", ["JOHN SMITH"]),
+        ("Members are the UN, NATO, UNESCO and the EU.", ["UN", "NATO", "UNESCO", "EU"]),
+        ("He met Prime Minister Theresa May in The Hague.", ["Prime Minister Theresa May", "Hague"]),
+        ("Walt Disney’s The Little Mermaid came.", ["Disney’s", "Little Mermaid"]),
         ("李明在Google工作", ["Google"]),
         ("ذهب محمد إلى القاهرة", []),
         ("李明去了北京", []),
@@ -187,6 +211,30 @@ def test_names_are_told_by_their_capitals(text: str, names: list[str]) -> None:
 def test_names_are_found_inflected_shortened_and_abbreviated(response: str, context: str, unfound: list[str]) -> None:
     """All words of a name must stand in one context, in any order, case and inflection, or as its initials."""
     assert missing(NamesAligned().score(response=response, retrieved_contexts=context)) == unfound
+
+
+#: Sentences with names, with function words around them.
+NAMING = (
+    "The physicist Marie Curie moved to France in 1891, and the WHO praised her work in Warsaw.",
+    "It was built by Zoë Müller near the old harbour of Oslo, which is not far from here.",
+    "Le physicien Pierre Curie est allé à Paris avec les amis de la famille.",
+    "El puente fue construido por José Núñez en la ciudad de Cádiz.",
+    "Die Brücke wurde von Angela Merkel eröffnet und ist nicht von der Stadt Köln.",
+    "Мост построил Алексей Бойко, и он не жил в Можайске.",
+    "Η γέφυρα άνοιξε από τον Γιώργο Παπαδάκη και δεν ήταν στην Αθήνα.",
+)
+
+
+@pytest.mark.parametrize("text", NAMING)
+@pytest.mark.parametrize("case", [str.upper, str.lower, str.title, str.capitalize, str])
+@pytest.mark.parametrize("form", ["{}", "{}\n\nIt works.", "# {}", "**{}** {}", "It works. {}"])
+def test_the_case_of_a_passage_makes_no_names(text: str, case: Callable[[str], str], form: str) -> None:
+    """What is all in capitals, in small letters or in title case has none that the same text does not have."""
+    response = form.format(*[case(text[:-1] if form[0] == "#" else text)] * 2)
+    known = [name.text for name in find_names(text)]
+    assert [name.text for name in find_names(response) if name.text not in known] == []
+    for context in (text, text.upper(), normalize("NFD", text)):
+        assert NamesAligned().score(response=response, retrieved_contexts=context) == 1.0
 
 
 def test_a_name_is_not_put_together_from_two_contexts() -> None:

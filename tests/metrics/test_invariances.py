@@ -1,0 +1,181 @@
+"""What does not change a score: white space, line ends, the Unicode form, the order and the repetition of contexts.
+
+Every metric of the catalogue is held to it with a judge that answers by rule; where one differs, the table says why.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+from unicodedata import normalize
+
+import pytest
+
+from pytest_ragmetrics import Sample
+from pytest_ragmetrics.metrics import Metric
+from tests.metrics.catalogue import INPUTS, KINDS, made
+
+FIELDS = ("user_input", "response", "reference", "retrieved_contexts", "reference_contexts")
+CONTEXTS = ("retrieved_contexts", "reference_contexts")
+Change = Callable[[str], str]
+
+
+def wrapped(line_end: str) -> Change:
+    """Break a text into lines of 60 characters."""
+    return lambda text: line_end.join(textwrap.wrap(text, 60, break_long_words=False, break_on_hyphens=False))
+
+
+#: Changes of a text that a reader does not see.
+LAYOUT: Mapping[str, Change] = {
+    "blanks behind": lambda text: text + " " * 300,
+    "blanks and lines around": lambda text: f" \r\n\t{text} \t\n \n",
+    "two spaces": lambda text: text.replace(" ", "  "),
+    "lines": wrapped("\n"),
+    "lines of Windows": wrapped("\r\n"),
+    "indented lines": wrapped(" \n  "),
+    "composed": lambda text: normalize("NFC", text),
+    "decomposed": lambda text: normalize("NFD", text),
+}
+_AS_IT_IS = "it compares the texts character for character"
+_BY_RANK = "it counts contexts down to a rank"
+_BY_NUMBER = "citations are numbers of contexts"
+#: The metrics whose score may change, and why.
+DIFFERENT: Mapping[str, Mapping[str, str]] = {
+    "layout": {"exact_match": _AS_IT_IS, "string_presence": _AS_IT_IS},
+    "order": {
+        "context_precision": _BY_RANK,
+        "context_utilization": _BY_RANK,
+        "non_llm_context_precision": _BY_RANK,
+        "citation_recall": _BY_NUMBER,
+        "citation_precision": _BY_NUMBER,
+    },
+    "repetition": {
+        "context_precision": _BY_RANK,
+        "context_utilization": _BY_RANK,
+        "non_llm_context_precision": _BY_RANK,
+    },
+}
+#: Sentences with names, numbers, dates and accents in scripts of several kinds: response, contexts, question.
+LANGUAGES = {
+    "English": None,
+    "German": (
+        "Die Brücke bei Köln wurde am 5. März 1998 von Zoë Müller eröffnet. Sie ist 1.200 m lang, also 12 % mehr [1].",
+        "Die Brücke bei Köln wurde im März 1998 von Zoë Müller eröffnet. Sie kostete 3 Millionen Euro.",
+        "Angela Merkel sagte in Düsseldorf, die Länge von 1.200 m genüge.",
+    ),
+    "Russian": (
+        "Мост возле Йошкар-Олы открыл Алексей Бойко 5 марта 1998 года [1]. Его длина 1200 м, это на 12 % больше.",
+        "Мост возле Йошкар-Олы открыл Алексей Бойко в марте 1998 года.",
+        "Длина моста 1200 м. Алексей Бойко не жил в Можайске.",
+    ),
+    "Vietnamese": (
+        "Cây cầu gần Huế được Nguyễn Văn Đức khánh thành năm 1998 [1]. Sau đó Trần Thị Hương đến Đà Nẵng.",
+        "Cây cầu gần Huế được Nguyễn Văn Đức khánh thành năm 1998.",
+        "Trần Thị Hương sống ở Đà Lạt.",
+    ),
+    "Korean": (
+        "오슬로 근처의 다리는 1998년 3월 5일에 김민수가 열었다 [1]. 길이는 1,200 m이다. UNESCO가 칭찬했다.",
+        "오슬로 근처의 다리는 1998년 3월에 김민수가 열었다.",
+        "길이는 1,200 m이다. UNESCO는 파리에 있다.",
+    ),
+    "Japanese": (
+        "オスロ近くの橋は1998年3月5日に開通した [1]。ガーデンの長さは1,200 mです。",
+        "オスロ近くの橋は1998年3月に開通した。",
+        "ガーデンの長さは1,200 mです。",
+    ),
+}
+
+
+def inputs_in(language: str) -> dict[str, Any]:
+    """Return the sample of the catalogue with the texts of a language."""
+    texts = LANGUAGES[language]
+    if texts is None:
+        return INPUTS
+    response, first, second = texts
+    contexts = {"retrieved_contexts": [first, second], "reference_contexts": [first]}
+    return {**INPUTS, "user_input": second, "response": response, "reference": first, **contexts}
+
+
+def score(metric: Metric, inputs: Mapping[str, Any]) -> float:
+    """Score a sample."""
+    return metric.score_sample(Sample.from_mapping(inputs)).value
+
+
+def changed(inputs: Mapping[str, Any], change: Change, *fields: str) -> dict[str, Any]:
+    """Change texts in some fields."""
+    texts = {name: inputs[name] for name in fields}
+    new = {name: change(text) if isinstance(text, str) else [*map(change, text)] for name, text in texts.items()}
+    return {**inputs, **new}
+
+
+def without(exceptions: str) -> pytest.MarkDecorator:
+    """Parametrize a test with the metrics that have no exception."""
+    kinds = [kind for kind in KINDS if kind.name not in DIFFERENT[exceptions]]
+    return pytest.mark.parametrize("kind", kinds, ids=[kind.name for kind in kinds])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@without("layout")
+def test_layout_and_form_of_a_text(kind: type[Metric], language: str) -> None:
+    """Of one field or of all: also where the response is decomposed and the contexts are composed."""
+    metric, inputs = made(kind), inputs_in(language)
+    expected = score(metric, inputs)
+    differing = [
+        (name, fields)
+        for name, change in LAYOUT.items()
+        for fields in (("response",), CONTEXTS, ("reference",), FIELDS)
+        if score(metric, changed(inputs, change, *fields)) != pytest.approx(expected, abs=1e-9)
+    ]
+    assert differing == []
+
+
+@without("order")
+def test_the_order_of_contexts(kind: type[Metric]) -> None:
+    """Of those that were retrieved and those of the reference."""
+    metric = made(kind)
+    turned = {name: INPUTS[name][::-1] for name in CONTEXTS}
+    assert score(metric, {**INPUTS, **turned}) == pytest.approx(score(metric, INPUTS))
+
+
+@without("repetition")
+def test_contexts_that_are_there_twice(kind: type[Metric]) -> None:
+    """Shares stay what they are: what is counted twice is divided by twice as much."""
+    metric = made(kind)
+    twice = {"retrieved_contexts": INPUTS["retrieved_contexts"] * 2}
+    assert score(metric, {**INPUTS, **twice}) == pytest.approx(score(metric, INPUTS))
+
+
+@pytest.mark.parametrize("exceptions", DIFFERENT)
+def test_an_exception_is_needed(exceptions: str) -> None:
+    """A metric is in the table because its score does change."""
+    texts = {**INPUTS, "response": INPUTS["reference"]}
+    changes = {
+        "layout": [changed(texts, change, "response") for change in LAYOUT.values()],
+        "order": [{**INPUTS, "retrieved_contexts": INPUTS["retrieved_contexts"][::-1]}, rotated(INPUTS)],
+        "repetition": [{**INPUTS, "retrieved_contexts": INPUTS["retrieved_contexts"] * 2}],
+    }
+    for kind in (kind for kind in KINDS if kind.name in DIFFERENT[exceptions]):
+        usual = score(made(kind), texts if exceptions == "layout" else INPUTS)
+        assert any(score(made(kind), new) != usual for new in changes[exceptions]), kind.name
+
+
+def rotated(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the first retrieved context last."""
+    first, *others = inputs["retrieved_contexts"]
+    return {**inputs, "retrieved_contexts": [*others, first]}
+
+
+@pytest.mark.parametrize("name", ["names_aligned", "numbers_aligned", "lexical_grounding", "quoted_spans_alignment"])
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_places_are_those_of_the_text_as_it_is(name: str, language: str, form: Any) -> None:
+    """Verdicts and evidence are pieces of what was given, marks on letters included."""
+    (kind,) = (kind for kind in KINDS if kind.name == name)
+    inputs = changed(inputs_in(language), lambda text: normalize(form, text), *FIELDS)
+    for verdict in made(kind).score_sample(Sample.from_mapping(inputs)).verdicts:
+        assert inputs["response"][verdict.start : verdict.end] == verdict.text
+        assert not re.match(r"[\u0300-\u036f\u3099\u309a]", inputs["response"][verdict.end or 0 :])
+        for piece in verdict.evidence:
+            assert inputs["retrieved_contexts"][piece.context][piece.start : piece.end] == piece.text
