@@ -14,8 +14,8 @@ from typing import Any, TypeGuard
 
 #: Names of the roles in other libraries.
 _ROLES = {
-    **dict.fromkeys(("human", "humanmessagechunk"), "user"),
-    **dict.fromkeys(("ai", "aimessagechunk", "model", "bot", "chatbot", "agent"), "assistant"),
+    "human": "user",
+    **dict.fromkeys(("ai", "model", "bot", "chatbot", "agent"), "assistant"),
     **dict.fromkeys(("function", "ipython", "observation"), "tool"),
     "developer": "system",
 }
@@ -93,7 +93,7 @@ def _message(item: object, place: str) -> Iterator[Message]:
         return
     given = _get(item, "role")
     # An enumeration of another library is a str too, but does not print as one.
-    role = str.__str__(given if isinstance(given, str) else kind).lower()
+    role = str.__str__(given if isinstance(given, str) else kind).lower().removesuffix("messagechunk")
     if not role:
         what = "has no role" if isinstance(item, Mapping) else f"is of type {type(item).__name__}"
         msg = f"{place} {what}: give a message with role and content"
@@ -108,7 +108,10 @@ def _message(item: object, place: str) -> Iterator[Message]:
 
 
 def _turn(role: str, item: object, place: str) -> Iterator[Message]:
-    content = _get(item, "content", "parts", "text")
+    # Of objects with blocks the content is their texts alone. Haystack keeps what a tool returned apart.
+    content = _get(item, "blocks") or _get(item, "content", "parts", "text")
+    if content is None:
+        content = [_get(result, "result") for result in _get(item, "tool_call_results") or ()]
     blocks = list(content) if isinstance(content, (list, tuple)) else [content]
     results = [block for block in blocks if _kind(block) in _RESULT_TYPES]
     yield from (Message(role="tool", text=_text(_get(block, "content", "output"))) for block in results)
@@ -156,7 +159,7 @@ def _tool_call(item: object, place: str) -> ToolCall:
         raise TypeError(msg)
     if called is custom or _kind(called) == "custom_tool_call":  # its input is any text
         return ToolCall(name=name, arguments={"input": _get(called, "input") or ""})
-    arguments = _get(called, "arguments", "args", "input", "input_parameters", "inputParameters")
+    arguments = _get(called, "arguments", "args", "input", "input_parameters", "inputParameters", "tool_kwargs")
     return ToolCall(name=name, arguments=_arguments(arguments, place))
 
 
@@ -177,7 +180,7 @@ def _arguments(written: object, place: str) -> dict[str, Any]:
 
 
 def _kind(item: object) -> str:
-    kind = _get(item, "type")
+    kind = _get(item, "type", "block_type")
     return kind if isinstance(kind, str) else ""
 
 

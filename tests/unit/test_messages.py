@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,23 @@ def test_every_form_reads_the_same(conversation: Any) -> None:
         ),
         (Spoken("So.", "AIMessageChunk"), Message(role="assistant", text="So.")),
         (Spoken("So.", "HumanMessageChunk"), Message(role="user", text="So.")),
+        (Spoken("So.", "ToolMessageChunk"), Message(role="tool", text="So.")),
+        (Spoken("So.", "SystemMessageChunk"), Message(role="system", text="So.")),
+        (
+            SimpleNamespace(role="tool", text=None, tool_call_results=[SimpleNamespace(result="So.")]),
+            Message(role="tool", text="So."),
+        ),
+        (
+            SimpleNamespace(
+                role="assistant",
+                content="So.",
+                blocks=[
+                    SimpleNamespace(block_type="text", text="So."),
+                    SimpleNamespace(block_type="tool_call", tool_name="weather", tool_kwargs=CALL.arguments),
+                ],
+            ),
+            Message(role="assistant", text="So.", tool_calls=(CALL,)),
+        ),
         ({"role": Role.ASSISTANT, "content": "So."}, Message(role="assistant", text="So.")),
         ({"role": "assistant", "text": "So."}, Message(role="assistant", text="So.")),
         (
@@ -146,6 +164,7 @@ def test_no_turn_is_lost_over_its_role(message: Any, read: Message) -> None:
             ("input_audio", "file"),
         ),
         ([{"inline_data": {}}, {"text": "A"}], "A", ("inline_data",)),
+        ([SimpleNamespace(block_type="image", url="x"), SimpleNamespace(block_type="text", text="A")], "A", ("image",)),
         ([Called("x", {}), {"type": "refusal", "refusal": "No."}], "No.", ("Called",)),
         ([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": ""}, None], "", ()),
         ("A", "A", ()),
