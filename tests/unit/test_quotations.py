@@ -284,6 +284,8 @@ RULES = {
         "so war es.« Er ging hinaus. »Und nun",
         "und nie mehr‹, sagte er, ›auch nicht",
         "so war es.“ Er ging. „⟦Komm herein,⟧“ rief sie. „Ich",
+        "c'était ainsi » , dit-il . « Je",
+        '晩は"と言いました。\n\n"⟦今晩は、ごめんなさい⟧"と言う。',
         "c'était ainsi\u00a0», dit-il. «\u00a0⟦Venez donc,⟧\u00a0» dit-elle. «\u00a0Je",
         "it was so,” he said. “⟦Come in,⟧” she called. “I shall",
         'it was so," he said. "⟦Come in,⟧" she called. "I shall',
@@ -393,6 +395,12 @@ def test_invisible_characters_hide_no_mark(invisible: str, convention: str) -> N
     for start, end in (("", "."), ("**", "**, so"), ("(", ")")):
         pieces = ["He wrote ", start, opening, "⟦the tide ", "turns at noon⟧", closing, end, " He left."]
         assert_found(invisible.join(pieces))
+
+
+@pytest.mark.parametrize("invisible", [*INVISIBLE[0], *INVISIBLE[1]], ids=ascii)
+def test_every_invisible_character_is_known(invisible: str) -> None:
+    """The look for any of them, which is quick, overlooks none."""
+    assert_found(f'He wrote {invisible}"⟦the tide turns⟧{invisible}"{invisible}.')
 
 
 QUOTED_WORDS = ["tide", "no", "keeper", "turns", "at", "noon,", "keepers'", "isn't", "they're,", "boys',", "it'd"]
