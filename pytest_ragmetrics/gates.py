@@ -113,7 +113,7 @@ def gate_among(listed: Sequence[Metric] | None, given: Sequence[Any], named: Map
         score_bound=figures[bounds[0][0]] if bounds else None,
         better=bounds[0][1] if bounds else better,
         confidence=figures.get("confidence"),
-        vacuous=check_vacuous(named.get("vacuous", "skip")),
+        vacuous="skip" if named.get("vacuous") is None else check_vacuous(named["vacuous"]),
     )
 
 

@@ -175,9 +175,10 @@ class MetricResult(float):
     ) -> Self:
         """Build a result; ``samples`` are the single values when it is the mean of several votes.
 
-        ``votes`` are how many were wanted; where there are fewer samples, the others could not change the outcome,
-        ``unscored_votes`` of them because they had no score. ``noun`` is what one verdict is about,
-        ``complaint`` what is wrong with one that is not ok.
+        ``vacuous`` says that there was nothing to check: figures over a set leave the score out. ``votes`` are how many
+        were wanted; where there are fewer samples, the others could not change the outcome, ``unscored_votes`` of them
+        because they had no score. ``noun`` is what one verdict is about, ``complaint`` what is wrong with one that is
+        not ok.
         """
         self = super().__new__(cls, value)
         if not math.isfinite(self):

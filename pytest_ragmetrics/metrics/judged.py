@@ -328,7 +328,10 @@ class Ask:
         return self.result(met / len(verdicts), reason=f"{met} of {len(verdicts)} {counted}", verdicts=verdicts)
 
     def nothing(self, reason: str, *, if_empty: float | None) -> MetricResult:
-        """Return the caller's value for a sample with nothing to judge; raise ``UnscoredError`` if there is none."""
+        """Return the caller's value for a sample with nothing to judge, as a vacuous score.
+
+        Raises ``UnscoredError`` if there is none.
+        """
         if if_empty is None:
             msg = f"{self._metric}: {reason}; if_empty= gives such samples a value"
             raise UnscoredError(msg)

@@ -32,6 +32,9 @@ def test_a_gate_knows_its_metric_by_any_name() -> None:
         ({"mean": 1, "confidence": 0.95}, "gate-sympathy-mean-1-confidence-0.95"),
         ({"rate": 0.95, "min": 0.8}, "gate-sympathy-rate-0.95-min-0.8"),
         ({"rate": 0.95, "max": 0.2, "confidence": 0.9}, "gate-sympathy-rate-0.95-max-0.2-confidence-0.9"),
+        ({"mean": 0.85, "vacuous": "count"}, "gate-sympathy-mean-0.85-vacuous-count"),
+        ({"mean": 0.85, "vacuous": "skip"}, "gate-sympathy-mean-0.85"),
+        ({"mean": 0.85, "vacuous": None}, "gate-sympathy-mean-0.85"),
     ],
 )
 def test_its_test_is_named_by_what_it_says(given: dict[str, Any], name: str) -> None:
@@ -50,6 +53,8 @@ def test_its_test_is_named_by_what_it_says(given: dict[str, Any], name: str) -> 
         (("a",), {}, "give one of mean= and rate="),
         (("a",), {"mean": 0.5, "rate": 0.5}, "give one of mean= and rate="),
         (("a",), {"mean": "0.5"}, "mean='0.5' is no number"),
+        (("a",), {"mean": 0.5, "vacuous": "drop"}, 'vacuous must be "skip" (leave out'),
+        (("a",), {"mean": 0.5, "vacuous": False}, 'or "count", not False'),
         (("a",), {"mean": float("nan")}, "mean=nan is no number"),
         (("a",), {"mean": True}, "mean=True is no number"),
         (("a",), {"mean": 0.5, "min": 0.2}, "go with rate="),
