@@ -97,7 +97,7 @@ _UNITS = {
 }
 _UNIT_OF = {word: unit for unit, words in _UNITS.items() for word in words.split()}
 _SIGNS = r"(?:us)?\$|[€£¥₹]|usd|eur|gbp|jpy|cny|inr"
-_UNIT_WORD = "|".join(sorted(_UNIT_OF.keys() - {"$", "us$"}, key=len, reverse=True))
+_UNIT_WORD = "|".join(sorted(filter(str.isalpha, _UNIT_OF), key=len, reverse=True))
 _NUMBER = re.compile(
     rf"""
       (?P<before>(?:(?<![^\W\d_])(?:{_SIGNS})[ \u00a0]{{0,9}})?)
@@ -111,7 +111,7 @@ _NUMBER = re.compile(
         | (?:\s{{0,9}}|-)(?P<scale>{"|".join(word for word in _POWER_OF if len(word) > 1)})\b\.?
         | \s{{0,9}}(?P<sinic>[万萬亿億])
       )?
-      (?:\s{{0,9}}(?P<unit>[%\uff05٪円元]|(?<!\n)[$€£¥₹](?!\d)|(?:{_UNIT_WORD})\b|per\scent\b|pour\scent\b|por\sciento\b))?
+      (?:\s{{0,9}}(?P<unit>[%\uff05٪円元]|(?<![\n\t])[$€£¥₹](?!\d)|(?:{_UNIT_WORD})\b|per\scent\b|pour\scent\b|por\sciento\b))?
     """,
     re.VERBOSE | re.IGNORECASE,
 )
