@@ -74,11 +74,11 @@ class QuotedSpansAlignment(Metric):
             matched = sum(verdict.ok for verdict in counted)
             reason = f"Matched {matched}/{len(counted)} quoted spans{apart}"
             return MetricResult(matched / len(counted), metric=self.name, reason=reason, verdicts=verdicts)
-        reason = f"No quoted spans to check in response{apart}" if apart else "No quoted spans found in response"
+        reason = f"No quoted spans {'to check' if verdicts else 'found'} in response"
         if self.require_quotes:
             reason += f", and require_quotes asks for at least one of {self.min_span_words} or more words"
         vacuous = not self.require_quotes
-        return MetricResult(vacuous, metric=self.name, reason=reason, verdicts=verdicts, vacuous=vacuous)
+        return MetricResult(vacuous, metric=self.name, reason=f"{reason}{apart}", verdicts=verdicts, vacuous=vacuous)
 
     def _verdicts(self, spans: Sequence[Quotation], sample: Sample) -> list[Verdict]:
         response = sample.response or ""

@@ -58,12 +58,14 @@ def _is_in_title_case(span: str, text: str) -> bool:
     if not words or ";" in span or span.upper() == span or _UNSPACED.search(span) or words[0].islower():
         return False
     small = [word for word in words if word.islower()]
-    large = [word[0].isupper() or not (word.islower() or word[0].isdigit()) for word in words]
-    if sum(large) < 2 or not all(fold_word(word) in _words("small") for word in small):  # noqa: PLR2004 - a name has two
+    large = [word for word in words if not (word.islower() or word[0].isdigit())]
+    if len(large) < 2 or not all(fold_word(word) in _words("small") for word in small):  # noqa: PLR2004 - a name has two
         return False
     if guess_language(text) != "de" or not all(is_function_word(fold_word(word), "de") for word in small):
         return True
-    return (True, True) in pairwise(large[1:])
+    # The words between two marks: no row goes over a comma.
+    rows = [_WORD.findall(part) for part in re.split(r"[^\w\s'\u2019&.-]+", span.removeprefix(words[0]))]
+    return any(one in large and other in large for row in rows for one, other in pairwise(row))
 
 
 def _is_named(text: str, quotation: Quotation) -> bool:

@@ -13,6 +13,7 @@ from pytest_ragmetrics.text.titles import looks_like_title
     [
         'She liked "The Turn of the Screw".',
         'She liked "The Turn of the Screw," too.',
+        "See “Learning from Simulated Images through Adversarial Training” of 2017.",
         'They chanted "No Taxation without Representation."',
         'The second season of "Hello, My Twenties!" began.',
         'Another John, "John of Patmos", wrote it.',
@@ -78,6 +79,8 @@ def test_title_is_told_by_form_or_by_the_word_beside_it(text: str) -> None:
         'The book "Nobody who came to the pier that day had ever inspected it at all".',
         "They write:\n\n> The Turn of the Screw",
         "Im Bericht steht „Die Sicherheit der Kinder und Lehrer“, und das ist alles.",
+        "Er sagte „Nach Umständen, Herr“, und das ist nicht gut.",
+        "Er sagte „Mein Neffe, Leon von Poppen“, und das ist nicht gut.",
         "Er sagte „Kinder spielen auf der Straße“, und das ist nicht gut.",
         "Elle a dit « Personne ne l’a inspecté ».",
         "Il a écrit « La Banque a fermé en mars ».",
