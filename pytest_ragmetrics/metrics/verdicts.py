@@ -119,8 +119,13 @@ class _Known:
     """The words and numbers of a text."""
 
     def __init__(self, text: str) -> None:
+        self._text = text
         self.words = WordsIn(text)
-        self.numbers = NumbersIn(text)
+
+    @cached_property
+    def numbers(self) -> NumbersIn:
+        """The numbers, which few claims have."""
+        return NumbersIn(self._text)
 
 
 class _ClaimWords:
