@@ -31,7 +31,7 @@ INVISIBLE = f"{IGNORABLE}\u0640"
 #: Vowel signs of Arabic and Hebrew, which most texts leave out; not those that make another letter (hamza, madda).
 VOWEL_SIGNS = (
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u0652\u0656-\u065f\u0670\u06d6-\u06dc"
-    "\u06df-\u06e8\u06ea-\u06ed"
+    "\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
 )
 #: Symbols that deny what is beside them, such as crosses and signs of what is forbidden.
 DENIALS = (

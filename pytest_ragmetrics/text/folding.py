@@ -19,6 +19,7 @@ from pytest_ragmetrics.text.characters import (
     DENIALS,
     INVISIBLE,
     UNSPACED,
+    VOWEL_SIGNS,
     are_joined,
     is_mark,
     is_unspaced,
@@ -65,6 +66,9 @@ _INVISIBLE = re.compile(f"[{INVISIBLE}]+")
 _RAISED = re.compile(
     "(?<=\\d)(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2079\u2080-\u2089\u2150-\u215f\u2189\u2460-\u249b])"
 )
+# Vowel signs of Arabic and Hebrew, and the dots of the Russian letter, are left out as a rule.
+_VOWEL_SIGN = re.compile(f"[{VOWEL_SIGNS}]+")
+_YO = str.maketrans("\u0401\u0451", "\u0415\u0435")
 _ESCAPED_QUOTE = re.compile(rf"\\+(?=[{_QUOTES}])")
 _QUOTE = re.compile(f" ?[{_QUOTES}{_APOSTROPHES}](?:[{_QUOTES}{_APOSTROPHES} ]*[{_QUOTES}{_APOSTROPHES}])? ?")
 _QUOTE_GLYPH = re.compile(f"[{_QUOTES}{_APOSTROPHES}]")
@@ -85,6 +89,14 @@ _SEPARATOR = re.compile(r"[\W_]+")
 _PRIMES, _MEASURED = "\u2032\u2033", re.compile("\\d[\u2032\u2033]*$")
 _LONG_DASHES = frozenset("\u2014\u2015\u2e3a\u2e3b")
 _HYPHENS = frozenset(f"{DASHES}\u2043\ufe58")
+# Capitals that stand for several letters, and letters without case (Old Italic) in their place.
+_CAPITALS = str.maketrans("I\u0391\u0395\u0397\u0399\u039f\u03a5\u03a9", "".join(map(chr, range(0x10300, 0x10308))))
+_GREEK = [chr(code) for code in (*range(0x370, 0x400), *range(0x1F00, 0x2000))]
+_LETTERS_OF = {
+    chr(stand_in): {char for char in _GREEK if normalize("NFD", char)[0] == chr(capital).casefold()}
+    for capital, stand_in in _CAPITALS.items()
+} | {chr(_CAPITALS[ord("I")]): {"i", "\u0131"}}
+_OF_SOME_CAPITAL = re.compile("[\u0131\u0386-\u0390\u03aa-\u03b0\u03ca-\u03ce\u1f00-\u1fff]")
 _SIGN = re.compile(rf"(?<!\w)[{DASHES}]?[.,]?$")
 # Punctuation to Unicode, but part of what is said.
 _MEANINGFUL = frozenset("%&#@\u00a7\u2030\u2031/\\\uff05\uff06\uff03\uff20\u066a")
@@ -158,12 +170,12 @@ def agree(one: str, other: str, tolerance: Tolerance) -> bool:
     reopened = bool(tolerance & Tolerance.LAYOUT) and ("\n" in one or "\n" in other)
     # Whether J. R. is one word or two is for the other text to say.
     spaced = bool(tolerance & Tolerance.PUNCTUATION)
-    if not (reopened or spaced):
-        return False
-    return _same(
+    if (reopened or spaced) and _same(
         _fold(one, tolerance, reopened=reopened, spaced=spaced),
         _fold(other, tolerance, reopened=reopened, spaced=spaced),
-    )
+    ):
+        return True
+    return bool(tolerance & Tolerance.CASE) and _same_in_capitals(one, other, tolerance)
 
 
 def _same(one: str, other: str) -> bool:
@@ -172,6 +184,16 @@ def _same(one: str, other: str) -> bool:
     if _MAYBE_HYPHEN not in one:
         one, other = other, one
     return _MAYBE_HYPHEN in one and _same_with_hyphens(one, other)
+
+
+def _same_in_capitals(one: str, other: str, tolerance: Tolerance) -> bool:
+    """Compare texts whose capitals stand for several letters: I for two, those of Greek for accented ones."""
+    if not (_OF_SOME_CAPITAL.search(one) or _OF_SOME_CAPITAL.search(other)):
+        return False
+    one, other = fold(one.translate(_CAPITALS), tolerance), fold(other.translate(_CAPITALS), tolerance)
+    return len(one) == len(other) and all(
+        a == b or b in _LETTERS_OF.get(a, ()) or a in _LETTERS_OF.get(b, ()) for a, b in zip(one, other, strict=True)
+    )
 
 
 def _same_with_hyphens(broken: str, other: str) -> bool:
@@ -197,6 +219,7 @@ def _fold(text: str, tolerance: Tolerance, *, reopened: bool = False, spaced: bo
         text = _fold_layout(as_readable(text), reopened=reopened)
     if typography and not text.isascii():
         text = normalize("NFKC", _RAISED.sub("^", _INVISIBLE.sub("", text))).replace("\u2044", "/")
+        text = _VOWEL_SIGN.sub("", text.translate(_YO))
     if tolerance & Tolerance.CASE:
         # The dot that the capital of the Turkish i leaves behind is no letter.
         text = text.casefold().replace("i\u0307", "i")

@@ -171,7 +171,8 @@ def key_length(char: str) -> int:
 
 @lru_cache(maxsize=65536)
 def _letters(char: str) -> str:
-    decomposed = normalize("NFKD", normalize("NFKD", char).casefold())
+    # The capital of the dotless i is that of the other, too.
+    decomposed = normalize("NFKD", normalize("NFKD", char).casefold()).replace("\u0131", "i")
     return "".join(part for part in decomposed if part.isalnum() and part not in _NO_LETTERS)
 
 
