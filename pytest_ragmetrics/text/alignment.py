@@ -29,8 +29,9 @@ Matching = Literal["editorial", "verbatim"]
 _OVERLAP = 20
 # Bytes of the key at the edges of a chunk that are looked up.
 _GRAM = 4
-# Places where a chunk may begin or end in one quotation that are looked at.
+# Chunks that begin or end in one quotation that are followed, and places of grams that are looked at to find them.
 _MOST_PARTS = 48
+_MOST_GRAMS = 20_000
 _NEAR = 32
 _SENTENCE_END = re.compile(
     r"[.!?\u2026\u3002\uff01\uff1f\uff0e\u061f\u06d4\u0964\u0965\u0589\u1362\u17d4][\s\"'\u00bb\u00ab\u2018-\u201f\u2039\u203a\u300d\u300f)\]*_]*$"
@@ -50,8 +51,10 @@ def align(span: str, contexts: object, *, casefold: bool = True, matching: Match
     """Decide whether a quotation is in one of the contexts, and where.
 
     ``contexts`` is a text, a document, or a list of them. ``verbatim`` matching overlooks case, typography and layout;
-    ``editorial`` matching also what honest quoting may change: punctuation at the ends, ellipses, brackets, and a
-    passage that runs over adjoining chunks. Raises ``ValueError`` for any other ``matching``.
+    ``editorial`` matching also what honest quoting may change: punctuation that changes no word and no number, ellipses
+    and brackets that leave out no negation, and a passage that runs over adjoining chunks. Contexts are one text where
+    they share 20 characters; they are chunks of one document where one follows the other in the list, the first stops
+    in mid-sentence and the next goes on with it. Raises ``ValueError`` for any other ``matching``.
 
     >>> verdict = align("the tide [\u2026] turned at noon", ["We saw that the tide had, at last, turned at noon."])
     >>> verdict.ok, verdict.reason
@@ -111,6 +114,9 @@ class Sources:
             for search in self._searches:
                 if found := search.find(reading, piece):
                     reason = describe(found.needed | read)
+                    if found.needed & Tolerance.CHUNKS:
+                        *first, last = (f"contexts[{passage.context}]" for passage in found.passages)
+                        reason += f": it runs over {', '.join(first)} and {last}"
                     return Verdict(text=span, ok=True, reason=reason, evidence=search.evidence(found))
         problem = next((problem for search in self._searches if (problem := search.explain(text))), None)
         reason = "not found in any context" if problem is None else f"not found: {problem}"
@@ -276,11 +282,13 @@ class ChunkSearch:
 
     def _chains(self, key: bytes) -> Iterator[Sequence[_Part]]:
         """Yield the rows of contexts that a quotation may run through: the first ends with the beginning of it."""
-        heads = [
+        found = (
             _Part(context, 0, position + _GRAM)
             for context, position in self._ends.found_in(key)
             if position + _GRAM < len(key) and self._ends_with(context, key[: position + _GRAM])
-        ]
+        )
+        # Most grams of a text without spaces occur in a quotation by chance, so only chunks that agree count.
+        heads = list(islice(found, _MOST_PARTS))
         tails, wholes = [], []
         for context, position in self._beginnings.found_in(key):
             start, end = self._sources.bounds[context]
@@ -288,6 +296,8 @@ class ChunkSearch:
                 tails.append(_Part(context, position, len(key)))
             elif position and key.startswith(self._sources.key[start:end], position):
                 wholes.append(_Part(context, position, position + end - start))
+            if len(tails) + len(wholes) >= _MOST_PARTS:
+                break
         # Where less than a gram of the quotation is on one side, the neighbour is looked at directly.
         short_heads = dict.fromkeys(
             _Part(part.context - 1, 0, part.start)
@@ -327,7 +337,11 @@ class ChunkSearch:
                 if len(text[:start].strip()) < _OVERLAP:
                     return None
             elif self._adjoining and part.context == last.context + 1 and _goes_on(text_before, text):
-                parts += (text_before[start:].rstrip(), " " if _is_parted(piece.core, part.start) else "")
+                is_parted, letter = _seam(piece.core, part.start)
+                # A capital that the quotation does not have begins another text.
+                if letter.islower() and text[sources.passage(low, low + 1).start].isupper():
+                    return None
+                parts += (text_before[start:].rstrip(), " " if is_parted else "")
                 start = len(text) - len(text.lstrip())
             else:
                 return None
@@ -361,14 +375,14 @@ def _follows(part: _Part, row: Sequence[_Part]) -> bool:
     )
 
 
-def _is_parted(core: str, position: int) -> bool:
-    """Tell whether there is white space in a quotation before the letter at a position of its key."""
+def _seam(core: str, position: int) -> tuple[bool, str]:
+    """Return whether a quotation has white space before the letter at a position of its key, and that letter."""
     offset = 0
     while position > 0:
         position -= key_length(core[offset])
         offset += 1
-    gap = takewhile(lambda char: not key_length(char), core[offset:])
-    return any(map(str.isspace, gap))
+    gap = "".join(takewhile(lambda char: not key_length(char), core[offset:]))
+    return any(map(str.isspace, gap)), core[offset + len(gap)]
 
 
 def _goes_on(first: str, second: str) -> bool:
@@ -400,7 +414,7 @@ class _Grams:
             if (gram := self._grams[context]) in key and len(gram) == _GRAM
             for at in _positions(gram, key)
         )
-        return islice(found, _MOST_PARTS)
+        return islice(found, _MOST_GRAMS)
 
 
 def _positions(gram: bytes, key: bytes) -> Iterator[int]:

@@ -409,7 +409,8 @@ def test_span_over_chunks_that_adjoin_in_mid_sentence_is_found_with_each(
     """A span may run through whole chunks, as long as each of them stops in mid-sentence and the next follows it."""
     verdict = align(span, contexts)
     assert verdict.ok
-    assert verdict.reason == "found across adjoining chunks"
+    *first, last = (f"contexts[{context}]" for context, _ in pieces)
+    assert verdict.reason == f"found across adjoining chunks: it runs over {', '.join(first)} and {last}"
     assert [(piece.context, piece.text) for piece in verdict.evidence] == pieces
     assert not align(span, contexts, matching="verbatim").ok
 
@@ -441,6 +442,9 @@ def test_span_over_chunks_that_overlap_is_found_verbatim_in_any_order(order: int
         ("the board met it was late", ("The board met.", "It was late")),
         ("list of all boats north when the ice", ("Heading\n\nlist of all boats\n\n", CHUNKS[1])),
         ("list of all boats first the ice", ("list of all boats", "# First the ice")),
+        ("list of all boats first the ice", ("list of all boats", "First the ice")),
+        ("the new dam is safe for now", ("They say the new dam is not", "safe for now, as it seems.")),
+        ("the new dam is safe for now", ("They say the new dam is", "not safe for now, as it seems.")),
         ("on the shore was quiet at night", ("Life on the shore was", "shore was quiet at night")),
         ("bout to turn north when the ice", CHUNKS),
         ("about to turn north when the i", CHUNKS),
@@ -466,6 +470,15 @@ def test_span_over_many_chunks_may_have_a_short_word_at_its_ends(size: int) -> N
     chunks = [" ".join(words[at : at + size]) for at in range(0, len(words), size)]
     spans = [" ".join(words[start:end]) for start in range(10) for end in range(start + 2, len(words) + 1)]
     assert [span for span in spans if not align(span, chunks).ok] == []
+
+
+@pytest.mark.parametrize("count", [10, 80])
+def test_span_over_two_of_many_chunks_without_spaces_is_found(count: int) -> None:
+    """However many chunks end or begin with characters of the quotation, the two it runs over are found."""
+    quote = "老人说河水在夜里漫过了堤岸所以村子里的人都走到山上去等天亮"
+    others = [f"{quote[at % 9 + 15 :][:2]}{at}的话是说过的{quote[at % 14 :][:2]}" for at in range(count)]
+    verdict = align(quote, [*others, f"那一天{quote[:17]}", f"{quote[17:]}以后再回来", *others])
+    assert [piece.context for piece in verdict.evidence] == [count, count + 1]
 
 
 def test_chunks_that_repeat_or_cut_words_are_joined() -> None:
