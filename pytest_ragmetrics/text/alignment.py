@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
-from itertools import islice, pairwise, takewhile
+from itertools import groupby, islice, pairwise, takewhile
 from typing import Literal, NamedTuple
 
-from pytest_ragmetrics.result import Evidence, Verdict
+from pytest_ragmetrics.result import Evidence, Nearest, Verdict, WordChange
 from pytest_ragmetrics.sample import as_contexts
-from pytest_ragmetrics.text.characters import printable
+from pytest_ragmetrics.text.characters import is_word, printable
 from pytest_ragmetrics.text.editorial import Match, PhraseSearch, read_edits
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe
 from pytest_ragmetrics.text.markup import Readable, as_readable, have_notes
-from pytest_ragmetrics.text.search import Passage, SourceIndex, find_nearest, key_length
+from pytest_ragmetrics.text.search import Passage, SourceIndex, find_nearest, key_length, split_tokens
 from pytest_ragmetrics.text.words import begins_word, ends_word, stands_alone
 
 #: Whether an editor's changes are accepted, or only differences in case, typography and layout.
@@ -42,6 +43,9 @@ _PARAGRAPH_END = re.compile(r"\n[ \t\r]*\n\s*$")
 _MOST_PLACES = 256
 _MOST_COMPARED = 100_000
 _ENOUGH_PLACES = 3
+_OPENING, _CLOSING = "([\"'*_\u2018\u201c\u201e\u00ab\u00bf\u00a1", ".,;:!?)]\"'*_\u2019\u201d\u00bb\u2026"
+# What of the source is shown beside a passage that ends inside a word or a number of it.
+_LAST_TOKEN, _FIRST_TOKEN = re.compile(r"\S*\s*$"), re.compile(r"\s*\S*")
 # Phrases that are looked up to explain a failure.
 _MOST_PHRASES = 8
 _JSON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[\"/\\nrt])")
@@ -120,7 +124,10 @@ class Sources:
                     return Verdict(text=span, ok=True, reason=reason, evidence=search.evidence(found))
         problem = next((problem for search in self._searches if (problem := search.explain(text))), None)
         reason = "not found in any context" if problem is None else f"not found: {problem}"
-        return Verdict(text=span, ok=False, reason=reason, nearest=find_nearest(text, self._search.sources))
+        nearest = find_nearest(text, self._search.sources)
+        if nearest and all(change.kind == "same" for change in nearest.changes):
+            nearest = replace(nearest, changes=tuple(self._search.differences(text, nearest)))
+        return Verdict(text=span, ok=False, reason=reason, nearest=nearest)
 
     def _readings(self, span: str, text: str) -> Iterator[tuple[str, Tolerance]]:
         """Yield what a span may mean, and what was overlooked to read it so: as it is, as JSON, without note marks."""
@@ -197,6 +204,29 @@ class SpanSearch:
         if not all(contexts):
             return None
         return f"its pieces stand in {'another order' if set.intersection(*contexts) else 'different contexts'}"
+
+    def differences(self, span: str, nearest: Nearest) -> Iterator[WordChange]:
+        """Yield how a span differs from a passage with the same words: in signs, or where the source goes on."""
+        source, (start, end) = self._contexts[nearest.context], (nearest.start, nearest.end)
+        said, found = split_tokens(span), split_tokens(as_readable(nearest.text))
+        wanted = list(found)
+        # A quotation may begin behind punctuation, and end before it.
+        if is_word(said[0][0]):
+            wanted[0] = wanted[0].lstrip(_OPENING)
+        if is_word(said[-1][-1]):
+            wanted[-1] = wanted[-1].rstrip(_CLOSING)
+        if not begins_word(source, start):
+            wanted[0] = _LAST_TOKEN.findall(source[max(start - _NEAR, 0) : start])[0] + wanted[0]
+        if not ends_word(source, end):
+            wanted[-1] += _FIRST_TOKEN.findall(source[end : end + _NEAR])[0]
+        pairs = list(zip(said, wanted, strict=False))
+        if len(said) != len(found) or all(map(self._comparison.equal, said, wanted)):
+            # Nothing in a word differs: it is where words begin, or their order.
+            yield WordChange(kind="replaced", said=span, source=nearest.text)
+            return
+        for same, group in groupby(pairs, lambda pair: self._comparison.equal(*pair)):
+            ours, theirs = (" ".join(words) for words in zip(*group, strict=True))
+            yield WordChange(kind="same" if same else "replaced", said=ours, source=theirs)
 
     def _find_whole(self, piece: QuotePiece) -> Match | None:
         sources, best = self.sources, None

@@ -421,6 +421,10 @@ class PieceComparison:
             return None
         return self._core(piece.core, text[start:end])
 
+    def equal(self, one: str, other: str) -> bool:
+        """Tell whether two words with their punctuation may stand for each other."""
+        return agree(one, other, self._strict) or (self._loose is not None and agree(one, other, self._loose))
+
     def _plain_difference(self, core: str, passage: str) -> Tolerance | None:
         """Return what differs when it is white space and case at most, which is the usual case and quick to see."""
         if core == passage:

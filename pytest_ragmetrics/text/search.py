@@ -514,6 +514,15 @@ def _closest(span: str, quoted: _Words, inside: str, around: _Words) -> tuple[in
     return low, high, tuple(changes)
 
 
+def split_tokens(text: str) -> list[str]:
+    """Return the words of a text as :func:`find_nearest` compares them, with the punctuation beside them.
+
+    >>> split_tokens("Rope \u2013 tar, sails")
+    ['Rope \u2013', 'tar,', 'sails']
+    """
+    return [token.strip() for token in _split_words(text[:_LONGEST]).tokens]
+
+
 def _lower(text: str) -> str:
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else text

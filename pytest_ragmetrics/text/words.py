@@ -69,7 +69,7 @@ _SPLIT_NEGATION = re.compile(r" n['\u2018\u2019\u02bc\uff07]t\b", re.IGNORECASE)
 _NEGATED_BEFORE = re.compile(r"n['\u2018\u2019\u02bc\uff07]$", re.IGNORECASE)
 # Signs that belong to the number or the name beside them: $|5, 5| %, C|++. At the start of a line > marks a quotation.
 _SIGN_BEFORE = re.compile(
-    r"(?:[$\u20ac\u00a3\u00a5\u20b9\u2264\u2265\u2248\u00b1]|(?<=\w)[<>~]|(?<=\w )[<>~])[ \u00a0\u202f]?$"
+    r"(?:[$\u20ac\u00a3\u00a5\u20b9\u2264\u2265\u2248\u00b1<~]|(?<=\w)>|(?<=\w )>)[ \u00a0\u202f]?$"
 )
 _SIGN_AFTER_NUMBER = re.compile(
     r"[ \u00a0\u202f]?(?:[%\uff05\u066a\u2030\u00b0]|[$\u20ac\u00a3\u00a5\u20b9](?!\d))|\+(?!\w)"

@@ -588,6 +588,29 @@ def test_nearest_passage_tells_what_differs(
     assert found == changes
 
 
+@pytest.mark.parametrize(
+    ("span", "context", "matching", "changes"),
+    [
+        ("rope tar and sails", "We sold rope, tar, and sails.", "verbatim", [("rope tar", "rope, tar,")]),
+        ("Dr Ames and Mr Bell", "So Dr. Ames and Mr. Bell met.", "verbatim", [("Dr", "Dr."), ("Mr", "Mr.")]),
+        ("was -7 degrees at night", "It was 7 degrees at night.", "editorial", [("-7", "7")]),
+        ("500 boats were lost", "In all 2\u202f500 boats were lost.", "editorial", [("500", "2\u202f500")]),
+        ("500 was paid that day", "In all $500 was paid that day.", "editorial", [("500", "$500")]),
+        ("In May they do", "In May they do n't row.", "editorial", [("do", "do n't")]),
+        ("able find was made", "A remark-\nable find was made.", "editorial", [("able", "remark-\nable")]),
+        ("十人在船上", "那天有三十人在船上。", "editorial", [("十", "那天有三十")]),
+        ("a b \u2026 c d", "A b, c d.", "editorial", [("a b \u2026 c d", "A b, c d.")]),
+    ],
+)
+def test_difference_is_named_where_all_words_are_the_same(
+    span: str, context: str, matching: Matching, changes: list[tuple[str, str]]
+) -> None:
+    """Of a passage with the same words the sign that differs is shown, or how the word or number goes on."""
+    nearest = align(span, [context], matching=matching).nearest
+    assert nearest is not None
+    assert [(change.said, change.source) for change in nearest.changes if change.kind != "same"] == changes
+
+
 def test_nearest_passage_of_a_changed_word() -> None:
     """What is not found comes with the closest passage in whole words, and the words that differ."""
     context = f"It rained all day. {FERRY} Then it was quiet."
@@ -704,6 +727,7 @@ def test_what_is_found_stands_there(context: str, start: int, length: int) -> No
         if verdict.nearest:
             assert context[verdict.nearest.start : verdict.nearest.end] == verdict.nearest.text
             assert 0 <= verdict.nearest.similarity <= 1
+            assert any(change.kind != "same" for change in verdict.nearest.changes)
 
 
 @given(words=st.lists(st.sampled_from(FERRY.split()), min_size=3, max_size=8), place=st.integers(0, 7))
