@@ -284,13 +284,16 @@ class DatasetTests:
         report = yield
         job = self._running
         if report.failed and report.when != "teardown" and job is not None and job.test == item.nodeid:
+            raised = None if call.excinfo is None else call.excinfo.value
             lines = explain_row(job.sample)
-            errors = {name: it.outcome for name, it in self._scores.items() if isinstance(it.outcome, Exception)}
-            if errors and not any(str(error) in report.longreprtext for error in errors.values()):
+            if isinstance(raised, Exception) and raised is self._shortfall:
+                if raised.__cause__ is None:
+                    # All frames are of this package, and pytest would say that it hides them.
+                    report.longrepr = str(raised)
+            else:
+                found = {name: score.outcome for name, score in self._scores.items()}
+                errors = {n: it for n, it in found.items() if isinstance(it, Exception) and str(it) != str(raised)}
                 lines += explain_sample(errors)[1:]
-            if call.excinfo is not None and call.excinfo.value is self._shortfall and not self._shortfall.__cause__:
-                # All frames are of this package, and pytest would say that it hides them.
-                report.longrepr = str(self._shortfall)
             report.sections.append((f"RAG {job.place}", "\n".join(lines)))
         return report
 

@@ -15,7 +15,9 @@ from pytest_ragmetrics import (
     evaluate,
     metric,
 )
+from pytest_ragmetrics.assertions import BoundedMetric
 from pytest_ragmetrics.explain.results import explain_sample
+from pytest_ragmetrics.result import Direction, Operator, ThresholdCheck
 from tests.fake_openai import FakeOpenAI
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedJudge, claims, says, verdicts
@@ -167,6 +169,28 @@ def test_wrong_bounds_are_errors_before_anything_is_asked(
     with session.running(), pytest.raises(kind, match=said):
         assert_sample(PLAIN, **bounds)
     assert session.scorings == []
+
+
+@pytest.mark.parametrize(
+    ("better", "score", "check"),
+    [
+        ("higher", 0.5, (">=", True)),
+        ("higher", 0.49, (">=", False)),
+        ("lower", 0.5, ("<=", True)),
+        ("lower", 0.51, ("<=", False)),
+    ],
+)
+def test_a_bound_is_held_in_the_better_direction(better: Direction, score: float, check: tuple[Operator, bool]) -> None:
+    """Itself included; the result does not remember it, and the placeholder of a dry run meets every bound."""
+    own = metric(name="own", better=better)(lambda response: len(response) / 10)
+    bounded, result = BoundedMetric.of(own, 0.5, name="own"), MetricResult(score, metric="own")
+    operator, held = check
+    assert bounded.check(result) == ThresholdCheck(operator=operator, bound=0.5, held=held)
+    assert result.comparison is None
+    assert bounded.meets(result) is held
+    result.decides = False
+    assert bounded.check(result) == ThresholdCheck(operator=operator, bound=0.5, held=True)
+    assert BoundedMetric(metric=own).check(result) is None
 
 
 def test_every_missing_field_is_named() -> None:

@@ -142,6 +142,7 @@ def test_a_row_that_is_broken_or_unscored_fails_alone(story: Run) -> None:
             "rag_sample is of a test per row; write @pytest.mark.rag_dataset(*",
         ]
     )
+    assert sum(line.startswith("faithfulness unscored: row 'r3'") for line in story.result.outlines) == 1
 
 
 def test_a_table_in_one_test(story: Run) -> None:
@@ -186,7 +187,8 @@ WRONG = {
 }
 WRONG_SUITE = """
 import pytest
-GOLDEN = pytest.mark.rag_dataset([{"id": "q1", "answer": "Moss.", "contexts": ["Moss."]}], metrics=["numbers_aligned"])
+ROWS = [{"id": name, "answer": "Moss.", "contexts": ["Moss."]} for name in ("q1", "q2")]
+GOLDEN = pytest.mark.rag_dataset(ROWS, metrics=["numbers_aligned"])
 @GOLDEN
 def test_no_row(): pass
 @pytest.mark.rag_dataset("golden.jsonl")
@@ -208,14 +210,16 @@ class TestGrouped:
 class TestCase(unittest.TestCase):
     @pytest.mark.rag_gate("faithfulness", mean=0.5)
     def test_it(self): pass
-def test_hooked(): pass
-def test_fine(): pass
+@pytest.mark.rag_dataset([{"id": "q1", "question": "Why?"}])
+def test_fine(rag_sample): pass
+@pytest.mark.rag_dataset([{"id": "q1", "question": "Why?"}])
+def test_hooked(rag_sample): pass
 """
 HOOK = """
 import pytest
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.name == "test_hooked":
+        if item.name == "test_hooked[q1]":
             item.add_marker(pytest.mark.rag_gate("faithfulness", mean=0.5))
             item.add_marker(pytest.mark.rag_votes(0))
 """
@@ -256,7 +260,7 @@ def test_a_marker_that_makes_no_tests(wrong: Run) -> None:
         wrong.result.assert_outcomes(passed=2, errors=4)
         wrong.result.stdout.fnmatch_lines(
             [
-                "*ERROR at setup of test_hooked*",
+                "*ERROR at setup of test_hooked[[]q1[]]*",
                 "test_elsewhere.py::test_hooked: marker rag_gate: it is added too late, by a hook or *",
                 "test_elsewhere.py::test_hooked: marker rag_votes(0): it takes one whole number from 1 on; *",
             ]
@@ -358,10 +362,16 @@ def test_a_failure_shows_the_row(held: Run) -> None:
             "FAILED test_it.py::test_nothing[[]far[]] - 2 of 3 metrics fell short: *",
         ]
     )
-    failed = sum(test["outcome"] == "failed" for test in held.tests.values())
-    assert str(held.result.stdout).count("RAG row ") == failed
+
+    def failed_of(row: str) -> int:
+        return sum(test["outcome"] == "failed" for name, test in held.tests.items() if row in name)
+
+    assert str(held.result.stdout).count("RAG row ") == failed_of("")
     assert "hidden" not in str(held.result.stdout)
     assert max(map(len, held.result.outlines)) < 800
+    output = held.result.outlines
+    assert sum(line.startswith("numbers_aligned 0.50 < 0.80") for line in output) == failed_of("far")
+    assert sum(line.startswith("numbers_aligned unscored: row 'lost'") for line in output) == failed_of("lost")
     table = next(line.split() for line in held.result.outlines if line.startswith("numbers_aligned  "))
     assert (table[1], table[-2:]) == ("21", ["7", "7"])
 
