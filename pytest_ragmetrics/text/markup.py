@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from html.entities import html5
@@ -99,9 +100,8 @@ class Readable:
 
     def __init__(self, source: str, *, notes: bool = True) -> None:
         self.text = source
-        self._ends: list[int] = []
-        self._widths: list[int] = []
-        self._shifts: list[int] = []
+        # Lists of numbers would take ten times the memory.
+        self._ends, self._widths, self._shifts = array("q"), array("q"), array("q")
         pieces: list[str] = []
         done = shift = 0
         for found in (_MARKUP if notes else _MARKUP_AND_NOTES).finditer(source):

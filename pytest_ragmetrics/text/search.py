@@ -47,8 +47,11 @@ _NO_LETTERS = frozenset(
 
 #: Length in bytes of the pieces that are indexed: as many as an unsigned 64-bit number has.
 GRAM = 8
-# Rows of GRAM offsets of a needle that are tried before giving up.
-_ROWS = 8
+# The halves of an entry of the index: a hash of the piece, and its number.
+_HASH, _NUMBER = 0xFFFF_FFFF_0000_0000, 0xFFFF_FFFF
+# How much of a needle is looked up, and in how many places that may be.
+_LOOKED_UP = 256
+_MOST_SOUGHT = 1024
 _MOST_STARTS = 256
 
 # Code points between two offsets that are known in both text and key; shorter contexts are looked through whole.
@@ -58,8 +61,9 @@ _SMALL = 4096
 _STEP = 16
 # In no key, so that nothing is found across two contexts.
 _SEPARATOR = "\x1e"
-# An index costs about as much as this many passes over the key.
+# The index needs as much memory as the key: few searches go without. Until then pieces of any length are looked up.
 _PASSES = 48
+_INDEXED = 65_536
 _MOST_MARKS = 32
 # Pieces of a text that are looked up to find its place, and how often each is followed.
 _MOST_PIECES = 64
@@ -180,54 +184,82 @@ class GramIndex:
     """Where the pieces of a byte string are, taken side by side.
 
     Wherever a needle is, any GRAM offsets of it in a row include one that an indexed piece begins at. So the
-    pieces of the needle at these offsets give all its places, unless one of them occurs repeatedly.
+    pieces of the needle at these offsets give all its places. There are eight bytes to an indexed piece.
 
-    >>> GramIndex(b"thequickbrownfoxjumpsover").find(b"ickbrownfoxjumps", 0, 25)
-    5
+    >>> GramIndex(b"thequickbrownfoxjumpsover").places(b"ickbrownfoxjumps")
+    [5]
     """
 
     def __init__(self, text: bytes) -> None:
-        self._text = text
-        grams = memoryview(text)[: len(text) // GRAM * GRAM].cast("Q").tolist()
-        numbers = range(len(grams))
-        self._last: dict[int, int] = dict(zip(grams, numbers, strict=True))
-        self._first: dict[int, int] = dict(zip(reversed(grams), reversed(numbers), strict=True))
+        import numpy as np
 
-    def find(self, needle: bytes, start: int, end: int) -> int | None:
-        """Return the first position of a needle in ``text[start:end]``, -1 for none, ``None`` for "cannot tell".
+        # Half of an entry is a hash of the piece, half its number; sorted, those of equal pieces are together.
+        pieces = np.frombuffer(text, np.uint64, len(text) // GRAM)
+        self._entries = np.empty(len(pieces), np.uint64)
+        for start in range(0, len(pieces), _BATCH):
+            part = slice(start, start + _BATCH)
+            self._entries[part] = _hashes(pieces[part])
+            self._entries[part] |= np.arange(start, start + len(pieces[part]), dtype=np.uint64)
+        self._entries.sort()
+
+    def places(self, needle: bytes) -> list[int] | None:
+        """Return where a needle may be, in order, ``None`` when its pieces are too frequent to tell.
 
         The needle must be at least ``2 * GRAM`` bytes long.
         """
-        for row in range(0, min(len(needle) - 2 * GRAM + 1, _ROWS * GRAM), GRAM):
-            places = []
-            for offset in range(row, row + GRAM):
-                gram = _number(needle, offset)
-                first = self._first.get(gram)
-                if first is None:
-                    continue
-                if first != self._last[gram]:
-                    break  # a piece that occurs repeatedly does not tell where the needle is
-                places.append(first * GRAM - offset)
-            else:
-                inside = (place for place in sorted(places) if start <= place <= end - len(needle))
-                return next((place for place in inside if self._text.startswith(needle, place)), -1)
-        return None
+        import numpy as np
+
+        lows, counts = self._ranges(needle[:_LOOKED_UP])
+        totals = counts.cumsum()
+        rows = totals[GRAM - 1 :].copy()
+        rows[1:] -= totals[:-GRAM]
+        row = int(rows.argmin())
+        if rows[row] > _MOST_SOUGHT:
+            return None
+        if not rows[row]:
+            return []
+        offsets = np.arange(row, row + GRAM)
+        lows, counts = lows[offsets], counts[offsets]
+        entries = np.repeat(lows - counts.cumsum() + counts, counts) + np.arange(rows[row])
+        return sorted(self._starts(entries, np.repeat(offsets, counts)))
 
     def likely_starts(self, needle: bytes) -> list[int]:
-        """Return where a needle would start, judging by each of its pieces that is indexed."""
-        found: list[int] = []
-        for offset in range(len(needle) - GRAM + 1):
-            gram = _number(needle, offset)
-            first = self._first.get(gram)
-            if first is not None:
-                found += {first * GRAM - offset, self._last[gram] * GRAM - offset}
-            if len(found) >= _MOST_STARTS:
-                break
-        return found
+        """Return where a needle would start, judging by the first and last place of each of its indexed pieces."""
+        import numpy as np
+
+        lows, counts = self._ranges(needle)
+        offsets = np.flatnonzero(counts)
+        offsets = offsets[: np.minimum(counts[offsets], 2).cumsum().searchsorted(_MOST_STARTS) + 1]
+        again = offsets[counts[offsets] > 1]
+        entries = np.concatenate((lows[offsets], lows[again] + counts[again] - 1))
+        return self._starts(entries, np.concatenate((offsets, again)))
+
+    def _ranges(self, needle: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return for the piece at each offset of a needle its first entry, and how many there are."""
+        import numpy as np
+
+        pieces = np.ndarray((len(needle) - GRAM + 1,), np.uint64, needle, strides=(1,))
+        hashes = _hashes(pieces)
+        lows = self._entries.searchsorted(hashes)
+        hashes |= np.uint64(_NUMBER)
+        return lows, self._entries.searchsorted(hashes, side="right") - lows
+
+    def _starts(self, entries: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]) -> list[int]:
+        """Return where a needle would start if its pieces at these offsets were those of these entries."""
+        import numpy as np
+
+        numbers = (self._entries[entries] & np.uint64(_NUMBER)).astype(np.int64)
+        starts: list[int] = (numbers * GRAM - offsets).tolist()
+        return starts
 
 
-def _number(text: bytes, offset: int) -> int:
-    return int.from_bytes(text[offset : offset + GRAM], sys.byteorder)
+def _hashes(pieces: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return hashes of numbers, in the upper half of the bits (Knuth, The Art of Computer Programming, section 6.4)."""
+    import numpy as np
+
+    hashes: npt.NDArray[np.uint64] = pieces * np.uint64(0x9E3779B97F4A7C15)
+    hashes &= np.uint64(_HASH)
+    return hashes
 
 
 class Passage(NamedTuple):
@@ -291,21 +323,28 @@ class SourceIndex:
 
     def find(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
         """Return the first position of a key in ``key[start:end]``, or -1."""
-        end = len(self.key) if end is None else end
-        if self._is_indexed(needle):
-            position = self._index.find(needle, start, end)
-            if position is not None:
-                return position
-        position = self.key.find(needle, start, end)
-        self._searched += (end if position < 0 else position) - start
-        return position
+        return next(self.occurrences(needle, start, end), -1)
 
     def occurrences(self, needle: bytes, start: int = 0, end: int | None = None) -> Iterator[int]:
         """Yield the positions of a key in ``key[start:end]`` in order."""
-        position = self.find(needle, start, end)
-        while position >= 0:
-            yield position
-            position = self.find(needle, position + 1, end)
+        key, end = self.key, len(self.key) if end is None else end
+        # Short keys are searched faster without.
+        indexed = len(key) >= _INDEXED and self._is_indexed(needle)
+        places = self._index.places(needle) if indexed else None
+        if places is None:
+            place = key.find(needle, start, end)
+            while place >= 0:
+                self._searched += place - start
+                yield place
+                start = place + 1
+                place = key.find(needle, start, end)
+        else:
+            for place in places:
+                if start <= place <= end - len(needle) and key.startswith(needle, place):
+                    self._searched += place - start
+                    yield place
+                    start = place + 1
+        self._searched += end - start
 
     def likely_starts(self, key: bytes) -> list[int]:
         """Return where a text would start, judging by the pieces of its key that occur."""
@@ -383,9 +422,7 @@ class SourceIndex:
         return SourceBlock(context, low, min(low + _BLOCK, len(text)), start + before, starts[number + 1] - before)
 
     def _is_indexed(self, needle: bytes) -> bool:
-        if len(needle) < 2 * GRAM:
-            return False
-        return "_index" in self.__dict__ or self._searched > _PASSES * len(self.key)
+        return len(needle) >= 2 * GRAM and self._searched > _PASSES * len(self.key)
 
     @cached_property
     def _index(self) -> GramIndex:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
 
-from pytest_ragmetrics.text.alignment import align
+from pytest_ragmetrics.text.alignment import Sources, align
 from pytest_ragmetrics.text.quotations import find_quotations
 from tests.growth import is_linear
 
@@ -103,6 +105,30 @@ def test_time_grows_with_the_text_and_not_with_its_square(shape: str, function: 
 def test_time_grows_with_span_and_contexts_only(case: str) -> None:
     """Spans and contexts made to be slow together are not."""
     assert is_linear(lambda size: align(*PAIRS[case](size)), short=500, long=4000)
+
+
+#: Sentences of large contexts; the numbers in them make each different.
+SENTENCES = {
+    "ASCII": "In year {0} the ferry carried {1} passengers and {2} crates of pears. ",
+    "typographic": "„Im Jahr {0} – so heißt es – fuhr die Fähre {1}-mal“, schrieb sie am {2}. Mai. ",
+    "Hangul": "{0}년에 나룻배는 승객 {1}명과 배 {2}상자를 실어 날랐다. ",
+    "notes and links": "The ferry [carried](https://example.org/{0}) {1} crates &amp; nobody[{2}]. ",
+}
+
+
+@pytest.mark.parametrize("sentence", SENTENCES.values(), ids=SENTENCES)
+def test_memory_is_a_small_multiple_of_the_contexts(sentence: str) -> None:
+    """Invented quotations in large contexts take a few bytes a byte of them, however many are looked for."""
+    contexts = ["".join(sentence.format(n, n * 7919 % 9973, n * 31 % 97) for n in range(k, k + 3000)) for k in range(8)]
+    spans = [f"{sentence.format(n, 'no', n)} and {n} zebras with it" for n in range(60)]
+    align(spans[0], ["é" * 100])
+    gc.collect()
+    tracemalloc.start()
+    verdicts = Sources(contexts).align(spans)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert not any(verdict.ok for verdict in verdicts)
+    assert peak < 6 * sum(len(context.encode()) for context in contexts)
 
 
 def test_quadratic_time_is_noticed() -> None:
