@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.result import Verdict as Verdict
     from pytest_ragmetrics.sample import Sample as Sample
     from pytest_ragmetrics.suites import assert_mean as assert_mean
+    from pytest_ragmetrics.suites import assert_no_regression as assert_no_regression
     from pytest_ragmetrics.suites import assert_not_worse as assert_not_worse
     from pytest_ragmetrics.suites import assert_pass_rate as assert_pass_rate
     from pytest_ragmetrics.text.alignment import align as align
@@ -129,7 +130,7 @@ _MODULES = {
     "metrics.assertion": "assert_metric",
     "metrics.own": "metric",
     "assertions": "assert_sample",
-    "suites": "assert_mean assert_not_worse assert_pass_rate",
+    "suites": "assert_mean assert_no_regression assert_not_worse assert_pass_rate",
     "calibration.calibrate": "rag_calibrated",
     "errors": (
         "BudgetExceededError CacheMissError DatasetError JudgeError JudgeNotConfiguredError RagMetricsError "

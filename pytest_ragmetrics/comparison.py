@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import fsum
 from typing import Any, Literal, get_args
 
@@ -29,6 +29,7 @@ from pytest_ragmetrics.result import NOUN, Direction
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.comparison import Difference, paired_difference
 from pytest_ragmetrics.stats.intervals import whole_clusters
+from pytest_ragmetrics.stats.regression import Drop, drops
 from pytest_ragmetrics.stats.scores import Standing, Vacuous, check_vacuous, standing
 from pytest_ragmetrics.text.characters import printable
 
@@ -71,7 +72,7 @@ class ColumnEntry:
 class Column:
     """The entries of one metric by the key of their sample; ``ambiguous`` keys belong to several different samples.
 
-    ``noun`` names what one of its verdicts is about.
+    ``noun`` names what one of its verdicts is about, ``scale`` the lowest and the highest score where they are known.
     """
 
     metric: str
@@ -79,6 +80,7 @@ class Column:
     entries: Mapping[str, ColumnEntry]
     ambiguous: frozenset[str] = frozenset()
     noun: str = NOUN
+    scale: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -172,7 +174,7 @@ class MetricComparison:
         before, after = format_apart(found.before, found.after)
         figures = [format_interval(found.interval, sign="+"), f"n={found.n}"]
         chances = (("t test", found.t_p), ("sign flips", found.flip_p), ("McNemar", found.mcnemar_p))
-        figures += [f"{test} {'p<0.001' if p < _SURE else f'p={p:.3f}'}" for test, p in chances if p is not None]
+        figures += [f"{test} p{_probability(p)}" for test, p in chances if p is not None]
         return f"{name} {before} -> {after}: {found.interval.estimate:+.3f} ({', '.join(figures)})"
 
     def __str__(self) -> str:
@@ -181,11 +183,15 @@ class MetricComparison:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TableComparison:
-    """Two tables compared metric by metric; ``only_here`` and ``only_there`` are metrics that one of them lacks."""
+    """Two tables compared metric by metric; ``only_here`` and ``only_there`` are metrics that one of them lacks.
+
+    ``drops`` says by metric whether its scores dropped, where :func:`assert_no_regression` asked.
+    """
 
     metrics: Mapping[str, MetricComparison]
     only_here: tuple[str, ...] = ()
     only_there: tuple[str, ...] = ()
+    drops: Mapping[str, Drop] = field(default_factory=dict)
 
     def __getitem__(self, metric: str) -> MetricComparison:
         """Return the comparison of a metric; raise ``KeyError`` for one that not both tables have."""
@@ -195,10 +201,47 @@ class TableComparison:
         return self.metrics[metric]
 
     def __str__(self) -> str:
-        lines = [str(comparison) for comparison in self.metrics.values()]
+        lines = []
+        for metric, comparison in self.metrics.items():
+            figures, *rest = comparison.lines()
+            lines += [figures, *([drop_text(self.drops[metric])] if metric in self.drops else []), *rest]
         for place, names in (("here", self.only_here), ("there", self.only_there)):
             lines += [f"only evaluated {place}: {', '.join(names)}"] if names else []
         return "\n".join(lines)
+
+
+def find_drops(comparison: TableComparison, *, alpha: float = 0.05) -> dict[str, Drop]:
+    """Return by metric whether the scores dropped, of all metrics of a comparison together.
+
+    Raises ``ValueError`` for a metric without a pair, or an ``alpha`` that is not between 0 and 1.
+    """
+    changes, clusters = {}, {}
+    for metric, compared in comparison.metrics.items():
+        sign = -1.0 if compared.better == "lower" else 1.0
+        changes[metric] = [sign * row.change for row in compared.rows]
+        clusters[metric] = whole_clusters(row.cluster for row in compared.rows)
+    return drops(changes, clusters=clusters, alpha=alpha)
+
+
+def drop_text(drop: Drop) -> str:
+    """Return the line that says whether a drop is shown, and else the smallest that would have been.
+
+    >>> drop_text(Drop(n=200, changed=10, p=0.62, adjusted_p=0.62, alpha=0.05, smallest=0.065))
+    '  no drop is shown (p=0.620); 200 rows like these show one of 0.065 or more in at least 80 % of runs'
+    """
+    p = f"p{_probability(drop.p)}"
+    if drop.adjusted_p != drop.p and drop.adjusted_p < 1.0:
+        p += f", of all metrics together p{_probability(drop.adjusted_p)}"
+    if drop.shown:
+        return f"  the scores dropped ({p})"
+    rows = f"{drop.n} row{'' if drop.n == 1 else 's'} like these"
+    if drop.smallest is None or drop.smallest > 1.0:
+        return f"  no drop is shown ({p}); {rows} can hardly show one"
+    return f"  no drop is shown ({p}); {rows} show one of {drop.smallest:.3g} or more in at least 80 % of runs"
+
+
+def _probability(p: float) -> str:
+    return "<0.001" if p < _SURE else f"={p:.3f}"
 
 
 def sample_key(sample: Mapping[str, Any]) -> str:
@@ -210,9 +253,9 @@ def sample_key(sample: Mapping[str, Any]) -> str:
     >>> sample_key({"id": "q1", "user_input": "Why?"}), sample_key({"user_input": "Why?", "response": "So."})
     ('q1', 'Why?')
     """
-    for field in ("id", "user_input"):
-        if isinstance(sample.get(field), str) and sample[field].strip():
-            return str(sample[field])
+    for name in ("id", "user_input"):
+        if isinstance(sample.get(name), str) and sample[name].strip():
+            return str(sample[name])
     text = json.dumps(sample, sort_keys=True, default=str)
     return f"row-{hashlib.sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()[:10]}"
 
@@ -262,7 +305,7 @@ def compare_columns(
         metric=here.metric,
         better=here.better,
         judges=judges,
-        difference=_difference(rows, confidence) if rows else None,
+        difference=_difference(rows, confidence, here.scale) if rows else None,
         rows=rows,
         only_here=tuple(key for key in here.entries if key not in there.entries),
         only_there=tuple(key for key in there.entries if key not in here.entries),
@@ -282,10 +325,11 @@ def _of(wanted: Standing, found: Mapping[str, Standing]) -> tuple[str, ...]:
     return tuple(key for key, each in found.items() if each == wanted)
 
 
-def _difference(rows: Sequence[RowChange], confidence: float) -> Difference:
+def _difference(rows: Sequence[RowChange], confidence: float, scale: tuple[float, float] | None) -> Difference:
     before, after = [row.before for row in rows], [row.after for row in rows]
     clusters = whole_clusters(row.cluster for row in rows)
-    bounds = (0.0, 1.0) if all(0.0 <= score <= 1.0 for score in (*before, *after)) else None
+    low, high = scale or (0.0, 1.0)
+    bounds = (low, high) if all(low <= score <= high for score in (*before, *after)) else None
     return paired_difference(before, after, confidence=confidence, clusters=clusters, bounds=bounds)
 
 

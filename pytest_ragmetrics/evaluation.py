@@ -311,7 +311,7 @@ class Evaluation:
         ...             for name, score in scores.items()]
         ...     return Evaluation(metrics=("brevity",), rows=tuple(rows))
         >>> print(table(a=1.0, b=0.5, c=1.0).compare(table(c=0.5, b=0.5, a=1.0)))
-        brevity 0.67 -> 0.83: +0.167 (95 % interval -0.55..+0.88, n=3, t test p=0.423, sign flips p=1.000)
+        brevity 0.67 -> 0.83: +0.167 (95 % interval -0.67..+0.77, n=3, t test p=0.423, sign flips p=1.000)
           regressed: 0
           improved: 1
             +0.50  0.50 -> 1.00  c
@@ -330,7 +330,9 @@ class Evaluation:
                 msg = f"two rows have the {'id' if row.sample.id else 'content'} {key!r}; give each sample its own id"
                 raise ValueError(msg)
             entries[key] = _entry(row, metric)
-        return Column(metric=metric, better=better, entries=entries, noun=self._noun(metric))
+        return Column(
+            metric=metric, better=better, entries=entries, noun=self._noun(metric), scale=self.scales.get(metric)
+        )
 
     def _noun(self, metric: str) -> str:
         return next((row.results[metric].noun for row in self.rows if metric in row.results), NOUN)

@@ -177,7 +177,7 @@ class GateItem(pytest.Item):
         self.user_properties[:] = gate_properties(decision.record)
         if decision.record.outcome == "skipped":
             pytest.skip(decision.text)
-        if decision.record.outcome != "passed":
+        if not decision.record.passes:
             raise _GateError(decision.text)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -196,7 +196,6 @@ class _GateError(AssertionError):
 
 def _outcome(decision: GateDecision, gated: GatedSet) -> tuple[str, Any]:
     """Return outcome and message of a gate as reports have them."""
-    outcome = decision.record.outcome
-    if outcome == "skipped":
+    if decision.record.outcome == "skipped":
         return "skipped", (gated.file, (gated.line or 0) + 1, f"Skipped: {decision.text}")
-    return ("passed", None) if outcome == "passed" else ("failed", decision.text)
+    return ("passed", None) if decision.record.passes else ("failed", decision.text)

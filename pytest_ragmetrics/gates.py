@@ -20,7 +20,14 @@ from pytest_ragmetrics.metrics.ragas import RagasScore
 from pytest_ragmetrics.metrics.registry import metric_named, scale_of
 from pytest_ragmetrics.records import GateOutcome, GateRecord, Record, TestRecord
 from pytest_ragmetrics.result import Direction
-from pytest_ragmetrics.stats.decisions import ThresholdResult, mean_threshold, rate_threshold
+from pytest_ragmetrics.stats.decisions import (
+    Inconclusive,
+    ThresholdResult,
+    check_inconclusive,
+    mean_threshold,
+    rate_threshold,
+)
+from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, check_vacuous, score_set
 from pytest_ragmetrics.text.characters import printable
 
@@ -28,15 +35,15 @@ _EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faith
 #: Which scores a bound of single scores calls good.
 _BOUNDS: tuple[tuple[str, Direction], ...] = (("min", "higher"), ("max", "lower"))
 _FIGURES = ("mean", "rate", "min", "max", "confidence")
-_TAKEN = {"metric", *_FIGURES, "vacuous"}
+_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gate:
     """A bound for the mean of a metric, or for the rate of scores that reach ``score_bound``.
 
-    ``better`` is the direction of good scores, ``None`` where only the results of the metric have it. ``vacuous`` says
-    whether scores with nothing to check are left out.
+    ``better`` is the direction of good scores, ``None`` where only the results of the metric have it. ``inconclusive``
+    says whether an interval with the bound in it fails, ``vacuous`` whether scores with nothing to check are left out.
     """
 
     metric: str
@@ -45,6 +52,7 @@ class Gate:
     score_bound: float | None = None
     better: Direction | None = None
     confidence: float | None = None
+    inconclusive: Inconclusive = "fail"
     vacuous: Vacuous = "skip"
 
     @property
@@ -59,6 +67,8 @@ class Gate:
             parts += ["max" if self.better == "lower" else "min", f"{self.score_bound:g}"]
         if self.confidence is not None:
             parts += ["confidence", f"{self.confidence:g}"]
+        if self.inconclusive == "pass":
+            parts += ["inconclusive", self.inconclusive]
         if self.vacuous == "count":
             parts += ["vacuous", self.vacuous]
         return "-".join(parts)
@@ -113,6 +123,7 @@ def gate_among(listed: Sequence[Metric] | None, given: Sequence[Any], named: Map
         score_bound=figures[bounds[0][0]] if bounds else None,
         better=bounds[0][1] if bounds else better,
         confidence=figures.get("confidence"),
+        inconclusive=check_inconclusive(named.get("inconclusive") or "fail", figures.get("confidence")),
         vacuous="skip" if named.get("vacuous") is None else check_vacuous(named["vacuous"]),
     )
 
@@ -225,6 +236,7 @@ def evaluate_gate(
         outcome=outcome,
         vacuous=len(found.vacuous),
         counts_vacuous=gate.vacuous == "count",
+        inconclusive=gate.inconclusive,
     )
     return GateDecision(record=record, text=text)
 
@@ -262,8 +274,8 @@ def _row(name: str, record: Record) -> ScoredRow:
 
 
 def _threshold(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> ThresholdResult:
-    scores, named = found.scores, [row.cluster for row in found.counted]
-    clusters = None if None in named else [str(name) for name in named]
+    scores = found.scores
+    clusters = whole_clusters(None if row.cluster is None else str(row.cluster) for row in found.counted)
     if gate.statistic == "rate" and gate.score_bound is not None:
         return rate_threshold(
             scores,
@@ -334,13 +346,14 @@ def evaluate_merged_gate(row: TestRecord, tests: Sequence[TestRecord]) -> TestRe
         score_bound=gate.min_score,
         better=better,
         confidence=gate.confidence,
+        inconclusive=gate.inconclusive,
         vacuous="count" if gate.counts_vacuous else "skip",
     )
     # Tests that were skipped without a record are in no document.
     decision = evaluate_gate(again, gated, members.get, skipped=(), ran=members.keys())
     if decision.record.outcome == "skipped":
         return None
-    passed = decision.record.outcome == "passed"
+    passed = decision.record.passes
     return replace(
         row, gate=decision.record, outcome="passed" if passed else "failed", message=None if passed else decision.text
     )

@@ -83,7 +83,8 @@ class GateRecord:
     ``value`` is ``None`` where nothing was scored. ``low`` and ``high`` are the interval at ``confidence``, where one
     was asked for: then ``low`` is what is compared with ``bound``, or ``high`` where lower scores are better. ``total``
     counts the tests of the set, ``n`` the scores that count, ``unscored`` the scorings without one, and ``vacuous`` the
-    scores that were left out because there was nothing to check, unless ``counts_vacuous``.
+    scores that were left out because there was nothing to check, unless ``counts_vacuous``. ``inconclusive`` says what
+    an interval with the bound in it makes of the test.
     """
 
     metric: str
@@ -101,6 +102,12 @@ class GateRecord:
     outcome: GateOutcome
     vacuous: int = 0
     counts_vacuous: bool = False
+    inconclusive: Literal["fail", "pass"] = "fail"
+
+    @property
+    def passes(self) -> bool:
+        """Whether its test passes."""
+        return self.outcome == "passed" or (self.outcome == "inconclusive" and self.inconclusive == "pass")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

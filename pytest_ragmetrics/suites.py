@@ -21,6 +21,7 @@ from pytest_ragmetrics.comparison import (
     MetricComparison,
     TableComparison,
     compare_tables,
+    find_drops,
     key_of,
     sample_key,
 )
@@ -39,7 +40,9 @@ from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.records import DocumentError, read_document
 from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.stats.decisions import (
+    Inconclusive,
     ThresholdResult,
+    check_inconclusive,
     mean_threshold,
     rate_threshold,
     samples_to_settle,
@@ -51,6 +54,11 @@ from pytest_ragmetrics.stats.scores import ScoredRow, Vacuous, score_set
 _FILES = 4
 # Scales that are recognised by their scores.
 _SCALES = ((0.0, 1.0), (-1.0, 1.0))
+
+
+def _passing(inconclusive: Inconclusive) -> tuple[str, ...]:
+    return ("passed", "inconclusive") if inconclusive == "pass" else ("passed",)
+
 
 #: A table, its rows, or scores with ``None`` or an error where there is none.
 Results = Evaluation | Iterable[Row] | Iterable[float | UnscoredError | None]
@@ -65,6 +73,7 @@ def assert_mean(
     metric: str | None = None,
     clusters: Sequence[Hashable] | None = None,
     skip_unscored: bool = False,
+    inconclusive: Inconclusive = "fail",
     vacuous: Vacuous | None = None,
 ) -> ThresholdResult:
     """Assert that the mean of scores is at least ``min`` (or at most ``max``) and return the figures.
@@ -72,10 +81,13 @@ def assert_mean(
     ``results`` are an :class:`Evaluation` (with several metrics ``metric`` says which), its rows, or a list of results
     or floats. With a ``confidence`` such as 0.95 the mean of all possible samples is asserted: the whole interval must
     be on the good side of the bound; if it contains the bound the assertion is inconclusive, and fails with the number
-    of further samples that would settle it. The interval is Student's corrected for skewness, Wilson's if all scores
-    are 0 or 1. Samples with the same ``metadata["cluster"]``, or the same name in ``clusters`` (one for each result),
-    count as dependent. Scores of rows with nothing to check, such as answers without quotations, are left out and
-    counted beside the others; ``vacuous="count"`` takes them as they are (by default as the table says, else "skip").
+    of further samples that settle it in about 80 % of cases; with ``inconclusive="pass"`` it fails only where the whole
+    interval is on the bad side. The interval is that of
+    :func:`~pytest_ragmetrics.stats.bounded.mean_bounds` (Clopper and Pearson's for scores of 0 and 1), Student's for
+    scores on a scale without ends. Samples with the same ``metadata["cluster"]``, or the same name in ``clusters`` (one
+    for each result), count as dependent. Scores of rows with nothing to check, such as answers without quotations, are
+    left out and counted beside the others; ``vacuous="count"`` takes them as they are (by default as the table says,
+    else "skip").
 
     Raises ``AssertionError`` with the figures and the worst rows; ``UnscoredError`` naming the rows without a score,
     unless ``skip_unscored=True`` leaves them out and there are others, and where no row had something to check;
@@ -86,12 +98,13 @@ def assert_mean(
     """
     __tracebackhide__ = True
     bound, better = _bound(min, max)
+    check_inconclusive(inconclusive, confidence)
     found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous)
     found.check_bound("min" if max is None else "max", bound)
     scales = _SCALES if found.scale is None else (found.scale, *_SCALES)
     bounds = next((scale for scale in scales if _fits(scale, found.scores)), None)
     result = mean_threshold(found.scores, bound, better=better, confidence=confidence, bounds=bounds, **found.about)
-    return _passed(result, found)
+    return _passed(result, found, inconclusive)
 
 
 def assert_pass_rate(
@@ -104,18 +117,20 @@ def assert_pass_rate(
     metric: str | None = None,
     clusters: Sequence[Hashable] | None = None,
     skip_unscored: bool = False,
+    inconclusive: Inconclusive = "fail",
     vacuous: Vacuous | None = None,
 ) -> ThresholdResult:
     """Assert that at least the share ``min_rate`` of scores reaches ``min_score`` (or ``max_score``) and return it.
 
-    Takes and raises what :func:`assert_mean` does; the interval is Wilson's, of the effective sample size for samples
-    in clusters.
+    Takes and raises what :func:`assert_mean` does; the interval is that of Clopper and Pearson, wider for samples in
+    clusters.
 
     >>> assert_pass_rate([0.9, 0.8, 1.0, 0.7], min_score=0.75, min_rate=0.7).value
     0.75
     """
     __tracebackhide__ = True
     score_bound, score_better = _bound(min_score, max_score, names=("min_score", "max_score"))
+    check_inconclusive(inconclusive, confidence)
     if min_rate is None or not 0.0 <= check_bound("min_rate", min_rate) <= 1.0:
         msg = f"min_rate must be a share between 0 and 1, such as 0.95, not {min_rate!r}"
         raise ValueError(msg)
@@ -124,14 +139,47 @@ def assert_pass_rate(
     result = rate_threshold(
         found.scores, score_bound, min_rate, score_better=score_better, confidence=confidence, **found.about
     )
-    return _passed(result, found)
+    return _passed(result, found, inconclusive)
 
 
-def _passed(result: ThresholdResult, found: _ScoredSet) -> ThresholdResult:
+def _passed(result: ThresholdResult, found: _ScoredSet, inconclusive: Inconclusive) -> ThresholdResult:
     __tracebackhide__ = True
-    if result.outcome != "passed" and found.decides:
+    if result.outcome not in _passing(inconclusive) and found.decides:
         raise AssertionError("\n".join(explain_threshold(result, found.rows)))
     return result
+
+
+def assert_no_regression(
+    results: Evaluation | Iterable[Row],
+    baseline: str | Path | Evaluation | None = None,
+    *,
+    metrics: Iterable[str] | str | None = None,
+    alpha: float = 0.05,
+    skip_unscored: bool = False,
+    vacuous: Vacuous | None = None,
+) -> TableComparison:
+    """Assert that no metric, or none of those named, has become worse than in an earlier run.
+
+    It fails only on proof: if nothing has changed but by chance, it fails with a probability of at most ``alpha`` over
+    all metrics together, provided the baseline is a run like any other and not the best of several. The test flips the
+    signs of the paired differences, of whole clusters where samples have a ``metadata["cluster"]`` (for scores of 0 and
+    1 this is McNemar's exact test), with Holm's correction for several metrics. Where no drop is shown the comparison
+    says the smallest that such rows would have shown.
+
+    ``results``, ``baseline``, ``vacuous``, the pairing, what is returned and the other errors are as in
+    :func:`assert_not_worse`. Raises ``AssertionError`` with the rows that regressed, ``ValueError`` for an ``alpha``
+    that is not between 0 and 1.
+    """
+    __tracebackhide__ = True
+    table = results if isinstance(results, Evaluation) else _table(results)
+    wanted = table.metrics if metrics is None else (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    comparison = _against(table, baseline, wanted, skip_unscored=skip_unscored, vacuous=vacuous)
+    found = find_drops(comparison, alpha=alpha)
+    comparison = replace(comparison, drops=found)
+    worse = {metric: compared for metric, compared in comparison.metrics.items() if found[metric].shown}
+    if worse and _decides(table):
+        raise AssertionError(str(TableComparison(metrics=worse, drops=found)))
+    return comparison
 
 
 def assert_not_worse(
@@ -142,16 +190,19 @@ def assert_not_worse(
     confidence: float = 0.95,
     metric: str | None = None,
     skip_unscored: bool = False,
+    inconclusive: Inconclusive = "fail",
     vacuous: Vacuous | None = None,
 ) -> TableComparison:
-    """Assert that no metric, or the one named, is worse than in an earlier run by more than a margin.
+    """Assert that it is proven that no metric, or the one named, is worse than in an earlier run by more than a margin.
 
     ``baseline`` is a file that ``--rag-json`` or :meth:`Evaluation.to_json` wrote, or an evaluation; unless it is given
     it is the file of ``--rag-baseline``. Rows are paired by the id of their sample, else by its question, else by its
     content. This is a test of non-inferiority: the whole interval of the mean paired difference must be above
-    ``-margin`` (below ``margin`` if lower scores are better). Without a margin only equal or clearly better scores
-    pass; choose the loss that you accept, such as 0.02. Rows with nothing to check in one of the runs are not compared,
-    unless ``vacuous="count"`` takes their scores as they are.
+    ``-margin`` (below ``margin`` if lower scores are better), the loss that you accept; without one only a proven gain
+    passes. With ``inconclusive="pass"`` it fails only where the whole interval is beyond. A margin of 0.02 takes 183
+    rows or more even where none changes, one of 0.05 takes 72; :func:`assert_no_regression` asks the opposite question
+    and needs no margin. Rows with nothing to check in one of the runs are not compared, unless ``vacuous="count"``
+    takes their scores as they are.
 
     Returns the comparison, which lists the rows that are not compared: those that only one run has, that are unscored
     in one or had nothing to check. Raises ``AssertionError`` with the rows that regressed and improved;
@@ -161,29 +212,54 @@ def assert_not_worse(
     """
     __tracebackhide__ = True
     check_confidence(confidence)
+    check_inconclusive(inconclusive, confidence)
     if check_bound("margin", margin) < 0.0:
         msg = f"margin must not be negative, it is the loss that is accepted: write {-margin!r}, not {margin!r}"
         raise ValueError(msg)
     table = results if isinstance(results, Evaluation) else _table(results)
-    before = _before(baseline)
     wanted = table.metrics if metric is None else (metric,)
     for name in wanted:
         _check_margin(margin, table, name)
+    comparison = _against(table, baseline, wanted, confidence=confidence, skip_unscored=skip_unscored, vacuous=vacuous)
+    lines = [line for compared in comparison.metrics.values() for line in _loss(compared, margin, inconclusive)]
+    if lines and _decides(table):
+        raise AssertionError("\n".join(lines))
+    return comparison
+
+
+def _against(
+    table: Evaluation,
+    baseline: str | Path | Evaluation | None,
+    wanted: tuple[str, ...],
+    *,
+    confidence: float = 0.95,
+    skip_unscored: bool,
+    vacuous: Vacuous | None,
+) -> TableComparison:
+    """Return the comparison of some metrics of a table with a baseline, in which each has a pair."""
+    __tracebackhide__ = True
+    before = _before(baseline)
     here = {name: table.column(name) for name in wanted}
     if not before.keys() & here.keys():
         msg = f"the baseline has no scores of {', '.join(wanted)}; it has {', '.join(before) or 'none at all'}"
         raise ValueError(msg)
-    there = before if metric is None else {metric: before[metric]}
+    there = {name: column for name, column in before.items() if wanted == table.metrics or name in wanted}
     comparison = compare_tables(
         here, there, confidence=confidence, vacuous=table.vacuous if vacuous is None else vacuous
     )
-    if not skip_unscored:
-        for compared in comparison.metrics.values():
+    for compared in comparison.metrics.values():
+        if not skip_unscored:
             _check_still_scored(table, compared)
-    lines = [line for compared in comparison.metrics.values() for line in _loss(compared, margin)]
-    if lines and all(result.decides for row in table.rows for result in row.results.values()):
-        raise AssertionError("\n".join(lines))
+        if compared.difference is None and (compared.vacuous_here or compared.vacuous_there):
+            raise UnscoredError(str(compared))
+        if compared.difference is None:
+            msg = f"{compared}\nnothing can be compared: give the samples ids that stay the same from run to run"
+            raise ValueError(msg)
     return comparison
+
+
+def _decides(table: Evaluation) -> bool:
+    return all(result.decides for row in table.rows for result in row.results.values())
 
 
 def _bound(
@@ -237,24 +313,21 @@ def _before(baseline: str | Path | Evaluation | None) -> Mapping[str, Column]:
     return read_baseline(baseline)
 
 
-def _loss(compared: MetricComparison, margin: float) -> list[str]:
-    """Return the lines about a loss, or a possible one; none if the metric is not worse."""
+def _loss(compared: MetricComparison, margin: float, inconclusive: Inconclusive) -> list[str]:
+    """Return the lines about a loss, or a possible one where that fails; none if the metric is not worse."""
     found = compared.difference
-    if found is None and (compared.vacuous_here or compared.vacuous_there):
-        raise UnscoredError(str(compared))
     if found is None:
-        msg = f"{compared}\nnothing can be compared: give the samples ids that stay the same from run to run"
-        raise ValueError(msg)
+        return []
     bound = margin if compared.better == "lower" else -margin
     outcome = verdict(found.interval, bound, compared.better)
-    if outcome == "passed":
+    if outcome in _passing(inconclusive):
         return []
     more = samples_to_settle(
         [row.change for row in compared.rows],
         bound,
         confidence=found.interval.confidence,
         clusters=whole_clusters(row.cluster for row in compared.rows),
-        bounds=None,
+        bounds=found.bounds,
     )
     return explain_not_worse(compared, margin=margin, outcome=outcome, more=more)
 

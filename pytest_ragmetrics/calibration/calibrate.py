@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from pytest_ragmetrics.calibration.result import GROUP_FIELDS, Calibration, LabelledRow, LabelScale, group_of
+from pytest_ragmetrics.calibration.result import GROUP_FIELDS, Calibration, DecidedBy, LabelledRow, LabelScale, group_of
 from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines
 from pytest_ragmetrics.comparison import key_of
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
@@ -15,7 +15,7 @@ from pytest_ragmetrics.errors import DatasetError, UnscoredError
 from pytest_ragmetrics.evaluation import evaluate
 from pytest_ragmetrics.explain.results import explain_vacuous
 from pytest_ragmetrics.metrics.assertion import check_bound
-from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.base import Metric, check_choice
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.sample import Sample
@@ -149,6 +149,7 @@ def rag_calibrated(
     seed: int = 0,
     skip_unscored: bool = False,
     vacuous: Vacuous = "skip",
+    by: DecidedBy = "bound",
 ) -> Calibration:
     """Assert that a judge's scores agree with human labels, by Cohen's kappa of at least ``min_kappa``.
 
@@ -156,8 +157,9 @@ def rag_calibrated(
     each has a ``label``, 1 for a good answer and 0 for a bad one, or a number on ``label_scale`` that is good from
     ``good_from`` on (by default its middle), and may name its source in ``group`` or ``cluster``. An answer passes the
     judge at ``threshold``; without one the figures are the cross-validated ones of the threshold that suits the labels
-    best. The estimate of kappa decides, not its interval. Answers with nothing to check are left out and counted beside
-    the others, unless ``vacuous="count"``.
+    best. The lower end of kappa's interval decides, so that few labels prove little: a very good judge takes about 50
+    to reach 0.6, a good one 100 or more; ``by="estimate"`` takes the estimate. Answers with nothing to check are left
+    out and counted beside the others, unless ``vacuous="count"``.
 
     Returns the calibration, which :meth:`Evaluation.corrected_mean` takes. Raises ``AssertionError`` with the figures
     and the worst disagreements, also if a labelled row has no score, unless ``skip_unscored=True`` leaves such rows
@@ -165,7 +167,7 @@ def rag_calibrated(
 
     >>> rows = [{"response": "Moss.", "contexts": ["Moss grows here."], "label": 1},
     ...         {"response": "Sand and gravel.", "contexts": ["Moss grows here."], "label": 0}] * 2
-    >>> rag_calibrated("lexical_grounding", rows, 0.6, threshold=0.4).figures.agreement.tnr.estimate
+    >>> rag_calibrated("lexical_grounding", rows * 10, 0.6, threshold=0.4).figures.agreement.tnr.estimate
     1.0
     """
     __tracebackhide__ = True
@@ -173,6 +175,7 @@ def rag_calibrated(
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not -1.0 <= given <= 1.0:
         msg = f"min_kappa must be a number between -1 and 1, such as 0.6, not {given!r}"
         raise ValueError(msg)
+    check_choice("by", by, get_args(DecidedBy))
     low, high = label_scale
     found = calibrate(
         metric,
@@ -188,7 +191,7 @@ def rag_calibrated(
         seed=seed,
         vacuous=vacuous,
     )
-    faults = fault_lines(found, min_kappa, skip_unscored=skip_unscored)
+    faults = fault_lines(found, min_kappa, by=by, skip_unscored=skip_unscored)
     if faults and found.decides:
         raise AssertionError("\n".join([*faults, *calibration_lines(found, worst=_WORST)]))
     return found

@@ -7,7 +7,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pytest_ragmetrics.codec import CodecError, dump, load
 from pytest_ragmetrics.errors import DatasetError, RagMetricsError
@@ -21,6 +21,9 @@ from pytest_ragmetrics.stats.thresholds import CalibrationFigures
 #: ``format`` and ``version`` of the files of ``ragmetrics calibrate --json``.
 FORMAT = "pytest-ragmetrics calibration"
 VERSION = 1
+
+#: What of kappa is compared with a floor: the lower end of its interval, or its estimate.
+DecidedBy = Literal["bound", "estimate"]
 
 _GOOD = frozenset({"true", "yes", "pass", "passed", "good"})
 _BAD = frozenset({"false", "no", "fail", "failed", "bad"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pytest_ragmetrics.calibration.result import Calibration, LabelledRow
+from pytest_ragmetrics.calibration.result import Calibration, DecidedBy, LabelledRow
 from pytest_ragmetrics.explain.phrases import (
     SHOWN,
     and_more,
@@ -21,6 +21,7 @@ from pytest_ragmetrics.result import ThresholdCheck
 from pytest_ragmetrics.stats.intervals import Interval
 from pytest_ragmetrics.text.characters import printable, shortened
 
+_LABELS_ASKED = "a very good judge takes about 50 labels to reach 0.6, a good one 100 or more"
 _TEXT_LIMIT = 200
 # Lines of evidence for one disagreement, and how many verdicts that passed are among them.
 _EVIDENCE = 6
@@ -119,22 +120,30 @@ def suggestion_lines(calibration: Calibration) -> list[str]:
     return lines
 
 
-def floor_line(calibration: Calibration, min_kappa: float) -> str:
-    """Return the line that compares kappa with a floor; the estimate decides, not the interval."""
+def floor_line(calibration: Calibration, min_kappa: float, *, by: DecidedBy = "bound") -> str:
+    """Return the line that compares the lower end of kappa's interval, or its estimate, with a floor."""
     kappa = calibration.figures.agreement.kappa
-    operator = ">=" if kappa.estimate >= min_kappa else "<"
-    found, floor = format_apart(kappa.estimate, min_kappa)
-    return f"kappa {found} {operator} {floor} ({format_interval(kappa)}, n={kappa.n})"
+    value = kappa.low if by == "bound" else kappa.estimate
+    operator = ">=" if value >= min_kappa else "<"
+    found, floor = format_apart(value, min_kappa)
+    if by == "estimate":
+        return f"kappa {found} {operator} {floor} ({format_interval(kappa)}, n={kappa.n})"
+    asked = f"; {_LABELS_ASKED}" if value < min_kappa <= kappa.estimate else ""
+    figures = f"kappa {kappa.estimate:.2f} ({format_interval(kappa)}, n={kappa.n})"
+    return f"{figures}: the lower end of its interval {found} {operator} {floor}{asked}"
 
 
-def fault_lines(calibration: Calibration, min_kappa: float | None, *, skip_unscored: bool = False) -> list[str]:
+def fault_lines(
+    calibration: Calibration, min_kappa: float | None, *, by: DecidedBy = "bound", skip_unscored: bool = False
+) -> list[str]:
     """Return the lines that say why a calibration is not good enough, none if it is."""
     lines = []
     if calibration.unscored and not skip_unscored:
         total = len(calibration.unscored) + len(calibration.rows) + calibration.vacuous
         lines.append(f"{len(calibration.unscored)} of {counted(total, 'labelled row')} unscored")
-    if min_kappa is not None and calibration.figures.agreement.kappa.estimate < min_kappa:
-        lines.append(floor_line(calibration, min_kappa))
+    kappa = calibration.figures.agreement.kappa
+    if min_kappa is not None and (kappa.low if by == "bound" else kappa.estimate) < min_kappa:
+        lines.append(floor_line(calibration, min_kappa, by=by))
     return lines
 
 

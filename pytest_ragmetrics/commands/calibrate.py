@@ -37,8 +37,9 @@ def _calibrate(arguments: argparse.Namespace) -> CommandResult:
     lines = [*calibration_lines(found, worst=arguments.worst), *_written(arguments, found)]
     faults = []
     if arguments.min_kappa is not None:
-        faults = fault_lines(found, arguments.min_kappa, skip_unscored=arguments.skip_unscored)
-        lines += [f"FAILED: {fault}" for fault in faults] or [f"passed: {floor_line(found, arguments.min_kappa)}"]
+        floor, by = arguments.min_kappa, arguments.by
+        faults = fault_lines(found, floor, by=by, skip_unscored=arguments.skip_unscored)
+        lines += [f"FAILED: {fault}" for fault in faults] or [f"passed: {floor_line(found, floor, by=by)}"]
     return CommandResult(lines=lines, status=int(bool(faults)))
 
 
@@ -136,8 +137,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add("--threshold", type=number(), metavar="T", help="the score at which an answer passes (default: the suggested)")
     aim = "what a threshold is suggested for (default: %(default)s)"
     add("--aim", choices=("balanced-accuracy", "kappa"), default="balanced-accuracy", help=aim)
-    floor = "exit with status 1 if Cohen's kappa (its estimate, not its interval) is below X, or a row is unscored"
+    floor = "exit with status 1 if the lower end of the interval of Cohen's kappa is below X, or a row is unscored"
     add("--min-kappa", type=number(-1, 1), metavar="X", help=floor)
+    by = "compare the lower end of the interval with --min-kappa (default), or the estimate alone"
+    add("--by", choices=("bound", "estimate"), default="bound", help=by)
     add("--skip-unscored", action="store_true", help="let --min-kappa pass over unscored rows")
     counts = "leave answers with nothing to check out of all figures, or count their scores (default: %(default)s)"
     add("--vacuous", choices=("skip", "count"), default="skip", help=counts)

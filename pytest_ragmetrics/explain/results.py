@@ -195,9 +195,9 @@ def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = ()) -
     if result.outcome == "inconclusive":
         figure = "mean" if result.statistic == "mean" else "rate"
         lines.append(
-            f"  not even a million samples would settle it while the {figure} stays so close to the bound"
+            f"  the {figure} is too close to the bound, or the samples too few, to tell how many more would settle it"
             if result.more is None
-            else f"  about {counted(result.more, 'more sample')} would settle it if the {figure} stays where it is"
+            else f"  about {counted(result.more, 'more sample')} would settle it (80 % power) if the rest is like these"
         )
     if result.vacuous:
         lines.append(f"  {checked_text(result.n, result.vacuous)}")
@@ -258,11 +258,23 @@ def explain_not_worse(
     lines = comparison.lines()
     lines[0] += f", margin {margin:g}: {outcome}"
     if outcome == "inconclusive" and comparison.difference is not None:
-        settling = f"about {counted(more or 0, 'more sample')} would settle it if the difference stays where it is; "
+        settling = f"about {counted(more or 0, 'more sample')} would settle it (80 % power) if the rest is like these; "
         interval = comparison.difference.interval
         most = interval.high if comparison.better == "lower" else -interval.low
         # Rounded up, so that a margin of as much holds.
         most = math.ceil(most * 1000) / 1000 if math.isfinite(most) else most
         confidence = f"with {interval.confidence * 100:g} % confidence it is at most {most:g} worse"
-        lines.insert(1, f"  {settling if more else ''}{confidence}")
+        lines.insert(1, f"  {settling if more else ''}{confidence}{_asked(comparison, margin)}")
     return lines
+
+
+def _asked(comparison: MetricComparison, margin: float) -> str:
+    """Return how many rows a margin takes at least, where there are fewer."""
+    found = comparison.difference
+    if found is None or found.bounds is None or margin >= found.bounds[1]:
+        return ""
+    if not margin:
+        return "; without a margin only a proven gain passes: give margin=, or use assert_no_regression"
+    tail = (1.0 - found.interval.confidence) / 2.0
+    least = math.ceil(math.log(tail) / math.log1p(-margin / found.bounds[1]))
+    return f"; this margin takes {least} rows or more, even where none changes" if found.n < least else ""

@@ -9,8 +9,15 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.stats.intervals import Interval, mean_error, mean_interval, t_tail, totals_by_cluster
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
 
 # Up to so many pairs all flips of signs are tried; of more, _DRAWS are drawn.
 _EXACT_UP_TO = 16
@@ -28,6 +35,7 @@ _ROUNDING = 1e-9
 class Difference:
     """The means of ``n`` rows ``before`` and ``after``, and the ``interval`` of the mean of after minus before.
 
+    ``bounds`` are the lowest and the highest possible difference, ``None`` where the scale is not known.
     ``t_p`` is the two-sided p-value of the paired t test, ``None`` for differences without a spread; ``flip_p`` that of
     the sign-flip permutation test; ``mcnemar_p`` that of McNemar's exact test, for independent scores of 0 and 1.
     """
@@ -39,6 +47,7 @@ class Difference:
     t_p: float | None
     flip_p: float
     mcnemar_p: float | None
+    bounds: tuple[float, float] | None = None
 
 
 def paired_difference(
@@ -51,9 +60,9 @@ def paired_difference(
 ) -> Difference:
     """Return how scores differ from those of the same rows before, in the same order.
 
-    ``bounds`` are the lowest and the highest possible score, ``None`` if they are not known. If several rows differ by
-    exactly the same amount (mostly 0: nothing was changed), the interval is that one number. Raises ``ValueError`` for
-    no pair, or lists of different lengths.
+    ``bounds`` are the lowest and the highest possible score, ``None`` if they are not known: the interval is Student's
+    then, which wants 30 pairs or more of which most differ. Raises ``ValueError`` for no pair, or lists of different
+    lengths.
 
     >>> found = paired_difference([0.5, 0.75, 1.0, 0.25], [0.75, 0.75, 1.0, 1.0])
     >>> print(f"{found.before:.3f} {found.after:.3f} {found.interval.estimate:+.3f} p={found.t_p:.3f}")
@@ -69,9 +78,6 @@ def paired_difference(
     differences = [float(new) - float(old) for old, new in pairs]
     scale = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
     interval = mean_interval(differences, confidence=confidence, clusters=clusters, bounds=scale)
-    if mean_error(differences, clusters).is_constant and (len(differences) > 1 or not any(differences)):
-        value = interval.estimate
-        interval = Interval(estimate=value, low=value, high=value, confidence=confidence, n=len(differences))
     return Difference(
         n=len(differences),
         before=math.fsum(before) / len(before),
@@ -82,6 +88,7 @@ def paired_difference(
         mcnemar_p=mcnemar_p(sum(old < new for old, new in pairs), sum(old > new for old, new in pairs))
         if clusters is None and {*before, *after} <= {0.0, 1.0}
         else None,
+        bounds=scale,
     )
 
 
@@ -104,16 +111,34 @@ def flip_p(differences: Sequence[float], *, clusters: Sequence[Hashable] | None 
     >>> flip_p([0.1, 0.2, 0.3, 0.4])
     0.125
     """
-    sums = [abs(total) for total, _ in totals_by_cluster(differences, clusters)]
-    moved = sorted(size for size in sums if size > _ROUNDING)  # no flip changes the others
-    observed = abs(math.fsum(differences)) - _ROUNDING
-    if len(moved) <= _EXACT_UP_TO:
-        flipped = [0.0]
-        for size in moved:
-            flipped = [total + sign * size for total in flipped for sign in (1.0, -1.0)]
-        return sum(abs(total) >= observed for total in flipped) / len(flipped)
-    draws = min(_DRAWS, max(_LEAST_DRAWS, _MOST_SIGNS // len(moved)))
-    return (_extreme_draws(moved, observed, draws) + 1) / (draws + 1)
+    sums = changed_sums(differences, clusters)
+    flipped, drawn = flipped_sums(sorted(map(abs, sums)))
+    extreme = int((abs(flipped) >= abs(math.fsum(sums)) - _ROUNDING).sum())
+    return (extreme + 1) / (len(flipped) + 1) if drawn else extreme / len(flipped)
+
+
+def changed_sums(differences: Sequence[float], clusters: Sequence[Hashable] | None = None) -> list[float]:
+    """Return the sums of the clusters (the differences where there are none) that are not 0."""
+    return [total for total, _ in totals_by_cluster(differences, clusters) if abs(total) > _ROUNDING]
+
+
+def flipped_sums(sizes: Sequence[float]) -> tuple[Floats, bool]:
+    """Return the sums of sizes under all flips of their signs; of more than 16 under drawn ones, and whether so."""
+    import numpy as np
+
+    if len(sizes) <= _EXACT_UP_TO:
+        sums = np.zeros(1)
+        for size in sizes:
+            sums = np.concatenate((sums + size, sums - size))
+        return sums, False
+    random, values = np.random.default_rng(0), np.array(sizes)
+    draws = min(_DRAWS, max(_LEAST_DRAWS, _MOST_SIGNS // len(sizes)))
+    step = max(1, _AT_ONCE // len(sizes))
+    parts = [
+        (2.0 * random.integers(0, 2, (min(step, draws - done), len(sizes))) - 1.0) @ values
+        for done in range(0, draws, step)
+    ]
+    return np.concatenate(parts), True
 
 
 def mcnemar_p(gained: int, lost: int) -> float:
@@ -131,15 +156,3 @@ def mcnemar_p(gained: int, lost: int) -> float:
         return min(1.0, 2.0 * math.fsum(math.exp(log - n * math.log(2.0)) for log in logs))
     terms = accumulate(range(fewer), lambda term, k: term * (n - k) // (k + 1), initial=1)
     return min(1.0, 2 * sum(terms) / (1 << n))
-
-
-def _extreme_draws(sizes: Sequence[float], observed: float, draws: int) -> int:
-    import numpy as np
-
-    random, values = np.random.default_rng(0), np.array(sizes)
-    step = max(1, _AT_ONCE // len(sizes))
-    extreme = 0
-    for done in range(0, draws, step):
-        signs = 2.0 * random.integers(0, 2, (min(step, draws - done), len(sizes))) - 1.0
-        extreme += int((np.abs(signs @ values) >= observed).sum())
-    return extreme

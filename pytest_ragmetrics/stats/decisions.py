@@ -7,26 +7,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any, Literal
 
 from pytest_ragmetrics.result import Direction
+from pytest_ragmetrics.stats.bounded import mean_bounds
 from pytest_ragmetrics.stats.intervals import (
     Decision,
     Interval,
-    Shape,
-    check_confidence,
     check_values,
-    mean_ends,
     mean_error,
     mean_interval,
-    rate_interval,
-    shape_of,
+    t_ends,
+    totals_by_cluster,
     verdict,
 )
 
+#: What an interval with the bound in it means.
+Inconclusive = Literal["fail", "pass"]
 #: :func:`samples_to_settle` does not look for more samples than this.
 MOST = 1_000_000
+# The forecast is for a power of 80 %.
+_POWER_QUANTILE = NormalDist().inv_cdf(0.8)
+_FEWEST = 20
+# It is "about" so many: to the nearest percent.
+_PRECISION = 100
 
 
 def samples_to_settle(
@@ -35,39 +41,48 @@ def samples_to_settle(
     *,
     confidence: float = 0.95,
     clusters: Sequence[Hashable] | None = None,
-    shape: Shape = "t",
     bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> int | None:
-    """Return how many more samples would bring the interval to one side of a bound, if they are like those so far.
+    """Return how many more samples bring the interval to one side of a bound with a probability of about 80 %.
 
-    ``values`` are scores, flags as 0 and 1 with the shape ``"rate"``, or paired differences with ``bounds=None``. The
-    estimate assumes the same mean, spread and clustering. 0 if the interval is on one side already; ``None`` if
-    :data:`MOST` samples are not enough, as when the mean is on the bound. Raises ``ValueError`` as
+    The forecast assumes that further samples have the mean, the spread and the clusters of these. 0 if the interval is
+    on one side already; ``None`` where no forecast holds: with fewer than 20 samples or one cluster, a mean closer to
+    the bound than half its standard error, or where :data:`MOST` samples are not enough. Raises ``ValueError`` as
     :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
 
-    >>> samples_to_settle([0.9, 0.8, 1.0, 0.7, 0.85] * 4, 0.83)
-    84
+    >>> samples_to_settle([0.9, 0.8, 1.0, 0.7, 0.85] * 6, 0.8)
+    54
     """
-    confidence = check_confidence(confidence)
-    check_values(values, clusters, bounds)
-    found = mean_error(values, clusters)
-
-    def is_settled(n: int) -> bool:
-        low, high = mean_ends(found.grown(n), confidence, shape=shape, bounds=bounds)
-        return bound <= low or bound > high
-
-    if is_settled(found.n):
+    interval = mean_interval(values, confidence=confidence, clusters=clusters, bounds=bounds)
+    if verdict(interval, bound) != "inconclusive":
         return 0
-    enough = found.n
+    found = mean_error(values, clusters)
+    n, distance = found.n, abs(found.mean - bound)
+    spread = found.error * math.sqrt(n)
+    if n < _FEWEST or not found.df or distance < found.error / 2.0 or not distance:
+        return None
+    totals = totals_by_cluster(values, clusters)
+
+    def is_settled(size: int) -> bool:
+        times = size / n
+        if bounds is None:
+            grown = replace(found, error=found.error / math.sqrt(times), df=found.df * times)
+            low, high = t_ends(grown, interval.confidence)
+        else:
+            low, high = mean_bounds(totals, confidence=interval.confidence, bounds=bounds, times=times)
+        reach = found.mean - low if bound < found.mean else high - found.mean
+        return distance >= reach + _POWER_QUANTILE * spread * math.sqrt(size - n) / size
+
+    enough = 2 * n
     while not is_settled(enough):
         if enough > MOST:
             return None
         enough *= 2
     too_few = enough // 2
-    while enough - too_few > 1:
+    while enough - too_few > max(1, too_few // _PRECISION):
         middle = (enough + too_few) // 2
         too_few, enough = (too_few, middle) if is_settled(middle) else (middle, enough)
-    return enough - found.n
+    return enough - n
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,9 +91,9 @@ class ThresholdResult:
 
     ``value`` is their mean, or the rate of those that ``reached`` ``score_bound``. ``better`` is the good side of
     ``bound`` for the value, ``score_better`` that of ``score_bound`` for a score. With a confidence there is an
-    ``interval``, whose bad end decides, and ``more`` is the number of further samples that would settle an
-    inconclusive outcome (``None``: no number would). ``unscored`` and ``vacuous`` (nothing to check) count the rows
-    that were left out.
+    ``interval``, whose bad end decides, and ``more`` is the number of further samples that settle an inconclusive
+    outcome with a probability of about 80 % (``None``: that cannot be told). ``unscored`` and ``vacuous`` (nothing to
+    check) count the rows that were left out.
     """
 
     metric: str
@@ -119,10 +134,8 @@ def mean_threshold(
     values = _finite(scores)
     interval, more = None, None
     if confidence is not None:
-        interval = mean_interval(values, confidence=confidence, clusters=clusters, method="auto", bounds=bounds)
-        more = samples_to_settle(
-            values, bound, confidence=confidence, clusters=clusters, shape=shape_of(values, bounds), bounds=bounds
-        )
+        interval = mean_interval(values, confidence=confidence, clusters=clusters, bounds=bounds)
+        more = samples_to_settle(values, bound, confidence=confidence, clusters=clusters, bounds=bounds)
     about: dict[str, Any] = {"metric": metric, "statistic": "mean", "more": more}
     return _compared(values, bound, better, interval, unscored=unscored, vacuous=vacuous, **about)
 
@@ -141,7 +154,7 @@ def rate_threshold(
 ) -> ThresholdResult:
     """Return the comparison of the rate of scores that meet ``score_bound`` with the rate ``bound``.
 
-    Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.rate_interval` does.
+    Raises ``ValueError`` as :func:`~pytest_ragmetrics.stats.intervals.mean_interval` does.
 
     >>> result = rate_threshold([0.9, 0.8, 1.0, 0.7], 0.8, 0.9)
     >>> result.value, result.outcome
@@ -150,11 +163,22 @@ def rate_threshold(
     flags = [float(meets(score, score_bound, score_better)) for score in _finite(scores)]
     interval, more = None, None
     if confidence is not None:
-        interval = rate_interval([bool(flag) for flag in flags], confidence=confidence, clusters=clusters)
-        more = samples_to_settle(flags, bound, confidence=confidence, clusters=clusters, shape="rate")
+        interval = mean_interval(flags, confidence=confidence, clusters=clusters)
+        more = samples_to_settle(flags, bound, confidence=confidence, clusters=clusters)
     about: dict[str, Any] = {"metric": metric, "statistic": "rate", "more": more}
     rate: dict[str, Any] = {"score_bound": score_bound, "score_better": score_better, "reached": int(sum(flags))}
     return _compared(flags, bound, "higher", interval, unscored=unscored, vacuous=vacuous, **about, **rate)
+
+
+def check_inconclusive(inconclusive: object, confidence: float | None) -> Inconclusive:
+    """Return the word; raise ``ValueError`` for another, and for ``"pass"`` without a confidence."""
+    if inconclusive not in ("fail", "pass"):
+        msg = f"inconclusive must be 'fail' or 'pass', not {inconclusive!r}"
+        raise ValueError(msg)
+    if inconclusive == "pass" and confidence is None:
+        msg = "inconclusive='pass' goes with a confidence=, such as 0.95: without an interval nothing is inconclusive"
+        raise ValueError(msg)
+    return "pass" if inconclusive == "pass" else "fail"
 
 
 def meets(score: float, bound: float, better: Direction) -> bool:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal
 
 from pytest_ragmetrics.result import Direction
+from pytest_ragmetrics.stats.bounded import mean_bounds
 
-#: ``"t"`` is Student's; ``"auto"`` Wilson's for scores that are all 0 or 1, else Student's corrected for skewness.
-Method = Literal["auto", "t"]
-#: How the ends of an interval follow from a mean and its error.
-Shape = Literal["t", "skewed", "rate"]
+#: ``"bounded"`` is :func:`~pytest_ragmetrics.stats.bounded.mean_bounds`, which needs the ends of the scale; ``"t"``
+#: is Student's, narrower for smooth scores in the middle of the scale, and wrong for few or crowded ones.
+Method = Literal["bounded", "t"]
 Decision = Literal["passed", "failed", "inconclusive"]
 
 _EVERYTHING = (-math.inf, math.inf)
@@ -26,9 +26,6 @@ _EVERYTHING = (-math.inf, math.inf)
 _ROUNDING = 1e-12
 # The design effect is at least this: however evenly clusters mix, their mean has at least half the standard error.
 _LEAST_EFFECT = 0.25
-# Below this the correction for skewness is smaller than rounding; of two clusters there is no skewness.
-_STRAIGHT = 1e-9
-_FEWEST_FOR_SKEWNESS = 3
 # For the quantiles of Student's t.
 _TINY = 1e-300
 _LARGE = 50.0
@@ -39,13 +36,17 @@ _ENOUGH = 1e-15
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Interval:
-    """An estimate from ``n`` scores with the ends of its interval at ``confidence``; the ends may be infinite."""
+    """An estimate from ``n`` scores with the ends of its interval at ``confidence``; the ends may be infinite.
+
+    ``note`` says what a reader must know of it, such as that it was cut.
+    """
 
     estimate: float
     low: float
     high: float
     confidence: float
     n: int
+    note: str | None = None
 
     @property
     def half_width(self) -> float:
@@ -58,41 +59,40 @@ def mean_interval(
     *,
     confidence: float = 0.95,
     clusters: Sequence[Hashable] | None = None,
-    method: Method = "t",
+    method: Method = "bounded",
     bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> Interval:
     """Return the two-sided interval of the mean of the population that the scores are a sample of.
 
-    ``clusters`` names the cluster of each score; whole clusters are independent (CR2 errors with Satterthwaite's
-    degrees of freedom). Student's interval is too narrow for scores that crowd at one end of the scale; the ``method``
-    ``"auto"`` corrects it for skewness (Hall 1992).
-
-    ``bounds`` are the lowest and the highest possible score. Equal scores show no spread, and their interval follows
-    from the bounds alone: by Markov's inequality a mean below ``lowest + (score - lowest) * q`` makes them less
-    probable than the confidence allows, where q is the n-th root of half of ``1 - confidence``. Without bounds, or of
-    one cluster, the interval is everything possible.
+    ``clusters`` names the cluster of each score; whole clusters are independent. ``bounds`` are the lowest and the
+    highest possible score; where they are not known, and by the ``method`` ``"t"``, it is Student's interval (with CR2
+    errors and Satterthwaite's degrees of freedom for clusters), which wants 30 scores or more that differ. Without a
+    spread, or of one cluster, that is everything possible.
 
     Raises ``ValueError`` for no score, one that is not finite or out of bounds, or a confidence that is not between
     0 and 1.
 
     >>> interval = mean_interval([0.9, 0.8, 1.0, 0.7, 0.85])
     >>> print(f"{interval.estimate:.2f} ({interval.low:.3f}..{interval.high:.3f})")
-    0.85 (0.711..0.989)
+    0.85 (0.404..0.951)
     >>> round(mean_interval([1.0] * 20).low, 3)
     0.832
     """
     values = [float(score) for score in scores]
     confidence = check_confidence(confidence)
     check_values(values, clusters, bounds)
-    found = mean_error(values, clusters)
-    ends = mean_ends(found, confidence, shape=shape_of(values, bounds) if method == "auto" else "t", bounds=bounds)
+    estimate = math.fsum(values) / len(values)
+    if bounds is None or method == "t":
+        ends = t_ends(mean_error(values, clusters), confidence)
+    else:
+        ends = mean_bounds(totals_by_cluster(values, clusters), confidence=confidence, bounds=bounds)
     low, high = _EVERYTHING if bounds is None else bounds
     return Interval(
-        estimate=found.mean,
-        low=min(max(low, ends[0]), found.mean),
-        high=max(min(high, ends[1]), found.mean),
+        estimate=estimate,
+        low=min(max(low, ends[0]), estimate),
+        high=max(min(high, ends[1]), estimate),
         confidence=confidence,
-        n=found.n,
+        n=len(values),
     )
 
 
@@ -113,7 +113,7 @@ def rate_interval(
     confidence = check_confidence(confidence)
     check_values(values, clusters, (0.0, 1.0))
     found = mean_error(values, clusters)
-    low, high = mean_ends(found, confidence, shape="rate", bounds=(0.0, 1.0))
+    low, high = _rate_ends(found, confidence)
     return Interval(estimate=found.mean, low=low, high=high, confidence=confidence, n=found.n)
 
 
@@ -130,28 +130,12 @@ def verdict(interval: Interval, bound: float, better: Direction = "higher") -> D
     return "passed" if interval.low >= bound else "failed" if interval.high < bound else "inconclusive"
 
 
-def shape_of(values: Sequence[float], bounds: tuple[float, float] | None) -> Shape:
-    """Return the shape of the method ``"auto"``: a rate for scores of 0 and 1 that are not all equal."""
-    return "rate" if bounds == (0.0, 1.0) and set(values) == {0.0, 1.0} else "skewed"
-
-
-def mean_ends(
-    found: MeanError, confidence: float, *, shape: Shape, bounds: tuple[float, float] | None
-) -> tuple[float, float]:
-    """Return the ends of the interval around a mean with a known error; they may be out of bounds."""
-    if shape == "rate":
-        return _rate_ends(found, confidence)
-    if found.is_constant and bounds is not None:
-        share = ((1.0 - confidence) / 2.0) ** (1.0 / found.groups)
-        low, high = bounds
-        return low + (found.mean - low) * share, high - (high - found.mean) * share
+def t_ends(found: MeanError, confidence: float) -> tuple[float, float]:
+    """Return the ends of Student's interval around a mean with a known error."""
     if not found.says_error:
         return _EVERYTHING
-    quantile = t_quantile(0.5 + confidence / 2.0, found.df)
-    upper, lower = quantile, -quantile
-    if shape == "skewed" and found.groups >= _FEWEST_FOR_SKEWNESS and abs(found.skewness) >= _STRAIGHT:
-        upper, lower = (_straightened(end, found.skewness, math.sqrt(found.groups)) for end in (quantile, -quantile))
-    return found.mean - upper * found.error, found.mean - lower * found.error
+    reach = t_quantile(0.5 + confidence / 2.0, found.df) * found.error
+    return found.mean - reach, found.mean + reach
 
 
 def wilson_ends(rate: float, n: float, quantile: float) -> tuple[float, float]:
@@ -168,10 +152,10 @@ def wilson_ends(rate: float, n: float, quantile: float) -> tuple[float, float]:
     return min(low, rate), max(high, rate)
 
 
-def check_confidence(confidence: object) -> float:
+def check_confidence(confidence: object, *, name: str = "confidence", example: float = 0.95) -> float:
     """Return a confidence as a float; raise ``ValueError`` for anything but a float between 0 and 1."""
     if not isinstance(confidence, float) or not 0.0 < confidence < 1.0:
-        msg = f"confidence must be a number between 0 and 1, such as 0.95, not {confidence!r}"
+        msg = f"{name} must be a number between 0 and 1, such as {example:g}, not {confidence!r}"
         raise ValueError(msg)
     # numpy.float64 is a float, and everything computed with it would become one.
     return float(confidence)
@@ -206,12 +190,6 @@ def _rate_ends(found: MeanError, confidence: float) -> tuple[float, float]:
     # The effect is relative to a variance over n - 1, Wilson's is over n.
     size *= (found.n - 1) / (found.n * found.effect)
     return wilson_ends(found.mean, size, t_quantile(0.5 + confidence / 2.0, found.df))
-
-
-def _straightened(target: float, skewness: float, root: float) -> float:
-    """Return the t statistic that Hall's cubic transformation takes to a target."""
-    inner = 1.0 + skewness / root * (target - skewness / (6.0 * root))
-    return 3.0 * root / skewness * (math.copysign(abs(inner) ** (1.0 / 3.0), inner) - 1.0)
 
 
 def propagated(
@@ -262,8 +240,8 @@ class MeanError:
     """The mean of a sample with its standard ``error`` and its ``df`` degrees of freedom.
 
     ``groups`` is the number of clusters, ``effect`` the design effect (the variance over that of as many independent
-    values), ``worst_effect`` the design effect if the values of a cluster were equal, ``skewness`` that of the
-    clusters. ``df`` is 0 for a single cluster, which shows no error.
+    values), ``worst_effect`` the design effect if the values of a cluster were equal. ``df`` is 0 for a single cluster,
+    which shows no error.
     """
 
     n: int
@@ -271,25 +249,13 @@ class MeanError:
     mean: float
     error: float
     df: float
-    skewness: float
     effect: float
     worst_effect: float
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether all values are the same."""
-        return self.error == 0.0
 
     @property
     def says_error(self) -> bool:
         """Whether the clusters differ, so that there is an error."""
         return self.error > 0.0 and self.df > 0.0
-
-    def grown(self, n: int) -> MeanError:
-        """Return the error of ``n`` values like these, in clusters of the same sizes."""
-        factor = n / self.n
-        groups = max(1, round(self.groups * factor))
-        return replace(self, n=n, groups=groups, error=self.error / math.sqrt(factor), df=self.df * factor)
 
 
 def whole_clusters(named: Iterable[Hashable | None]) -> list[Hashable] | None:
@@ -331,20 +297,17 @@ def mean_error(values: Sequence[float], clusters: Sequence[Hashable] | None = No
     worst = math.fsum(size * size for _, size in totals) / n
     plain = _variance(values, mean) / n
     if groups == 1 or not plain:
-        figures = {"error": math.sqrt(plain), "df": groups - 1.0, "skewness": 0.0, "effect": worst}
+        figures = {"error": math.sqrt(plain), "df": groups - 1.0, "effect": worst}
         return MeanError(n=n, groups=groups, mean=mean, worst_effect=worst, **figures)
     residuals = [(total - size * mean) / math.sqrt(1.0 - size / n) for total, size in totals]
     squares = math.fsum(residual**2 for residual in residuals)
     variance = max(squares / n**2, plain * _LEAST_EFFECT)
-    cubes = math.fsum(residual**3 for residual in residuals) / groups
-    share = mean * n
     return MeanError(
         n=n,
         groups=groups,
         mean=mean,
         error=math.sqrt(variance),
         df=_degrees([size for _, size in totals], n),
-        skewness=cubes / (squares / groups) ** 1.5 if squares > _ROUNDING * (1.0 + share * share) else 0.0,
         effect=variance / plain,
         worst_effect=worst,
     )

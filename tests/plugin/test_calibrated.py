@@ -26,7 +26,7 @@ from pytest_ragmetrics import evaluate, rag_calibrated
 LABELS = Path(__file__).parent / "labels.jsonl"
 
 def test_the_judge(rag_judge):
-    found = rag_calibrated("faithfulness", LABELS, min_kappa={floor}, threshold=0.5)
+    found = rag_calibrated("faithfulness", LABELS, min_kappa={floor}, threshold=0.5, by="estimate")
     run = evaluate([{{"response": "Open the valve slowly.", "contexts": [{manual!r}]}}] * 4, "faithfulness")
     print("corrected", run.corrected_mean("faithfulness", calibration=found).estimate)
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,9 @@ def test_unscored_rows_do_not_pass_a_floor(call: Call) -> None:
     assert call(*LOCAL, "--threshold=0.05", "--min-kappa=-1")[1].splitlines()[-1].startswith("passed: kappa")
     status, out, _ = call(*LOCAL, "--threshold=0.05", "--min-kappa=1")
     assert (status, out.splitlines()[-1].partition(" 0")[0]) == (1, "FAILED: kappa")
+    assert "the lower end of its interval" in out.splitlines()[-1]
+    estimate = call(*LOCAL, "--threshold=0.05", "--min-kappa=1", "--by=estimate")[1].splitlines()[-1]
+    assert re.fullmatch(r"FAILED: kappa \S+ < 1\.00 \(95 % interval .*\)", estimate)
     with Path("labels.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"id": "empty", "response": "...", "contexts": [MANUAL], "label": 1}) + "\n")
     status, out, _ = call(*LOCAL, "--min-kappa=-1")
@@ -204,6 +208,7 @@ def test_the_environment_is_that_of_the_plugin(call: Call, monkeypatch: pytest.M
 
 JUDGE = """
 import json
+import re
 
 
 def make():

@@ -30,7 +30,8 @@ from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.report.html import render_calibration
 from pytest_ragmetrics.result import MetricResult, Verdict
-from pytest_ragmetrics.stats.intervals import Interval
+from pytest_ragmetrics.stats.corrected import prediction_powered_mean
+from pytest_ragmetrics.stats.intervals import Interval, mean_interval
 
 HOSTILE = "<script>alert('x')</script> \u202etxet \x1b[31m \ud83d </style>"
 
@@ -197,7 +198,7 @@ def test_answers_with_nothing_to_check_are_in_no_figure() -> None:
         found
     )
     assert json.loads(found.to_json())["rows"]["vacuous"] == 6
-    counting = rag_calibrated("numbers_aligned", [*rows, *silent], 0.1, threshold=0.5, vacuous="count")
+    counting = rag_calibrated("numbers_aligned", [*rows, *silent], 0.1, threshold=0.5, vacuous="count", by="estimate")
     assert (len(counting.rows), counting.vacuous) == (len(rows) + 6, 0)
     assert counting.figures.agreement.kappa.estimate < found.figures.agreement.kappa.estimate
     with pytest.raises(UnscoredError, match="numbers_aligned: 0 of 6 had something to check"):
@@ -220,11 +221,11 @@ def test_unscored_rows_are_listed_and_in_no_figure() -> None:
     assert "odd-10:" not in text
     assert "    ... and 2 more" in text
     assert json.loads(found.to_json())["unscored"][0]["name"] == "odd-0"
-    assert fault_lines(found, 0.1) == ["12 of 20 labelled rows unscored"]
-    assert fault_lines(found, 0.1, skip_unscored=True) == []
+    assert fault_lines(found, -0.5) == ["12 of 20 labelled rows unscored"]
+    assert fault_lines(found, 0.1, by="estimate", skip_unscored=True) == []
     with pytest.raises(AssertionError, match=r"^12 of 20 labelled rows unscored\n"):
         rag_calibrated(Written(), [*CLEAR, *odd], 0.1, threshold=0.5)
-    assert rag_calibrated(Written(), [*CLEAR, *odd], 0.1, threshold=0.5, skip_unscored=True).unscored
+    assert rag_calibrated(Written(), [*CLEAR, *odd], 0.1, threshold=0.5, by="estimate", skip_unscored=True).unscored
 
 
 def test_the_lines_say_all_of_it() -> None:
@@ -252,13 +253,29 @@ def test_the_lines_of_a_judge_without_fault() -> None:
     assert "no threshold suggested: all good answers are in one group" in "\n".join(calibration_lines(few))
 
 
-def test_the_floor_is_compared_with_the_estimate_of_kappa() -> None:
-    """With as many decimals as it takes to see which is higher."""
+def test_the_floor_is_compared_with_the_lower_end_of_kappa() -> None:
+    """Or with its estimate, with as many decimals as it takes to see which is higher."""
     found = calibrate(Written(), CLEAR, threshold=0.5)
-    assert floor_line(found, 0.5).startswith("kappa 0.50 >= 0.50 (95 % interval ")
-    assert fault_lines(found, 0.5) == []
-    (fault,) = fault_lines(found, 0.501)
+    assert fault_lines(found, -0.2) == []
+    (fault,) = fault_lines(found, 0.5)
+    assert fault == (
+        "kappa 0.50 (95 % interval -0.14..0.79, n=8): the lower end of its interval -0.14 < 0.50; a very good judge "
+        "takes about 50 labels to reach 0.6, a good one 100 or more"
+    )
+    assert fault_lines(found, 0.6)[0].endswith("-0.14 < 0.60")
+    assert floor_line(found, 0.5, by="estimate").startswith("kappa 0.50 >= 0.50 (95 % interval ")
+    assert fault_lines(found, 0.5, by="estimate") == []
+    (fault,) = fault_lines(found, 0.501, by="estimate")
     assert fault.startswith("kappa 0.500 < 0.501 (95 % interval -0.14..0.79, n=8)")
+
+
+@pytest.mark.parametrize(("labels", "passes"), [(1, False), (2, False), (10, True)])
+def test_few_labels_prove_little(labels: int, passes: bool) -> None:  # noqa: FBT001 - a case
+    """However well a judge agrees with them."""
+    rows = [{"response": "0.9", "label": 1}, {"response": "0.1", "label": 0}] * labels
+    found = calibrate(Written(), rows, threshold=0.5)
+    assert found.figures.agreement.kappa.estimate == 1.0
+    assert (fault_lines(found, 0.6) == []) is passes
 
 
 def hostile() -> Calibration:
@@ -372,12 +389,16 @@ def test_a_mean_is_corrected_by_a_calibration(tmp_path: Path) -> None:
 
 def test_a_mean_is_corrected_by_labels_in_the_table() -> None:
     """A part that people labelled corrects the mean of all: of the scores, or of those that pass."""
-    labels = [1, 0, 1, *[None] * 7]
-    run = table([0.9, 0.8, 0.7, 0.6, 0.9, 0.2, 0.1, 1.0, 0.5, 0.4], label=labels)
-    assert run.corrected_mean("written").estimate == pytest.approx(0.61 - (2.4 - 2) / 3)
-    assert run.corrected_mean("written", threshold=0.5).estimate == pytest.approx(0.7 - (3 - 2) / 3)
+    labels = [*[1, 0, 1, 0, 1, 1, 1, 0] * 4, *[None] * 64]
+    scores = [*[0.9, 0.2, 0.8, 0.3, 1.0, 0.7, 0.4, 0.1] * 4, *[0.9, 0.3] * 32]
+    run = table(scores, label=labels)
+    found = run.corrected_mean("written")
+    assert found == prediction_powered_mean(scores, labels)
+    assert found.n == 96
+    passed = [float(score >= 0.5) for score in scores]
+    assert run.corrected_mean("written", threshold=0.5) == prediction_powered_mean(passed, labels)
     lower = replace(run, better={"written": "lower"}, scales={"written": (0.0, 1.0)})
-    assert lower.corrected_mean("written").estimate == pytest.approx(0.39 - (0.6 - 2) / 3)
+    assert lower.corrected_mean("written") == mean_interval([label for label in labels if label is not None])
 
 
 RATE_90 = Interval(estimate=0.9, low=0.8, high=0.95, confidence=0.95, n=50)
@@ -417,13 +438,18 @@ def test_a_table_with_unscored_rows_is_corrected_only_on_purpose() -> None:
 
 def test_a_judge_that_disagrees_fails_with_the_figures() -> None:
     """With the floor and the worst disagreements; one that agrees passes, and its calibration corrects a table."""
-    found = rag_calibrated(Written(), many(5), min_kappa=0.4, threshold=0.5)
+    found = rag_calibrated(Written(), many(5), min_kappa=0.15, threshold=0.5)
     run = evaluate([{"response": "0.9"}, {"response": "0.2"}] * 20, Written(), progress=False)
     assert run.corrected_mean("written", calibration=found).estimate == pytest.approx(0.5)
     with pytest.raises(AssertionError) as raised:
         rag_calibrated(Written(), CLEAR, 0.6, threshold=0.5)
     text = str(raised.value)
-    assert text.startswith("kappa 0.50 < 0.60 (95 % interval -0.14..0.79, n=8)\nwritten by house judge against 8")
+    begins = "kappa 0.50 (95 % interval -0.14..0.79, n=8): the lower end of its interval -0.14 < 0.60\nwritten by house"
+    assert text.startswith(begins)
+    with pytest.raises(AssertionError, match=r"^kappa 0\.50 < 0\.60 \(95 % interval -0\.14\.\.0\.79, n=8\)\n"):
+        rag_calibrated(Written(), CLEAR, 0.6, threshold=0.5, by="estimate")
+    with pytest.raises(ValueError, match="by must be 'bound' or 'estimate', not 'low'"):
+        rag_calibrated(Written(), CLEAR, 0.6, threshold=0.5, by="low")  # type: ignore[arg-type]
     assert "r6: people say bad (label 0), the judge passed it" in text
 
 

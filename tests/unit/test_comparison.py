@@ -28,7 +28,7 @@ def test_the_paired_t_test_is_that_of_scipy(n: int) -> None:
     """With its interval, which excludes zero just when the p-value is below what the confidence leaves."""
     before, after = some_pairs(n)
     expected = stats.ttest_rel(after, before)
-    found = paired_difference(before, after, confidence=0.9)
+    found = paired_difference(before, after, confidence=0.9, bounds=None)
     interval = expected.confidence_interval(0.9)
     assert found.t_p == pytest.approx(expected.pvalue, abs=1e-9)
     assert (found.interval.low, found.interval.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
@@ -86,30 +86,30 @@ def test_passes_and_failures_are_compared_by_mcnemar_s_test() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "ends", "flips"),
+    ("gained", "lost", "n", "low", "high"),
     [
-        # The same change in every row leaves no doubt.
-        ([0.5, 0.25, 0.75], [0.5, 0.25, 0.75], (0.0, 0.0), 1.0),
-        ([0.5, 0.25, 0.75], [0.75, 0.5, 1.0], (0.25, 0.25), 0.25),
-        # One pair says something only if it is the same.
-        ([0.5], [0.5], (0.0, 0.0), 1.0),
-        ([5.0], [7.5], (-math.inf, math.inf), 1.0),
+        (0, 0, 2, -0.8419, 0.8419),
+        (0, 0, 183, -0.02, 0.02),
+        (0, 0, 72, -0.0499, 0.0499),
+        (0, 1, 300, -0.0184, 0.0099),
+        (1, 1, 50, -0.0931, 0.0931),
+        (5, 5, 200, -0.0382, 0.0382),
+        (0, 5, 200, -0.0574, 0.0011),
+        (10, 10, 1000, -0.0101, 0.0101),
     ],
 )
-def test_differences_without_spread(
-    before: list[float], after: list[float], ends: tuple[float, float], flips: float
-) -> None:
+def test_the_difference_of_rows_that_pass_or_fail(gained: int, lost: int, n: int, low: float, high: float) -> None:
+    """Rows that do not change bound it as rows do, and no number of them makes it certain."""
+    before, after = [0.0] * gained + [1.0] * (n - gained), [1.0] * (n - lost) + [0.0] * lost
+    interval = paired_difference(before, after).interval
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=6e-5)
+
+
+def test_on_an_unknown_scale_differences_without_a_spread_say_nothing() -> None:
     """There is no t test of them."""
-    found = paired_difference(before, after, bounds=None if max(after) > 1 else (0.0, 1.0))
-    assert (found.interval.low, found.interval.high) == ends
-    assert (found.t_p, found.flip_p) == (None, flips)
-
-
-def test_one_changed_pair_is_only_bounded_by_the_scale() -> None:
-    """On a scale of 0 to 1 the difference is between -1 and 1."""
-    interval = paired_difference([0.5], [0.75]).interval
-    assert interval.low < -0.9
-    assert interval.high > 0.9
+    found = paired_difference([5.0, 6.0], [7.5, 8.5], bounds=None)
+    assert (found.interval.low, found.interval.high) == (-math.inf, math.inf)
+    assert (found.t_p, found.flip_p) == (None, 0.5)
 
 
 def test_pairs_and_counts_that_are_none_are_refused() -> None:

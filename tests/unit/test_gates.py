@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from typing import Any
@@ -16,6 +16,7 @@ from pytest_ragmetrics.gates import Gate, GatedSet, evaluate_gate, evaluate_merg
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
 from pytest_ragmetrics.records import TestRecord
 from pytest_ragmetrics.result import Direction
+from pytest_ragmetrics.stats.intervals import mean_interval
 from tests.documents import record, row
 
 
@@ -132,11 +133,21 @@ def test_a_set_crosses_processes() -> None:
     assert gated.location(gates[0]) == ("t.py", 3, "T.t[gate-faithfulness-mean-0.5]")
 
 
-def found(scores: Mapping[str, float], gate: Gate, *, better: Direction = "higher", cluster: int | None = None) -> Any:
-    """Return the decision over tests with these scores, by row; ``cluster`` is how many rows belong together."""
+def found(
+    scores: Mapping[str, float],
+    gate: Gate,
+    *,
+    better: Direction = "higher",
+    cluster: int | None = None,
+    unnamed: Collection[str] = (),
+) -> Any:
+    """Return the decision over tests with these scores, by row.
+
+    ``cluster`` is how many rows belong together, but for those that are ``unnamed``.
+    """
     rows: dict[str, Any] = {}
     for number, (name, score) in enumerate(scores.items()):
-        sample = {} if cluster is None else {"metadata": {"cluster": number // cluster}}
+        sample = {} if cluster is None or name in unnamed else {"metadata": {"cluster": number // cluster}}
         scored = replace(record(gate.metric, score, outcome="measured", sample=sample), better=better)
         rows[f"t[{name}]"] = row(name, scored)
     gated = GatedSet(
@@ -155,6 +166,29 @@ def test_scores_beyond_the_scale() -> None:
     assert (alone.low, alone.high) == (None, None)
 
 
+def test_an_inconclusive_gate_may_pass() -> None:
+    """The marker says so, and the name of its test."""
+    scores = {str(number): float(number > 1) for number in range(20)}
+    gates = [gate_of("points", mean=0.95, confidence=0.9, inconclusive=word) for word in ("fail", "pass")]
+    assert [gate.id for gate in gates] == [
+        "gate-points-mean-0.95-confidence-0.9",
+        "gate-points-mean-0.95-confidence-0.9-inconclusive-pass",
+    ]
+    records = [found(scores, gate).record for gate in gates]
+    assert [(record.outcome, record.passes) for record in records] == [("inconclusive", False), ("inconclusive", True)]
+    assert not found(dict.fromkeys(scores, 0.5), gates[1]).record.passes
+    with pytest.raises(ValueError, match="inconclusive='pass' goes with a confidence="):
+        gate_of("points", mean=0.9, inconclusive="pass")
+    with pytest.raises(ValueError, match="inconclusive must be 'fail' or 'pass', not True"):
+        gate_of("points", mean=0.9, confidence=0.9, inconclusive=True)
+
+
+def mean_ends(scores: Sequence[float], clusters: Sequence[object]) -> tuple[float, float]:
+    """Return the ends of the interval that the assertions over sets have."""
+    interval = mean_interval(scores, confidence=0.9, clusters=[str(name) for name in clusters])
+    return interval.low, interval.high
+
+
 def test_rows_of_one_cluster_weigh_as_one() -> None:
     """Samples that say which cluster they are of make the interval as wide as the clusters allow."""
     scores = {str(number): float(number // 2 % 2) for number in range(16)}
@@ -162,6 +196,9 @@ def test_rows_of_one_cluster_weigh_as_one() -> None:
     alone, together = found(scores, gate).record, found(scores, gate, cluster=2).record
     assert together.low < alone.low
     assert alone.value == together.value == 0.5
+    # One without a cluster is one of its own, and the others stay together.
+    nearly = found({**scores, "last": 1.0}, gate, cluster=2, unnamed={"last"}).record
+    assert (nearly.low, nearly.high) == mean_ends([*scores.values(), 1.0], [*(n // 2 for n in range(16)), "last"])
 
 
 def test_the_direction_is_that_of_the_results() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import assert_mean, assert_not_worse, assert_pass_rate, evaluate
+from pytest_ragmetrics import assert_mean, assert_no_regression, assert_not_worse, assert_pass_rate, evaluate
 from pytest_ragmetrics.comparison import compare_tables
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row
@@ -170,7 +170,8 @@ NOTHING: dict[str, Callable[[Evaluation], object]] = {
         [each.results[METRIC] for each in t.rows], min=0.0, vacuous=t.vacuous
     ),
     "assert_pass_rate": lambda t: assert_pass_rate(t, 0.0, 0.0),
-    "assert_not_worse": lambda t: assert_not_worse(t, t),
+    "assert_not_worse": lambda t: assert_not_worse(t, t, margin=0.98),
+    "assert_no_regression": lambda t: assert_no_regression(t, t),
 }
 
 
@@ -218,7 +219,7 @@ def test_a_call_may_say_otherwise_than_the_table(way: Any) -> None:
     assert assert_mean(whole.rows, min=0.1, vacuous=way).value == pytest.approx(mean)
     assert assert_pass_rate(whole, 0.0, 0.1, vacuous=way).n == (4 if way == "skip" else 7)
     assert len(whole.compare(whole, vacuous=way)[METRIC].rows) == (4 if way == "skip" else 7)
-    assert len(assert_not_worse(whole, whole, vacuous=way)[METRIC].rows) == (4 if way == "skip" else 7)
+    assert len(assert_no_regression(whole, whole, vacuous=way)[METRIC].rows) == (4 if way == "skip" else 7)
     assert whole.corrected_mean(METRIC, tpr=0.9, tnr=0.8, threshold=0.5, vacuous=way).n == (4 if way == "skip" else 7)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_ragmetrics import assert_mean, assert_not_worse, assert_pass_rate
+from pytest_ragmetrics import assert_mean, assert_no_regression, assert_not_worse, assert_pass_rate
 from pytest_ragmetrics.comparison import Column, ColumnEntry
 from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
@@ -21,7 +21,7 @@ from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.records import DocumentError, Record, record_of, render_json
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.stats.intervals import mean_interval, rate_interval
+from pytest_ragmetrics.stats.intervals import mean_interval
 from pytest_ragmetrics.suites import read_baseline
 from tests import documents
 from tests.metrics.fake_session import FakeSession
@@ -68,18 +68,24 @@ def test_a_mean_that_is_too_low_fails_with_the_worst_rows() -> None:
 
 def test_with_a_confidence_the_end_of_the_interval_decides() -> None:
     """A mean above the bound may be chance; the ends are shown with the decimals that tell them from the bound."""
-    interval = mean_interval(SCORES, method="auto")
+    interval = mean_interval(SCORES)
     assert assert_mean(table(SCORES), interval.low - 0.001, confidence=0.95).interval == interval
     failed = failure(assert_mean, table(SCORES), interval.high + 0.001, confidence=0.95)
-    assert failed[0] == "faithfulness mean 0.85 < 0.90 (95 % interval 0.80..0.898, n=20): failed"
+    assert failed[0] == "faithfulness mean 0.85 < 0.90 (95 % interval 0.70..0.900, n=20): failed"
     assert failed[1].startswith("  0.70  q3")
 
 
 @pytest.mark.parametrize(
     ("scores", "bound", "first", "second"),
     [
-        (SCORES, 0.85, "0.85 >= 0.85 (95 % interval 0.80..0.90, n=20)", "not even a million samples would settle it"),
-        ([1.0] * 10, 0.9, "1.00 >= 0.90 (95 % interval 0.69..1.00, n=10)", "about 26 more samples would settle it"),
+        (SCORES, 0.85, "0.85 >= 0.85 (95 % interval 0.70..0.90, n=20)", "the mean is too close to the bound, or the"),
+        ([1.0] * 10, 0.9, "1.00 >= 0.90 (95 % interval 0.69..1.00, n=10)", "or the samples too few, to tell how many"),
+        (
+            [1.0] * 20,
+            0.9,
+            "1.00 >= 0.90 (95 % interval 0.83..1.00, n=20)",
+            "about 16 more samples would settle it",
+        ),
     ],
 )
 def test_what_is_inconclusive_says_how_many_more(scores: list[float], bound: float, first: str, second: str) -> None:
@@ -89,23 +95,35 @@ def test_what_is_inconclusive_says_how_many_more(scores: list[float], bound: flo
     assert second in lines[1]
 
 
+def test_what_is_inconclusive_may_pass() -> None:
+    """Then only an interval that is wholly on the bad side fails."""
+    few = [1.0] * 17 + [0.0] * 3
+    assert assert_mean(few, 0.9, confidence=0.95, inconclusive="pass").outcome == "inconclusive"
+    assert assert_pass_rate(few, 0.5, 0.9, confidence=0.95, inconclusive="pass").outcome == "inconclusive"
+    assert assert_not_worse(table(few), table(few), margin=0.1, inconclusive="pass")["faithfulness"].unchanged
+    assert failure(assert_mean, few, 0.98, confidence=0.95, inconclusive="pass")[0].endswith("failed")
+    worse = table([0.0] * 20)
+    assert failure(assert_not_worse, worse, table(few), margin=0.1, inconclusive="pass")[0].endswith("failed")
+
+
 def test_samples_of_a_cluster_count_as_dependent() -> None:
     """As their metadata says, or the argument, which takes precedence."""
     scores = [1.0, 1.0, 1.0, 1.0, 0.2, 0.2, 0.2, 0.2, 0.8, 0.8, 0.8, 0.8]
     clusters = ["a"] * 4 + ["b"] * 4 + [{"deep": 1}] * 4
     named = assert_mean(table(scores, clusters=clusters), 0.0, confidence=0.9).interval
-    expected = mean_interval(scores, confidence=0.9, clusters=[1] * 4 + [2] * 4 + [3] * 4, method="auto")
+    expected = mean_interval(scores, confidence=0.9, clusters=[1] * 4 + [2] * 4 + [3] * 4)
     assert named == assert_mean(scores, 0.0, confidence=0.9, clusters="aaaabbbbcccc").interval == expected
     alone = assert_mean(table(scores, clusters=clusters), 0.0, confidence=0.9, clusters=range(12)).interval
-    assert alone == mean_interval(scores, confidence=0.9, clusters=range(12), method="auto")
+    assert alone == mean_interval(scores, confidence=0.9, clusters=range(12))
     rate = assert_pass_rate(table(scores, clusters=clusters), 0.5, 0.0, confidence=0.9).interval
-    assert rate == rate_interval([score >= 0.5 for score in scores], confidence=0.9, clusters=list(map(str, clusters)))
+    flags = [float(score >= 0.5) for score in scores]
+    assert rate == mean_interval(flags, confidence=0.9, clusters=list(map(str, clusters)))
 
 
 def test_clusters_of_unscored_rows_are_left_out_with_them() -> None:
     """No other row takes their place."""
     with_gap = assert_mean([0.5, None, 1.0, 0.6], 0.0, confidence=0.9, clusters="aabb", skip_unscored=True)
-    assert with_gap.interval == mean_interval([0.5, 1.0, 0.6], confidence=0.9, clusters="abb", method="auto")
+    assert with_gap.interval == mean_interval([0.5, 1.0, 0.6], confidence=0.9, clusters="abb")
     assert (with_gap.n, with_gap.unscored) == (3, 1)
     with pytest.raises(ValueError, match="2 clusters for 3 results"):
         assert_mean([0.5, 0.6, 0.7], 0.5, clusters="ab")
@@ -127,10 +145,10 @@ def test_a_pass_rate_is_compared_with_a_bound() -> None:
         "  0.80001  results[0]",
     ]
     assert failure(assert_pass_rate, SCORES, 0.8, 0.7, confidence=0.95)[:2] == [
-        "score pass rate 0.80 >= 0.70 (95 % interval 0.58..0.92, 16 of 20 scores >= 0.8): inconclusive",
-        "  about 61 more samples would settle it if the rate stays where it is",
+        "score pass rate 0.80 >= 0.70 (95 % interval 0.56..0.94, 16 of 20 scores >= 0.8): inconclusive",
+        "  about 128 more samples would settle it (80 % power) if the rest is like these",
     ]
-    assert assert_pass_rate(SCORES, 0.8, 0.58, confidence=0.95).interval == rate_interval([True] * 16 + [False] * 4)
+    assert assert_pass_rate(SCORES, 0.8, 0.56, confidence=0.95).interval == mean_interval([1.0] * 16 + [0.0] * 4)
 
 
 def test_scores_are_taken_in_any_form() -> None:
@@ -201,18 +219,24 @@ def test_rows_without_a_score_are_named() -> None:
             "margin=5 is outside of the scale of faithfulness, 0 to 1: write 0.05",
         ),
         (assert_mean, {"min": 0.5, "confidence": 95}, ValueError, "confidence must be a number between 0 and 1"),
+        (assert_mean, {"min": 0.5, "inconclusive": "pass"}, ValueError, "inconclusive='pass' goes with a confidence="),
+        (
+            *(assert_mean, {"min": 0.5, "confidence": 0.9, "inconclusive": "skip"}, ValueError),
+            "inconclusive must be 'fail' or 'pass', not 'skip'",
+        ),
         (assert_pass_rate, {"min_score": 0.5}, ValueError, "min_rate must be a share between 0 and 1"),
         (assert_pass_rate, {"min_score": 0.5, "min_rate": 95}, ValueError, "min_rate must be a share"),
         (assert_pass_rate, {"min_rate": 0.5}, ValueError, "give min_score= or max_score="),
         (assert_not_worse, {"margin": -0.02}, ValueError, r"margin must not be negative.*write 0.02, not -0.02"),
         (assert_not_worse, {"confidence": 1.0}, ValueError, "confidence must be"),
+        (assert_no_regression, {"alpha": 5}, ValueError, "alpha must be a number between 0 and 1, such as 0.05, not 5"),
     ],
 )
 def test_bounds_that_make_no_sense_are_refused(
     assertion: Callable[..., object], arguments: Mapping[str, Any], error: type[Exception], message: str
 ) -> None:
     """Before anything is compared, for a table, its rows and its results alike."""
-    baseline = {"baseline": table([0.5])} if assertion is assert_not_worse else {}
+    baseline = {"baseline": table([0.5])} if assertion in (assert_not_worse, assert_no_regression) else {}
     with pytest.raises(error, match=message):
         assertion(table([0.5]), **baseline, **arguments)
     with pytest.raises(error, match=message):
@@ -259,12 +283,12 @@ def test_what_are_no_scores_is_refused(results: Any, error: type[Exception], mes
 def test_intervals_end_at_the_scale() -> None:
     """The scale is declared or recognised by its scores; otherwise the interval is not bounded."""
     found = assert_mean([4.0, 5.0, 5.0, 4.5, 4.0, 5.0], 4.0, confidence=0.9)
-    assert found.interval == mean_interval([4.0, 5.0, 5.0, 4.5, 4.0, 5.0], confidence=0.9, method="auto", bounds=None)
+    assert found.interval == mean_interval([4.0, 5.0, 5.0, 4.5, 4.0, 5.0], confidence=0.9, bounds=None)
     negative = assert_mean([-0.5, 0.5, 0.25], -1.0, confidence=0.9).interval
-    assert negative == mean_interval([-0.5, 0.5, 0.25], confidence=0.9, method="auto", bounds=(-1.0, 1.0))
+    assert negative == mean_interval([-0.5, 0.5, 0.25], confidence=0.9, bounds=(-1.0, 1.0))
     scaled = Evaluation(metrics=("faithfulness",), rows=table([5.0, 5.0]).rows, scales={"faithfulness": (1.0, 5.0)})
     interval = assert_mean(scaled, 1.0, confidence=0.9).interval
-    assert interval == mean_interval([5.0, 5.0], confidence=0.9, method="auto", bounds=(1.0, 5.0))
+    assert interval == mean_interval([5.0, 5.0], confidence=0.9, bounds=(1.0, 5.0))
 
 
 def test_in_a_dry_run_nothing_fails() -> None:
@@ -275,48 +299,102 @@ def test_in_a_dry_run_nothing_fails() -> None:
     assert assert_mean(evaluation, 0.9).outcome == "failed"
     assert assert_pass_rate([row.results["faithfulness"] for row in evaluation.rows], 0.9, 0.9).outcome == "failed"
     assert assert_not_worse(evaluation, table([0.9, 0.8]))["faithfulness"].regressed
+    many = table([0.1] * 9)
+    for row in many.rows:
+        row.results["faithfulness"].decides = False
+    assert assert_no_regression(many, table([0.9] * 9)).drops["faithfulness"].shown
 
 
-def test_the_same_or_better_scores_are_not_worse() -> None:
-    """Without a margin, even where there is one row."""
-    better = table(min(1.0, score + 0.05 + 0.01 * (index % 3)) for index, score in enumerate(SCORES))
-    for here, there in ((HALF, HALF), (table(SCORES), table(SCORES)), (better, table(SCORES))):
-        assert not assert_not_worse(here, there)["faithfulness"].regressed
+def test_what_is_not_worse_passes() -> None:
+    """Without a margin a proven gain; with one, equal scores of as many rows as the margin takes."""
+    better = table(min(1.0, score + 0.3) for score in [0.4, 0.5, 0.6] * 30)
+    assert not assert_not_worse(better, table([0.4, 0.5, 0.6] * 30))["faithfulness"].regressed
+    assert assert_not_worse(table([0.5] * 72), table([0.5] * 72), margin=0.05)["faithfulness"].unchanged
+    lines = failure(assert_not_worse, table([0.5] * 71), table([0.5] * 71), margin=0.05)
+    assert lines[1].endswith("it is at most 0.051 worse; this margin takes 72 rows or more, even where none changes")
+    assert failure(assert_not_worse, HALF, HALF)[1].endswith(
+        "; without a margin only a proven gain passes: give margin=, or use assert_no_regression"
+    )
 
 
 def test_worse_fails_with_the_comparison() -> None:
     """Its first line ends with the margin and the outcome."""
-    worse = table(score - 0.1 - 0.02 * (index % 2) for index, score in enumerate(SCORES))
-    first, *rest = failure(assert_not_worse, worse, table(SCORES), margin=0.02)
-    compared, *lines = str(worse.compare(table(SCORES))).splitlines()
+    worse = table(score - 0.2 - 0.02 * (index % 2) for index, score in enumerate(SCORES * 3))
+    first, *rest = failure(assert_not_worse, worse, table(SCORES * 3), margin=0.02)
+    compared, *lines = str(worse.compare(table(SCORES * 3))).splitlines()
     assert (first, rest) == (f"{compared}, margin 0.02: failed", lines)
 
 
 def test_what_may_be_worse_is_inconclusive() -> None:
     """It says how many samples would settle it, and which loss is ruled out."""
-    changed = [score + (0.1 if index % 2 else -0.08) * (index % 3 - 1) for index, score in enumerate(SCORES)]
-    lines = failure(assert_not_worse, table(changed), table(SCORES), margin=0.02)
-    assert lines[0].endswith("margin 0.02: inconclusive")
+    before = table([0.5, 1.0] * 100)
+    changed = table(([0.5, 1.0] * 100)[index] - (0.4 if index % 20 == 0 else 0.0) for index in range(200))
+    lines = failure(assert_not_worse, changed, before, margin=0.03)
+    assert lines[0].endswith("margin 0.03: inconclusive")
     told = re.fullmatch(
-        r"  about (\d+) more samples would settle it if the difference stays where it is; "
+        r"  about (\d+) more samples would settle it \(80 % power\) if the rest is like these; "
         r"with 95 % confidence it is at most ([\d.]+) worse",
         lines[1],
     )
     assert told
-    assert_not_worse(table(changed), table(SCORES), margin=float(told[2]))
-    on_the_margin = failure(assert_not_worse, table([0.4, 0.6]), table([0.5, 0.5]))
-    assert on_the_margin[1] == "  with 95 % confidence it is at most 1 worse"
+    assert_not_worse(changed, before, margin=float(told[2]))
 
 
 def test_worse_is_higher_where_lower_is_better() -> None:
-    """For the margin as for the rows."""
+    """For the margin as for the rows, and for a regression."""
     lower, higher = (
-        table([score + change for score in (0.1, 0.2, 0.3, 0.15)], better="lower") for change in (0.0, 0.2)
+        table([score + change for score in (0.1, 0.2, 0.3, 0.15) * 10], better="lower") for change in (0.0, 0.5)
     )
     lines = failure(assert_not_worse, higher, lower, margin=0.1)
-    assert lines[0].startswith("faithfulness (lower is better) 0.19 -> 0.39: +0.200")
+    assert lines[0].startswith("faithfulness (lower is better) 0.19 -> 0.69: +0.500")
     assert assert_not_worse(lower, higher)["faithfulness"].improved
-    assert_not_worse(higher, lower, margin=0.21)
+    assert assert_no_regression(lower, higher)["faithfulness"].improved
+    assert failure(assert_no_regression, higher, lower)[1] == "  the scores dropped (p<0.001)"
+
+
+def test_a_regression_fails_only_where_it_is_proven() -> None:
+    """With the rows that regressed; five of ten rows that pass no more are one, four are not."""
+    before = table([1.0] * 10)
+    lines = failure(assert_no_regression, table([0.0] * 5 + [1.0] * 5), before)
+    assert lines[0].startswith("faithfulness 1.00 -> 0.50: -0.500")
+    assert lines[1] == "  the scores dropped (p=0.031)"
+    assert "    -1.00  1.00 -> 0.00  q0" in lines
+    found = assert_no_regression(table([0.0] * 4 + [1.0] * 6), before)
+    assert found.drops["faithfulness"].p == 0.0625
+    told = "  no drop is shown (p=0.062); 10 rows like these show one of 0.7 or more in at least 80 % of runs"
+    assert str(found).splitlines()[1] == told
+    assert not assert_no_regression(table([0.0] * 6 + [1.0] * 4), before, alpha=0.01).drops["faithfulness"].shown
+    one = str(assert_no_regression(HALF, HALF)).splitlines()[1]
+    assert one == "  no drop is shown (p=1.000); 1 row like these can hardly show one"
+
+
+def test_several_metrics_share_the_error_of_a_regression() -> None:
+    """What is proof for one metric is none for one of ten that all changed."""
+
+    def ten(lost: int) -> Evaluation:
+        names = [f"m{number}" for number in range(10)]
+        rows = [
+            Row(
+                sample=Sample(id=f"q{row}"),
+                results={name: MetricResult(float(row >= lost), metric=name) for name in names},
+            )
+            for row in range(20)
+        ]
+        return Evaluation(metrics=tuple(names), rows=tuple(rows))
+
+    assert not assert_no_regression(ten(7), ten(0)).drops["m0"].shown
+    assert failure(assert_no_regression, ten(7), ten(0), metrics="m0")[1] == "  the scores dropped (p=0.008)"
+    assert failure(assert_no_regression, ten(7), ten(0), metrics=["m0", "m3"])[1] == (
+        "  the scores dropped (p=0.008, of all metrics together p=0.016)"
+    )
+
+
+def test_rows_of_a_cluster_regress_together() -> None:
+    """Six rows of one document are one."""
+    before, after = ([score] * 6 for score in (1.0, 0.0))
+    assert failure(assert_no_regression, table(after), table(before))
+    whole = assert_no_regression(table(after, clusters=["a"] * 6), table(before, clusters=["a"] * 6))
+    assert (whole.drops["faithfulness"].changed, whole.drops["faithfulness"].p) == (1, 0.5)
 
 
 EXTRA = Evaluation(metrics=("faithfulness", "extra"), rows=HALF.rows)
@@ -324,17 +402,17 @@ EXTRA = Evaluation(metrics=("faithfulness", "extra"), rows=HALF.rows)
 
 def test_all_metrics_are_compared_unless_one_is_named() -> None:
     """One that only one run has is listed."""
-    found = assert_not_worse(EXTRA, HALF)
+    found = assert_no_regression(EXTRA, HALF)
     assert (list(found.metrics), found.only_here) == (["faithfulness"], ("extra",))
-    assert assert_not_worse(EXTRA, HALF, metric="faithfulness").only_here == ()
-    assert assert_not_worse(HALF.rows, HALF).metrics.keys() == {"faithfulness"}
+    assert assert_no_regression(EXTRA, HALF, metrics="faithfulness").only_here == ()
+    assert assert_no_regression(HALF.rows, HALF).metrics.keys() == {"faithfulness"}
 
 
 @pytest.mark.parametrize(
     ("results", "arguments", "error", "message"),
     [
-        (EXTRA, {"metric": "extra"}, ValueError, "the baseline has no scores of extra; it has faithfulness"),
-        (EXTRA, {"metric": "none"}, KeyError, "'none' was not evaluated"),
+        (EXTRA, {"metrics": "extra"}, ValueError, "the baseline has no scores of extra; it has faithfulness"),
+        (EXTRA, {"metrics": ["none"]}, KeyError, "'none' was not evaluated"),
         (table([0.5], judge="other"), {}, ValueError, "of 'other', those before of 'openai:small'"),
         ([0.5], {}, TypeError, "single scores do not say which samples they belong to"),
         (0.5, {}, TypeError, "results must be an Evaluation or its rows"),
@@ -349,19 +427,19 @@ def test_nothing_to_compare_is_an_error(
 ) -> None:
     """Which says why."""
     with pytest.raises(error, match=message):
-        assert_not_worse(results, HALF, **arguments)
+        assert_no_regression(results, HALF, **arguments)
 
 
 def test_a_row_that_lost_its_score_is_named() -> None:
     """One that never had one is not."""
     before, after = table([0.5, 0.6, None]), table([0.5, None, None])
     with pytest.raises(UnscoredError) as raised:
-        assert_not_worse(after, before)
+        assert_no_regression(after, before)
     assert str(raised.value).splitlines() == [
         "faithfulness: 1 of 3 rows is unscored; skip_unscored=True leaves them out",
         "  q1: no claims",
     ]
-    found = assert_not_worse(after, before, skip_unscored=True)["faithfulness"]
+    found = assert_no_regression(after, before, skip_unscored=True)["faithfulness"]
     assert (found.unscored_here, found.unscored_there) == (("q1", "q2"), ("q2",))
 
 
@@ -372,13 +450,13 @@ def test_the_baseline_may_be_a_file(tmp_path: Path) -> None:
     running = FakeSession()
     running.baseline = file
     with running.running():
-        assert assert_not_worse(HALF) == assert_not_worse(HALF, str(file)) == assert_not_worse(HALF, HALF)
+        assert assert_no_regression(HALF) == assert_no_regression(HALF, str(file)) == assert_no_regression(HALF, HALF)
     with FakeSession().running(), pytest.raises(ValueError, match="give baseline=, or run pytest with --rag-baseline="):
-        assert_not_worse(HALF)
+        assert_no_regression(HALF)
     with pytest.raises(ValueError, match="there is no baseline"):
-        assert_not_worse(HALF)
+        assert_no_regression(HALF)
     with pytest.raises(RagMetricsError, match=r"none\.json"):
-        assert_not_worse(HALF, tmp_path / "none.json")
+        assert_no_regression(HALF, tmp_path / "none.json")
 
 
 def record(name: str, score: float | None, *, metric: str = "harmfulness") -> Record:
@@ -450,10 +528,10 @@ def test_an_aspect_in_a_file_is_not_compared_with_the_rating_of_its_name(tmp_pat
         written = json.loads(before.to_json())
         file.write_text(json.dumps({**written, "nouns": written["nouns"] if kind == "table" else {}}), "utf-8")
     if noun == "response" and kind != "table of before":
-        assert_not_worse(rated_by("response"), file)
+        assert_no_regression(rated_by("response"), file)
     else:
         with pytest.raises(ValueError, match=r"correctness: its verdicts are on the response here, .* two metrics"):
-            assert_not_worse(rated_by("response"), file)
+            assert_no_regression(rated_by("response"), file)
 
 
 def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:

@@ -1,0 +1,132 @@
+"""The interval of the mean of scores on a scale with two ends, exact for rates, from few scores on.
+
+The mean is weighed by Dirichlet(1, ..., 1) weights over the units, which are scores or whole clusters, and one more
+unit at the worst end of the scale (Gaffke 2005; Learned-Miller and Thomas 2019, arXiv:1905.06208). For scores of 0 and
+1 this is the interval of Clopper and Pearson (1934); for equal scores it follows from Markov's inequality. It is
+proven for scores of 0 and 1; for others there is no known case in which it misses more often than it says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+
+# The integral over the characteristic function, in the logarithm of its argument; below _START it adds less than 1e-9.
+_START, _END, _STEP = -25.0, 40.0, 0.05
+_BLOCK = 100
+# Beyond so many standard deviations the probability is 0 or 1; the grid is too coarse for it from 2,000 units on.
+_FAR = 12.0
+# Where the characteristic function is smaller it adds nothing.
+_NEGLIGIBLE = -40.0
+# Bisection to a share of 1/64, then regula falsi by the Illinois rule: 15 steps in place of 34.
+_COARSE, _FINE, _EXACT, _MOST_STEPS = 2.0**-6, 1e-10, 1e-13, 60
+# Where more units differ, each is parted between the two nearest of so many steps of the scale. This keeps their mean
+# and changes the interval by less than 1 % of its width; 1,000 different units take 20 times as long without it.
+_MOST_KINDS, _STEPS = 100, 100
+
+
+def mean_bounds(
+    totals: Sequence[tuple[float, float]],
+    *,
+    confidence: float,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    times: float = 1.0,
+) -> tuple[float, float]:
+    """Return the ends of the two-sided interval of the mean of scores between ``bounds``.
+
+    ``totals`` has the sum and the number of the scores of each unit; a unit is one score or a whole cluster. ``times``
+    so many of each make the interval of a larger set like this one.
+
+    >>> [round(end, 4) for end in mean_bounds([(1.0, 1)] * 9 + [(0.0, 1)], confidence=0.95)]
+    [0.555, 0.9975]
+    >>> [round(end, 4) for end in mean_bounds([(5, 5), (5, 5), (0, 5), (5, 5)], confidence=0.95)]
+    [0.1941, 0.9937]
+    """
+    lowest, highest = bounds
+    span, tail = highest - lowest, (1.0 - confidence) / 2.0
+    shares = [((total - lowest * size) / span, size) for total, size in totals]
+    worst_case = [(size - share, size) for share, size in shares]
+    low = _lower_end(shares, tail, times)
+    high = 1.0 - _lower_end(worst_case, tail, times)
+    return lowest + span * low, lowest + span * high
+
+
+def _lower_end(units: Sequence[tuple[float, float]], tail: float, times: float) -> float:
+    """Return the lower end of the mean of units with sums from 0 up to their sizes."""
+    import numpy as np
+
+    mean = math.fsum(share for share, _ in units) / math.fsum(size for _, size in units)
+    if mean <= 0.0:
+        return 0.0
+    kinds: Mapping[tuple[float, float], float] = Counter(units)
+    if len(kinds) > _MOST_KINDS:
+        kinds = _on_steps(kinds)
+    shares, sizes = (np.array(column, dtype=float) for column in zip(*kinds, strict=True))
+    counts = np.array([*(times * count for count in kinds.values()), 1.0])
+    largest = sizes.max()
+
+    def excess(middle: float) -> float:
+        return probability_below(np.append(shares - middle * sizes, -middle * largest), counts) - tail
+
+    return _root(excess, mean)
+
+
+def _on_steps(kinds: Mapping[tuple[float, float], float]) -> Mapping[tuple[float, float], float]:
+    parted: dict[tuple[float, float], float] = defaultdict(float)
+    for (share, size), count in kinds.items():
+        place = min(max(share / size * _STEPS, 0.0), float(_STEPS))
+        step = min(math.floor(place), _STEPS - 1)
+        parted[step / _STEPS * size, size] += count * (step + 1 - place)
+        parted[(step + 1) / _STEPS * size, size] += count * (place - step)
+    return {unit: count for unit, count in parted.items() if count > 0.0}
+
+
+def _root(excess: Callable[[float], float], top: float) -> float:
+    """Return where an increasing function becomes positive between 0 and ``top``."""
+    low, high = 0.0, top
+    while high - low > _COARSE * top:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if excess(middle) < 0.0 else (low, middle)
+    below, above, side = excess(low), excess(high), 0
+    for _ in range(_MOST_STEPS):
+        if high - low <= _FINE * top or not below < 0.0 < above:
+            break
+        middle = (low * above - high * below) / (above - below)
+        found = excess(middle)
+        if abs(found) <= _EXACT:
+            return middle
+        if found < 0.0:
+            low, below, above, side = middle, found, above / (2.0 if side < 0 else 1.0), -1
+        else:
+            high, above, below, side = middle, found, below / (2.0 if side > 0 else 1.0), 1
+    return low
+
+
+def probability_below(weights: Floats, counts: Floats) -> float:
+    """Return the probability that a weighted sum of independent Gamma(count) variables is at most 0 (Imhof 1961)."""
+    import numpy as np
+
+    if not (weights > 0.0).any():
+        return 1.0
+    if not (weights < 0.0).any():
+        return 0.0
+    scale = math.sqrt(float(counts @ (weights * weights)))
+    middle = float(counts @ weights)
+    if abs(middle) > _FAR * scale:
+        return 0.0 if middle > 0.0 else 1.0
+    total = 0.0
+    for start in np.arange(_START, _END, _BLOCK * _STEP):
+        angles = np.exp(start + _STEP * np.arange(_BLOCK))[:, None] * (weights / scale)
+        sizes = -0.5 * np.log1p(angles * angles) @ counts
+        total += float(np.sin(np.arctan(angles) @ counts) @ np.exp(sizes))
+        if sizes[-1] < _NEGLIGIBLE:
+            break
+    return 0.5 - _STEP / math.pi * total

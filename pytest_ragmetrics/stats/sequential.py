@@ -1,0 +1,162 @@
+"""Deciding a gate over a finite set before all of its rows are scored: a betting test that may stop at any row.
+
+Two gamblers bet on the rows in a random order, one against a mean at or below the bound, one against a mean at or above
+it. A gambler whose capital reaches 1 / alpha has refuted the mean, with an error of at most ``alpha`` however often one
+looks (Waudby-Smith and Ramdas 2020, arXiv:2006.04347; 2023, arXiv:2010.09686). Scores are in 0..1, higher is better.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+#: Shares of the capital that are bet; the capital is the mean over all of them.
+FRACTIONS = tuple(i / 21 for i in range(1, 21))
+#: Units (rows or clusters) before which nothing is decided.
+FEWEST = 10
+_ROUNDING = 1e-9
+_SMALLEST = 1e-300
+_LEAST_MEAN = 1e-12
+_HALVINGS = 30
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unit:
+    """A row or a cluster of ``size`` rows: the lowest and the highest sum its scores can have.
+
+    They differ where a row has no score.
+    """
+
+    low: float
+    high: float
+    size: int = 1
+
+
+def drawn_order(sizes: Mapping[str, int], seed: str) -> list[str]:
+    """Return the names of units in a random order: each next one is drawn with a probability by its size.
+
+    The place of a unit among others depends on the seed, its name and its size alone (Efraimidis and Spirakis 2006).
+
+    >>> drawn_order({"a": 1, "b": 1, "c": 1}, "seed") == drawn_order({"c": 1, "b": 1, "a": 1}, "seed")
+    True
+    """
+    return sorted(sizes, key=lambda name: (-math.log(uniform(seed, name)) / sizes[name], name))
+
+
+def uniform(seed: str, name: str) -> float:
+    """Return a number in 0..1, without 0, that is the same for the same seed and name in every process."""
+    digest = hashlib.sha256(f"{seed}\0{name}".encode("utf-8", "surrogatepass")).digest()
+    return (int.from_bytes(digest[:7], "big") + 1) / 2**56
+
+
+class _Capital:
+    """The capital of one gambler, as logarithms, a figure for each fraction."""
+
+    def __init__(self) -> None:
+        self._logs = [0.0] * len(FRACTIONS)
+        self.best = 0.0
+
+    def bet(self, share: float, mean: float) -> None:
+        edge = share / max(mean, _LEAST_MEAN) - 1.0
+        self._logs = [
+            log + math.log(max(1.0 + fraction * edge, _SMALLEST))
+            for log, fraction in zip(self._logs, FRACTIONS, strict=True)
+        ]
+        self.best = max(self.best, self.log)
+
+    @property
+    def log(self) -> float:
+        top = max(self._logs)
+        return top + math.log(math.fsum(math.exp(log - top) for log in self._logs) / len(self._logs))
+
+
+class SequentialTest:
+    """Decides whether the mean of ``total`` rows reaches a bound, unit by unit in the order of :func:`drawn_order`.
+
+    ``is_rate`` says that all scores are 0 or 1. A false "passed" has at most the probability ``alpha``; so has a false
+    "failed" in any of ``gates`` that are decided together.
+
+    >>> test = SequentialTest(200, 0.85, alpha=0.05)
+    >>> [test.add(Unit(low=1.0, high=1.0)) for _ in range(26)].index("passed")
+    25
+    """
+
+    def __init__(self, total: int, bound: float, *, alpha: float, is_rate: bool = True, gates: int = 1) -> None:
+        self._total = total
+        self._needed = math.ceil(total * bound - _ROUNDING) if is_rate else total * bound
+        self._is_rate = is_rate
+        self._alpha, self._gates = alpha, gates
+        self._units: list[Unit] = []
+        self._seen, self._low, self._high = 0, 0.0, 0.0
+        self._for, self._against = _Capital(), _Capital()
+        self.outcome: Literal["passed", "failed"] | None = None
+
+    def add(self, unit: Unit) -> Literal["passed", "failed"] | None:
+        """Take the next unit, and return the decision if there is one; the first one stays."""
+        left = self._total - self._seen
+        # Of shares there is none between two counts.
+        refuted = self._needed - 1 if self._is_rate else self._needed
+        self._for.bet(unit.low / unit.size, (refuted - self._low) / left)
+        self._against.bet(1.0 - unit.high / unit.size, 1.0 - (self._needed - self._high) / left)
+        self._units.append(unit)
+        self._seen += unit.size
+        self._low += unit.low
+        self._high += unit.high
+        if self.outcome is None and (len(self._units) >= FEWEST or self._seen == self._total):
+            self.outcome = self._decide()
+        return self.outcome
+
+    @property
+    def capital_for(self) -> float:
+        """The logarithm of the capital against a mean below the bound."""
+        return self._for.log
+
+    @property
+    def capital_against(self) -> float:
+        """The logarithm of the capital against a mean that reaches the bound."""
+        return self._against.log
+
+    def _decide(self) -> Literal["passed", "failed"] | None:
+        if self._low >= self._needed - _ROUNDING or self._for.best >= -math.log(self._alpha):
+            return "passed"
+        missed = self._high + self._total - self._seen < self._needed - _ROUNDING
+        return "failed" if missed or self._against.best >= math.log(self._gates / self._alpha) else None
+
+
+def limit(units: Sequence[Unit], total: int, *, alpha: float, side: Literal["low", "high"]) -> float:
+    """Return the highest mean that the units refute from below, or the lowest from above: an end valid at any stop.
+
+    >>> round(limit([Unit(low=1.0, high=1.0)] * 26, 200, alpha=0.05, side="low"), 2)
+    0.85
+    """
+
+    def is_refuted(mean: float) -> bool:
+        capital, seen, total_so_far = _Capital(), 0, 0.0
+        for unit in units:
+            rest = (mean * total - total_so_far) / (total - seen)
+            if rest < 0.0 or capital.best >= -math.log(alpha):
+                return True
+            share = unit.low if side == "low" else unit.size - unit.high
+            capital.bet(share / unit.size, rest)
+            seen += unit.size
+            total_so_far += share
+        return capital.best >= -math.log(alpha) or total_so_far > mean * total + _ROUNDING
+
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if is_refuted(middle) else (low, middle)
+    return low if side == "low" else 1.0 - low
+
+
+def in_prefix(order: Iterable[str], units: Mapping[str, Unit]) -> list[Unit]:
+    """Return the units of the longest beginning of an order that is complete."""
+    found = []
+    for name in order:
+        if name not in units:
+            break
+        found.append(units[name])
+    return found

@@ -1,0 +1,141 @@
+"""Whether scores dropped: the one-sided test, several metrics at once, and what a set could have shown."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from pytest_ragmetrics.stats.regression import adjusted_p, drop_p, smallest_drop
+
+
+def changes(lost: int, gained: int, same: int = 3) -> list[float]:
+    """Return the changes of rows that pass or fail."""
+    return [-1.0] * lost + [1.0] * gained + [0.0] * same
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "p"),
+    [
+        (0, 0, 1.0),
+        (4, 0, 0.0625),
+        (5, 0, 0.03125),
+        (6, 1, 0.0625),
+        (8, 2, 0.054688),
+        (25, 5, 0.000162),
+    ],
+)
+def test_rows_that_pass_or_fail_are_tested_by_mcnemar_s_test(lost: int, gained: int, p: float) -> None:
+    """One-sided and exact, as scipy has it; rows that do not change say nothing."""
+    assert drop_p(changes(lost, gained)) == pytest.approx(p, abs=1e-6)
+    if lost:
+        exact = stats.binomtest(lost, lost + gained, alternative="greater").pvalue
+        assert drop_p(changes(lost, gained)) == pytest.approx(exact, abs=1e-12)
+
+
+def test_thousands_of_changes_are_tested_as_well() -> None:
+    """Where whole numbers would take long."""
+    exact = stats.binomtest(1_100, 2_100, alternative="greater").pvalue
+    assert drop_p(changes(1_100, 1_000)) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [
+        ([-0.1, -0.2, -0.3, -0.4], 0.0625),
+        ([-0.5] * 5, 0.03125),
+        ([-1.0, -1.0, 2.0], 0.625),
+        ([0.25, -0.25, -0.5, -0.75, -1.0], 0.09375),
+        ([0.1, 0.2], 1.0),
+    ],
+)
+def test_graded_scores_are_tested_by_flips_of_their_signs(differences: list[float], p: float) -> None:
+    """The share of all flips whose sum is as low; the order of the rows is no matter."""
+    assert drop_p(differences) == p == drop_p(differences[::-1])
+    signs = itertools.product((1, -1), repeat=len(differences))
+    sums = [sum(np.multiply(differences, sign)) for sign in signs]
+    assert p == sum(total <= sum(differences) + 1e-9 for total in sums) / len(sums)
+
+
+def test_flips_of_many_rows_are_drawn() -> None:
+    """Close to the exact probability, and the same in every run."""
+    differences = [0.04, -0.03, -0.1, 0.02, -0.06, -0.05, 0.08, -0.01, -0.07, 0.03] * 2
+    whole = stats.permutation_test(
+        (np.array(differences),),
+        np.sum,
+        permutation_type="samples",
+        alternative="less",
+        n_resamples=20_000,
+        rng=np.random.default_rng(1),
+    )
+    assert drop_p(differences) == pytest.approx(whole.pvalue, abs=0.015)
+    assert drop_p(differences) == drop_p(differences)
+
+
+def test_the_signs_of_a_cluster_are_flipped_together() -> None:
+    """Copies of a change make it no more certain, and clusters whose rows cancel out did not change."""
+    assert drop_p([-0.1, -0.2, -0.3] * 4, clusters=[*"abc"] * 4) == drop_p([-0.1, -0.2, -0.3]) == 0.125
+    assert drop_p([-1.0, 1.0, -1.0], clusters="aab") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("p", "changed", "adjusted"),
+    [
+        ([0.01, 0.04, 0.03, 0.005], [20] * 4, [0.03, 0.06, 0.06, 0.02]),
+        ([0.03125, 1.0, 1.0, 1.0], [5, 0, 1, 2], [0.03125, 1.0, 1.0, 1.0]),
+        ([0.03125, 0.5, 0.5], [5, 1, 5], [1.0, 1.0, 1.0]),
+        ([], [], []),
+    ],
+)
+def test_several_metrics_share_the_error(p: list[float], changed: list[int], adjusted: list[float]) -> None:
+    """By Holm's method among those that changed enough to raise an alarm."""
+    names = [str(number) for number in range(len(p))]
+    found = adjusted_p(dict(zip(names, p, strict=True)), dict(zip(names, changed, strict=True)))
+    assert [found[name] for name in names] == pytest.approx(adjusted)
+    if p and min(changed) > 10:
+        assert list(found.values()) == pytest.approx(multipletests(p, method="holm")[1])
+
+
+@pytest.mark.parametrize(
+    ("n", "lost", "gained", "drop"),
+    [
+        (10, 0, 0, 0.70),
+        (20, 0, 0, 0.40),
+        (50, 0, 0, 0.16),
+        (50, 1, 1, 0.18),
+        (200, 0, 0, 0.04),
+        (200, 5, 5, 0.065),
+        (200, 10, 10, 0.08),
+        (1000, 25, 25, 0.023),
+    ],
+)
+def test_the_smallest_drop_that_a_set_could_have_shown(n: int, lost: int, gained: int, drop: float) -> None:
+    """Of rows that pass or fail: more rows show less, and rows that change without a cause hide it."""
+    assert smallest_drop(changes(lost, gained, n - lost - gained)) == pytest.approx(drop, abs=1e-9)
+
+
+def test_the_smallest_drop_of_graded_scores_is_that_of_a_t_test() -> None:
+    """With the error of these changes; no change at all, or one cluster, shows nothing."""
+    random = np.random.default_rng(1)
+    differences = random.normal(0, 0.2, 60).tolist()
+    error = np.std(differences, ddof=1) / math.sqrt(60)
+    assert smallest_drop(differences) == pytest.approx((stats.t.ppf(0.95, 59) + stats.norm.ppf(0.8)) * error)
+    assert smallest_drop([0.1, -0.2], clusters="aa") is None
+    assert smallest_drop([0.0] * 4) is None
+
+
+def test_an_unchanged_application_is_seldom_red_and_a_drop_is_found() -> None:
+    """Of 200 rows of which 5 % flip between runs: at most 5 % alarms, and a drop of ten points in 85 % or more."""
+    random = np.random.default_rng(8)
+    false = found = 0
+    for _ in range(200):
+        flips = random.random(200) < 0.05
+        moves = np.where(flips, np.where(random.random(200) < 0.5, 1.0, -1.0), 0.0)
+        false += drop_p(moves.tolist()) <= 0.05
+        found += drop_p(np.where(random.random(200) < 0.1, -1.0, moves).tolist()) <= 0.05
+    assert false / 200 <= 0.08  # two standard errors above 0.05
+    assert found / 200 >= 0.85
