@@ -385,7 +385,7 @@ def test_the_summary_has_a_line_per_metric(runs: list[Run]) -> None:
                 "*= RAG metrics =*",
                 "metric * n *mean *min *failing *unscored",
                 "odd[[]31m<name>* 1 *0.500 *0.500 *0 *0",
-                "quoted_spans_alignment * 29 *0.724 *0.000 *6 *0",
+                "quoted_spans_alignment * 29 *0.759 *0.000 *6 *0",
                 "gate: mean mood 0.700, needed >= 0.6: passed (n 5), test_odd.py::test_mood[[]gate-mood-mean-0.6[]]",
                 "judged by: ju[[]31mdge",
                 "flaky: 4 tests whose votes disagree: *test_mood[[]1[]], *[[]2[]], *[[]3[]] and 1 more",
