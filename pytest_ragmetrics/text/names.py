@@ -276,15 +276,19 @@ class NamesIn:
 
 
 def _initials(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the first letters of every row of capitals, function words left out, with the place of the row."""
+    """Yield the first letters of every row of capitals, function words left out, with the place of the row.
+
+    In a passage of capitals a name is a part of the row.
+    """
     row: list[re.Match[str]] = []
     for match in (*_TOKEN.finditer(text), None):
         if match is not None and is_function_word(fold_word(match[0])):
             continue
         large = match is not None and match[0][0].isupper()
         if match is None or not large or (row and match.start() - row[-1].end() > _WITHIN_ROW):
-            if len(row) > 1:
-                yield "".join(fold_word(found[0][0]) for found in row), (row[0].start(), row[-1].end())
+            for size in {len(row), *range(_SHORTEST_LOUD, min(_LONGEST_ACRONYM, len(row)) + 1)} - {0, 1}:
+                for part in (row[at : at + size] for at in range(len(row) - size + 1)):
+                    yield "".join(fold_word(found[0][0]) for found in part), (part[0].start(), part[-1].end())
             row = []
         if match is not None and large:
             row.append(match)
