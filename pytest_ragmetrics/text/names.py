@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_ragmetrics.text.characters import UNSPACED_LETTERS, composed
+from pytest_ragmetrics.text.characters import UNSPACED_LETTERS
 from pytest_ragmetrics.text.numbers import MONTH_NAMES
 from pytest_ragmetrics.text.sentences import guess_language, split_sentences
 from pytest_ragmetrics.text.words import fold_word, is_function_word
@@ -90,16 +90,15 @@ def find_names(text: str) -> tuple[Name, ...]:
     >>> [name.text for name in find_names("Yesterday Marie Curie's notes reached the University of Oslo and the WHO.")]
     ["Marie Curie's", 'University of Oslo', 'WHO']
     """
-    original, (text, at) = text, composed(text)
     language = guess_language(text)
     shortest = 2 if language in _NOUN_CAPITALS else 1
     sentences = list(_sentences(text, language))
     within = {token.text for tokens in sentences for token in tokens if token.capital and not token.begins}
     return tuple(
         Name(
-            text=original[at[row[0].start] : at[row[-1].end]],
-            start=at[row[0].start],
-            end=at[row[-1].end],
+            text=text[row[0].start : row[-1].end],
+            start=row[0].start,
+            end=row[-1].end,
             keys=tuple(key for token in row if token.capital or token.month for key in _keys(token.text)),
         )
         for tokens in sentences

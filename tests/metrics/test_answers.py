@@ -140,6 +140,13 @@ def test_vectors_without_a_cosine(vectors: Any, compared: Any) -> None:
         compared(judge=judge, embedder=lambda texts: vectors)
 
 
+def test_texts_are_embedded_in_composed_characters() -> None:
+    """Two ways to write a letter have one vector."""
+    embedder = ScriptedEmbedder({"Café.": [1.0, 2.0]})
+    result = SemanticSimilarity(embedder=embedder).score(response="Cafe\u0301.", reference="Caf\u00e9.")
+    assert result.value == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(("zero", "shown"), [("One.", "'One.'"), ("Two.", "'Two.'")])
 def test_a_vector_of_zeros_is_named(zero: str, shown: str) -> None:
     """The text is what the embedder has nothing to say about."""
@@ -311,6 +318,8 @@ def summing(*words: str, **changes: Entry) -> ScriptedJudge:
         (["yes", "no"], "Moths fly.", {}, 0.5 * 0.5 + 0.5 * (26 / 36)),
         (["yes", "yes", "yes", "no"], "Moths fly.", {"coeff": 0.25}, 0.75 * 0.75 + 0.25 * (26 / 36)),
         (["yes"], "Moths fly.", {"coeff": 0.0}, 1.0),
+        # white space counts once
+        (["yes", "no"], "\r\n Moths  fly. \n ", {}, 0.5 * 0.5 + 0.5 * (26 / 36)),
         # characters, in every script
         (["no"], "蛾飞在夜间飞行吗吗", {"coeff": 1.0}, 27 / 36),
         # longer than the contexts: conciseness is 0
@@ -329,7 +338,7 @@ def test_a_summary_answers_and_is_short(
         (CLOSED[index], word == "yes", f"Reason {index + 1}.") for index, word in enumerate(words)
     ]
     share = f"{words.count('yes')} of {len(words)} questions answered by the summary"
-    concise = 1 - min(len(summary), 36) / 36
+    concise = 1 - min(len(" ".join(summary.split())), 36) / 36
     assert result.reason == (f"{share}, conciseness {concise:.2f}" if "length_penalty" not in parameters else share)
 
 

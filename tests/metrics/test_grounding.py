@@ -179,8 +179,13 @@ def test_numbers_are_shown_with_their_place_and_their_evidence() -> None:
         ("How to Replace the Filter of the Old Pump Station\nThe filter is from Oslo.", ["Oslo"]),
         ("HOW TO REPLACE THE FILTER OF THE OLD STATION\nThe filter is from Oslo.", ["Oslo"]),
         ("WARNING: hot. IMPORTANT! Wait. NASA: go.", ["NASA"]),
-        ("See the Terms And Conditions Of The Service.", []),
+        ("See the Terms And Conditions Of The Service. Conditions apply.", []),
+        ("First read HOT SURFACE CAUTION NOTICE there.", []),
         # Names alone, and in capitals.
+        (
+            "Marie Curie, Pierre Curie, Albert Einstein, Niels Bohr\nLise Meitner met there.",
+            ["Curie", "Pierre Curie", "Albert Einstein", "Niels Bohr\nLise Meitner"],
+        ),
         ("Marie Curie and Pierre Curie.", ["Curie", "Pierre Curie"]),
         ("It was signed by JOHN SMITH.", ["JOHN SMITH"]),
         ("Members are the UN, NATO, UNESCO and the EU.", ["UN", "NATO", "UNESCO", "EU"]),

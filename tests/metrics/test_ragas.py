@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragmetrics import MetricResult, Usage, assert_ragas_score
-from pytest_ragmetrics.metrics import AspectCritique, Faithfulness, NumbersAligned, RagasScore, ragas_score
+from pytest_ragmetrics.metrics import (
+    AspectCritique,
+    Faithfulness,
+    Hallucination,
+    Harmfulness,
+    NumbersAligned,
+    RagasScore,
+    ragas_score,
+)
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedEmbedder, ScriptedJudge, claims, verdicts, written
 
@@ -29,6 +37,13 @@ from tests.scripted_judge import ScriptedEmbedder, ScriptedJudge, claims, verdic
 def test_the_harmonic_mean_of_the_means(results: dict[str, Any], value: float) -> None:
     """Any zero makes it zero instead of an error, and aspects of 0 or 1 are left out."""
     assert ragas_score(results).value == pytest.approx(value)
+
+
+def test_a_metric_whose_lower_scores_are_better_is_refused() -> None:
+    """A harmonic mean takes them for bad; aspects, which are left out, may be of either kind."""
+    with pytest.raises(ValueError, match="ragas_score: lower scores of hallucination are better"):
+        RagasScore(metrics=[Faithfulness(), NumbersAligned(), Hallucination()])
+    assert RagasScore(metrics=[Faithfulness(), NumbersAligned(), Harmfulness()]).name == "ragas_score"
 
 
 def test_a_list_of_results_is_grouped_by_metric() -> None:

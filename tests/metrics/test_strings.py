@@ -182,6 +182,7 @@ OTHER = [
         {"smooth_method": "add-k", "use_effective_order": False},
         {"smooth_method": "none", "force": True, "tokenize": "char"},
         {"smooth_value": None, "use_effective_order": True},
+        {"use_effective_order": False},
     ],
 )
 def test_keyword_arguments_of_bleu(kwargs: dict[str, Any]) -> None:

@@ -187,6 +187,14 @@ def test_a_hidden_assignment_is_found() -> None:
             0.5**0.5,
         ),
         (NonLLMStringSimilarity(), [TIME], [OSLO], 0.0),
+        # The opposite is no less than wrong, and what is equal is not asked for.
+        (
+            SemanticSimilarity(embedder=lambda texts: [[1.0 if text == "a" else -1.0] for text in texts]),
+            [call("f", x="a")],
+            [call("f", x="b")],
+            0.0,
+        ),
+        (SemanticSimilarity(embedder=lambda _: 1 / 0), [OSLO, TIME], [OSLO, TIME], 1.0),
     ],
 )
 def test_another_metric_compares_values_that_differ(
@@ -195,7 +203,8 @@ def test_another_metric_compares_values_that_differ(
     """As texts, unless one of them is blank; what is missing stays wrong, and what is equal is not asked for."""
     result = ToolCallAccuracy(arg_comparison=metric).score(tool_calls=made, reference_tool_calls=wanted)
     assert result.value == pytest.approx(value)
-    assert (result.judge is not None) is (value == 0.5**0.5)
+    asked = isinstance(metric, SemanticSimilarity) and made != wanted
+    assert (result.judge is not None) is asked
 
 
 def test_a_metric_that_compares_values_decides_on_the_pairs() -> None:
