@@ -453,10 +453,9 @@ def _reading_costs(mark: Mark, text: str, guillemets: Guillemets) -> Costs:
 
 def _guillemet_costs(mark: Mark, text: str, place: MarkPlace, guillemets: Guillemets) -> Costs:
     left = mark.glyph in ("«", LEFT_ANGLE)
-    inner, outer = (mark.after, mark.before) if left else (mark.before, mark.after)
-    if inner in _INNER_SPACES:
+    if (mark.after if left else mark.before) in _INNER_SPACES:
         return _COSTS[mark.glyph][MarkPlace.OPENS if left else MarkPlace.CLOSES]
-    spaced = inner.isspace() and (outer.isspace() or is_unspaced(outer))
+    spaced = mark.before.isspace() and mark.after.isspace()
     if not spaced and place is not MarkPlace.TIGHT:
         return _COSTS[mark.glyph][place]
     if guillemets == "»»":
