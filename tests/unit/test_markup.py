@@ -39,6 +39,7 @@ def masked(text: str) -> str:
         (">>> f(1)\n1", "¶¶¶¶¶¶¶¶¶1"),
         ("a\n\n    b\n\n\tc\n\nd", "a" + "¶" * 13 + "d"),
         ("    b\n     c\n\na", "¶" * 14 + "a"),
+        ("    b\n\na", "¶" * 7 + "a"),
         ("a\n    b\n\n   c", "a¶    b¶¶   c"),
         ("    a\n\n      b", "    a¶¶      b"),
         ("  a\n\n      b", "  a¶¶" + "¶" * 7),

@@ -300,6 +300,8 @@ RULES = {
         "צה״ל וארה״ב חתמו; מנכ״לית ודו״חות רו״ח הוגשו בתשפ״ד לפי סעיף ל״ב, בשנת ה׳תשפ״ה.",
         "ג׳ירפה וצ'ק בכיתה ג׳ ברח׳ הרצל, עמ' 5, פרופ׳ לוי וגב׳ כהן, ר׳ עקיבא.",
         '״⟦צה״ל הודיע על כך⟧״, כתב ה״⟦ארץ של אתמול⟧״ וב"⟦מעריב⟧".',
+        "צה״ל אמר ה״⟦מומחה הגדול⟧״ כי רו״ח.",
+        "הוא כתב '⟦גר ברח' ירושלים⟧' כאן.",
         "הוא כתב ׳⟦איש לא בדק⟧׳ ברח׳ הרצל; לפי ה׳⟦מומחה הגדול⟧׳.",
     ],
     # Stops and brackets of any script follow a mark, and so do endings where they are written without a space.
@@ -315,7 +317,7 @@ RULES = {
     # Inward and alike are read where that leaves fewer marks alone than outward.
     "the whole text tells which way guillemets point": [
         *("« ⟦a⟧ » b « ⟦c⟧ »", "» ⟦A⟧ « , b » ⟦C⟧ «", "a » , b. « ⟦C⟧ » d", "a » , b. « C", "» ⟦A⟧ » , b » ⟦C⟧ »"),
-        *("»⟦A⟧« b »⟦C⟧«", "»⟦A⟧» b »⟦C⟧»", "«⟦A⟧» b «⟦C⟧»", "»⟦A‹b›⟧«"),
+        *("»⟦A⟧« b »⟦C⟧«", "»⟦A⟧» b »⟦C⟧»", "«⟦A⟧» b «⟦C⟧»", "»⟦A‹b›⟧«", "他写道»⟦没有人⟧«就走了。"),
     ],
     # Angle brackets enclose titles.
     "title marks are not quotations": ["《潮汐的故事》是一本书。", "〈潮汐〉和《海》"],
