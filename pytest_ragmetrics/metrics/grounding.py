@@ -119,8 +119,8 @@ class NamesAligned(GroundingMetric):
 
     Names are recognised by capitals inside a sentence (Marie Curie) or inside a word and by acronyms; a name may be
     inflected, shorter than in its source, or abbreviated (WHO). Not checked: the first word of a sentence, months,
-    headings; in German, where nouns have capitals too, a name of one word. Scripts without capitals show no names. No
-    names: 1.0, vacuous.
+    headings, passages in capitals or in title case; in German, where nouns have capitals too, a name of one word.
+    Scripts without capitals show no names. No names: 1.0, vacuous.
 
     >>> context = "The physicist Marie Curie moved to France in 1891."
     >>> result = NamesAligned().score(response="In France, Curie met Pierre Loti.", retrieved_contexts=context)
