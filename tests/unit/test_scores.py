@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
@@ -12,12 +13,20 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics import assert_mean, assert_no_regression, assert_not_worse, assert_pass_rate, evaluate
+from pytest_ragmetrics import (
+    aevaluate,
+    assert_mean,
+    assert_no_regression,
+    assert_not_worse,
+    assert_pass_rate,
+    evaluate,
+)
 from pytest_ragmetrics.comparison import compare_tables
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.explain.runs import checked_lines, gate_line, tallies
 from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, evaluate_merged_gate, gate_of
+from pytest_ragmetrics.prefetch.dataset_tests import Evaluate
 from pytest_ragmetrics.records import Record, render_json
 from pytest_ragmetrics.report.markdown import render_markdown
 from pytest_ragmetrics.result import MetricResult
@@ -221,6 +230,22 @@ def test_a_call_may_say_otherwise_than_the_table(way: Any) -> None:
     assert len(whole.compare(whole, vacuous=way)[METRIC].rows) == (4 if way == "skip" else 7)
     assert len(assert_no_regression(whole, whole, vacuous=way)[METRIC].rows) == (4 if way == "skip" else 7)
     assert whole.corrected_mean(METRIC, tpr=0.9, tnr=0.8, threshold=0.5, vacuous=way).n == (4 if way == "skip" else 7)
+
+
+def test_an_evaluation_keeps_what_becomes_of_vacuous_scores(tmp_path: Path) -> None:
+    """However it is made: its figures count them only if it was asked to; directions and scales are there too."""
+    rows = [{"response": text, "contexts": ["9 carp."]} for text in ("8 carp.", "Carp.", "Carp.")]
+    name = "numbers_aligned"
+    ways: list[Callable[..., Evaluation]] = [
+        evaluate,
+        lambda *args, **options: asyncio.run(aevaluate(*args, **options)),
+        Evaluate(tmp_path),
+    ]
+    for way in ways:
+        found, counting = way(rows, [name]), way(rows, [name], vacuous="count")
+        assert (found.vacuous, found.mean(name), found.scores(name)) == ("skip", 0.0, [0.0, 1.0, 1.0])
+        assert counting.mean(name) == pytest.approx(2 / 3)
+        assert (found.better, found.scales) == ({name: "higher"}, {name: (0.0, 1.0)})
 
 
 def test_another_word_is_an_error() -> None:
