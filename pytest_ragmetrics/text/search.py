@@ -127,8 +127,9 @@ def _in_letters(text: str) -> str:
     if largest >= _SEVERAL:
         several = letters >= _SEVERAL
         letters[several] = chars = codes[several]
-        if len(chars) * _CROWDED > len(codes):
-            letters, chars = _split_syllables(letters), chars[(chars < _SYLLABLE) | (chars >= _SYLLABLE + _SYLLABLES)]
+        syllables = (chars >= _SYLLABLE) & (chars < _SYLLABLE + _SYLLABLES)
+        if np.count_nonzero(syllables) * _CROWDED > len(codes):
+            letters, chars = _split_syllables(letters), chars[~syllables]
         changes = {char: _letters(char) for char in map(chr, np.unique(chars).tolist())}
     found: str = letters.view(f"<U{letters.size}").item()
     if len(changes) > _FEW:
