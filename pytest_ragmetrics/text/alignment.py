@@ -109,19 +109,16 @@ class Sources:
         if self._is_empty:
             return Verdict(text=span, ok=False, reason="not found: there is no context to find it in")
         text = as_readable(span)
-        readings = [
-            (reading, read, piece) for reading, read in self._readings(span, text) if (piece := cut_piece(reading))
-        ]
-        if not readings:
-            return self._find_signs(span)
-        for reading, read, piece in readings:
+        has_words = False
+        for reading, read in self._readings(span, text):
+            if (piece := cut_piece(reading)) is None:
+                continue
+            has_words = True
             for search in self._searches:
                 if found := search.find(reading, piece):
-                    reason = describe(found.needed | read)
-                    if found.needed & Tolerance.CHUNKS:
-                        *first, last = (f"contexts[{passage.context}]" for passage in found.passages)
-                        reason += f": it runs over {', '.join(first)} and {last}"
-                    return Verdict(text=span, ok=True, reason=reason, evidence=search.evidence(found))
+                    return search.verdict(span, found, read)
+        if not has_words:
+            return self._find_signs(span)
         problem = next((problem for search in self._searches if (problem := search.explain(text))), None)
         reason = "not found in any context" if problem is None else f"not found: {problem}"
         nearest = find_nearest(text, self._search.sources)
@@ -180,7 +177,15 @@ class SpanSearch:
             return found
         return self._chunks.find(piece) if len(self._contexts) > 1 else None
 
-    def evidence(self, found: Match) -> tuple[Evidence, ...]:
+    def verdict(self, span: str, found: Match, read: Tolerance) -> Verdict:
+        """Return the verdict on a span that was found, ``read`` being what was overlooked to read it."""
+        reason = describe(found.needed if read is Tolerance.EXACT else found.needed | read)
+        if found.needed is not Tolerance.EXACT and found.needed & Tolerance.CHUNKS:
+            *first, last = (f"contexts[{passage.context}]" for passage in found.passages)
+            reason += f": it runs over {', '.join(first)} and {last}"
+        return Verdict(text=span, ok=True, reason=reason, evidence=self._evidence(found))
+
+    def _evidence(self, found: Match) -> tuple[Evidence, ...]:
         """Return what was found, piece by piece, in terms of the original contexts."""
         evidence = []
         for passage in found.passages:
