@@ -179,8 +179,8 @@ class SpanSearch:
 
     def verdict(self, span: str, found: Match, read: Tolerance) -> Verdict:
         """Return the verdict on a span that was found, ``read`` being what was overlooked to read it."""
-        reason = describe(found.needed if read is Tolerance.EXACT else found.needed | read)
-        if found.needed is not Tolerance.EXACT and found.needed & Tolerance.CHUNKS:
+        reason = describe(found.needed | read if read else found.needed)
+        if Tolerance.CHUNKS in found.needed:
             *first, last = (f"contexts[{passage.context}]" for passage in found.passages)
             reason += f": it runs over {', '.join(first)} and {last}"
         return Verdict(text=span, ok=True, reason=reason, evidence=self._evidence(found))
