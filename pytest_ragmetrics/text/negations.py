@@ -41,6 +41,7 @@ _SAME = {
     **dict.fromkeys(map(ord, "\u2018\u2019\u02bc\u02bb\uff07\u0060\u00b4"), "'"),
     **dict.fromkeys(map(ord, "\u064a\u0649"), "\u06cc"),
     ord("\u0643"): "\u06a9",
+    ord("_"): " ",
 }
 _CLOSING = "\"'\u00bb\u00ab\u2018-\u201f\u2039\u203a\u300d\u300f)\\]*_"
 # The end of a sentence, and what is in front of the next: never a small letter, which may follow an abbreviation.
@@ -51,6 +52,12 @@ _SENTENCE_END = re.compile(
 )
 # What closes a clause in Japanese, where the predicate is last: what is denied before it is not what follows.
 _CLAUSE_END = re.compile("い?(?:のに|けれど|けど|が、|から|ので|ため|ても|でも)")
+
+
+# Words broken at the end of a line, emphasised inside, or spaced out: their letters are put together.
+_BROKEN = re.compile(
+    r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t>]*(?=[^\W\d_])|(?<=\w)[*_]+(?=\w)|(?<=(?<!\w)\w) (?=\w(?!\w))"
+)
 
 
 class _Place(NamedTuple):
@@ -173,8 +180,8 @@ def _languages() -> _Languages:
 def _fold(text: str) -> str:
     """Return a text in which words are written in one way: without case, vowel signs, and accents where they vary."""
     if text.isascii():
-        return text.lower().replace("`", "'")
-    folded = normalize("NFC", _DROPPED.sub("", text).casefold().replace("i\u0307", "i"))
+        return text.lower().replace("`", "'").replace("_", " ")
+    folded = normalize("NFKC", _DROPPED.sub("", text).casefold().replace("i\u0307", "i"))
     return folded.translate(_SAME)
 
 
@@ -226,9 +233,7 @@ def _first_word(text: str, start: int, end: int, *, after_sentence: bool = False
     places = sorted({place for found in _languages().vocabularies(near) for place in found.places_in(folded)})
     if denial := _DENIAL.search(text, start, end):
         return denial[0]
-    if not places:
-        return None
-    offsets = _offsets(window, low)
+    offsets = _offsets(window, low) if places else []
     for place in places:
         first, last = max(offsets[place.start], start), min(offsets[place.end], end)
         if not any(map(str.isalnum, text[first:last])):
@@ -239,7 +244,8 @@ def _first_word(text: str, start: int, end: int, *, after_sentence: bool = False
         if after_sentence and last < end and _CLAUSE_END.match(text, last, end):
             continue
         return text[offsets[place.start] : offsets[place.end]].strip()
-    return None
+    joined = _BROKEN.sub("", text[start:end])
+    return _first_word(joined, 0, len(joined)) if len(joined) < end - start else None
 
 
 def _offsets(window: str, start: int) -> list[int]:

@@ -306,6 +306,11 @@ def test_negation_is_never_lost_in_a_gap(first: str, last: str, words: str) -> N
         ("The dam is safe \u2026 the town", "The dam is safe. It rained. Hardly anybody in the town came.", "Hardly"),
         ("The dam is \u2026 safe for now", "The dam is, says Prof. Ames, not what Dr. Bell calls safe for now.", "not"),
         ("they [all] left the town", "In May they hardly left the town.", "hardly"),
+        ("the dam is \u2026 safe for us", "Here the dam is _not_ at all safe for us.", "not"),
+        ("the dam is \u2026 safe for us", "Here the dam is **ＮＯＴ** safe for us.", "ＮＯＴ"),
+        ("the dam is \u2026 safe for us", "Here the dam is nev-\ner safe for us.", "never"),
+        ("der Damm ist \u2026 für uns sicher", "Aber der Damm ist n i c h t für uns sicher.", "nicht"),
+        ("the dam is \u2026 safe for us", "Here the dam is no\u00adt safe for us.", "no\u00adt"),
         ("The dam is far \u2026 safe", "The dam is far from safe, we think.", "far from"),
         ("in Paris il n'a \u2026 vu le fleuve", "Et in Paris il n'a pas vu le fleuve.", "pas"),
         (
