@@ -182,6 +182,7 @@ NOT_FOUND = {
     "decimal comma as a list": ("a depth of 1, 5 m", "It has a depth of 1,5 m."),
     "number in parentheses inside": ("they lost (5) boats", "In all they lost boats."),
     "cross for a tick": ("\u274c the mill is open", "\u2705 the mill is open"),
+    "mark of a source for words": ("The night ferry left【4:0†source】 at ten, and nobody", FERRY),
     "Han number cut": ("十人在船上", "那天有三十人在船上。"),
     "sub-word at the start": ("row fast in May", "Reeds grow fast in May."),
     "sub-word at the end": ("Reeds grow fast", "Reeds grow faster in May."),
@@ -306,6 +307,21 @@ def test_negation_is_never_lost_in_a_gap(first: str, last: str, words: str) -> N
         ("The dam is safe \u2026 the town", "The dam is safe. It rained. Hardly anybody in the town came.", "Hardly"),
         ("The dam is \u2026 safe for now", "The dam is, says Prof. Ames, not what Dr. Bell calls safe for now.", "not"),
         ("they [all] left the town", "In May they hardly left the town.", "hardly"),
+        (
+            "The dam is safe \u2026 The town agreed",
+            "The dam is safe. Nobody here agrees. The town agreed to it.",
+            "Nobody",
+        ),
+        (
+            "The dam is safe \u2026 The town agreed",
+            "The dam is safe. Much later all of the men came to the mill. Few people agree. The town agreed to it.",
+            "Few",
+        ),
+        (
+            "The dam is \u2026 safe for now",
+            "The dam is, says Prof. Ames of the old town by the long sea, not at all what Dr. Bell calls safe for now.",
+            "not",
+        ),
         ("the dam is \u2026 safe for us", "Here the dam is _not_ at all safe for us.", "not"),
         ("the dam is \u2026 safe for us", "Here the dam is **ＮＯＴ** safe for us.", "ＮＯＴ"),
         ("the dam is \u2026 safe for us", "Here the dam is nev-\ner safe for us.", "never"),
@@ -341,6 +357,7 @@ def test_what_an_edit_leaves_out_is_named(span: str, context: str, lost: str) ->
             "We saw that he \u2026 left the town",
             "We saw that he was not there. We saw that he, as always, left the town.",
         ),
+        ("ダムは安全です\u2026町は払うと決めました", "ダムは安全です。船は来ないから、そこで町は払うと決めました。"),
         (
             "ダムは安全です\u2026町は払うと決めました",
             "ダムは安全です。船で来た人々は長く町に残りませんでした。町は払うと決めました。",
