@@ -32,7 +32,7 @@ _OVERLAP = 20
 _GRAM = 4
 # Chunks that begin or end in one quotation that are followed, and places of grams that are looked at to find them.
 _MOST_PARTS = 48
-_MOST_GRAMS = 20_000
+_MOST_GRAMS = 600
 _NEAR = 32
 _SENTENCE_END = re.compile(
     r"[.!?\u2026\u3002\uff01\uff1f\uff0e\u061f\u06d4\u0964\u0965\u0589\u1362\u17d4][\s\"'\u00bb\u00ab\u2018-\u201f\u2039\u203a\u300d\u300f)\]*_]*$"

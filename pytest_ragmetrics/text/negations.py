@@ -203,7 +203,7 @@ def lost_negation(text: str, start: int, end: int) -> str | None:
     >>> text = "The drug is by no means safe."
     >>> lost_negation(text, 11, 23), lost_negation(text, 3, 8)
     ('by no means', None)
-    >>> lost_negation("It rained. Those who had come by boat did not stay there. They sang.", 10, 58)
+    >>> lost_negation("It rained. Men who had come by boat did not stay there. They sang.", 9, 56)
     """
     if not any(map(str.isalnum, text[start:end])):
         return (found := _DENIAL.search(text, start, end)) and found[0]
