@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from pytest_ragmetrics.result import Evidence, Nearest, Verdict, WordChange
 from pytest_ragmetrics.sample import as_contexts
 from pytest_ragmetrics.text.characters import is_word, printable
-from pytest_ragmetrics.text.editorial import Match, PhraseSearch, read_edits
+from pytest_ragmetrics.text.editorial import Match, PhraseSearch, lost_at_edges, read_edits
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe
 from pytest_ragmetrics.text.markup import Readable, as_readable, have_notes
 from pytest_ragmetrics.text.search import Passage, SourceIndex, find_nearest, key_length, split_tokens
@@ -171,7 +171,7 @@ class SpanSearch:
 
     def find(self, span: str, piece: QuotePiece) -> Match | None:
         """Return where a span is; ``piece`` is the span, cut into core and surroundings."""
-        if found := self._find_whole(piece):
+        if (found := self._find_whole(piece)) and not self._loses_at_edges(span, found):
             return found
         if self._editorial and (found := self._find_edited(span)):
             return found
@@ -196,10 +196,12 @@ class SpanSearch:
     def explain(self, span: str) -> str | None:
         """Say why an edited span is not found, where that takes only a few look-ups."""
         edited = read_edits(span) if self._editorial else None
-        if edited is None or edited.problem:
-            return edited.problem if edited else None
+        if edited is None:
+            return None
         if lost := self._lost.get(span):
             return f'the {"ellipsis" if edited.has_ellipsis else "bracket"} leaves out "{printable(lost)}"'
+        if edited.problem:
+            return edited.problem
         if not 1 < len(edited.phrases) <= _MOST_PHRASES:
             return None
         contexts: list[set[int]] = []
@@ -265,6 +267,18 @@ class SpanSearch:
         if not (text.startswith(piece.trail, end) and text.endswith(piece.lead, 0, start)):
             return None
         return self._match((Passage(block.context, start, end),), Tolerance.EXACT)
+
+    def _loses_at_edges(self, span: str, found: Match) -> bool:
+        if (
+            not found.needed.value & (Tolerance.ELLIPSIS | Tolerance.BRACKET).value
+            or (edited := read_edits(span)) is None
+        ):
+            return False
+        (passage,) = found.passages
+        lost = lost_at_edges(edited, self.sources.text(passage.context), passage.start, passage.end)
+        if lost:
+            self._lost[span] = lost
+        return lost is not None
 
     def _find_edited(self, span: str) -> Match | None:
         for swap_case in (False,) if self._casefold else (True, False):

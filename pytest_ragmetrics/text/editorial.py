@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 from pytest_ragmetrics.text.characters import is_unspaced
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece
-from pytest_ragmetrics.text.negations import lost_negation, turns_round
+from pytest_ragmetrics.text.negations import lost_at_edge, lost_negation, turns_round
 from pytest_ragmetrics.text.search import Passage, SourceIndex
 from pytest_ragmetrics.text.words import count_words, read_word_lists, stands_alone
 
@@ -104,6 +104,9 @@ class Edited:
     _: KW_ONLY
     has_ellipsis: bool = False
     has_bracket: bool = False
+    #: Whether an ellipsis, or a bracket that replaces words, is in front of the first phrase, and behind the last.
+    cut_before: bool = False
+    cut_after: bool = False
     problem: str | None = None
 
 
@@ -176,7 +179,20 @@ def read_edits(span: str, *, swap_case: bool = False) -> Edited | None:
             phrases.append(Phrase())
     phrases[-1].add(text + span[done:])
     brackets = sum(sign["gap"] is None for sign in signs)
-    return _assemble(phrases, has_ellipsis=brackets < len(signs), has_bracket=brackets > 0)
+    edited = _assemble(phrases, has_ellipsis=brackets < len(signs), has_bracket=brackets > 0)
+    first, last = signs[0], signs[-1]
+    return replace(
+        edited,
+        cut_before=_leaves_out(span, first) and not any(map(str.isalnum, span[: first.start()])),
+        cut_after=_leaves_out(span, last) and not any(map(str.isalnum, span[last.end() :])),
+    )
+
+
+def _leaves_out(span: str, sign: re.Match[str]) -> bool:
+    """Tell whether a sign stands for words: an ellipsis, or a bracket that replaces them."""
+    if sign["words"] is None:
+        return bool(sign["gap"])
+    return any(map(str.isalpha, sign["words"])) and not (_is_inside_word(span, sign) or _is_remark(span, sign))
 
 
 def _is_remark(span: str, sign: re.Match[str]) -> bool:
@@ -198,7 +214,8 @@ def _is_inside_word(span: str, sign: re.Match[str]) -> bool:
 def _assemble(phrases: list[Phrase], *, has_ellipsis: bool, has_bracket: bool) -> Edited:
     telling = _TELLING_WORDS if has_ellipsis else _TELLING_WORDS_TOGETHER
     if not any(phrase.words >= telling for phrase in phrases):
-        return Edited([], problem="its pieces are too short to tell where they are from")
+        problem = "its pieces are too short to tell where they are from"
+        return Edited([], has_ellipsis=has_ellipsis, has_bracket=has_bracket, problem=problem)
     joined: list[Phrase] = []
     for phrase in phrases:
         if joined and phrase.pieces and min(phrase.words, joined[-1].words) < _TELLING_WORDS:
@@ -206,6 +223,12 @@ def _assemble(phrases: list[Phrase], *, has_ellipsis: bool, has_bracket: bool) -
         elif phrase.pieces:
             joined.append(phrase)
     return Edited(joined, has_ellipsis=has_ellipsis, has_bracket=has_bracket)
+
+
+def lost_at_edges(edited: Edited, text: str, start: int, end: int) -> str | None:
+    """Return what the first and the last sign leave out that turns round the clause ``text[start:end]`` is in."""
+    lost = lost_at_edge(text, start, before=True) if edited.cut_before else None
+    return lost_at_edge(text, end, before=False) if edited.cut_after and lost is None else lost
 
 
 class _Placed(NamedTuple):
@@ -259,7 +282,11 @@ class PhraseSearch:
                     return []
                 placed[-1] = nearer
             placed.append(pieces)
-        return [piece for pieces in placed for piece in pieces]
+        found = [piece for pieces in placed for piece in pieces]
+        first, last = found[0].passage, found[-1].passage
+        lost = lost_at_edges(edited, self._sources.text(first.context), first.start, last.end)
+        self.lost = self.lost or lost
+        return [] if lost else found
 
     def _find_phrase(self, phrase: Phrase, start: int, end: int) -> list[_Placed]:
         """Find the longest piece, and from there the others to its left and right."""

@@ -29,7 +29,7 @@ _FIRST = 12
 _LONG = 20_000
 _LETTER = rf"[\w{MARKS}]"
 _WORD = re.compile(f"{_LETTER}+")
-_ONE_CHARACTER = re.compile(rf".[{VOWEL_SIGNS}{INVISIBLE}\u0300-\u036f\u3099\u309a]*", re.DOTALL)
+_ONE_CHARACTER = re.compile(rf".[{VOWEL_SIGNS}{INVISIBLE}{MARKS}\u1160-\u11ff\u3099\u309a]*", re.DOTALL)
 _DROPPED = re.compile(f"[{VOWEL_SIGNS}{INVISIBLE}]")
 _DENIAL = re.compile(f"[{DENIALS}]")
 _SAME = {
@@ -38,11 +38,20 @@ _SAME = {
         for code in (*range(0x370, 0x400), *range(0x622, 0x627), *range(0x1F00, 0x2000))
         if normalize("NFD", chr(code))
     },
-    **dict.fromkeys(map(ord, "\u2018\u2019\u02bc\u02bb\uff07\u0060\u00b4"), "'"),
+    **dict.fromkeys(map(ord, "\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u02c8\u2032\u0060\u00b4\u055a\ua78c"), "'"),
     **dict.fromkeys(map(ord, "\u064a\u0649"), "\u06cc"),
     ord("\u0643"): "\u06a9",
     ord("_"): " ",
 }
+# Letters that look alike in Latin, Cyrillic and Greek, and words that mix them.
+_AS_CYRILLIC = str.maketrans(
+    "acdehijklmopqstywx",
+    "\u0430\u0441\u0501\u0435\u04bb\u0456\u0458\u043a\u04cf\u043c\u043e\u0440\u051b\u0455\u0442\u0443\u051d\u0445",
+)
+_AS_GREEK = str.maketrans("aynikvoptuxw", "\u03b1\u03b3\u03b7\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7\u03c9")
+_AS_LATIN = {new: old for table in (_AS_CYRILLIC, _AS_GREEK) for old, new in table.items()}
+_LATIN_LETTER = "a-z\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff"
+_TWO_SCRIPTS = re.compile(rf"\b\w*?(?:[{_LATIN_LETTER}][\u0370-\u052f]|[\u0370-\u052f][{_LATIN_LETTER}])\w*")
 _CLOSING = "\"'\u00bb\u00ab\u2018-\u201f\u2039\u203a\u300d\u300f)\\]*_"
 # The end of a sentence, and what is in front of the next: never a small letter, which may follow an abbreviation.
 _SENTENCE_END = re.compile(
@@ -50,6 +59,7 @@ _SENTENCE_END = re.compile(
     rf"|(?:(?P<word>[^\W\d_]{{2,}})[{_CLOSING}]*\.(?!\.)|[!?\u2026]+)[{_CLOSING}]*(?:\s+[{_CLOSING}\u2013\u2014-]*)+"
     r"(?=[^\W_a-z\u00df-\u00f6\u00f8-\u00ff\u0430-\u045f\u03ac-\u03ce]|$)"
 )
+_CLAUSE_CUT = re.compile(r"[,;:()\u2013\u2014\u060c\u061b\u3001\uff08-\uff0c\uff1a\uff1b]+(?=\D|$)|\n\s*\n")
 # What closes a clause in Japanese, where the predicate is last: what is denied before it is not what follows.
 _CLAUSE_END = re.compile("い?(?:のに|けれど|けど|が、|から|ので|ため|ても|でも)")
 
@@ -181,8 +191,17 @@ def _fold(text: str) -> str:
     """Return a text in which words are written in one way: without case, vowel signs, and accents where they vary."""
     if text.isascii():
         return text.lower().replace("`", "'").replace("_", " ")
-    folded = normalize("NFKC", _DROPPED.sub("", text).casefold().replace("i\u0307", "i"))
-    return folded.translate(_SAME)
+    plain = _DROPPED.sub("", text.replace("\u00b4", "'"))
+    folded = normalize("NFKC", normalize("NFKC", plain).casefold().replace("i\u0307", "i")).translate(_SAME)
+    return _TWO_SCRIPTS.sub(_in_one_script, folded)
+
+
+def _in_one_script(word: re.Match[str]) -> str:
+    """Return a word in Latin if the letters of other scripts in it look Latin, else in that other script."""
+    latin = word[0].translate(_AS_LATIN)
+    if not _TWO_SCRIPTS.search(latin):
+        return latin
+    return word[0].translate(_AS_GREEK if re.search("[\u0370-\u03ff]", word[0]) else _AS_CYRILLIC)
 
 
 def turns_round(words: str) -> bool:
@@ -215,6 +234,23 @@ def lost_negation(text: str, start: int, end: int) -> str | None:
     for low, high in {(ends[0].end, ends[1].start), (ends[-2].end, ends[-1].start)}:
         lost = lost or (_first_word(text, low, high) if _refers(text[low:high]) else None)
     return lost
+
+
+def lost_at_edge(text: str, at: int, *, before: bool) -> str | None:
+    """Return what turns round the quotation that an ellipsis cuts off at ``at``, in the clause it is cut out of.
+
+    >>> lost_at_edge("It rained, so nobody left the inn.", 21, before=True)
+    'nobody'
+    >>> lost_at_edge("Nobody slept, and all left the inn.", 18, before=True)
+    """
+    if before:
+        start = max(at - _GLANCE, 0)
+        start = max((found.end for found in _sentence_ends(text, start, at)), default=start)
+        cuts = [found.end() for found in _CLAUSE_CUT.finditer(text, start, at) if text[found.end() : at].strip()]
+        return _first_word(text, max(cuts, default=start), at)
+    end = min((found.start for found in _sentence_ends(text, at, at + _GLANCE)), default=at + _GLANCE)
+    cuts = [found.start() for found in _CLAUSE_CUT.finditer(text, at, end) if text[at : found.start()].strip()]
+    return _first_word(text, at, min(cuts, default=end))
 
 
 def _refers(sentence: str) -> bool:

@@ -334,6 +334,41 @@ def test_negation_is_never_lost_in_a_gap(first: str, last: str, words: str) -> N
             "We saw that he never left the town. We saw that he, too, was not there.",
             "never",
         ),
+        # The ends of a quotation: what the ellipsis or the bracket there stands for.
+        ("\u2026 saw the captain leave the ship", "Nobody saw the captain leave the ship.", "Nobody"),
+        (
+            "[\u2026] hat den Dieb am Bahnhof gesehen",
+            "Es regnete. Kaum jemand hat den Dieb am Bahnhof gesehen.",
+            "Kaum",
+        ),
+        (
+            "Köprü kamyonlar için güvenli \u2026",
+            "Köprü kamyonlar için güvenli değil.",
+            "değil",
+        ),
+        ("\u2026 the works will close", "Contrary to what was said, the works will close.", "Contrary"),
+        ("[The crew] saw the captain leave the ship", "Nobody saw the captain leave the ship.", "Nobody"),
+        # Letters of another script, of another form, composed or not; other apostrophes.
+        ("They did \u2026 approve the loan", "They did n\u043et approve the loan.", "n\u043et"),
+        (
+            "Они \u2026 одобрили заём для порта",
+            "Они нe одобрили заём для порта.",
+            "нe",
+        ),
+        (
+            "They did \u2026 approve the loan",
+            "They did \U0001d40d\U0001d40e\U0001d413 approve the loan.",
+            "\U0001d40d\U0001d40e\U0001d413",
+        ),
+        ("The bridge \u2026 open to lorries", "The bridge isn\u2032t open to lorries.", "isn\u2032t"),
+        (
+            "다리는 모든 트럭에게 \u2026 길이라고 했다",
+            unicodedata.normalize(
+                "NFD",
+                "다리는 모든 트럭에게 안전하지 않은 길이라고 했다.",
+            ),
+            unicodedata.normalize("NFD", "않은"),
+        ),
     ],
 )
 def test_what_an_edit_leaves_out_is_named(span: str, context: str, lost: str) -> None:
@@ -357,6 +392,9 @@ def test_what_an_edit_leaves_out_is_named(span: str, context: str, lost: str) ->
             "We saw that he \u2026 left the town",
             "We saw that he was not there. We saw that he, as always, left the town.",
         ),
+        ("\u2026 stayed in the town", "They did not fish, and so stayed in the town."),
+        ("They stayed in the town \u2026", "They stayed in the town all winter, but did not fish."),
+        ("[The men] stayed \u2026 in the town", "It did not rain. They stayed long in the town."),
         ("ダムは安全です\u2026町は払うと決めました", "ダムは安全です。船は来ないから、そこで町は払うと決めました。"),
         (
             "ダムは安全です\u2026町は払うと決めました",
@@ -366,7 +404,7 @@ def test_what_an_edit_leaves_out_is_named(span: str, context: str, lost: str) ->
 )
 def test_negation_that_bears_on_nothing_quoted_may_be_left_out(span: str, context: str) -> None:
     """A sentence of its own, a particle whose partner is quoted, and a place farther off do not count."""
-    assert align(span, [context]).reason == "found allowing for ellipsis"
+    assert str(align(span, [context]).reason).startswith("found allowing for ellipsis")
 
 
 @pytest.mark.parametrize("case", FOUND)
