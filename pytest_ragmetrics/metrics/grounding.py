@@ -87,7 +87,8 @@ def assert_lexically_recalled(contexts: object, reference: str | Sequence[str], 
 class NumbersAligned(GroundingMetric):
     """Share of the numbers and dates of ``response`` found in one of ``retrieved_contexts``.
 
-    1,000.5 and 1.000,5, 3 million and 3,000,000, 5 % and five percent, 2021-03-05 and March 5th, 2021 are the same;
+    1,000.5 and 1.000,5, 3 million and 3,000,000, 5 % and five percent, 1/4 and 0.25, 2021-03-05 and March 5th, 2021 are
+    the same;
     a percent sign or currency must agree where both sides name one; a date may say less than its source, never more.
     Not checked: single words up to ten and ordinals (one of them, the third), list numbers, citation marks such as
     [1]. Results of calculations are not found. No numbers: 1.0, vacuous.

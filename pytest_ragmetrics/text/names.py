@@ -10,6 +10,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from pytest_ragmetrics.text.characters import UNSPACED_LETTERS
 from pytest_ragmetrics.text.numbers import MONTH_NAMES
@@ -33,6 +34,12 @@ _NO_NAMES = frozenset(
 # Names although the same letters are a function word.
 _ACRONYMS = frozenset(("WHO", "US"))
 _CLITIC = re.compile(r"['\u2019](?:s|m|d|t|ll|ve|re)?$", re.IGNORECASE)
+# What French and Italian write before a name (d'Einstein), and Turkish behind it; an acronym in the plural.
+_ELISION = re.compile(r"^(?:[a-z\u00df-\u024f]+|[LD]|Qu|Un|(?:A|Da|De|Ne|Su)ll)['\u2019](?=[A-Z\u00c0-\u024f])")
+_APOSTROPHE_ENDING = re.compile(r"(?<=[A-Za-z\u00c0-\u024f]{3})['\u2019]([a-z\u00df-\u024f]+)$")
+_PLURAL = re.compile(r"(?<=[^\W_a-z]{2})s$")
+_JOIN = re.compile(r"[-.'\u2019]")
+_SPACED_INITIALS = re.compile(rf"\b(?:[^\W\d_{UNSPACED_LETTERS}]\.\s?){{2,}}")
 _UNSPACED = re.compile(f"[{UNSPACED_LETTERS}]")
 # A capital after one of these says only that something begins.
 _BEGINS = re.compile(r"(?:[:;!?…•|(\[/\"“„«\u2039'\u2018*_>\u2013\u2014]|-\s|\d[.)]?)\s*$")
@@ -44,6 +51,8 @@ _SHORTEST_STEM = 4
 _SHORTEST_NAME = 2
 # Longer words of capitals are no acronyms, but words in capitals.
 _LONGEST_ACRONYM = 5
+# The fewest letters of an acronym, and of each word it stands for, where the words have no capitals.
+_SHORTEST_SPELLED = 3
 # How many words in capitals, or words with capitals, among them a function word, are no names.
 _SHORTEST_LOUD, _SHORTEST_TITLE = 3, 4
 # Function words that are written large within names, or always.
@@ -229,15 +238,26 @@ def _rows(text: str, tokens: Sequence[_Token]) -> Iterator[list[_Token]]:
 
 
 def _keys(word: str) -> Iterator[str]:
-    for part in _CLITIC.sub("", word).split("-"):
-        key = fold_word(re.sub("[.&'\u2019]", "", part))
+    """Yield the parts of a word, without the small ones before and behind a name: EU-wide, d'Einstein, CEOs."""
+    parts = _CLITIC.sub("", word).split("-")
+    named = [part for part in parts if part[0].isupper() or part != part.lower()]
+    whole = any(len(part) >= (_SHORTEST_NAME if part.isupper() else _SHORTEST_STEM) for part in named)
+    for part in named if whole else parts:
+        bare = _PLURAL.sub("", _ELISION.sub("", part))
+        # Turkish parts an ending with an apostrophe, which is a letter in other names (Qur'an): both are looked up.
+        ending = _APOSTROPHE_ENDING.search(bare)
+        key = fold_word(re.sub("[.&'\u2019]", "", bare[: ending.start()] if ending else bare))
         if key:
-            yield key
+            yield f"{key}'{fold_word(ending[1])}" if ending else key
 
 
 def _forms(key: str) -> Iterator[str]:
     """Yield a word and what it may be an inflected form of."""
-    yield key
+    key, apostrophe, ending = key.partition("'")
+    yield key + ending
+    if apostrophe:
+        yield key
+        key += ending
     latin = key.isascii()
     for length in range(1, min(_LONGEST_ENDING, len(key) - _SHORTEST_STEM) + 1):
         if not latin or key[-length:] in _ENDINGS:
@@ -255,39 +275,84 @@ class NamesIn:
         self._places: dict[str, tuple[int, int]] = {}
         self._acronyms: dict[str, tuple[int, int]] = {}
         for match in _TOKEN.finditer(text):
-            for form in (form for key in _keys(match.group()) for form in _forms(key)):
+            # Sentences may be joined without a space, and a name behind an article: West.they, L'Europe.
+            words = (match[0], *(part for part in _JOIN.split(match[0]) if len(part) > 1))
+            for form in (form for word in words for key in _keys(word) for form in _forms(key)):
                 self._places.setdefault(form, match.span())
-            if match.group().isupper():
-                self._acronyms.setdefault(fold_word(match.group().replace(".", "")), match.span())
-        for initials, place in _initials(text):
-            self._places.setdefault(initials, place)
+            if (acronym := _PLURAL.sub("", match[0])).isupper():
+                self._acronyms.setdefault(fold_word(acronym.replace(".", "")), match.span())
+        for match in _SPACED_INITIALS.finditer(text):
+            self._places.setdefault(fold_word(re.sub(r"[\W_]", "", match[0])), match.span())
+        #: What acronyms may stand for.
+        self._initials: dict[str, tuple[int, int]] = {}
+        for initials, place in (*_initials(text), *_small_initials(text)):
+            self._initials.setdefault(initials, place)
 
     def locate(self, name: Name) -> tuple[tuple[int, int], ...] | None:
         """Return where the text has the words of a name, or what they abbreviate; ``None`` if one is missing."""
-        initials = "".join(key[0] for key in name.keys)
-        if len(initials) > 1 and initials in self._acronyms:
-            return (self._acronyms[initials],)
-        found = [self._place(key) for key in name.keys]
+        if whole := self._acronym(name.keys):
+            return (whole,)
+        written = name.text.replace(".", "")
+        found = []
+        for there, keys in groupby(name.keys, key=lambda key: self._place(key, written)):
+            found.append(there or self._acronym((*keys,)))
         return None if None in found else tuple(sorted({place for place in found if place}))
 
-    def _place(self, key: str) -> tuple[int, int] | None:
-        return next((self._places[form] for form in _forms(key) if form in self._places), None)
+    def _acronym(self, keys: Sequence[str]) -> tuple[int, int] | None:
+        return self._acronyms.get("".join(key[0] for key in keys)) if len(keys) > 1 else None
+
+    def _place(self, key: str, written: str) -> tuple[int, int] | None:
+        there = next((self._places[form] for form in _forms(key) if form in self._places), None)
+        return there or (self._initials.get(key) if key.upper() in written else None)
 
 
 def _initials(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the first letters of every row of capitals, function words left out, with the place of the row.
+    """Yield the first letters of every row of capitals with the place of the row.
 
-    In a passage of capitals a name is a part of the row.
+    An acronym in it counts with all letters, and its beginning may be the name (United States Postal Service). In a
+    passage of capitals a name is a part of the row.
     """
+    for row in _capital_rows(text):
+        loud = all(word[0].isupper() for word in row)
+        letters = [fold_word(word[0] if word[0].isupper() and not loud else word[0][0]) for word in row]
+        most = min(_LONGEST_ACRONYM, len(row))
+        beginnings = [] if loud else [(0, end) for end in range(2, most + 1)]
+        sizes = range(_SHORTEST_LOUD, most + 1)
+        within = [(start, start + size) for size in sizes for start in range(len(row) - size + 1)]
+        for start, end in (*beginnings, *within, (0, len(row))):
+            if end - start > 1:
+                yield "".join(letters[start:end]).replace(".", ""), (row[start].start(), row[end - 1].end())
+
+
+def _capital_rows(text: str) -> Iterator[list[re.Match[str]]]:
+    """Yield the rows of words with capitals, function words left out."""
     row: list[re.Match[str]] = []
-    for match in (*_TOKEN.finditer(text), None):
-        if match is not None and is_function_word(fold_word(match[0])):
+    for match in _TOKEN.finditer(text):
+        if is_function_word(fold_word(match[0])) and match[0] not in _ACRONYMS:
             continue
-        large = match is not None and match[0][0].isupper()
-        if match is None or not large or (row and match.start() - row[-1].end() > _WITHIN_ROW):
-            for size in {len(row), *range(_SHORTEST_LOUD, min(_LONGEST_ACRONYM, len(row)) + 1)} - {0, 1}:
-                for part in (row[at : at + size] for at in range(len(row) - size + 1)):
-                    yield "".join(fold_word(found[0][0]) for found in part), (part[0].start(), part[-1].end())
+        large = match[0][0].isupper()
+        if row and (not large or match.start() - row[-1].end() > _WITHIN_ROW):
+            yield row
             row = []
-        if match is not None and large:
+        if large:
             row.append(match)
+    if row:
+        yield row
+
+
+def _small_initials(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the first letters of words side by side that need no capitals: red blood cells.
+
+    Two letters, short words and function words would too often be the same by chance.
+    """
+    row: deque[re.Match[str]] = deque(maxlen=_LONGEST_ACRONYM)
+    for match in _TOKEN.finditer(text):
+        if row and text[row[-1].end() : match.start()] not in (" ", "-"):
+            row.clear()
+        word = fold_word(match[0])
+        if len(word) < _SHORTEST_SPELLED or is_function_word(word):
+            row.clear()
+            continue
+        row.append(match)
+        for size in range(_SHORTEST_SPELLED, len(row) + 1):
+            yield "".join(fold_word(found[0][0]) for found in [*row][-size:]), (row[-size].start(), match.end())

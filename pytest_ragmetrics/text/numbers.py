@@ -51,6 +51,7 @@ _DATE = re.compile(f"{_IN_DIGITS} | {_WITH_MONTH}", re.VERBOSE | re.IGNORECASE)
 # The name of a month is looked for at every letter, so where there is none this is many times faster.
 _DATE_IN_DIGITS = re.compile(_IN_DIGITS, re.VERBOSE)
 _DIGIT = re.compile(r"\d")
+_DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _MONTHS_AS_WRITTEN = frozenset(of + name for of in ("", "of", "de", "del", "do", "di") for name in MONTH_NAMES)
 _LAST_MONTH, _LAST_DAY = 12, 31
@@ -70,7 +71,7 @@ _VALUE = {
     **{word: 10 * value for value, word in enumerate(_TENS, start=2)},
     **_ORDINALS,
 }
-_SCALE = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_SCALE = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _NUMBER_WORD = "|".join(sorted({*_VALUE, *_SCALE, *(f"{word}th" for word in _SCALE)}, key=len, reverse=True))
 _PHRASE = re.compile(rf"\b(?:{_NUMBER_WORD})(?:(?:\s+and\s+|\s+|-)(?:{_NUMBER_WORD}))*\b", re.IGNORECASE)
 _PART = re.compile(rf"\b(?:{_NUMBER_WORD})\b", re.IGNORECASE)
@@ -104,7 +105,8 @@ _NUMBER = re.compile(
       (?P<sign>(?<![\w)\].%/])[-\u2212+])?
       (?P<digits>
           (?<![\d.,])\d{{1,3}}(?:[ \u00a0\u2009\u202f]\d{{3}})+(?!\d)(?:[.,\u066b]\d+)?
-        | \d+(?:[.,'\u2019\u066b\u066c]\d+)*
+        | (?<![\d.,/\u2044])\d{{1,3}}[/\u2044]\d{{1,3}}(?![\d/\u2044]|[.,]\d) | [\u00bc-\u00be\u2150-\u215e]
+        | (?:(?<![\w.,)\]])\.)?\d+(?:[.,'\u2019\u066b\u066c]\d+)*
       )
       (?:
           (?P<letter>[kmbt])(?![^\W_])
@@ -115,14 +117,24 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_STEP = (
+    r"(?:steps?|schritt|[ée]tape|paso|passo|passaggio|stap|steg|trin|krok|vaihe|adım|шаг|крок|βήμα|(?:ال)?خطوة|चरण|步骤|步驟|"
+    r"ステップ|단계)\s?\d{1,2}|第\s?\d{1,2}\s?步|手順\s?\d{1,2}|\d{1,2}\s?단계"
+)
 # Numbers that count the lines of a list or point at a passage say nothing about the world.
 _POINTER = re.compile(
-    r"""^[ \t>*+#-]*\(?\d{1,3}[.):](?=\s|\*) | \[\^?\d{1,3}(?:\s*[,;\u2013-]\s*\d{1,3})*\]
-    | \b(?:passages?|contexts?|documents?|sources?|excerpts?|chunks?)\s*\#?\d{1,2}
-      (?:(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)\d{1,2})*\b""",
+    rf"""^[ \t>*+\#-]*(?:{_STEP})\s?[.:)\uff1a\u2013\u2014-] | [(\uff08](?:{_STEP})[)\uff09]
+    | ^[ \t>*+\#-]*\(?\d{{1,3}}[.):](?=\s|\*) | \[\^?\d{{1,3}}(?:\s*[,;\u2013-]\s*\d{{1,3}})*\]
+    | \b(?:passages?|contexts?|documents?|sources?|excerpts?|chunks?)\s*\#?\d{{1,2}}
+      (?:(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)\d{{1,2}})*\b""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
 _GROUPED = re.compile(r"\d{1,3}(?:(?P<mark>[.,'])\d{3})(?:(?P=mark)\d{3})*|\d{1,2}(?:,\d{2})+,\d{3}")
+_FRACTION = re.compile(r"(\d+)[/\u2044](\d+)")
+# As many as exact fractions of up to three digits need: 1/512.
+_PLACES = 9
+# A list without spaces: 1,2,3.
+_LISTED = re.compile(r"\d+(?:,\d+){2,}")
 _PERCENT = re.compile(r"\sper\s?cent\b", re.IGNORECASE)
 _MARKS = ".,'"
 _ANY_UNIT = "any"
@@ -202,6 +214,7 @@ class NumbersIn:
         self._dates: dict[Parts, tuple[int, int]] = {}
         #: Days without a year, which may be given elsewhere.
         self._days: dict[Parts, tuple[int, int]] = {}
+        self._has_fractions = False
         for found in find_numbers(text):
             place = found.start, found.end
             if isinstance(found, Number):
@@ -218,16 +231,26 @@ class NumbersIn:
 
     def _note(self, readings: Iterable[str], unit: str | None, place: tuple[int, int]) -> None:
         for value in readings:
-            self._numbers.setdefault((value, unit), place)
-            self._numbers.setdefault((value, _ANY_UNIT), place)
+            self._has_fractions |= "/" in value
+            for said in dict.fromkeys((value, *value.split("/"))):
+                self._numbers.setdefault((said, unit), place)
+                self._numbers.setdefault((said, _ANY_UNIT), place)
 
     def locate(self, said: Number | Date) -> tuple[tuple[int, int], ...] | None:
         """Return where the text says the same, ``None`` if it does not; units must agree where both name one."""
         if isinstance(said, Date):
             return next((places for parts in said.readings if (places := self._locate_date(parts))), None)
-        units = (_ANY_UNIT,) if said.unit is None else (said.unit, None)
-        keys = ((value, unit) for value in sorted(said.readings) for unit in units)
-        return next(((self._numbers[key],) for key in keys if key in self._numbers), None)
+        if place := self._locate_value(said.readings, said.unit):
+            return (place,)
+        # 4/5 is "4 of 5" where nothing is written as a fraction.
+        parts = next((value.split("/") for value in said.readings if "/" in value and not self._has_fractions), ())
+        found = tuple(place for part in parts if (place := self._locate_value((part,), said.unit)))
+        return found if found and len(found) == len(parts) else None
+
+    def _locate_value(self, readings: Iterable[str], unit: str | None) -> tuple[int, int] | None:
+        units = (_ANY_UNIT,) if unit is None else (unit, None)
+        keys = ((value, unit) for value in sorted(readings) for unit in units)
+        return next((self._numbers[key] for key in keys if key in self._numbers), None)
 
     def _locate_date(self, parts: Parts) -> tuple[tuple[int, int], ...] | None:
         year, month, day = parts
@@ -311,6 +334,9 @@ def _digits(text: str) -> Iterator[Number]:
         # Digits that belong to a name such as B12; scripts without case have no such names.
         if before == "_" or before.lower() != before.upper():
             continue
+        if _LISTED.fullmatch(match["digits"]) and not _GROUPED.fullmatch(match["digits"]):
+            yield from _listed(match["digits"], at)
+            continue
         unit = (match["before"] or match["unit"] or "").strip().casefold()
         power = _POWER_OF.get((match["letter"] or match["scale"] or match["sinic"] or "").casefold(), 0)
         powers = {0, power} if match["letter"] else {power}
@@ -325,8 +351,21 @@ def _digits(text: str) -> Iterator[Number]:
         )
 
 
+def _listed(digits: str, start: int) -> Iterator[Number]:
+    for match in _DIGITS.finditer(digits):
+        place = start + match.start(), start + match.end()
+        yield Number(text=match[0], start=place[0], end=place[1], readings=frozenset(_values(match[0], 0)))
+
+
 def _values(digits: str, power: int) -> Iterator[str]:
     """Yield what a row of digits and marks may mean, times a power of ten: a mark may group or divide."""
+    if not digits.isdecimal() and (fraction := _FRACTION.fullmatch(unicodedata.normalize("NFKC", digits))):
+        over, under = map(int, fraction.groups())
+        yield f"{over}/{under}"
+        # Tenths and such have another form; 4/2 or 24/7 is no amount.
+        if over < under and 10**_PLACES % under == 0:
+            yield _canonical("", str(over * 10**_PLACES // under).rjust(_PLACES, "0"), power)
+        return
     plain = "".join(str(unicodedata.digit(char)) if char.isdigit() else char for char in digits).translate(_SAME_MARK)
     last = max(plain.rfind(mark) for mark in _MARKS)
     if last < 0 or _GROUPED.fullmatch(plain):

@@ -252,6 +252,8 @@ FERRY = "The ferry leaves at nine. A return ticket costs 1,200 crowns. Bicycles 
         ("A ticket for the Orla ferry costs 1200 crowns.", 1, None, True),  # a name
         ("A ticket for the Orla ferry costs 1200 crowns.", 1, "What does the Orla ferry cost?", False),
         ("A ticket for the Orla ferry costs 1300 crowns.", 1, "What does the Orla ferry cost?", True),
+        ("Step 2: A return ticket costs 1200 crowns.", 1, None, False),  # the number of a step
+        ("A return ticket costs 1/2 of 1200 crowns.", 1, None, True),
         ("", 0, None, False),
     ],
 )

@@ -118,6 +118,30 @@ def test_context_recall_looks_for_the_reference() -> None:
         ("03/04/2021", "3 April 2021", True),
         ("03/04/2021", "4 March 2021", True),
         ("03/04/2021", "4 April 2021", False),
+        ("2", "boxes 1,2,3 and 5", True),
+        ("1995", "1990,1995,2000", True),
+        ("4", "boxes 1,2,3 and 5", False),
+        ("12", "a dozen", True),
+        ("24", "two dozen", True),
+        (".25", "0.25", True),
+        ("0.25", "about .25", True),
+        ("25", "about .25", False),
+        ("1/4", "0.25", True),
+        ("1/4", "¼", True),
+        ("0.5 million", "1/2 million", True),
+        ("3/4", "7 3/4", True),
+        ("٣/٤", "3/4", True),
+        ("4/5", "4 of 5", True),
+        ("4", "4/5", True),
+        ("9/11", "11 September, day 9", True),
+        ("24/7", "24 hours, 7 days", True),
+        ("1/512", "0.001953125", True),
+        ("2/4", "1/4 to 3/2", False),
+        ("1/4", "4/1, 1/2", False),
+        ("4/2", "2", False),
+        ("3/2", "0.15", False),
+        ("4/5", "4 of 6", False),
+        ("0/0", "0.5", False),
     ],
 )
 def test_one_number_is_found_however_it_is_written(said: str, source: str, is_found: bool) -> None:  # noqa: FBT001
@@ -131,7 +155,12 @@ def test_one_number_is_found_however_it_is_written(said: str, source: str, is_fo
 
 
 @pytest.mark.parametrize(
-    "text", ["1. First\n2) Then", "So it is [1], [2, 3].", "See (Passage 1 and 2).", "Vitamin B12", "x_2"]
+    "text",
+    [
+        *("1. First\n2) Then", "So it is [1], [2, 3].", "See (Passage 1 and 2).", "Vitamin B12", "x_2"),
+        *("Step 4: Peel.", "## Step 4. Peel", "Peel it (step 4).", "Schritt 4: Schälen.", "Étape 3 : peler."),
+        *("Шаг 2. Варить.", "第3步：去皮。", "步骤 3：去皮。", "ステップ3：皮をむく。", "(3단계)"),
+    ],
 )
 def test_pointers_and_parts_of_names_are_no_numbers(text: str) -> None:
     """List numbers, citation marks, numbered passages and digits inside a name are not checked."""
@@ -149,6 +178,11 @@ def test_numbers_are_shown_with_their_place_and_their_evidence() -> None:
     assert all(response[verdict.start : verdict.end] == verdict.text for verdict in result.verdicts)
     assert [found.text for verdict in result.verdicts for found in verdict.evidence] == ["1,250", "€3,000,000"]
     assert result.reason == "Found 2 of 3 numbers"
+
+
+def test_numbers_of_steps_are_checked_in_sentences() -> None:
+    """Only where they count the lines of a list, or stand in brackets, do they point at something."""
+    assert [number.text for number in find_numbers("It has 4 steps. See step 7. (Steps 1)")] == ["4", "7"]
 
 
 @pytest.mark.parametrize(
@@ -218,6 +252,41 @@ def test_names_are_told_by_their_capitals(text: str, names: list[str]) -> None:
         ("It was José.", "JOSE SAID SO", []),
         ("Мы были в Москве.", "Москва — столица.", []),
         ("The U.S. agreed.", "The US agreed.", []),
+        # Endings of acronyms, what is written in front of and behind names, sentences joined without a space.
+        ("Both CEOs met the NGOs.", "The CEO and an NGO met.", []),
+        ("The CEO met it.", "CEOs met.", []),
+        ("They fly F16s.", "An F16.", []),
+        ("They have PCs.", "They have TVs.", ["PCs"]),
+        ("We saw EU-wide rules.", "The rules of the EU.", []),
+        ("It is called Wide Fields.", "EU-wide fields", []),
+        ("A Portugal-based firm: the Al-Qaeda.", "Portugal. Al-Jazeera.", ["Al-Qaeda"]),
+        ("See Form 1099-PATR.", "The form 1099-patr.", []),
+        ("Les amis d’Émile Zola à l'ONU.", "L'ONU. Émile Zola.", []),
+        ("La mer. L'Europe parle de l'Hérault.", "l'Aude, en Europe", ["l'Hérault"]),
+        ("È dell'Ariosto.", "È dell'Aretino.", ["dell'Ariosto"]),
+        ("Dün Ankara'da ve Diyarbakır’dan NATO'ya geldi.", "Ankara, Diyarbakır, NATO.", []),
+        ("Dün İstanbul'da geldi.", "Ankara'da geldi.", ["İstanbul'da"]),
+        ("Jechał Peugeot'em.", "Peugeot.", []),
+        ("Вчора Мар'яни не було.", "Мар'яна", []),
+        ("Then the Qur'an came to Xi'an.", "The Quran; Xian.", []),
+        ("Then the Quran came to Xian.", "The Qur'an; Xi'an.", []),
+        ("We saw O'Neill.", "Neil saw O'Brien.", ["O'Neill"]),
+        ("Stars stand for East and West.", "Far-East and West.they are two.", []),
+        # Initials, and what they stand for.
+        ("It is by J.K Rowling.", "By J. K. Rowling.", []),
+        ("It is by JK Rowling.", "By J. K. Rowling.", []),
+        ("It is by C.S. Rowling.", "By J. K. Rowling.", ["C.S. Rowling"]),
+        ("It goes to the United States Postal Service.", "The U.S. Postal Service.", []),
+        ("It goes to the US Postal Service.", "The United States Postal Service.", []),
+        ("It goes to the UK Postal Service.", "The United States Postal Service.", ["UK Postal Service"]),
+        ("Call the USPS.", "The U.S. Postal Service has it.", []),
+        ("Call the USPS.", "The US Postal Service has it.", []),
+        ("Call the USPS.", "See www.usps.com for it.", []),
+        ("Many RBCs are round.", "Red blood cells are round.", []),
+        ("Many QBCs are round.", "Red blood cells are round.", ["QBCs"]),
+        ("We met Ned.", "They never eat dinner; new electric doors.", ["Ned"]),
+        ("It is the NSA.", "It is not so apparent; in no small amount.", ["NSA"]),
+        ("It is the PM.", "It is an old public mill.", ["PM"]),
     ],
 )
 def test_names_are_found_inflected_shortened_and_abbreviated(response: str, context: str, unfound: list[str]) -> None:
@@ -283,7 +352,11 @@ def test_a_text_is_grounded_in_itself(text: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["9", "1,", "1 000 ", "3 may ", "two ", "passage 1, ", "$", "1-", "A ", "Ab of ", "A.", "中"]
+    "unit",
+    [
+        *("9", "1,", "1/", "1/2 ", "1 000 ", "3 may ", "two ", "passage 1, ", "step 1", "$", "1-"),
+        *("A ", "A. ", "A'", "a-", "Ab of ", "A.", "red ", "中"),
+    ],
 )
 def test_time_grows_with_the_length_alone(unit: str) -> None:
     """Eight times the text takes about eight times as long, whatever it is made of."""
