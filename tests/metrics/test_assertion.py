@@ -102,7 +102,7 @@ def test_wrong_bounds_are_refused_before_scoring(bounds: dict[str, Any], error: 
 
 
 # Assertions over a whole set or several metrics have other bounds.
-OTHERS = {"assert_mean", "assert_pass_rate", "assert_not_worse", "assert_sample"}
+OTHERS = {"assert_mean", "assert_pass_rate", "assert_no_regression", "assert_not_worse", "assert_sample"}
 HELPERS = [name for name in dir(rag) if name.startswith("assert_") and name not in OTHERS]
 
 
