@@ -139,9 +139,11 @@ class Readable:
         pieces = (_MARKUP if self._notes else _MARKUP_AND_NOTES).split(self._source)
         markup = pieces[1::2]
         shown = list(map(_shown, markup))
-        if not self._notes and any(map(_is_raised, markup)):
-            for number, start in enumerate(islice(accumulate(map(len, pieces)), 0, None, 2)):
-                if number < len(markup) and _is_raised(markup[number]) and _is_powered(self._source, start):
+        raised = [] if self._notes else [number for number, found in enumerate(map(_is_raised, markup)) if found]
+        if raised:
+            starts = list(islice(accumulate(map(len, pieces)), 0, None, 2))
+            for number in raised:
+                if _is_powered(self._source, starts[number]):
                     shown[number] = as_readable(markup[number])
         return pieces, shown
 
@@ -186,13 +188,18 @@ def as_readable(text: str) -> str:
     return _MARKUP.sub(lambda found: _shown(found[0]), text) if has_markup(text) else text
 
 
+@lru_cache(maxsize=4096)
 def _is_raised(markup: str) -> bool:
     """Tell whether a mark of a note may be a power: raised, and not the number 1."""
     return (markup[0] > "\x7f" and markup != "\u00b9") or "</" in markup[1:]
 
 
 def _is_powered(text: str, start: int) -> bool:
-    return _POWERED.search(text[max(0, start - _GLANCE) : start]) is not None
+    # Its unit or function is in the last two words; to search all that is near takes three times longer.
+    low = max(0, start - _GLANCE)
+    last = text.rfind(" ", low, start)
+    low = max(low, text.rfind(" ", low, last) + 1) if last > low else low
+    return _POWERED.search(text[low:start]) is not None
 
 
 @lru_cache(maxsize=4096)
