@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 from pytest_ragmetrics.explain.phrases import describe_uncounted
@@ -90,7 +91,7 @@ class QuotedSpansAlignment(Metric):
             ),
             *(("allowed", f": it is in allowed[{at}]", self._sources(text)) for at, text in enumerate(self.allowed)),
         ]
-        verdicts = _aligned(spans, self._sources(sample.retrieved_contexts or ()))
+        verdicts = self._sources(sample.retrieved_contexts or ()).align(span.text for span in spans)
         return [self._classified(verdict, span, response, apart) for verdict, span in zip(verdicts, spans, strict=True)]
 
     def _sources(self, texts: object) -> Sources:
@@ -99,17 +100,18 @@ class QuotedSpansAlignment(Metric):
     def _classified(
         self, verdict: Verdict, span: Quotation, response: str, apart: Sequence[tuple[VerdictKind, str, Sources]]
     ) -> Verdict:
-        """Return a verdict with its kind: a span that no context has may be one that is not counted."""
+        """Return a verdict with its kind and its place: a span that no context has may be one that is not counted."""
+        classified = partial(replace, verdict, start=span.start, end=span.end)
         if verdict.ok:
-            return replace(verdict, kind="found")
+            return classified(kind="found")
         for kind, place, text in apart:
             if text.align([span.text])[0].ok:
-                return replace(verdict, kind=kind, ok=True, reason=f"{kind}{place}", nearest=None)
+                return classified(kind=kind, ok=True, reason=f"{kind}{place}", nearest=None)
         if not looks_like_title(response, span):
-            return replace(verdict, kind="not found")
+            return classified(kind="not found")
         if self.titles == "skip":
-            return replace(verdict, kind="looks like a title", ok=True, reason="looks like a title", nearest=None)
-        return replace(verdict, kind="not found", reason=f"{verdict.reason}; looks like a title")
+            return classified(kind="looks like a title", ok=True, reason="looks like a title", nearest=None)
+        return classified(kind="not found", reason=f"{verdict.reason}; looks like a title")
 
 
 def assert_quoted_spans_aligned(
@@ -176,7 +178,8 @@ def quoted_spans_alignment(
     for answer, contexts in zip(answers, sources, strict=True):
         if spans := _spans_of(answer, min_len):
             total += len(spans)
-            matched += sum(verdict.ok for verdict in _aligned(spans, Sources(contexts, casefold=casefold)))
+            verdicts = Sources(contexts, casefold=casefold).align(span.text for span in spans)
+            matched += sum(verdict.ok for verdict in verdicts)
     return {
         "citation_alignment_quoted_spans": matched / total if total else 0.0,
         "matched": float(matched),
@@ -186,8 +189,3 @@ def quoted_spans_alignment(
 
 def _spans_of(response: str, min_words: int) -> list[Quotation]:
     return [span for span in find_quotations(response) if span.words >= min_words]
-
-
-def _aligned(spans: Sequence[Quotation], sources: Sources) -> list[Verdict]:
-    verdicts = sources.align(span.text for span in spans)
-    return [replace(verdict, start=span.start, end=span.end) for verdict, span in zip(verdicts, spans, strict=True)]

@@ -128,10 +128,11 @@ def _in_letters(text: str) -> str:
         # Numbers of places: an array of truth values takes ten times longer to read and write with.
         places = np.flatnonzero(letters >= _SEVERAL)
         letters[places] = chars = codes[places]
-        # What is before the syllables wraps round to large numbers.
-        others = chars - np.uint32(_SYLLABLE) >= _SYLLABLES
-        if (chars.size - np.count_nonzero(others)) * _CROWDED > codes.size:
-            letters, chars = _split_syllables(letters), chars[others]
+        if places.size * _CROWDED > codes.size:
+            # What is before the syllables wraps round to large numbers.
+            others = chars - np.uint32(_SYLLABLE) >= _SYLLABLES
+            if (chars.size - np.count_nonzero(others)) * _CROWDED > codes.size:
+                letters, chars = _split_syllables(letters), chars[others]
         changes = {char: _letters(char) for char in map(chr, set(chars.tolist()))}
     found: str = letters.view(f"<U{letters.size}").item()
     if len(changes) > _FEW:
