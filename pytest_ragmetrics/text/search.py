@@ -148,7 +148,7 @@ def _split_syllables(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
 
     index = np.minimum(codes - np.uint32(_SYLLABLE), _SYLLABLES)
     # Looking rows up takes a fifth of the time of computing them.
-    parts = _syllable_table().take(index, axis=0)
+    parts: npt.NDArray[np.uint32] = _syllable_table().take(index, axis=0)
     others = np.flatnonzero(index == _SYLLABLES)
     parts[others, 0] = codes[others]
     return parts.reshape(-1)
