@@ -10,6 +10,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 
 from pytest_ragmetrics.text.characters import UNSPACED_LETTERS
@@ -272,21 +273,27 @@ class NamesIn:
     """
 
     def __init__(self, text: str) -> None:
+        self._text = text
         self._places: dict[str, tuple[int, int]] = {}
         self._acronyms: dict[str, tuple[int, int]] = {}
         for match in _TOKEN.finditer(text):
             # Sentences may be joined without a space, and a name behind an article: West.they, L'Europe.
-            words = (match[0], *(part for part in _JOIN.split(match[0]) if len(part) > 1))
+            parts = _JOIN.split(match[0])
+            words = {match[0], *(part for part in parts if len(part) > 1)}
             for form in (form for word in words for key in _keys(word) for form in _forms(key)):
                 self._places.setdefault(form, match.span())
             if (acronym := _PLURAL.sub("", match[0])).isupper():
                 self._acronyms.setdefault(fold_word(acronym.replace(".", "")), match.span())
         for match in _SPACED_INITIALS.finditer(text):
             self._places.setdefault(fold_word(re.sub(r"[\W_]", "", match[0])), match.span())
-        #: What acronyms may stand for.
-        self._initials: dict[str, tuple[int, int]] = {}
-        for initials, place in (*_initials(text), *_small_initials(text)):
-            self._initials.setdefault(initials, place)
+
+    @cached_property
+    def _initials(self) -> dict[str, tuple[int, int]]:
+        """What acronyms may stand for; few names are looked up here."""
+        found: dict[str, tuple[int, int]] = {}
+        for initials, place in (*_initials(self._text), *_small_initials(self._text)):
+            found.setdefault(initials, place)
+        return found
 
     def locate(self, name: Name) -> tuple[tuple[int, int], ...] | None:
         """Return where the text has the words of a name, or what they abbreviate; ``None`` if one is missing."""

@@ -123,7 +123,7 @@ _STEP = (
 )
 # Numbers that count the lines of a list or point at a passage say nothing about the world.
 _POINTER = re.compile(
-    rf"""^[ \t>*+\#-]*(?:{_STEP})\s?[.:)\uff1a\u2013\u2014-] | [(\uff08](?:{_STEP})[)\uff09]
+    rf"""^[ \t>*+|\#-]*(?:{_STEP})\s?[.:)\uff1a\u2013\u2014-] | [(\uff08](?:{_STEP})[)\uff09]
     | ^[ \t>*+\#-]*\(?\d{{1,3}}[.):](?=\s|\*) | \[\^?\d{{1,3}}(?:\s*[,;\u2013-]\s*\d{{1,3}})*\]
     | \b(?:passages?|contexts?|documents?|sources?|excerpts?|chunks?)\s*\#?\d{{1,2}}
       (?:(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)\d{{1,2}})*\b""",

@@ -158,7 +158,14 @@ def test_one_number_is_found_however_it_is_written(said: str, source: str, is_fo
     "text",
     [
         *("1. First\n2) Then", "So it is [1], [2, 3].", "See (Passage 1 and 2).", "Vitamin B12", "x_2"),
-        *("Step 4: Peel.", "## Step 4. Peel", "Peel it (step 4).", "Schritt 4: Schälen.", "Étape 3 : peler."),
+        *(
+            "Step 4: Peel.",
+            "## Step 4. Peel",
+            "Peel it (step 4).",
+            "| Step 4: Peel |",
+            "Schritt 4: Schälen.",
+            "Étape 3 : peler.",
+        ),
         *("Шаг 2. Варить.", "第3步：去皮。", "步骤 3：去皮。", "ステップ3：皮をむく。", "(3단계)"),
     ],
 )
