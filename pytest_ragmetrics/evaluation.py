@@ -106,7 +106,7 @@ class Evaluation:
     vacuous: Vacuous = "skip"
 
     def scores(self, metric: str) -> list[float | None]:
-        """Return the scores of a metric in the order of the rows, ``None`` where there is none."""
+        """Return the scores of a metric in the order of the rows, vacuous ones too, ``None`` where there is none."""
         self._check(metric)
         return [row.results[metric].value if metric in row.results else None for row in self.rows]
 

@@ -131,8 +131,15 @@ def _unindented(text: str) -> str:
 
 
 def junit_properties(records: Sequence[Record]) -> list[tuple[str, object]]:
-    """Return the properties of a test: its scores by metric, as plain floats, in the order they were made."""
-    return [(_name(r.metric), "unscored" if r.score is None else r.score) for r in records]
+    """Return the properties of a test: its scores by metric, as plain floats, in the order they were made.
+
+    One without anything to check has a second property, as it is in no mean.
+    """
+    properties: list[tuple[str, object]] = []
+    for record in records:
+        properties.append((_name(record.metric), "unscored" if record.score is None else record.score))
+        properties += [(_name(record.metric, ".vacuous"), True)] if record.vacuous else []
+    return properties
 
 
 def gate_properties(gate: GateRecord) -> list[tuple[str, object]]:

@@ -29,6 +29,7 @@ from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate,
 from pytest_ragmetrics.prefetch.dataset_tests import Evaluate
 from pytest_ragmetrics.records import Record, render_json
 from pytest_ragmetrics.report.markdown import render_markdown
+from pytest_ragmetrics.reporting import junit_properties
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.scores import score_set
@@ -246,6 +247,12 @@ def test_an_evaluation_keeps_what_becomes_of_vacuous_scores(tmp_path: Path) -> N
         assert (found.vacuous, found.mean(name), found.scores(name)) == ("skip", 0.0, [0.0, 1.0, 1.0])
         assert counting.mean(name) == pytest.approx(2 / 3)
         assert (found.better, found.scales) == ({name: "higher"}, {name: (0.0, 1.0)})
+
+
+def test_junit_marks_what_had_nothing_to_check() -> None:
+    """Beside its score."""
+    found = junit_properties(records([(0.5, False), (1.0, True), (None, False)]))
+    assert found == [("rag.points", 0.5), ("rag.points", 1.0), ("rag.points.vacuous", True), ("rag.points", "unscored")]
 
 
 def test_another_word_is_an_error() -> None:
