@@ -105,7 +105,7 @@ class QuotedSpansAlignment(Metric):
         if verdict.ok:
             return classified(kind="found")
         for kind, place, text in apart:
-            if text.align([span.text])[0].ok:
+            if text.has(span.text):
                 return classified(kind=kind, ok=True, reason=f"{kind}{place}", nearest=None)
         if not looks_like_title(response, span):
             return classified(kind="not found")

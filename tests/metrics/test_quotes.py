@@ -184,6 +184,16 @@ def test_what_quotes_no_source_is_of_a_kind_of_its_own(
     assert ("; not counted: 1 " in str(result.reason)) == (not all(verdict.counts for verdict in result.verdicts))
 
 
+def test_allowed_texts_are_searched_without_their_nearest_passages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The nearest passage is computed for the contexts alone, however many texts are allowed."""
+    searched: list[str] = []
+    monkeypatch.setattr("pytest_ragmetrics.text.alignment.find_nearest", lambda text, _: searched.append(text))
+    metric = QuotedSpansAlignment(allowed=["nobody looks", "after the bridge", "the ferry sinks"])
+    result = metric.score(response=f'{INVENTED} and "the ferry sinks"', retrieved_contexts=CONTEXTS)
+    assert [verdict.kind for verdict in result.verdicts] == ["not found", "allowed"]
+    assert searched == ["nobody looks after the bridge", "the ferry sinks"]
+
+
 def test_title_that_counts_is_labelled() -> None:
     """A title that no context has is not found and called a title; a sentence is not."""
     response = f'He read {TITLE}, where "the ferry sinks at once".'

@@ -752,6 +752,32 @@ def test_many_spans_are_found_like_one() -> None:
     assert [(verdict.ok, verdict.evidence) for verdict in together] == [(one.ok, one.evidence) for one in alone]
 
 
+@pytest.mark.parametrize(
+    "span",
+    [
+        "left the harbour",
+        "left … at ten",
+        "left the Harbour!",
+        "left no harbour",
+        "nobody … the harbour",
+        "…",
+        "?!",
+        "",
+        " ",
+    ],
+)
+@pytest.mark.parametrize("contexts", [[FERRY], [f"{FERRY} … ?!"], [], [""]])
+@pytest.mark.parametrize("matching", MATCHINGS)
+def test_whether_a_span_is_found_takes_no_nearest_passage(
+    span: str, contexts: list[str], matching: Matching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is found where its verdict says so; the nearest passage, which takes most of the time, is not computed."""
+    sources = Sources(contexts, matching=matching)
+    ok = sources.align([span])[0].ok
+    monkeypatch.setattr("pytest_ragmetrics.text.alignment.find_nearest", None)
+    assert sources.has(span) is ok
+
+
 def test_chunks_are_looked_at_in_their_order() -> None:
     """Of more chunks than a quotation has letters a bounded number is looked at, whatever the hash seed the same."""
     letters = "lefttheharbouratten"
