@@ -37,6 +37,8 @@ from pytest_ragmetrics.text.characters import printable
 _ROUNDING = 1e-9
 # A smaller p is shown as p<0.001.
 _SURE = 0.001
+#: What to do where two runs have no sample in common.
+NO_PAIR = "nothing can be compared: give the samples ids that stay the same from run to run"
 # In files of before it is the aspect, which is called correctness_aspect now.
 _REUSED = frozenset({"correctness"})
 
@@ -64,7 +66,7 @@ class ColumnEntry:
 
     score: float | None
     judge: str | None = None
-    cluster: Hashable | None = None
+    cluster: Hashable | None = field(default=None, compare=False)
     vacuous: bool = False
 
 
@@ -230,7 +232,7 @@ def drop_text(drop: Drop) -> str:
     '  no drop is shown (p=0.620); 200 rows like these show one of 0.065 or more in at least 80 % of runs'
     """
     p = f"p{_probability(drop.p)}"
-    if drop.adjusted_p != drop.p and drop.adjusted_p < 1.0:
+    if drop.adjusted_p != drop.p and (drop.adjusted_p < 1.0 or drop.p <= drop.alpha):
         p += f", of all metrics together p{_probability(drop.adjusted_p)}"
     if drop.shown:
         return f"  the scores dropped ({p})"
@@ -265,6 +267,44 @@ def key_of(sample: Sample) -> str:
     known = {"id": sample.id, "user_input": sample.user_input}
     # Its whole content is asked for only where there is nothing else: there may be very many of them.
     return sample_key(known if any((text or "").strip() for text in known.values()) else sample.to_mapping())
+
+
+def cluster_of(sample: Sample) -> str | None:
+    """Return the cluster that ``metadata["cluster"]`` puts a sample into, if it does.
+
+    >>> cluster_of(Sample(metadata={"cluster": "manual.pdf"}))
+    "'manual.pdf'"
+    """
+    cluster = sample.metadata.get("cluster")
+    return None if cluster is None else repr(cluster)
+
+
+def columns_of(records: Iterable[Record]) -> dict[str, Column]:
+    """Return the scores of every metric among records by the key of their sample."""
+    found: dict[str, list[tuple[str, ColumnEntry]]] = {}
+    better: dict[str, Direction] = {}
+    nouns: dict[str, str] = {}
+    for record in records:
+        better[record.metric] = record.better
+        if record.score is not None:
+            nouns.setdefault(record.metric, record.noun)
+        entry = ColumnEntry(
+            score=record.score, judge=record.judge, cluster=cluster_of(record.sample), vacuous=record.vacuous
+        )
+        found.setdefault(record.metric, []).append((key_of(record.sample), entry))
+    return {
+        metric: column_of(metric, better[metric], entries, nouns.get(metric, NOUN)) for metric, entries in found.items()
+    }
+
+
+def column_of(metric: str, better: Direction, entries: Iterable[tuple[str, ColumnEntry]], noun: str) -> Column:
+    """Return the entries of a metric as a column; a key that has several different ones is ambiguous."""
+    first: dict[str, ColumnEntry] = {}
+    ambiguous = set()
+    for key, entry in entries:
+        if first.setdefault(key, entry) != entry:
+            ambiguous.add(key)
+    return Column(metric=metric, better=better, entries=first, ambiguous=frozenset(ambiguous), noun=noun)
 
 
 def compare_columns(

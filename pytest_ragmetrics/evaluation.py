@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.circuit_breaker import CircuitBreaker
-from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, compare_tables, key_of
+from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, cluster_of, compare_tables, key_of
 from pytest_ragmetrics.datasets.reading import read_object
 from pytest_ragmetrics.datasets.rows import Raw, RowError, sample_of, written_id
 from pytest_ragmetrics.errors import (
@@ -429,16 +429,6 @@ class Evaluation:
         if metric not in self.metrics:
             msg = f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}"
             raise KeyError(msg)
-
-
-def cluster_of(sample: Sample) -> str | None:
-    """Return the cluster that ``metadata["cluster"]`` puts a sample into, if it does.
-
-    >>> cluster_of(Sample(metadata={"cluster": "manual.pdf"}))
-    "'manual.pdf'"
-    """
-    cluster = sample.metadata.get("cluster")
-    return None if cluster is None else repr(cluster)
 
 
 def _entry(row: Row, metric: str) -> ColumnEntry:

@@ -17,19 +17,20 @@ import pytest
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, gate_among
 from pytest_ragmetrics.records import GateRecord
-from pytest_ragmetrics.reporting import GATE, Collector, gate_properties
+from pytest_ragmetrics.reporting import GATE, Collector, RunReport, gate_properties
 from pytest_ragmetrics.session import PytestSession, function_of
 
 _RECORD = pytest.StashKey[GateRecord]()
 
 
 class GatePlugin:
-    """The hooks that make a test of each gate; ``collector`` has the tests; workers have none, and decide nothing."""
+    """The hooks that make a test of each gate; ``report`` has the tests; workers have none, and decide nothing."""
 
-    def __init__(self, session: PytestSession, config: pytest.Config, collector: Collector) -> None:
+    def __init__(self, session: PytestSession, config: pytest.Config, report: RunReport | None) -> None:
         self._session = session
         self._asked = {argument.rpartition("::")[2] for argument in config.args}
-        self._collector = collector
+        self._collector = Collector() if report is None else report.collector
+        self._baseline = None if report is None else report.baseline
         self._sets: dict[str, GatedSet] = {}
 
     def found(self, tests: list[Any]) -> None:
@@ -129,7 +130,8 @@ class GatePlugin:
 
     def _decide(self, gate: Gate, function: str) -> GateDecision:
         tests = self._collector
-        return evaluate_gate(gate, self._sets[function], tests.test, skipped=tests.skipped, ran=tests.ran)
+        gated = self._sets[function]
+        return evaluate_gate(gate, gated, tests.test, skipped=tests.skipped, ran=tests.ran, baseline=self._baseline)
 
     def _items(self, gated: GatedSet, parent: Any) -> list[GateItem]:
         made: Callable[..., GateItem] = GateItem.from_parent
@@ -145,6 +147,10 @@ def _gated_set(tests: Sequence[pytest.Function]) -> GatedSet:
     metrics = [each.metric for each in getattr(listed, "metrics", ())]
     marked = (gate_among(metrics, m.args, m.kwargs) for m in first.iter_markers("rag_gate"))
     gates = {gate.id: gate for gate in marked}
+    if len(alphas := {gate.alpha for gate in gates.values() if gate.alpha is not None}) > 1:
+        values = " and ".join(f"{alpha:g}" for alpha in sorted(alphas))
+        msg = f"the regression gates of a function share one alpha=, and here it is {values}; write the same in each"
+        raise ValueError(msg)
     file, line, place = first.location
     return GatedSet(
         function=function_of(first),

@@ -6,19 +6,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from pytest_ragmetrics.comparison import (
+    NO_PAIR,
+    Column,
+    MetricComparison,
+    TableComparison,
+    cluster_of,
+    columns_of,
+    compare_columns,
+    find_drops,
+)
 from pytest_ragmetrics.explain.results import explain_threshold, explain_unscored, explain_vacuous, shortcoming
 from pytest_ragmetrics.explain.runs import gist
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.ragas import RagasScore
 from pytest_ragmetrics.metrics.registry import metric_named, scale_of
-from pytest_ragmetrics.records import GateOutcome, GateRecord, Record, TestRecord
+from pytest_ragmetrics.records import Document, GateOutcome, GateRecord, Record, RegressionRecord, TestRecord
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.decisions import (
     Inconclusive,
@@ -27,33 +37,40 @@ from pytest_ragmetrics.stats.decisions import (
     mean_threshold,
     rate_threshold,
 )
-from pytest_ragmetrics.stats.intervals import whole_clusters
+from pytest_ragmetrics.stats.intervals import check_confidence, whole_clusters
+from pytest_ragmetrics.stats.regression import Drop
 from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, check_vacuous, score_set
 from pytest_ragmetrics.text.characters import printable
 
 _EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faithfulness", rate=0.95, min=0.8)'
+_REGRESSION = '@pytest.mark.rag_gate("faithfulness", regression=True)'
 #: Which scores a bound of single scores calls good.
 _BOUNDS: tuple[tuple[str, Direction], ...] = (("min", "higher"), ("max", "lower"))
 _FIGURES = ("mean", "rate", "min", "max", "confidence")
-_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous"}
+_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha"}
+_ALPHA = 0.05
+# Skipped, not failed: the same suite writes the first baseline.
+_NO_BASELINE = "there is no baseline to compare with: give --rag-baseline=FILE, which --rag-json wrote"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gate:
-    """A bound for the mean of a metric, or for the rate of scores that reach ``score_bound``.
+    """A bound for the mean of a metric, for the rate of scores that reach ``score_bound``, or against a regression.
 
     ``better`` is the direction of good scores, ``None`` where only the results of the metric have it. ``inconclusive``
     says whether an interval with the bound in it fails, ``vacuous`` whether scores with nothing to check are left out.
+    A regression gate alone has an ``alpha``: how often all those of a function together fail where nothing has changed.
     """
 
     metric: str
-    statistic: Literal["mean", "rate"]
+    statistic: Literal["mean", "rate", "regression"]
     bound: float
     score_bound: float | None = None
     better: Direction | None = None
     confidence: float | None = None
     inconclusive: Inconclusive = "fail"
     vacuous: Vacuous = "skip"
+    alpha: float | None = None
 
     @property
     def id(self) -> str:
@@ -62,7 +79,9 @@ class Gate:
         >>> gate_of("faithfulness", rate=0.95, min=0.8).id
         'gate-faithfulness-rate-0.95-min-0.8'
         """
-        parts = ["gate", self.metric, self.statistic, f"{self.bound:g}"]
+        parts = ["gate", self.metric, self.statistic, *([f"{self.bound:g}"] if self.alpha is None else [])]
+        if self.alpha not in (None, _ALPHA):
+            parts += ["alpha", f"{self.alpha:g}"]
         if self.score_bound is not None:
             parts += ["max" if self.better == "lower" else "min", f"{self.score_bound:g}"]
         if self.confidence is not None:
@@ -90,6 +109,10 @@ class GatedSet:
     total: int
     selected: tuple[str, ...] = ()
 
+    def has(self, test: str) -> bool:
+        """Tell whether a test is one of the function, or was in an earlier run."""
+        return test == self.function or test.startswith(f"{self.function}[")
+
     def location(self, gate: Gate) -> tuple[str, int | None, str]:
         """Return file, line and name of the test of a gate, as reports have them."""
         return self.file, self.line, f"{self.scope}{self.name}[{gate.id}]"
@@ -108,8 +131,12 @@ def gate_among(listed: Sequence[Metric] | None, given: Sequence[Any], named: Map
         problem = f"it knows no {', '.join(unknown)}" if unknown else "it takes the name of one metric"
         msg = f"{problem}; write {_EXAMPLES}"
         raise ValueError(msg)
+    alpha = _alpha(named)
     figures = {name: _figure(name, named[name]) for name in _FIGURES if named.get(name) is not None}
+    vacuous: Vacuous = "skip" if named.get("vacuous") is None else check_vacuous(named["vacuous"])
     name, better, scale = _known(metrics[0].strip(), listed)
+    if alpha is not None:
+        return Gate(metric=name, statistic="regression", bound=0.0, better=better, vacuous=vacuous, alpha=alpha)
     if mistake := _mistake(name, better, figures):
         raise ValueError(mistake)
     for which in ("mean", "min", "max"):
@@ -124,8 +151,25 @@ def gate_among(listed: Sequence[Metric] | None, given: Sequence[Any], named: Map
         better=bounds[0][1] if bounds else better,
         confidence=figures.get("confidence"),
         inconclusive=check_inconclusive(named.get("inconclusive") or "fail", figures.get("confidence")),
-        vacuous="skip" if named.get("vacuous") is None else check_vacuous(named["vacuous"]),
+        vacuous=vacuous,
     )
+
+
+def _alpha(named: Mapping[str, Any]) -> float | None:
+    """Return the share of false alarms of a regression gate, ``None`` for another gate."""
+    regression, alpha = named.get("regression"), named.get("alpha")
+    if regression not in (None, True, False):
+        msg = f"regression={regression!r} is neither True nor False; write {_REGRESSION}"
+        raise ValueError(msg)
+    if not regression and alpha is not None:
+        msg = f"alpha= goes with regression=True; write {_REGRESSION}"
+        raise ValueError(msg)
+    if not regression:
+        return None
+    if others := [name for name in (*_FIGURES, "inconclusive") if named.get(name) is not None]:
+        msg = f"regression=True has no bound but the baseline, and takes no {others[0]}=; write {_REGRESSION}"
+        raise ValueError(msg)
+    return check_confidence(_ALPHA if alpha is None else alpha, name="alpha", example=_ALPHA)
 
 
 def _mistake(metric: str, better: Direction | None, figures: Mapping[str, float]) -> str | None:
@@ -196,49 +240,147 @@ def evaluate_gate(
     *,
     skipped: Collection[str],
     ran: Collection[str],
+    baseline: Document | None = None,
 ) -> GateDecision:
     """Decide a gate by the records of the tests of its set.
 
     ``find`` returns the record of a test, if it left one; ``skipped`` and ``ran`` are the tests that were skipped, and
     those that ran to their end. A set that did not run whole decides nothing; one with unscored rows fails, and so does
-    one in which there was nothing to check.
+    one in which there was nothing to check. A regression gate compares with the ``baseline``; without one it is
+    skipped, and where the two are not comparable it fails.
     """
     rows, better, omitted = _rows(gate, gated, find, skipped=skipped, ran=ran)
     found = score_set(rows, gate.vacuous)
-    result = _threshold(gate, better, found) if found.counted and not omitted else None
+    decided: _Decided | None = None
+    if gate.alpha is None and found.counted and not omitted:
+        decided = _bounded(gate, better, found)
+    elif gate.alpha is not None and baseline is not None and not omitted:
+        decided = _compared(
+            gate, gated, [test for test in map(find, gated.selected) if test is not None and test.id in ran], baseline
+        )
     outcome: GateOutcome = "failed"
     if omitted:
         missing = f"{omitted} of {gated.total} tests of the set were skipped or not selected"
         outcome, text = "skipped", f"{missing}; a gate is over all of them"
+    elif gate.alpha is not None and baseline is None:
+        outcome, text = "skipped", _NO_BASELINE
     elif found.unscored:
         unscored = [(row.name, row.reason or "") for row in found.unscored]
         total = max(gated.total, len(rows))
         text = "\n".join(explain_unscored(gate.metric, total, unscored, hint="; a gate is over all of them"))
-    elif result is None:
+    elif decided is None or not found.counted:
         text = explain_vacuous(gate.metric, len(found.vacuous))
     else:
-        outcome = result.outcome
-        text = "\n".join(explain_threshold(result, found.counted))
-    interval = None if result is None else result.interval
-    record = GateRecord(
+        outcome, text = decided.outcome, decided.text
+    record = replace(
+        _record(gate, gated, better, found), outcome=outcome, **({} if decided is None else decided.figures)
+    )
+    return GateDecision(record=record, text=text)
+
+
+def _record(gate: Gate, gated: GatedSet, better: Direction, found: ScoreSet[ScoredRow]) -> GateRecord:
+    """Return the record of a gate that is not decided."""
+    return GateRecord(
         metric=gate.metric,
         statistic=gate.statistic,
-        value=None if result is None else result.value,
+        value=None,
         bound=gate.bound,
         min_score=gate.score_bound,
         better=better,
         confidence=gate.confidence,
-        low=None if interval is None or math.isinf(interval.low) else interval.low,
-        high=None if interval is None or math.isinf(interval.high) else interval.high,
+        low=None,
+        high=None,
         n=len(found.counted),
         unscored=len(found.unscored),
         total=gated.total,
-        outcome=outcome,
+        outcome="skipped",
         vacuous=len(found.vacuous),
         counts_vacuous=gate.vacuous == "count",
         inconclusive=gate.inconclusive,
+        regression=None if gate.alpha is None else RegressionRecord(alpha=gate.alpha),
     )
-    return GateDecision(record=record, text=text)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Decided:
+    """What the scores of a set decide: ``figures`` are the fields of the record that say it in numbers."""
+
+    outcome: GateOutcome
+    text: str
+    figures: Mapping[str, Any]
+
+
+def _bounded(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> _Decided:
+    """Compare the mean or the rate of a set with the bound of its gate."""
+    result = _threshold(gate, better, found)
+    figures: dict[str, Any] = {"value": result.value}
+    if result.interval is not None:
+        ends = {"low": result.interval.low, "high": result.interval.high}
+        figures |= {name: None if math.isinf(end) else end for name, end in ends.items()}
+    text = "\n".join(explain_threshold(result, found.counted))
+    return _Decided(outcome=result.outcome, text=text, figures=figures)
+
+
+def _compared(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Document) -> _Decided:
+    """Compare a set with the baseline.
+
+    The regression gates of one function share ``alpha``, as metrics of one table do. Gates of other functions do not:
+    what a gate decides must not depend on the files and shards that run beside it.
+    """
+    try:
+        own = _pairs(gate, gated, tests, baseline)
+    except ValueError as error:
+        return _Decided(outcome="failed", text=str(error), figures={"n": 0})
+    family = {gate.id: own}
+    for other in gated.gates:
+        if other.alpha is not None and other.id not in family:
+            with suppress(ValueError):  # one that cannot be compared raises no false alarm
+                family[other.id] = _pairs(other, gated, tests, baseline)
+    drop = find_drops(TableComparison(metrics=family), alpha=gate.alpha or _ALPHA)[gate.id]
+    shown = TableComparison(metrics={gate.metric: own}, drops={gate.metric: drop})
+    return _Decided(outcome="failed" if drop.shown else "passed", text=str(shown), figures=_figures(own, drop))
+
+
+def _figures(own: MetricComparison, drop: Drop) -> dict[str, Any]:
+    found = own.difference
+    regression = RegressionRecord(
+        alpha=drop.alpha,
+        before=None if found is None else found.before,
+        after=None if found is None else found.after,
+        changed=drop.changed,
+        p=drop.p,
+        adjusted_p=drop.adjusted_p,
+        smallest=drop.smallest,
+        new=len(own.only_here),
+        gone=len(own.only_there),
+    )
+    value = None if found is None else found.interval.estimate
+    vacuous = len({*own.vacuous_here, *own.vacuous_there})
+    return {"value": value, "n": drop.n, "vacuous": vacuous, "regression": regression}
+
+
+def _pairs(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Document) -> MetricComparison:
+    """Return the comparison of a set with the same set in the baseline; raise ``ValueError`` if there is none.
+
+    A sample may have other scores of the metric in other tests. Only where the baseline does not know the function, as
+    after a move, these count.
+    """
+    known = [test for test in baseline.tests if test.records and gated.has(test.id)]
+    here, there = _column(gate, tests), _column(gate, known or baseline.tests)
+    if here is None or there is None:
+        msg = f"{printable(gate.metric)}: the baseline has no scores of it; write it anew with --rag-json"
+        raise ValueError(msg)
+    compared = compare_columns(replace(here, scale=scale_of(gate.metric)), there, vacuous=gate.vacuous)
+    if compared.difference is None:
+        hint = "" if compared.vacuous_here or compared.vacuous_there else f"\n{NO_PAIR}"
+        msg = f"{compared}{hint}"
+        raise ValueError(msg)
+    return compared
+
+
+def _column(gate: Gate, tests: Iterable[TestRecord]) -> Column | None:
+    records = (record for test in tests for record in test.records if record.metric == gate.metric)
+    return columns_of(records).get(gate.metric)
 
 
 def _rows(
@@ -269,13 +411,13 @@ def _rows(
 
 def _row(name: str, record: Record) -> ScoredRow:
     reason = record.reason or "unscored" if record.score is None else shortcoming(record)
-    cluster = record.sample.metadata.get("cluster")
+    cluster = cluster_of(record.sample)
     return ScoredRow(name=name, score=record.score, reason=reason, vacuous=record.vacuous, cluster=cluster)
 
 
 def _threshold(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> ThresholdResult:
     scores = found.scores
-    clusters = whole_clusters(None if row.cluster is None else str(row.cluster) for row in found.counted)
+    clusters = whole_clusters(row.cluster for row in found.counted)
     if gate.statistic == "rate" and gate.score_bound is not None:
         return rate_threshold(
             scores,
@@ -317,15 +459,17 @@ def _why_unscored(row: TestRecord | None, *, ran: bool) -> str:
     return f"its test {_WENT.get(row.outcome, 'failed')}" + (f": {printable(reason)}" if reason else "")
 
 
-def evaluate_merged_gate(row: TestRecord, tests: Sequence[TestRecord]) -> TestRecord | None:
-    """Return the record of a skipped gate as one run over all ``tests`` would have left it.
+def evaluate_merged_gate(
+    row: TestRecord, tests: Sequence[TestRecord], baseline: Document | None = None
+) -> TestRecord | None:
+    """Return the record of a skipped gate as one run over all ``tests``, gates among them, would have left it.
 
-    ``None`` if they are not the whole set: of a test that passed without a score there is no record.
+    ``None`` if they are not the whole set (of a test that passed without a score there is no record), or if it is a
+    regression gate and there is no ``baseline``.
     """
     function, _, name = row.id.partition("[gate-")
     gate = row.gate
-    members = {test.id: test for test in tests if test.id == function or test.id.startswith(f"{function}[")}
-    if gate is None or not name or len(members) != gate.total:
+    if gate is None or not name:
         return None
     gated = GatedSet(
         function=function,
@@ -335,25 +479,33 @@ def evaluate_merged_gate(row: TestRecord, tests: Sequence[TestRecord]) -> TestRe
         scope="",
         gates=(),
         total=gate.total,
-        selected=tuple(members),
     )
-    # The direction was a guess unless a record had it; the records of all tests have it.
-    better = gate.better if gate.statistic == "rate" else None
-    again = Gate(
-        metric=gate.metric,
-        statistic=gate.statistic,
-        bound=gate.bound,
-        score_bound=gate.min_score,
-        better=better,
-        confidence=gate.confidence,
-        inconclusive=gate.inconclusive,
-        vacuous="count" if gate.counts_vacuous else "skip",
-    )
+    members = {test.id: test for test in tests if test.gate is None and gated.has(test.id)}
+    if len(members) != gate.total:
+        return None
+    beside = (_gate_again(test.gate) for test in tests if test.gate is not None and gated.has(test.id))
+    gated = replace(gated, selected=tuple(members), gates=tuple(beside))
     # Tests that were skipped without a record are in no document.
-    decision = evaluate_gate(again, gated, members.get, skipped=(), ran=members.keys())
+    decision = evaluate_gate(_gate_again(gate), gated, members.get, skipped=(), ran=members.keys(), baseline=baseline)
     if decision.record.outcome == "skipped":
         return None
     passed = decision.record.passes
     return replace(
         row, gate=decision.record, outcome="passed" if passed else "failed", message=None if passed else decision.text
+    )
+
+
+def _gate_again(record: GateRecord) -> Gate:
+    """Return the gate of a record of one that was skipped."""
+    return Gate(
+        metric=record.metric,
+        statistic=record.statistic,
+        bound=record.bound,
+        score_bound=record.min_score,
+        # The direction was a guess unless a record had it; the records of all tests have it.
+        better=record.better if record.statistic == "rate" else None,
+        confidence=record.confidence,
+        inconclusive=record.inconclusive,
+        vacuous="count" if record.counts_vacuous else "skip",
+        alpha=None if record.regression is None else record.regression.alpha,
     )

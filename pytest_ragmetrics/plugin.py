@@ -14,7 +14,7 @@ import pytest
 
 from pytest_ragmetrics import hookspec
 from pytest_ragmetrics.report.terminal import header
-from pytest_ragmetrics.reporting import Collector, RunReport
+from pytest_ragmetrics.reporting import RunReport
 from pytest_ragmetrics.session import PytestSession
 from pytest_ragmetrics.settings import add_options, read_settings
 
@@ -35,6 +35,7 @@ GATES = pytest.StashKey["GatePlugin"]()
 MARKERS = (
     "rag_dataset(source, *, metrics=[...] or {metric: bound}, limit=None, where=None): one test per row, scored ahead.",
     "rag_gate(metric, *, mean=, rate=, min=, max=, confidence=, vacuous=): a bound for all tests of a function.",
+    "rag_gate(metric, *, regression=True, alpha=0.05, vacuous=): no drop against --rag-baseline over all of them.",
     "rag_judge(spec): the judge of this test, as --rag-judge takes it.",
     "rag_votes(k): how many judgements make a score in this test.",
 )
@@ -129,8 +130,7 @@ def _gates(config: pytest.Config) -> GatePlugin:
     if GATES not in config.stash:
         from pytest_ragmetrics.gate_plugin import GatePlugin
 
-        collector = config.stash[REPORT].collector if REPORT in config.stash else Collector()
-        config.stash[GATES] = GatePlugin(config.stash[SESSION], config, collector)
+        config.stash[GATES] = GatePlugin(config.stash[SESSION], config, config.stash.get(REPORT, None))
         config.pluginmanager.register(config.stash[GATES], "ragmetrics-gating")
     return config.stash[GATES]
 

@@ -77,8 +77,31 @@ class Record:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RegressionRecord:
+    """What a set shows of a drop against the baseline; figures are ``None`` where nothing was compared.
+
+    ``before`` and ``after`` are the means of the pairs, of which ``changed`` rows (clusters) changed; ``p`` and
+    ``adjusted_p`` (of all regression gates of the set) are one-sided. ``smallest`` is the smallest drop that such rows
+    show in at least 80 % of runs, ``None`` if there is none. ``new`` and ``gone`` count the rows of one run only.
+    """
+
+    alpha: float
+    before: float | None = None
+    after: float | None = None
+    changed: int = 0
+    p: float | None = None
+    adjusted_p: float | None = None
+    smallest: float | None = None
+    new: int = 0
+    gone: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class GateRecord:
     """A threshold over a whole set: the mean of a metric, or the share of scores that reach ``min_score``.
+
+    Of a ``regression`` it is the mean change since the baseline, which must not be shown to be a drop: ``bound`` is 0,
+    and ``n`` counts the pairs.
 
     ``value`` is ``None`` where nothing was scored. ``low`` and ``high`` are the interval at ``confidence``, where one
     was asked for: then ``low`` is what is compared with ``bound``, or ``high`` where lower scores are better. ``total``
@@ -88,7 +111,7 @@ class GateRecord:
     """
 
     metric: str
-    statistic: Literal["mean", "rate"]
+    statistic: Literal["mean", "rate", "regression"]
     value: float | None
     bound: float
     min_score: float | None
@@ -103,6 +126,7 @@ class GateRecord:
     vacuous: int = 0
     counts_vacuous: bool = False
     inconclusive: Literal["fail", "pass"] = "fail"
+    regression: RegressionRecord | None = None
 
     @property
     def passes(self) -> bool:

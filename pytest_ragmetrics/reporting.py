@@ -146,7 +146,11 @@ def gate_properties(gate: GateRecord) -> list[tuple[str, object]]:
     """Return the properties of a test over a whole set: what it found, what was needed, and how it came out."""
     name = _name(gate.metric, f".{gate.statistic}")
     value = "unscored" if gate.value is None else gate.value
-    return [(name, value), (f"{name}.bound", gate.bound), (f"{name}.outcome", gate.outcome)]
+    found: list[tuple[str, object]] = [(name, value), (f"{name}.bound", gate.bound), (f"{name}.outcome", gate.outcome)]
+    if gate.regression is not None:
+        shown = {"p": gate.regression.adjusted_p, "smallest_drop": gate.regression.smallest}
+        found += [(f"{name}.{figure}", number) for figure, number in shown.items() if number is not None]
+    return found
 
 
 def _name(metric: str, statistic: str = "") -> str:
@@ -317,7 +321,7 @@ class RunReport:
         self._settings = settings
         self._root = root
         self._finish_session = finish_session
-        self._baseline = read_baseline(settings.baseline)
+        self.baseline = read_baseline(settings.baseline)
         self._comparison: RunComparison | None = None
         #: Lines of the summary on the session, and on the files.
         self._notes: list[str] = []
@@ -367,10 +371,10 @@ class RunReport:
 
     def _compare(self, document: Document) -> RunComparison | None:
         """Return what changed since the baseline; once all tests have ended, it stays the same."""
-        if self._comparison is None and self._baseline is not None:
+        if self._comparison is None and self.baseline is not None:
             from pytest_ragmetrics.comparison import compare_documents
 
-            self._comparison = compare_documents(document, self._baseline)
+            self._comparison = compare_documents(document, self.baseline)
         return self._comparison
 
     def _document(self, exit_status: int) -> Document:

@@ -16,17 +16,21 @@ from typing import Any
 from pytest_ragmetrics import context
 from pytest_ragmetrics.codec import CodecError, load
 from pytest_ragmetrics.comparison import (
+    NO_PAIR,
     Column,
     ColumnEntry,
     MetricComparison,
     TableComparison,
+    cluster_of,
+    column_of,
+    columns_of,
     compare_tables,
     find_drops,
     key_of,
     sample_key,
 )
 from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.evaluation import Evaluation, Row, cluster_of
+from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.explain.results import (
     explain_not_worse,
     explain_threshold,
@@ -253,7 +257,7 @@ def _against(
         if compared.difference is None and (compared.vacuous_here or compared.vacuous_there):
             raise UnscoredError(str(compared))
         if compared.difference is None:
-            msg = f"{compared}\nnothing can be compared: give the samples ids that stay the same from run to run"
+            msg = f"{compared}\n{NO_PAIR}"
             raise ValueError(msg)
     return comparison
 
@@ -516,34 +520,9 @@ def _read(path: Path, changed: int, size: int) -> Mapping[str, Column]:
         except CodecError as error:
             raise DocumentError(str(error), file=path) from None  # it names the place; pydantic's frames add nothing
     if isinstance(data, dict) and "tests" in data:
-        return _columns_of_run(path)
+        return columns_of(record for test in read_document(path).tests for record in test.records)
     msg = "neither the result of a run nor a table; give a file that --rag-json or Evaluation.to_json wrote"
     raise DocumentError(msg, file=path)
-
-
-def _columns_of_run(path: Path) -> dict[str, Column]:
-    found: dict[str, list[tuple[str, ColumnEntry]]] = {}
-    better: dict[str, Direction] = {}
-    nouns: dict[str, str] = {}
-    for test in read_document(path).tests:
-        for record in test.records:
-            better[record.metric] = record.better
-            if record.score is not None:
-                nouns.setdefault(record.metric, record.noun)
-            entry = ColumnEntry(score=record.score, judge=record.judge, vacuous=record.vacuous)
-            found.setdefault(record.metric, []).append((key_of(record.sample), entry))
-    return {
-        metric: _column(metric, better[metric], entries, nouns.get(metric, NOUN)) for metric, entries in found.items()
-    }
-
-
-def _column(metric: str, better: Direction, entries: Iterable[tuple[str, ColumnEntry]], noun: str) -> Column:
-    first: dict[str, ColumnEntry] = {}
-    ambiguous = set()
-    for key, entry in entries:
-        if first.setdefault(key, entry) != entry:
-            ambiguous.add(key)
-    return Column(metric=metric, better=better, entries=first, ambiguous=frozenset(ambiguous), noun=noun)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -569,7 +548,7 @@ class _Table:
 def _columns_of_table(data: object) -> dict[str, Column]:
     table = load(_Table, data)
     return {
-        metric: _column(
+        metric: column_of(
             metric,
             table.better.get(metric, "higher"),
             [(sample_key(row.sample), _entry(row, metric)) for row in table.rows],

@@ -103,15 +103,19 @@ def _compared(arguments: argparse.Namespace) -> tuple[Document, RunComparison | 
     from pytest_ragmetrics.records import read_document
     from pytest_ragmetrics.report.merge import merge_documents
 
-    document = merge_documents([read_document(file) for file in arguments.files])
-    if arguments.baseline is None:
-        return document, None
-    return document, compare_documents(document, read_document(arguments.baseline))
+    baseline = None if arguments.baseline is None else read_document(arguments.baseline)
+    document = merge_documents([read_document(file) for file in arguments.files], baseline)
+    return document, None if baseline is None else compare_documents(document, baseline)
 
 
 def _take_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", type=Path, metavar="RUN.json", nargs="+", help="files that --rag-json wrote")
-    parser.add_argument("--baseline", type=Path, metavar="FILE", help="show what changed since this run")
+    parser.add_argument(
+        "--baseline",
+        type=Path,
+        metavar="FILE",
+        help="show what changed since; decide regression gates of shards",
+    )
 
 
 def _configure_html(parser: argparse.ArgumentParser) -> None:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Literal, get_args
 
-from pytest_ragmetrics.comparison import Kind, RunComparison, TestChange
+from pytest_ragmetrics.comparison import Kind, RunComparison, TestChange, drop_text
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, checked_text, counted, named, score_text
-from pytest_ragmetrics.records import GateRecord, Record, RunRecord, TestRecord, flips
+from pytest_ragmetrics.records import GateRecord, Record, RegressionRecord, RunRecord, TestRecord, flips
 from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.stats.regression import Drop
 from pytest_ragmetrics.stats.scores import score_set
 
 #: How a test came out, the worst first; a test that failed for want of a score is unscored.
@@ -194,6 +195,8 @@ def margin(record: Record) -> float:
 
 def gate_line(gate: GateRecord) -> str:
     """Return what a threshold over a whole set found."""
+    if gate.regression is not None:
+        return _regression_line(gate, gate.regression)
     lower = gate.better == "lower"
     what = f"mean {named(gate.metric)}"
     if gate.statistic == "rate" and gate.min_score is not None:
@@ -207,6 +210,42 @@ def gate_line(gate: GateRecord) -> str:
         ends = f"{gate.low:.{_DECIMALS}f} to {gate.high:.{_DECIMALS}f}"
         sides.append(f"{gate.confidence:.0%} interval {ends}")
     return f"{what} {value}, needed {sign} {gate.bound:g}: {gate.outcome} ({', '.join(sides)})"
+
+
+def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
+    lower = " (lower is better)" if gate.better == "lower" else ""
+    what = f"{named(gate.metric)}{lower} against the baseline"
+    if found.before is None or found.after is None:
+        return f"{what}: {gate.outcome} (nothing compared{f', {gate.unscored} unscored' if gate.unscored else ''})"
+    means = f"{found.before:.{_DECIMALS}f} -> {found.after:.{_DECIMALS}f}"
+    sides = [f"n {gate.n}", *([f"{gate.unscored} unscored"] if gate.unscored else []), *regression_rows(gate)]
+    return f"{what} {means}, needed no proven drop: {gate.outcome} ({', '.join(sides)}; {regression_text(gate)})"
+
+
+def regression_text(gate: GateRecord) -> str:
+    """Return whether a regression gate shows a drop, else the smallest one that would show; "" without pairs."""
+    found = gate.regression
+    if found is None or found.p is None or found.adjusted_p is None:
+        return ""
+    return drop_text(
+        Drop(
+            n=gate.n,
+            changed=found.changed,
+            p=found.p,
+            adjusted_p=found.adjusted_p,
+            alpha=found.alpha,
+            smallest=found.smallest,
+        )
+    ).strip()
+
+
+def regression_rows(gate: GateRecord) -> list[str]:
+    """Return how many rows of a regression gate are not compared: those of one run only, and the vacuous ones."""
+    counts = {} if gate.regression is None else {"new": gate.regression.new, "gone": gate.regression.gone}
+    sides = [f"{count} {word}" for word, count in counts.items() if count]
+    if gate.counts_vacuous:
+        sides.append("vacuous scores count")
+    return [*sides, *([f"{gate.vacuous} with {NOTHING_TO_CHECK}"] if gate.vacuous else [])]
 
 
 def gate_checked(gate: GateRecord) -> str:

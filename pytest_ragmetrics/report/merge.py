@@ -11,13 +11,14 @@ from pytest_ragmetrics.records import Document, RunRecord, Setting, TestRecord, 
 _STATUSES = (5, 0, 1, 2, 4, 3)
 
 
-def merge_documents(documents: Sequence[Document]) -> Document:
+def merge_documents(documents: Sequence[Document], baseline: Document | None = None) -> Document:
     """Return all tests of several runs as one document; raises ``ValueError`` without any.
 
     Shards of one run give the tests of the whole run. ``run`` has the earliest start, the sum of the durations and the
     worst exit status. Of a test in several documents, as after a rerun of failed tests, the record of the run that
     started last counts. A gate that no run decided, because each had only a part of its set, is decided if the
-    documents together have the whole set. The notes name this, and the differences between the runs.
+    documents together have the whole set, a regression gate against the ``baseline``. The notes name this, and the
+    differences between the runs.
     """
     if not documents:
         msg = "there is nothing to merge"
@@ -36,7 +37,7 @@ def merge_documents(documents: Sequence[Document]) -> Document:
             tests[test.id] = test
         if before.gate is None:
             repeated[test.id] = repeated.get(test.id, False) or before.outcome != test.outcome
-    decided = _decided_gates(tests)
+    decided = _decided_gates(tests, baseline)
     merged = tuple(sorted({**tests, **decided}.values(), key=position))
     runs = [document.run for document in documents]
     status = max((run.exit_status for run in runs), key=_badness)
@@ -59,15 +60,15 @@ def _is_undecided(test: TestRecord) -> bool:
     return test.gate is not None and test.gate.outcome == "skipped"
 
 
-def _decided_gates(tests: Mapping[str, TestRecord]) -> dict[str, TestRecord]:
+def _decided_gates(tests: Mapping[str, TestRecord], baseline: Document | None) -> dict[str, TestRecord]:
     """Return the gates that can be decided now, because all tests of their sets are there."""
     undecided = [test for test in tests.values() if _is_undecided(test)]
     if not undecided:
         return {}
     from pytest_ragmetrics.gates import evaluate_merged_gate
 
-    scored = sorted((test for test in tests.values() if test.gate is None), key=position)
-    decided = (evaluate_merged_gate(test, scored) for test in undecided)
+    ordered = sorted(tests.values(), key=position)
+    decided = (evaluate_merged_gate(test, ordered, baseline) for test in undecided)
     return {test.id: test for test in decided if test is not None}
 
 
@@ -96,6 +97,10 @@ def _notes(
     if decided:
         were = "was" if decided == 1 else "were"
         yield f"{counted(decided, 'gate')} that no single run could decide {were} decided over all of them"
+    waiting = sum(_is_undecided(test) and test.gate is not None and test.gate.regression is not None for test in tests)
+    if waiting:
+        which = f"{counted(waiting, 'regression gate')} {'is' if waiting == 1 else 'are'} not decided"
+        yield f"{which}: that takes all tests of the set, and --baseline=FILE"
     for what, values in (
         ("version of pytest-ragmetrics", {run.ragmetrics for run in runs}),
         ("judge", {str(run.settings.get("judge")) for run in runs}),

@@ -35,6 +35,8 @@ from pytest_ragmetrics.explain.runs import (
     is_cut_short,
     judges_of,
     margin,
+    regression_rows,
+    regression_text,
     status_of,
     tally,
     total_usage,
@@ -44,6 +46,7 @@ from pytest_ragmetrics.records import (
     GateRecord,
     Record,
     RecordOutcome,
+    RegressionRecord,
     RunRecord,
     TestRecord,
     Threshold,
@@ -92,7 +95,7 @@ class Tile:
 class GateView:
     """A gate; ``statistic`` is what is taken of the metric, ``text`` all of it in one sentence.
 
-    ``checked`` says how many scores count where others had nothing to check.
+    ``checked`` says how many scores count where others had nothing to check, and what a regression gate could show.
     """
 
     gate: GateRecord
@@ -311,6 +314,8 @@ def _worst_change(changes: Iterable[TestChange]) -> ChangeNote | None:
 
 def build_gate_view(gate: GateRecord) -> GateView:
     """Return a gate in words and on a scale."""
+    if gate.regression is not None:
+        return _regression_view(gate, gate.regression)
     statistic: str = gate.statistic
     if gate.statistic == "rate" and gate.min_score is not None:
         statistic = f"share {'≤' if gate.better == 'lower' else '≥'} {score_text(gate.min_score)} of"
@@ -337,6 +342,30 @@ def build_gate_view(gate: GateRecord) -> GateView:
         checked=checked,
         text=text,
         outcome="inconclusive: too few scores to tell" if gate.outcome == "inconclusive" else gate.outcome,
+    )
+
+
+def _regression_view(gate: GateRecord, found: RegressionRecord) -> GateView:
+    value, means, picture = _NO_VALUE, "", [0.0]
+    if gate.value is not None and found.before is not None and found.after is not None:
+        value = f"{gate.value + 0.0:+.3f}"
+        means = f" ({mean_text(found.before)} → {mean_text(found.after)})"
+        picture.append(gate.value)
+    checked = "; ".join(filter(None, [regression_text(gate), ", ".join(regression_rows(gate))]))
+    needs = f"no proven drop against the baseline (alpha {found.alpha:g})"
+    text = (
+        f"change of {gate.metric} {value}{means}, needs {needs}: {counted(gate.n, 'pair')}, {gate.unscored:,} unscored"
+    )
+    return GateView(
+        gate=gate,
+        statistic="change of",
+        value=value,
+        between="",
+        needs=needs,
+        scale=Scale.around(picture),
+        checked=checked,
+        text=f"{text}{checked and f'; {checked}'}",
+        outcome=gate.outcome,
     )
 
 

@@ -150,6 +150,7 @@ def smallest_drop(
     return (t_quantile(1.0 - alpha, found.df) + NormalDist().inv_cdf(POWER)) * found.error
 
 
+@lru_cache(maxsize=1024)
 def _fewest_lost(n: int, fewer: int, alpha: float) -> int | None:
     """Return how many rows of ``n`` must be lost on average for an alarm with the probability of ``POWER``."""
     quiet = (fewer + 0.5) / n

@@ -14,10 +14,10 @@ from pytest_ragmetrics import metric
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.gates import Gate, GatedSet, evaluate_gate, evaluate_merged_gate, gate_among, gate_of
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
-from pytest_ragmetrics.records import TestRecord
+from pytest_ragmetrics.records import Document, Record, TestRecord
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.intervals import mean_interval
-from tests.documents import record, row
+from tests.documents import document, record, row
 
 
 def test_a_gate_knows_its_metric_by_any_name() -> None:
@@ -36,6 +36,10 @@ def test_a_gate_knows_its_metric_by_any_name() -> None:
         ({"mean": 0.85, "vacuous": "count"}, "gate-sympathy-mean-0.85-vacuous-count"),
         ({"mean": 0.85, "vacuous": "skip"}, "gate-sympathy-mean-0.85"),
         ({"mean": 0.85, "vacuous": None}, "gate-sympathy-mean-0.85"),
+        ({"mean": 0.85, "regression": False}, "gate-sympathy-mean-0.85"),
+        ({"regression": True}, "gate-sympathy-regression"),
+        ({"regression": True, "alpha": 0.05}, "gate-sympathy-regression"),
+        ({"regression": True, "alpha": 0.01, "vacuous": "count"}, "gate-sympathy-regression-alpha-0.01-vacuous-count"),
     ],
 )
 def test_its_test_is_named_by_what_it_says(given: dict[str, Any], name: str) -> None:
@@ -62,6 +66,17 @@ def test_its_test_is_named_by_what_it_says(given: dict[str, Any], name: str) -> 
         (("a",), {"rate": 0.5}, "rate= needs the score that counts as good"),
         (("a",), {"rate": 0.5, "min": 0.1, "max": 0.2}, "rate= needs the score that counts as good"),
         (("a",), {"rate": 95, "min": 0.1}, "rate=95 is no share"),
+        (("a",), {"regression": False}, "give one of mean= and rate="),
+        (("a",), {"regression": "yes"}, "regression='yes' is neither True nor False; write @pytest.mark.rag_gate"),
+        (("a",), {"regression": True, "mean": 0.5}, "takes no mean=; write @pytest.mark.rag_gate"),
+        (("a",), {"regression": True, "rate": 0.5, "min": 0.5}, "takes no rate="),
+        (("a",), {"regression": True, "min": 0.5}, "takes no min="),
+        (("a",), {"regression": True, "max": 0.5}, "takes no max="),
+        (("a",), {"regression": True, "confidence": 0.9}, "takes no confidence="),
+        (("a",), {"regression": True, "inconclusive": "pass"}, "takes no inconclusive="),
+        (("a",), {"regression": True, "alpha": 5}, "alpha must be a number between 0 and 1, such as 0.05, not 5"),
+        (("a",), {"regression": True, "alpha": 0.0}, "alpha must be a number between 0 and 1"),
+        (("a",), {"mean": 0.5, "alpha": 0.05}, "alpha= goes with regression=True; write @pytest.mark.rag_gate"),
         (("a",), {"mean": 0.5, "confidence": 95}, "confidence=95 must be between 0 and 1"),
         (("faithfulness",), {"mean": 85}, "mean=85 is outside of the scale of faithfulness, 0 to 1: write 0.85"),
         (("faithfulness",), {"rate": 0.5, "min": -0.1}, "min=-0.1 is outside of the scale of faithfulness, 0 to 1"),
@@ -118,7 +133,11 @@ def test_a_gate_over_what_is_not_scored(listed: list[Metric], name: str, said: s
 
 def test_a_set_crosses_processes() -> None:
     """It comes back equal from JSON builtins."""
-    gates = (gate_of("faithfulness", mean=0.5), gate_of("clutter", rate=1, max=0.2))
+    gates = (
+        gate_of("faithfulness", mean=0.5),
+        gate_of("clutter", rate=1, max=0.2),
+        gate_of("clutter", regression=True, alpha=0.1),
+    )
     gated = GatedSet(
         function="t.py::T::t",
         name="t",
@@ -285,3 +304,167 @@ def test_merged_shards_know_which_scores_are_good() -> None:
     decided = evaluate_merged_gate(replace(row("t", gate=undecided.record), id=f"t[{gate.id}]"), tests)
     assert decided is not None
     assert (decided.outcome, decided.gate and decided.gate.better) == ("passed", "lower")
+
+
+LOSS = gate_of("points", regression=True)
+
+
+def scored(score: float | None, name: str = "", *, metric: str = "points", **fields: Any) -> Record:
+    """Return a score of the sample of this id."""
+    sample = {"id": name, "metadata": fields.pop("metadata", {})}
+    plain = {"judge": None, "verdicts": (), **fields}
+    return replace(record(metric, score, outcome="unscored" if score is None else "measured", sample=sample), **plain)
+
+
+def run_of(*scores: Record, function: str = "t") -> Document:
+    """Return a run in which a function has a test for each sample, with its scores."""
+    by_name: dict[str, list[Record]] = {}
+    for each in scores:
+        by_name.setdefault(f"{function}[{each.sample.id}]", []).append(each)
+    return document(*(replace(row(name, *records), id=name) for name, records in by_name.items()))
+
+
+def against(before: Document | None, after: Document, *gates: Gate) -> list[Any]:
+    """Return the decisions of the gates of a function over a run, against another."""
+    tests = {test.id: test for test in after.tests}
+    gated = GatedSet(
+        function="t", name="t", file="t.py", line=1, scope="", gates=gates, total=len(tests), selected=tuple(tests)
+    )
+    return [evaluate_gate(gate, gated, tests.get, skipped=(), ran=tests.keys(), baseline=before) for gate in gates]
+
+
+def points(*scores: float | None, **fields: Any) -> list[Record]:
+    """Return scores of samples a0, a1 and so on."""
+    return [scored(score, f"a{number}", **fields) for number, score in enumerate(scores)]
+
+
+GOOD = run_of(*points(*[1.0] * 10))
+LOST_4, LOST_5 = ([*points(*[0.0] * lost, *[1.0] * (10 - lost))] for lost in (4, 5))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "outcome", "said"),
+    [
+        (GOOD, LOST_4, "passed", "  no drop is shown (p=0.062); 10 rows like these show one of 0.7 or more in at *"),
+        (GOOD, LOST_5, "failed", "  the scores dropped (p=0.031)"),
+        (GOOD, LOST_5, "failed", "    -1.00  1.00 -> 0.00  a4"),
+        (run_of(*LOST_5), points(*[1.0] * 10), "passed", "  no drop is shown (p=1.000); 10 rows like these show *"),
+        (GOOD, points(*[1.0] * 10), "passed", "points 1.00 -> 1.00: *"),
+        (GOOD, [*points(*[1.0] * 9), scored(0.0, "b")], "passed", "  only here: 1 (b)"),
+        (GOOD, points(*[1.0] * 9), "passed", "  only there: 1 (a9)"),
+        (None, LOST_5, "skipped", "there is no baseline to compare with: give --rag-baseline=FILE, which --rag-json *"),
+        (GOOD, [*LOST_4, scored(None, "b", reason="the judge was away")], "failed", "  b: the judge was away"),
+        (GOOD, [*LOST_4[1:], scored(None, "a0", reason="the judge was away")], "failed", "  a0: the judge was away"),
+        (run_of(*points(*[1.0] * 9, None)), LOST_5, "failed", "  unscored there: 1 (a9)"),
+        (run_of(*points(*[1.0] * 9, 1.0, judge="m")), [*LOST_4[:9], scored(1.0, "a9", judge="n")], "failed",
+         "points: scores of different judges are not comparable, and these are of 'n', those before of 'm'; *"),
+        (run_of(*points(1.0, better="lower")), points(1.0), "failed", "points: higher scores are better here, lower *"),
+        (run_of(*points(1.0, metric="other")), points(1.0), "failed", "points: the baseline has no scores of it; *"),
+        (run_of(scored(1.0, "b")), points(1.0), "failed", "nothing can be compared: give the samples ids that stay*"),
+        (run_of(*points(1.0, vacuous=True)), points(1.0), "failed", "points: 0 of 1 had something to check in both *"),
+        (GOOD, points(1.0, vacuous=True), "failed", 'points: 0 of 1 had something to check; vacuous="count" takes *'),
+        (GOOD, [*LOST_4, scored(0.0, "a0")], "passed", "  no drop is shown (p=0.062); 10 rows *"),
+        (GOOD, [*LOST_4, scored(0.5, "a0")], "failed", "points: 'a0' has several different scores in one run; *"),
+        (run_of(*points(*[1.0] * 10), function="moved"), LOST_5, "failed", "  the scores dropped (p=0.031)"),
+    ],
+)  # fmt: skip
+def test_a_regression_gate_fails_on_proof(
+    before: Document | None, after: list[Record], outcome: str, said: str
+) -> None:
+    """Of a drop, of scores that are not comparable, and of rows without a score; what is inconclusive passes."""
+    decided = against(before, run_of(*after), LOSS)[0]
+    assert decided.record.outcome == outcome
+    assert any(fnmatch(line, said) for line in decided.text.splitlines()), decided.text
+
+
+def test_a_metric_that_was_redefined_is_not_compared() -> None:
+    """Its verdicts are on something else now."""
+    before, after = (run_of(*points(1.0, metric="correctness", noun=noun)) for noun in ("aspect", "claim"))
+    decided = against(before, after, gate_of("correctness", regression=True))[0]
+    assert decided.record.outcome == "failed"
+    assert "two metrics of one name" in decided.text
+
+
+def test_what_a_regression_gate_records() -> None:
+    """The means of the pairs, the rows of one run only, and the smallest drop that would have been shown."""
+    before = run_of(*points(*[1.0] * 10), scored(1.0, "gone"), scored(1.0, "quiet"))
+    after = run_of(*LOST_4, scored(0.0, "b"), scored(1.0, "c"), scored(1.0, "quiet", vacuous=True))
+    found = against(before, after, LOSS)[0].record
+    assert (found.statistic, found.value, found.bound, found.n) == ("regression", -0.4, 0.0, 10)
+    assert (found.total, found.unscored, found.vacuous, found.passes) == (13, 0, 1, True)
+    assert dump(found.regression) == {
+        "alpha": 0.05,
+        "before": 1.0,
+        "after": 0.6,
+        "changed": 4,
+        "p": 0.0625,
+        "adjusted_p": 1.0,
+        "smallest": 0.7,
+        "new": 2,
+        "gone": 1,
+    }
+    counted = against(before, after, gate_of("points", regression=True, vacuous="count"))[0].record
+    assert (counted.n, counted.vacuous, counted.counts_vacuous) == (11, 0, True)
+
+
+def test_lower_scores_may_be_the_good_ones() -> None:
+    """Then a rise is the drop."""
+    before, risen = run_of(*points(*[0.0] * 8, better="lower")), run_of(*points(*[1.0] * 8, better="lower"))
+    assert against(before, risen, LOSS)[0].record.outcome == "failed"
+    assert against(risen, before, LOSS)[0].record.outcome == "passed"
+
+
+def test_only_the_same_tests_of_the_baseline_count() -> None:
+    """A sample may have another score of the metric in another test, with other settings."""
+    elsewhere = run_of(*points(*[0.0] * 10), function="other")
+    assert against(document(*GOOD.tests, *elsewhere.tests), run_of(*LOST_5), LOSS)[0].record.outcome == "failed"
+    assert against(document(*GOOD.tests, *elsewhere.tests), GOOD, LOSS)[0].record.outcome == "passed"
+    # A metric that the tests did not score before is not that of other tests.
+    unlike = run_of(*points(*[1.0] * 10, metric="other"))
+    assert "the baseline has no scores" in against(document(*unlike.tests, *elsewhere.tests), GOOD, LOSS)[0].text
+
+
+def test_clusters_are_flipped_whole() -> None:
+    """Eight lost rows of two documents are two observations."""
+    rows = [scored(0.0, f"a{n}", metadata={"cluster": n // 4}) for n in range(8)]
+    before = run_of(*points(*[1.0] * 8))
+    assert against(before, run_of(*points(*[0.0] * 8)), LOSS)[0].record.outcome == "failed"
+    found = against(before, run_of(*rows), LOSS)[0].record
+    assert (found.outcome, found.regression.changed, found.regression.p) == ("passed", 2, 0.25)
+
+
+def test_the_regression_gates_of_a_function_share_alpha() -> None:
+    """Seven lost of eight that changed are proof of one metric, not of the worst of four."""
+    names = ("points", "b", "c", "d")
+    before = run_of(*(each for name in names for each in points(*[0.5] * 8, *[1.0] * 12, metric=name)))
+    after = run_of(
+        *points(*[0.0] * 7, *[1.0] * 13),
+        *(each for name in names[1:] for each in points(*[1.0] * 4, *[0.0] * 4, *[1.0] * 12, metric=name)),
+    )
+    gates = [gate_of(name, regression=True) for name in names]
+    # Bounds, and metrics that cannot be compared, raise no false alarm that others have to pay for.
+    alone = [LOSS, gate_of("b", mean=0.1), gate_of("unknown", regression=True)]
+    assert [found.record.outcome for found in against(before, after, *alone)] == ["failed", "passed", "failed"]
+    together = against(before, after, *gates)
+    assert [found.record.outcome for found in together] == ["passed"] * 4
+    figures = together[0].record.regression
+    assert (figures.p, figures.adjusted_p) == (9 / 256, 9 / 64)
+    assert "(p=0.035, of all metrics together p=0.141)" in together[0].text
+
+
+def test_shards_decide_a_regression_as_one_run() -> None:
+    """With the baseline, and with the family of the gates; without one they stay undecided."""
+    names = ("points", "b")
+    before = run_of(*(each for name in names for each in points(*[1.0] * 10, metric=name)))
+    after = run_of(*points(*[0.0] * 8, 1.0, 1.0), *points(*[0.0] * 7, *[1.0] * 3, metric="b"))
+    gates = [gate_of(name, regression=True, alpha=0.04) for name in names]
+    whole = [found.record for found in against(before, after, *gates)]
+    assert [found.regression and found.regression.adjusted_p for found in whole] == [2**-7, 2**-7]
+    gated = GatedSet(function="t", name="t", file="t.py", line=1, scope="", gates=tuple(gates), total=10, selected=())
+    skipped = [evaluate_gate(gate, gated, lambda _: None, skipped=(), ran=()).record for gate in gates]
+    waiting = [replace(row("t", gate=found), id=f"t[{gate.id}]") for gate, found in zip(gates, skipped, strict=True)]
+    tests = [*after.tests, *waiting]
+    assert [evaluate_merged_gate(each, tests) for each in waiting] == [None, None]
+    merged = [evaluate_merged_gate(each, tests, before) for each in waiting]
+    assert [each and each.gate for each in merged] == whole
+    assert [each and each.outcome for each in merged] == ["failed", "failed"]
