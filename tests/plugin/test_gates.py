@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
+from typing import Any
 
 import pytest
 
+from pytest_ragmetrics.cli import main
 from tests.plugin.conftest import MANY, SERIAL, Run, RunOnce, RunPytest, Scored
 
 # What the rows score is decided by their answers; the gates say what becomes of it.
@@ -249,3 +252,114 @@ def test_a_gate_without_its_set(run: RunPytest, scored: Scored) -> None:
     result = run("-rs", RATE)
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED *: 4 of 4 tests of the set were skipped or not selected; *"])
+
+
+#: The first LOST rows lost a metric, and half as many rose in one that should be low.
+DROP = """
+    import os
+    import pytest
+    from pytest_ragmetrics import MetricResult
+    from pytest_ragmetrics.metrics import Metric
+    LOST = int(os.environ.get("LOST", "0"))
+    class Points(Metric):
+        name = "points"
+        def measure(self, sample):
+            return MetricResult(float(int(sample.id) >= LOST), metric=self.name)
+    class Clutter(Metric):
+        name = "clutter"
+        better = "lower"
+        def measure(self, sample):
+            return MetricResult(float(int(sample.id) < LOST / 2), metric=self.name)
+    ROWS = [{"id": f"{n}", "answer": "Moss."} for n in range(20)]
+    @pytest.mark.rag_gate("points", regression=True)
+    @pytest.mark.rag_gate("clutter", regression=True)
+    @pytest.mark.rag_dataset(ROWS, metrics=[Points(), Clutter()])
+    def test_drop(rag_sample):
+        pass
+"""
+FILES = ("--rag-json=out.json", "--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")
+
+
+@pytest.fixture(scope="module")
+def first(run_once: RunOnce) -> Run:
+    """Run the suite without a baseline; the file that it leaves behind is one."""
+    return run_once("-rs", *FILES, test_drop=DROP)
+
+
+@pytest.fixture(scope="module")
+def lost(run_once: RunOnce, first: Run) -> list[Run]:
+    """Run it against the baseline in one process, with two workers, and in two parts; ten rows have lost."""
+    options = (*FILES, f"--rag-baseline={first.folder / 'out.json'}")
+    parts = (SERIAL, MANY, ["-k", "1"], ["-k", "not 1"])
+    return [run_once(*how, *options, env={"LOST": "10"}, test_drop=DROP) for how in parts]
+
+
+def drops(tests: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the tests of the regression gates, without the time that they took."""
+    found = [{**tests[f"test_drop.py::test_drop[gate-{metric}-regression]"]} for metric in ("points", "clutter")]
+    return [{name: value for name, value in test.items() if name != "duration"} for test in found]
+
+
+def test_without_a_baseline_a_regression_gate_is_skipped(first: Run) -> None:
+    """So that the same suite writes the first one; the reason names the option."""
+    first.result.assert_outcomes(passed=20, skipped=2)
+    first.result.stdout.fnmatch_lines(
+        [
+            "gate: points against the baseline: skipped (nothing compared), *",
+            "SKIPPED [[]2[]] test_drop.py:*: there is no baseline to compare with: give --rag-baseline=FILE, which *",
+        ]
+    )
+    assert {test["outcome"] for test in drops(first.tests)} == {"skipped"}
+
+
+@pytest.mark.parametrize("how", [0, 1], ids=["one process", "workers"])
+def test_a_proven_drop_fails_its_gate(lost: list[Run], how: int) -> None:
+    """Five rows that changed are none while ten changed in another metric; every output says what could be shown."""
+    run = lost[how]
+    run.result.assert_outcomes(passed=21, failed=1)
+    few = "20 rows like these show one of 0.4 or more in at least 80 % of runs"
+    run.result.stdout.fnmatch_lines(
+        [
+            "points 1.00 -> 0.50: -0.500 (95 % interval *",
+            "  the scores dropped (p<0.001)",
+            "    -1.00  1.00 -> 0.00  0",
+            f"gate: clutter (lower is better) against the baseline 0.000 -> 0.250, *: passed (n 20; no drop *{few}), *",
+            "gate: points against the baseline 1.000 -> 0.500, needed no proven drop: failed (n 20; the scores *",
+        ]
+    )
+    summary, page, junit = (run.text(name) for name in ("out.md", "out.html", "out.xml"))
+    assert few in summary
+    assert few in page
+    assert "needs no proven drop against the baseline (alpha 0.05)" in page
+    found = {it.get("name"): it.get("value") for it in ET.fromstring(junit).iter("property")}  # noqa: S314 - our own
+    assert [found[f"rag.points.regression{name}"] for name in ("", ".outcome")] == ["-0.5", "failed"]
+    assert found["rag.clutter.regression.smallest_drop"] == "0.4"
+
+
+def test_workers_and_shards_decide_as_one_process(lost: list[Run], first: Run) -> None:
+    """A part of the set decides nothing; merged with the baseline it does."""
+    alone, workers, *shards = lost
+    assert drops(alone.tests) == drops(workers.tests)
+    for shard in shards:
+        shard.result.assert_outcomes(passed=len(shard.tests) - 2, skipped=2, deselected=22 - len(shard.tests))
+        assert {test["gate"]["outcome"] for test in drops(shard.tests)} == {"skipped"}
+    files = [str(shard.folder / "out.json") for shard in shards]
+    merged = shards[0].folder / "merged.json"
+    notes = []
+    for baseline in ([], ["--baseline", str(first.folder / "out.json")]):
+        assert main(["report", "merge", *files, *baseline, "-o", str(merged)]) == 0
+        document = json.loads(merged.read_text("utf-8"))
+        notes.append(document["run"]["notes"][-1])
+    assert notes == [
+        "2 regression gates are not decided: that takes all tests of the set, and --baseline=FILE",
+        "2 gates that no single run could decide were decided over all of them",
+    ]
+    assert drops({test["id"]: test for test in document["tests"]}) == drops(alone.tests)
+
+
+def test_the_regression_gates_of_a_function_share_one_alpha(run: RunPytest) -> None:
+    """Two are refused before anything is asked."""
+    suite = DROP.replace('"points", regression=True', '"points", regression=True, alpha=0.01')
+    result = run(test_drop=suite)
+    assert result.ret != 0
+    assert "share one alpha=, and here it is 0.01 and 0.05; write the same in each" in result.stdout.str()

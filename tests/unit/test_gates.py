@@ -14,7 +14,7 @@ from pytest_ragmetrics import metric
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.gates import Gate, GatedSet, evaluate_gate, evaluate_merged_gate, gate_among, gate_of
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
-from pytest_ragmetrics.records import Document, Record, TestRecord
+from pytest_ragmetrics.records import Document, GateRecord, Record, TestRecord
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.intervals import mean_interval
 from tests.documents import document, record, row
@@ -468,3 +468,10 @@ def test_shards_decide_a_regression_as_one_run() -> None:
     merged = [evaluate_merged_gate(each, tests, before) for each in waiting]
     assert [each and each.gate for each in merged] == whole
     assert [each and each.outcome for each in merged] == ["failed", "failed"]
+
+
+def test_gates_of_older_files_can_be_read() -> None:
+    """They have no word of regressions."""
+    found = dump(against(None, GOOD, gate_of("points", mean=0.5))[0].record)
+    assert found.pop("regression") is None
+    assert load(GateRecord, found).regression is None

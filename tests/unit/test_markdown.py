@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_ragmetrics.comparison import compare_documents
 from pytest_ragmetrics.explain.runs import gate_line
-from pytest_ragmetrics.records import Document, GateRecord
+from pytest_ragmetrics.records import Document, GateRecord, RegressionRecord
 from pytest_ragmetrics.records import TestRecord as Row
 from pytest_ragmetrics.report.files import STEP_SUMMARY_LIMIT
 from pytest_ragmetrics.report.markdown import escaped, render_markdown
@@ -34,6 +34,7 @@ GATE = GateRecord(
     total=42,
     outcome="failed",
 )
+DROP = RegressionRecord(alpha=0.05, before=0.9, after=0.83, changed=9, p=0.01, adjusted_p=0.02, smallest=0.16)
 
 
 def gated(gate: GateRecord, name: str = "test_gate") -> Row:
@@ -117,6 +118,40 @@ def test_gates_stand_before_the_tests() -> None:
         (
             {"value": None, "outcome": "skipped", "n": 0, "unscored": 0},
             "mean faithfulness nothing scored, needed >= 0.85: skipped (n 0)",
+        ),
+        (
+            {"regression": DROP, "unscored": 0},
+            (
+                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: failed (n 40; the scores dropped "
+                "(p=0.010, of all metrics together p=0.020))"
+            ),
+        ),
+        (
+            {"regression": replace(DROP, new=3, gone=1), "better": "lower", "vacuous": 2},
+            (
+                "faithfulness (lower is better) against the baseline 0.900 -> 0.830, needed no proven drop: failed (n 40, "
+                "2 unscored, 3 new, 1 gone, 2 with nothing to check; the scores dropped (p=0.010, of all metrics together "
+                "p=0.020))"
+            ),
+        ),
+        (
+            {"regression": replace(DROP, adjusted_p=1.0), "outcome": "passed", "unscored": 0, "counts_vacuous": True},
+            (
+                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: passed (n 40, vacuous scores "
+                "count; no drop is shown (p=0.010, of all metrics together p=1.000); 40 rows like these show one of 0.16 "
+                "or more in at least 80 % of runs)"
+            ),
+        ),
+        (
+            {"regression": replace(DROP, p=0.25, adjusted_p=1.0, smallest=None), "outcome": "passed", "unscored": 0},
+            (
+                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: passed (n 40; no drop is shown "
+                "(p=0.250); 40 rows like these can hardly show one)"
+            ),
+        ),
+        (
+            {"regression": RegressionRecord(alpha=0.05), "value": None, "n": 0},
+            "faithfulness against the baseline: failed (nothing compared, 2 unscored)",
         ),
     ],
 )

@@ -209,6 +209,9 @@ def test_the_facts_of_a_run() -> None:
 SHARE = gate("noise", 0.875, statistic="rate", min_score=0.2, bound=0.8, between=None, better="lower")
 LOW = gate("noise", 0.1, bound=0.2, between=None, better="lower")
 PART = replace(SHARE, n=2, unscored=1, total=9)
+DROP = shapes.RegressionRecord(
+    alpha=0.05, before=0.9, after=0.83, changed=9, p=0.02, adjusted_p=0.02, smallest=0.16, new=3
+)
 
 
 @pytest.mark.parametrize(
@@ -227,9 +230,21 @@ PART = replace(SHARE, n=2, unscored=1, total=9)
         (LOW, "mean noise 0.100, needs ≤ 0.20: 40 scores, 0 unscored"),
         (SHARE, "share ≤ 0.20 of noise 0.875, needs ≥ 0.80: 40 scores, 0 unscored"),
         (replace(SHARE, better="higher"), "share ≥ 0.20 of noise 0.875, needs ≥ 0.80: 40 scores, 0 unscored"),
+        (
+            replace(gate(value=-0.07, between=None), regression=DROP, total=45),
+            ("change of faithfulness -0.070 (0.900 → 0.830), needs no proven drop against the baseline (alpha 0.05): "
+            "40 pairs, 0 unscored; the scores dropped (p=0.020); 3 new"),
+        ),
+        (
+            replace(gate(value=None, between=None, n=0, unscored=1), regression=shapes.RegressionRecord(alpha=0.01)),
+            "change of faithfulness –, needs no proven drop against the baseline (alpha 0.01): 0 pairs, 1 unscored",
+        ),
         (PART, "share ≤ 0.20 of noise 0.875, needs ≥ 0.80: 2 scores, 1 unscored, of 9 tests"),
     ],
-    ids=["mean", "vacuous", "all count", "nothing scored", "lower mean", "share of low scores", "share", "a part"],
+    ids=[
+        "mean", "vacuous", "all count", "nothing scored", "lower mean", "share of low scores", "share", "dropped",
+        "not compared", "a part",
+    ],
 )  # fmt: skip
 def test_a_gate_in_a_sentence(found: shapes.GateRecord, text: str) -> None:
     """Of a mean that should be low the bound turns around, a share still has to be high."""
