@@ -12,6 +12,7 @@ from pytest_ragmetrics.metrics import MRR, RecallAtK
 
 @pytest.mark.rag_gate("recall_at_k", mean=0.9)
 @pytest.mark.rag_gate("token_f1", mean=0.5)
+@pytest.mark.rag_gate("token_f1", regression=True)
 @pytest.mark.rag_gate("mrr", rate=0.7, min=0.5, confidence=0.9)
 @pytest.mark.rag_dataset(
     "questions.jsonl", metrics=["quoted_spans_alignment", "faithfulness", "token_f1", RecallAtK(k=3), MRR()]

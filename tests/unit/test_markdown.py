@@ -122,31 +122,31 @@ def test_gates_stand_before_the_tests() -> None:
         (
             {"regression": DROP, "unscored": 0},
             (
-                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: failed (n 40; the scores dropped "
-                "(p=0.010, of all metrics together p=0.020))"
+                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: failed (n 40; "
+                "the scores dropped (p=0.010, of all metrics together p=0.020))"
             ),
         ),
         (
             {"regression": replace(DROP, new=3, gone=1), "better": "lower", "vacuous": 2},
             (
-                "faithfulness (lower is better) against the baseline 0.900 -> 0.830, needed no proven drop: failed (n 40, "
-                "2 unscored, 3 new, 1 gone, 2 with nothing to check; the scores dropped (p=0.010, of all metrics together "
-                "p=0.020))"
+                "faithfulness (lower is better) against the baseline 0.900 -> 0.830, needed no proven drop: failed "
+                "(n 40, 2 unscored, 3 new, 1 gone, 2 with nothing to check; the scores dropped (p=0.010, of all "
+                "metrics together p=0.020))"
             ),
         ),
         (
             {"regression": replace(DROP, adjusted_p=1.0), "outcome": "passed", "unscored": 0, "counts_vacuous": True},
             (
                 "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: passed (n 40, vacuous scores "
-                "count; no drop is shown (p=0.010, of all metrics together p=1.000); 40 rows like these show one of 0.16 "
-                "or more in at least 80 % of runs)"
+                "count; no drop is shown (p=0.010, of all metrics together p=1.000); 40 rows like these show one of "
+                "0.16 or more in at least 80 % of runs)"
             ),
         ),
         (
             {"regression": replace(DROP, p=0.25, adjusted_p=1.0, smallest=None), "outcome": "passed", "unscored": 0},
             (
-                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: passed (n 40; no drop is shown "
-                "(p=0.250); 40 rows like these can hardly show one)"
+                "faithfulness against the baseline 0.900 -> 0.830, needed no proven drop: passed (n 40; no drop is "
+                "shown (p=0.250); 40 rows like these can hardly show one)"
             ),
         ),
         (
