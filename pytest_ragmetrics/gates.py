@@ -365,7 +365,7 @@ def _pairs(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: D
     A sample may have other scores of the metric in other tests. Only where the baseline does not know the function, as
     after a move, these count.
     """
-    known = [test for test in baseline.tests if test.records and gated.has(test.id)]
+    known = [test for test in baseline.tests if gated.has(test.id)]
     here, there = _column(gate, tests), _column(gate, known or baseline.tests)
     if here is None or there is None:
         msg = f"{printable(gate.metric)}: the baseline has no scores of it; write it anew with --rag-json"

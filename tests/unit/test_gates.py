@@ -381,8 +381,28 @@ def test_a_metric_that_was_redefined_is_not_compared() -> None:
     """Its verdicts are on something else now."""
     before, after = (run_of(*points(1.0, metric="correctness", noun=noun)) for noun in ("aspect", "claim"))
     decided = against(before, after, gate_of("correctness", regression=True))[0]
-    assert decided.record.outcome == "failed"
+    assert (decided.record.outcome, decided.record.n, decided.record.value) == ("failed", 0, None)
     assert "two metrics of one name" in decided.text
+
+
+@pytest.mark.parametrize(("alpha", "lost", "outcome"), [(0.02, 5, "passed"), (0.1, 4, "failed"), (0.1, 3, "passed")])
+def test_alpha_is_the_share_of_false_alarms(alpha: float, lost: int, outcome: str) -> None:
+    """Of 0.0625 for four rows, and half as much for each further one."""
+    after = run_of(*points(*[0.0] * lost, *[1.0] * (10 - lost)))
+    assert against(GOOD, after, gate_of("points", regression=True, alpha=alpha))[0].record.outcome == outcome
+
+
+def test_the_interval_is_that_of_the_scale() -> None:
+    """Scores below zero are on that of a similarity."""
+    run = run_of(*points(*[-0.5] * 4, metric="semantic_similarity"))
+    text = against(run, run, gate_of("semantic_similarity", regression=True))[0].text
+    assert "95 % interval -1.20..+1.20" in text
+
+
+def test_the_cluster_of_a_sample_is_no_score() -> None:
+    """Two tests may put it into different ones."""
+    twice = document(*GOOD.tests, *run_of(*points(*[1.0] * 10, metadata={"cluster": "a"}), function="t[x]").tests)
+    assert against(twice, GOOD, LOSS)[0].record.outcome == "passed"
 
 
 def test_what_a_regression_gate_records() -> None:

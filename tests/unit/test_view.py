@@ -9,6 +9,7 @@ import pytest
 
 from pytest_ragmetrics import records as shapes
 from pytest_ragmetrics.comparison import compare_documents
+from pytest_ragmetrics.report.sample_view import Scale
 from pytest_ragmetrics.report.view import (
     ChangesView,
     ReportView,
@@ -249,6 +250,11 @@ DROP = shapes.RegressionRecord(
 def test_a_gate_in_a_sentence(found: shapes.GateRecord, text: str) -> None:
     """Of a mean that should be low the bound turns around, a share still has to be high."""
     assert build_gate_view(found).text == text
+
+
+def test_a_drop_is_drawn_below_zero() -> None:
+    """The picture has the change and the bound, which is no change."""
+    assert build_gate_view(replace(gate(value=-0.07, between=None), regression=DROP)).scale == Scale(low=-1, high=1)
 
 
 def run(*scores: float | None, judge: str = "m") -> shapes.Document:
