@@ -6,8 +6,9 @@ import ast
 import csv
 import io
 import json
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
@@ -21,13 +22,19 @@ _LISTS = ("retrieved_contexts", "reference_contexts")
 _CONTEXTS = frozenset([*_LISTS, *(alias for name in _LISTS for alias in ALIASES[name]), "ground_truths"])
 _ALWAYS_LISTS = frozenset(["retrieved_context_ids", "reference_context_ids", *CONVERSATION])
 _OBJECTS = frozenset(["metadata", "additional_metadata"])
+_INSTEAD: Mapping[type, str] = {
+    list: 'write a list as JSON: ["...", "..."]',
+    dict: 'write it as a JSON object: {"name": "value"}',
+}
+# A list of texts, or of objects as JSON or Python writes them; a context that begins with "[1]" is a text.
+_LIST_BEGINS = re.compile(r"""\s*\[\s*(?:["'{]|[A-Za-z_]\w*\(\w+=)""")
 
 
 def read_csv(text: str, file: str) -> Sequence[Raw]:
     """Return the rows of a text with a header and ``,``, ``;`` or tabs between the cells, in quotes where needed.
 
-    A list is written as JSON in its cell; a text in the cell of a list of contexts is one context. An empty cell is a
-    missing value, and numbers stay text.
+    A list is written as JSON in its cell; a text in the cell of a list of contexts, also one such as ``[1] Moths fly``,
+    is one context. An empty cell is a missing value, and numbers stay text.
     """
     with _any_length():
         header, delimiter, first = _header(text, file)
@@ -56,16 +63,23 @@ def _rows(reader: Any, header: Sequence[str], file: str, first: int) -> Iterator
 
 def _row(cells: list[str], header: Sequence[str], line: int) -> Raw:
     text = "\n".join(cells)
-    if fault := _misfit(cells, header):
-        return Raw(line=line, text=text, fault=RowError(fault))
-    values: dict[str, Any] = {}
-    faults = []
-    for name, cell in zip(header, cells, strict=False):
-        values[name], wrong = _value(name, cell)
-        faults += [RowError(wrong, field=name)] if wrong else []
+    if misfit := _misfit(cells, header):
+        return Raw(line=line, text=text, fault=RowError(misfit))
+    values, fault = read_cells({name: cell or None for name, cell in zip(header, cells, strict=False)})
     # A column without a name is the index that data frames write.
     values.pop("", None)
-    return Raw(values=values, line=line, fault=faults[0] if faults else None, text=text)
+    return Raw(values=values, line=line, fault=fault, text=text)
+
+
+def read_cells(cells: Mapping[str, Any]) -> tuple[dict[str, Any], RowError | None]:
+    """Return the values of the cells of a row, lists and objects from their texts, and the first that is at fault."""
+    values = dict(cells)
+    fault: RowError | None = None
+    for name, cell in cells.items():
+        if isinstance(cell, str):
+            values[name], wrong = _value(name, cell)
+            fault = fault or (RowError(wrong, field=name) if wrong else None)
+    return values, fault
 
 
 def _misfit(cells: list[str], header: Sequence[str]) -> str | None:
@@ -80,15 +94,17 @@ def _misfit(cells: list[str], header: Sequence[str]) -> str | None:
 
 def _value(name: str, cell: str) -> tuple[Any, str | None]:
     """Return the value of a cell, and what is wrong with it."""
-    if not cell:
-        return None, None
-    if name in _ALWAYS_LISTS or (name in _CONTEXTS and cell.lstrip().startswith("[")):
+    if name in _CONTEXTS and cell.lstrip().startswith("["):
         value = _parsed(cell)
-        return value, None if isinstance(value, list) else 'write a list as JSON: ["...", "..."]'
-    if name in _OBJECTS:
-        value = _parsed(cell)
-        return value, None if isinstance(value, dict) else 'write it as a JSON object: {"name": "value"}'
+        is_text = not isinstance(value, list) and not _LIST_BEGINS.match(cell)
+        return (cell, None) if is_text else _of_kind(list, value)
+    if name in _ALWAYS_LISTS or name in _OBJECTS:
+        return _of_kind(dict if name in _OBJECTS else list, _parsed(cell)) if cell.strip() else (None, None)
     return cell, None
+
+
+def _of_kind(kind: type, value: Any) -> tuple[Any, str | None]:
+    return value, None if isinstance(value, kind) else _INSTEAD[kind]
 
 
 def _parsed(cell: str) -> Any:

@@ -8,12 +8,12 @@ import math
 import os
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
-from pytest_ragmetrics.datasets.csv import read_csv
+from pytest_ragmetrics.datasets.csv import read_cells, read_csv
 from pytest_ragmetrics.datasets.json import read_json, read_jsonl
 from pytest_ragmetrics.datasets.rows import WRAPPERS, DatasetRow, Raw, RowError, identified, rows_of_mapping
 from pytest_ragmetrics.errors import DatasetError
@@ -54,11 +54,19 @@ def _of_mapping(source: Mapping[str, Any]) -> Iterable[Any]:
 
 
 def _of_frame(source: Any) -> Iterable[Any] | None:
-    """Return the rows of a pandas frame; what it has no value for is ``None``."""
+    """Return the rows of a pandas frame; what it has no value for is ``None``, and texts are read as cells of CSV."""
     if not (hasattr(source, "notna") and hasattr(source, "columns")):
         return None
     rows: list[dict[str, Any]] = source.astype(object).where(source.notna(), None).to_dict("records")
-    return rows
+    return map(_of_cells, rows)
+
+
+def _of_cells(row: Any) -> Raw:
+    raw = _row(row)
+    if raw.fault or isinstance(raw.values, Sample):
+        return raw
+    values, fault = read_cells(raw.values)
+    return replace(raw, values=values, fault=fault, text=" ".join(map(str, values.values())) if fault else "")
 
 
 def _of_methods(source: Any) -> Iterable[Any] | None:
@@ -66,7 +74,9 @@ def _of_methods(source: Any) -> Iterable[Any] | None:
         method = getattr(source, name, None)
         if callable(method):
             rows: Iterable[Any] = method()
-            return rows
+            # Frames of polars, tables of Arrow and data sets of Hugging Face, which a file of CSV may be read into.
+            is_table = hasattr(source, "columns") or hasattr(source, "column_names")
+            return map(_of_cells, rows) if is_table else rows
     return None
 
 
@@ -80,6 +90,8 @@ def _of_attributes(source: Any) -> Iterable[Any] | None:
 
 
 def _row(row: Any) -> Raw:
+    if isinstance(row, Raw):
+        return row
     if isinstance(row, Sample):
         return Raw(values=row)
     values = _values(row)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,63 @@ def test_a_data_set_may_be_an_object(source: Any) -> None:
     """Lists, iterators, mappings, frames, models and data classes are read by the names of their parts."""
     (row,) = read(source)
     assert (asked((row,)), row.file, row.line) == (["Why?"], None, None)
+
+
+class Table:
+    """A frame that is not of pandas."""
+
+    columns = ()
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+
+    def to_dicts(self) -> list[dict[Any, Any]]:
+        """Return the rows."""
+        rows: list[dict[Any, Any]] = self._frame.to_dict("records")
+        return rows
+
+
+@pytest.mark.parametrize("table", [lambda frame: frame, Table], ids=["pandas", "another"])
+@pytest.mark.parametrize(
+    ("name", "cell", "expected"),
+    [
+        ("contexts", '["a", "b"]', {"retrieved_contexts": ["a", "b"]}),
+        ("reference_contexts", "['a', 'b']", {"reference_contexts": ["a", "b"]}),
+        ("contexts", "[1] a", {"retrieved_contexts": ["[1] a"]}),
+        ("contexts", "a", {"retrieved_contexts": ["a"]}),
+        ("contexts", ["[1]", '["b"]'], {"retrieved_contexts": ["[1]", '["b"]']}),
+        ("retrieved_context_ids", "[1, 2]", {"retrieved_context_ids": [1, 2]}),
+        ("metadata", "{'lang': 'en'}", {"metadata": {"lang": "en"}}),
+        ("additional_metadata", '{"lang": "en"}', {"metadata": {"lang": "en"}}),
+        ("metadata", "", {}),
+        ("tools_called", '[{"name": "f"}]', {"metadata": {"tools_called": [{"name": "f"}]}}),
+        ("tools_called", "", {}),
+        ("note", '["a"]', {"metadata": {"note": '["a"]'}}),
+        ("answer", '["a"]', {"response": '["a"]'}),
+        ("answer", "", {"response": ""}),
+    ],
+)
+def test_texts_in_a_frame_are_read_as_cells_of_csv(
+    table: Any, name: str, cell: object, expected: dict[str, Any]
+) -> None:
+    """A frame may have been read from a file; only its empty texts stay what they are."""
+    (row,) = read(table(pd.DataFrame({"question": ["Why?"], name: [cell]})))
+    assert row.sample == Sample(id=row.id, user_input="Why?", **expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "message"),
+    [
+        ("contexts", '["a"', "field 'contexts': row broken-*: write a list as JSON: *"),
+        ("messages", "Why?", "field 'messages': row broken-*: write a list as JSON: *"),
+        ("metadata", "lang=en", "field 'metadata': row broken-*: write it as a JSON object: *"),
+    ],
+)
+def test_a_broken_text_in_a_frame_is_a_broken_row(name: str, cell: str, message: str) -> None:
+    """It takes no other row with it."""
+    broken, sound = read(pd.DataFrame({"question": ["Why?", "How?"], name: [cell, None]}))
+    assert fnmatch(str(broken.error), message)
+    assert sound.sample is not None
 
 
 def test_a_frame_has_no_numbers_that_are_none() -> None:

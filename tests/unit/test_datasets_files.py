@@ -311,13 +311,48 @@ def test_the_header_shows_the_delimiter(read: Read, delimiter: str) -> None:
 
 def test_what_data_frames_write_is_read(read: Read) -> None:
     """An index without a name is passed over, and a list as Python writes it is one; an array is not."""
-    rows = read(
-        "rows.csv", ",question,contexts\n0,Why?,\"['it\"\"s', 'b']\"\n1,How?,\"['a' 'b']\"\n2,q,[1] is a note\n"
-    )
-    assert sample(rows[0]) == Sample(id=rows[0].id, user_input="Why?", retrieved_contexts=('it"s', "b"))
-    for row in rows[1:]:
-        assert "field 'contexts': row " in fault(row)
+    first, second = read("rows.csv", ",question,contexts\n0,Why?,\"['it\"\"s', 'b']\"\n1,How?,\"['a' 'b']\"\n")
+    assert sample(first) == Sample(id=first.id, user_input="Why?", retrieved_contexts=('it"s', "b"))
+    assert fault(second).endswith('field \'contexts\': row broken-50d4b8a7b8: write a list as JSON: ["...", "..."]')
+
+
+@pytest.mark.parametrize(
+    ("cell", "contexts"),
+    [
+        ("[1] Moths fly.", ["[1] Moths fly."]),
+        ("[a], [b]", ["[a], [b]"]),
+        (' [sic] "they" flew', [' [sic] "they" flew']),
+        ("[注] 蛾は飛ぶ", ["[注] 蛾は飛ぶ"]),
+        ("[[Moths]] fly", ["[[Moths]] fly"]),
+        ("[moths](https://moths.example)", ["[moths](https://moths.example)"]),
+        ("[", ["["]),
+        ("[]", []),
+        ('["[1] Moths", "[2] fly"]', ["[1] Moths", "[2] fly"]),
+        ("['[1] Moths']", ["[1] Moths"]),
+        ('["Moths", "fly', None),
+        ('[ "Moths" "fly" ]', None),
+        (" ['Moths' 'fly']", None),
+        ("['Moths'\n 'fly']", None),
+        ("[{'text': Moths}]", None),
+        ("[Document(page_content='Moths')]", None),
+    ],
+)
+def test_a_context_in_brackets_is_a_text_or_a_list(read: Read, cell: str, contexts: list[str] | None) -> None:
+    """Only what begins like a list of texts or objects and is none is at fault."""
+    out = io.StringIO()
+    csv.writer(out).writerows([("question", "contexts", "ground_truths"), ("Why?", cell, "[1] So.")])
+    (row,) = read("rows.csv", out.getvalue())
+    if contexts is None:
         assert fault(row).endswith('write a list as JSON: ["...", "..."]')
+    else:
+        assert sample(row).retrieved_contexts == tuple(contexts)
+        assert sample(row).reference == "[1] So."
+
+
+def test_contexts_that_deepeval_joined_may_begin_with_a_bracket(read: Read) -> None:
+    """They are divided as others are."""
+    (row,) = read("rows.csv", "input,retrieval_context\nWhy?,[1] Moths|[2] fly\n")
+    assert sample(row).retrieved_contexts == ("[1] Moths", "[2] fly")
 
 
 @pytest.mark.parametrize(
@@ -327,7 +362,7 @@ def test_what_data_frames_write_is_read(read: Read) -> None:
         ("b,Why?,a,{},more", "row broken-*: has 5 cells, the header 4: put cells with the delimiter in them into quo*"),
         ('b,"Why"?,a,{}', "row broken-*: no CSV: ',' expected after '\"'; write a quotation mark inside a quoted ce*"),
         ("b,Why?,a,lang=en", 'field \'metadata\': row b: write it as a JSON object: {"name": "value"}'),
-        ("b,Why?,[a],{}", 'field \'contexts\': row b: write a list as JSON: ["...", "..."]'),
+        ("b,Why?,['a',{}", 'field \'contexts\': row b: write a list as JSON: ["...", "..."]'),
         ("b,Why\0?,[],{}", "row *broken-*NUL*"),
         ("b,,,", "row b: has no field to score, only 'id'; give at least one of *"),
     ],

@@ -430,6 +430,16 @@ def test_data_frames_are_rows() -> None:
     assert "response is missing" in table.rows[1].unscored["length"]
 
 
+def test_a_table_that_went_through_a_file_is_scored_alike(tmp_path: Path) -> None:
+    """As CSV, read by pandas again, with its contexts and metadata."""
+    rows = [{"question": "Why?", "answer": "So.", "contexts": ["[1] a", "b"], "messages": [{"role": "user"}]}]
+    table = evaluate(rows, [Length()])
+    table.to_pandas().to_csv(tmp_path / "rows.csv", index=False)
+    (again,) = evaluate(pd.read_csv(tmp_path / "rows.csv"), [Length()]).rows
+    assert again.sample.retrieved_contexts == ("[1] a", "b")
+    assert again.sample.metadata["messages"] == [{"role": "user"}]
+
+
 @pytest.mark.parametrize(
     ("inputs", "problem"),
     [
