@@ -34,8 +34,8 @@ _SEVERAL, _NEW = 1 << 21, 1 << 22
 _SYLLABLE, _SYLLABLES = 0xAC00, 11172
 # With more than one of those to so many characters, syllables are computed instead of replaced one after the other.
 _CROWDED = 16
-# Shorter texts are read character by character.
-_SHORT = 64
+# Shorter texts are read character by character: German of 120 in 3 us, with arrays in 8 us, of 500 in 15 and 10 us.
+_SHORT = 160
 # Characters whose key is made at a time, so that the memory needed does not grow with the text.
 _BATCH = 32_768
 # Replacing one character after the other is faster than str.translate up to about this many.
@@ -110,7 +110,7 @@ def comparison_key(text: str, *, keep: str = "") -> bytes:
 def _in_letters(text: str) -> str:
     """Return a text with its letters, or a space, for each character outside ASCII."""
     if len(text) < _SHORT:
-        return "".join([char if char < "\x80" else _letters(char) for char in text])
+        return text.translate(_SHORT_LETTERS)
     import numpy as np
 
     table = _letter_table()
@@ -126,7 +126,7 @@ def _in_letters(text: str) -> str:
     changes: dict[str, str] = {}
     if largest >= _SEVERAL:
         # Numbers of places: an array of truth values takes ten times longer to read and write with.
-        places = np.flatnonzero(letters >= _SEVERAL)
+        places = (letters >= _SEVERAL).nonzero()[0]
         letters[places] = chars = codes[places]
         if places.size * _CROWDED > codes.size:
             # What is before the syllables wraps round to large numbers.
@@ -149,7 +149,7 @@ def _split_syllables(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     index = np.minimum(codes - np.uint32(_SYLLABLE), _SYLLABLES)
     # Looking rows up takes a fifth of the time of computing them.
     parts: npt.NDArray[np.uint32] = _syllable_table().take(index, axis=0)
-    others = np.flatnonzero(index == _SYLLABLES)
+    others = (index == _SYLLABLES).nonzero()[0]
     parts[others, 0] = codes[others]
     return parts.reshape(-1)
 
@@ -193,6 +193,17 @@ def _letters(char: str) -> str:
     # The capital of the dotless i is that of the other, too.
     decomposed = normalize("NFKD", normalize("NFKD", char).casefold()).replace("\u0131", "i")
     return "".join(part for part in decomposed if part.isalnum() and part not in _NO_LETTERS)
+
+
+class _Letters(dict[int, str]):
+    """The letters of characters by code point, as str.translate wants them; each is worked out when first met."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = letters = _letters(chr(code)) if code >= 0x80 else chr(code)  # noqa: PLR2004 - ASCII stays
+        return letters
+
+
+_SHORT_LETTERS = _Letters()
 
 
 class GramIndex:
