@@ -281,6 +281,44 @@ DRUG = {
     ("이 약은 어린", "아이들에게 매우 안전하다"): "않은|안|못|없는",
 }
 LOST = [(first, last, words) for (first, last), row in DRUG.items() for words in row.split("|")]
+#: Sentences in which the words between bars say that what is around them is not so, or not always.
+REVERSED = [
+    "The ministry of the north |withdrew| its offer to the miners",
+    "The new tunnel |has yet to| open to the traffic",
+    "Das alte Gerät |versagte und| misst den Druck im Kessel",
+    "Die Bank hat |den Antrag zurückgewiesen und| das Geld gezahlt",
+    "Les vieux du village |rares sont ceux qui| savaient lire la lettre",
+    "El juez de la ciudad |vetó| la venta del terreno",
+    "Il giudice di Roma |vietò| la vendita del terreno",
+    "Quel vecchio motore |a malapena| funziona con il freddo",
+    "O tribunal da cidade |vetou| a venda do terreno",
+    "De rechter in Leiden |verbood| de verkoop van het land",
+    "De oude fabriek |stopte met| het maken van papier",
+    "Den gamla fabriken |slutade| tillverka papper i mars",
+    "Den gamle fabrik |holdt op med at| lave papir i marts",
+    "Den nye dommeren |forbød| salget av den jorda",
+    "Tänään minä itse |en| allekirjoita sopimusta huomenna",
+    "Stara fabryka szkła |przestała| produkować papier w marcu",
+    "Soud v Brně |zamítl| prodej toho pozemku",
+    "Суд у Києві |скасував| продаж цієї землі",
+    "Новый суд города |отменил| продажу этой земли",
+    "Το νέο δικαστήριο |ακύρωσε| την πώληση της γης",
+    "Şehirdeki yeni mahkeme |iptal etti ve| arazinin satışını duyurdu",
+    "A régi gyár |abbahagyta| a papír gyártását",
+    "المدرسة الجديدة هنا |تفتقر إلى| معلمين جدد للفيزياء",
+    "בית המשפט בעיר |אסר| את מכירת הקרקע",
+    "شرکت بزرگ ما |خودداری کرد| از پرداخت مزد کارگران",
+    "यह दुकान शहर में |सोमवार को छोड़कर| हर दिन खुलती है",
+    "ঢাকার বড় আদালত |বাতিল করে| জমি বিক্রির সেই আদেশ",
+    "புதிய நகர நீதிமன்றம் |ரத்து செய்தது| அந்த நிலத்தின் விற்பனையை",
+    "โรงเรียนแห่งนี้|ขาด|ครูฟิสิกส์ในปีนี้",
+    "Tòa án thành phố |hủy| việc bán mảnh đất đó",
+    "Pengadilan kota itu |melarang| penjualan tanah yang luas",
+    "그날 밤에 우리는 |아무도| 선장이 배를 떠나는 것을",
+    "这座城市的法院|驳回|出售这块土地的请求",
+    "町の裁判所は先月|却下し、|土地の売却の申請を",
+]
+LOST += [(first.strip(), last.strip(), words.strip()) for first, words, last in (row.split("|") for row in REVERSED)]
 
 
 @pytest.mark.parametrize(("first", "last", "words"), LOST)
