@@ -32,7 +32,7 @@ class Exchange:
     """One request to a judge and its reply, ``None`` where none came.
 
     ``prompt`` is the message of the user; the system message is the same everywhere. ``vote`` numbers independent
-    replies to one question. ``cached`` replies were paid for earlier.
+    replies to one question. ``cached`` replies were paid for earlier; ``judge`` is who was asked.
     """
 
     task: str
@@ -40,6 +40,7 @@ class Exchange:
     prompt: str
     reply: str | None
     cached: bool
+    judge: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

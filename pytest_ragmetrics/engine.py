@@ -20,8 +20,9 @@ from pytest_ragmetrics.embedders.embedder import Embedder, as_embedder
 from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge, PromptedJudge, as_judge
+from pytest_ragmetrics.judges.panel import Panel
 from pytest_ragmetrics.judges.rendering import PromptBook
-from pytest_ragmetrics.judges.specs import make_judge
+from pytest_ragmetrics.judges.specs import make_judge, panel_members
 from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, Transport
 
 if TYPE_CHECKING:
@@ -100,9 +101,16 @@ class Engine:
 
         Replaying a cassette, ``auto`` is the model that it was recorded with, which needs no key. A judge that is given
         is asked within the limits of the run, and not closed at its end. It is the one returned, unless it has an
-        ``ask`` of its own that costs money: then it is one that sends what it is asked over the transport.
+        ``ask`` of its own that costs money: then it is one that sends what it is asked over the transport. The judges
+        of a panel are those of their specs.
         """
-        judge = given if isinstance(given, Judge) else self._made(self._judges, given or self._specs[0])
+        judge = given or self._specs[0]
+        if isinstance(judge, str):
+            # A hook may know specs that are none here.
+            members = panel_members(judge, str)
+            judge = Panel(map(self.judge, members)) if members else self._made(self._judges, judge)
+        if isinstance(judge, Panel):
+            return Panel(map(self.judge, judge.judges))
         return judge if isinstance(judge, PromptedJudge) or not judge.is_paid else AnsweringJudge(judge)
 
     def embedder(self, given: Embedder | str | None = None) -> Embedder:

@@ -55,8 +55,9 @@ class Record:
     """One scoring. ``score`` is ``None`` when it is unscored; ``measured`` when nothing was asserted of it.
 
     ``samples`` are the scores of the single votes where there were several. ``exchanges`` are kept where a reader may
-    have to look into the scoring: a failure, no score, a suspicious verdict, votes that differ. ``noun`` names what one
-    verdict is about, ``complaint`` says what is wrong with one that is not ok.
+    have to look into the scoring: a failure, no score, a suspicious verdict, votes or judges that differ. ``noun`` is
+    what one verdict is about, ``complaint`` what is wrong with one that is not ok. ``disagreements`` are those of the
+    judges of a panel, in words.
     """
 
     metric: str
@@ -74,6 +75,7 @@ class Record:
     exchanges: tuple[Exchange, ...]
     noun: str = NOUN
     complaint: str = COMPLAINT
+    disagreements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -232,10 +234,11 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
         exchanges=(),
         noun=NOUN if result is None else result.noun,
         complaint=COMPLAINT if result is None else result.complaint,
+        disagreements=() if result is None else result.disagreements,
     )
     if _is_to_look_into(record):
         # The order in which they ended is chance.
-        exchanges = sorted(scoring.exchanges, key=lambda exchange: (exchange.vote, exchange.task, exchange.prompt))
+        exchanges = sorted(scoring.exchanges, key=lambda it: (it.vote, it.task, it.prompt, it.judge or ""))
         record = replace(record, exchanges=tuple(exchanges))
     if redact is None:
         return _plain(record, encodable)
@@ -249,6 +252,7 @@ def _is_to_look_into(record: Record) -> bool:
         record.outcome in ("failed", "unscored")
         or any(verdict.suspicious for verdict in record.verdicts)
         or len(set(record.samples)) > 1
+        or bool(record.disagreements)
     )
 
 

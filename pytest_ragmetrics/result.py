@@ -129,6 +129,7 @@ class MetricResult(float):
         "comparison",
         "complaint",
         "decides",
+        "disagreements",
         "judge",
         "metric",
         "noun",
@@ -146,6 +147,7 @@ class MetricResult(float):
     verdicts: tuple[Verdict, ...]
     vacuous: bool
     judge: str | None
+    disagreements: tuple[str, ...]
     usage: Usage
     samples: tuple[float, ...]
     votes: int
@@ -166,6 +168,7 @@ class MetricResult(float):
         verdicts: Sequence[Verdict] = (),
         vacuous: bool = False,
         judge: str | None = None,
+        disagreements: Sequence[str] = (),
         usage: Usage | None = None,
         samples: Sequence[float] = (),
         votes: int = 1,
@@ -177,8 +180,8 @@ class MetricResult(float):
 
         ``vacuous`` says that there was nothing to check: figures over a set leave the score out. ``votes`` are how many
         were wanted; where there are fewer samples, the others could not change the outcome, ``unscored_votes`` of them
-        because they had no score. ``noun`` is what one verdict is about, ``complaint`` what is wrong with one that is
-        not ok.
+        because they had no score. ``disagreements`` say in words where the judges of a panel disagree, or which of them
+        gave no answer. ``noun`` is what one verdict is about, ``complaint`` what is wrong with one that is not ok.
         """
         self = super().__new__(cls, value)
         if not math.isfinite(self):
@@ -189,6 +192,7 @@ class MetricResult(float):
         self.verdicts = tuple(verdicts)
         self.vacuous = vacuous
         self.judge = judge
+        self.disagreements = tuple(disagreements)
         self.usage = usage or Usage()
         self.samples = tuple(samples)
         self.votes = votes

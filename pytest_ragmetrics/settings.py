@@ -60,9 +60,11 @@ def _embedder_spec(text: str, base: Path) -> str:
 
 
 def _spec(text: str, base: Path) -> str:
-    from pytest_ragmetrics.judges.specs import check_spec
+    from pytest_ragmetrics.judges.specs import PANEL, check_spec, panel_members
 
     spec = check_spec(text)
+    if members := panel_members(spec):
+        return f"{PANEL}{','.join(_spec(member, base) for member in members)}"
     folder = base / spec.removeprefix("nli:").strip()
     return f"nli:{folder}" if spec.startswith("nli:") and folder.is_dir() else spec
 
@@ -119,7 +121,8 @@ class Settings:
     judge: str = _setting(
         _spec,
         "auto",
-        "Who judges: auto (default), local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY.",
+        "Who judges: auto (default), local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY, "
+        "panel:SPEC,SPEC,SPEC.",
         environment=True,
         hook="pytest_ragmetrics_make_judge",
         metavar="SPEC",

@@ -38,7 +38,7 @@ class Command(NamedTuple):
 T = TypeVar("T")
 
 #: The judges that a command takes by name.
-JUDGES = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER or MODULE:FACTORY"
+JUDGES = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY or panel:SPEC,SPEC,SPEC"
 # The longest whole number that is taken.
 _DIGITS = 9
 

@@ -27,7 +27,7 @@ from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.schema import extract_json, parse_json
-from pytest_ragmetrics.judges.specs import make_judge
+from pytest_ragmetrics.judges.specs import make_judge, panel_members
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, JudgeRefusal
 from pytest_ragmetrics.text.characters import printable, shortened
 
@@ -231,26 +231,37 @@ def provider_checks(project: Project) -> Iterator[Check]:
     One that cannot be made is no fault if a hook of pytest may make it. No key is shown.
     """
     judge, embedder = project.spec("judge"), project.spec("embedder")
+    judges = _members(judge)
     for vendor in (OPENAI, ANTHROPIC):
-        if judge.text == "auto" or judge.text.startswith(f"{vendor.module}:"):
+        if any(each.text == "auto" or each.text.startswith(f"{vendor.module}:") for each in judges):
             key = "set" if os.environ.get(vendor.key_variable, "").strip() else "not set"
             url = os.environ.get(vendor.url_variable, "").strip() or "not set"
             yield Check("keys", f"{vendor.key_variable} is {key}, {vendor.url_variable} is {url}")
     if project.is_replaying() and project.arguments.judge is None:
         yield Check("judge", f"{judge.text} is not asked: answers are replayed")
         return
-    yield _asked(project, "judge", make_judge, _examined)
+    for each in judges:
+        yield _asked(project, "judge", each, make_judge, _examined)
     if embedder.text != "auto":
-        yield _asked(project, "embedder", make_embedder, _measured)
+        yield _asked(project, "embedder", embedder, make_embedder, _measured)
+
+
+def _members(judge: Setting) -> list[Setting]:
+    """Return the judges of a panel, each as a setting of its own; one that is no panel as it is."""
+    try:
+        return [judge._replace(text=spec) for spec in panel_members(judge.text)] or [judge]
+    except ValueError:
+        return [judge]
 
 
 def _asked(
     project: Project,
     field: str,
+    setting: Setting,
     make: Callable[..., Any],
     examine: Callable[[Any, str], Coroutine[Any, Any, tuple[str, str]]],
 ) -> Check:
-    spec, place, _ = project.spec(field)
+    spec, place, _ = setting
     name = f"{spec} ({place})"
     try:
         made = make(spec, timeout=_TIMEOUT, retries=0)
@@ -343,7 +354,7 @@ def _file_system(folder: Path, mounts: Path) -> str:
 
 def cassette_checks(project: Project) -> Iterator[Check]:
     """Check that the cassette can be read and has answers of the judge; if named or replayed it must exist."""
-    file, spec = project.path("cassette"), project.spec("judge").text
+    file, judges = project.path("cassette"), [judge.text for judge in _members(project.spec("judge"))]
     if file is None:
         return
     if not file.exists():
@@ -363,10 +374,11 @@ def cassette_checks(project: Project) -> Iterator[Check]:
     models = ((entry.request["kind"], entry.request["model"]) for entry in judged)
     counts = Counter(model if kind == "custom" else f"{kind}:{model}" for kind, model in models)
     listed = ", ".join(f"{count:,} answers of {model}" for model, count in sorted(counts.items()))
-    named = spec not in ("auto", "local") and bool(counts) and spec not in counts
-    to_do = f"replay with the judge that was recorded, or run pytest without --rag-cache=replay to record {spec}"
+    missing = [spec for spec in judges if spec not in ("auto", "local") and counts and spec not in counts]
+    record = ", ".join(missing)
+    to_do = f"replay with the judge that was recorded, or run pytest without --rag-cache=replay to record {record}"
     text = f"{file}: {listed or 'no answers'}, {len(entries) - len(judged):,} vectors"
-    yield Check("cassette", text, to_do if named else "")
+    yield Check("cassette", text, to_do if missing else "")
 
 
 @local_modules()

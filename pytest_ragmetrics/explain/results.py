@@ -42,13 +42,16 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 def explain(result: MetricResult, comparison: ThresholdCheck) -> list[str]:
     """Return the lines that say why a result met or missed a bound.
 
-    The first line has metric, score, bound and counts; then the verdicts that are not ok, the worst first.
+    The first line has metric, score, bound and counts; then the verdicts that are not ok, the worst first, and
+    where the judges of a panel disagree.
     """
     failed = _failed(result)
     lines = [headline(result, comparison)]
     for verdict in failed[:SHOWN]:
         lines.extend(_verdict_lines(verdict, result.complaint))
-    return lines + and_more(len(failed))
+    lines += and_more(len(failed))
+    lines += [f"  judges: {readable(text)}" for text in result.disagreements[:SHOWN]]
+    return lines + and_more(len(result.disagreements))
 
 
 def explain_sample(outcomes: Mapping[str, MetricResult | Exception]) -> list[str]:

@@ -43,6 +43,9 @@ def made_by(spec: str, read: Callable[[Any], T], *, noun: str) -> T:
 DEFAULT_OPENAI = "openai:gpt-5.4-mini"
 DEFAULT_ANTHROPIC = "anthropic:claude-haiku-5-5"
 
+#: What the spec of a panel begins with.
+PANEL = "panel:"
+
 _PROVIDED = re.compile(r"(?:openai|anthropic):\S+|nli:\s*\S.*")
 
 
@@ -53,12 +56,48 @@ def check_spec(spec: str) -> str:
     'openai:gpt-5.4-mini'
     """
     spec = spec.strip()
+    if members := panel_members(spec):
+        return f"{PANEL}{','.join(members)}"
     if spec in ("auto", "local") or _PROVIDED.fullmatch(spec):
         return spec
     if not spec.startswith(("openai:", "anthropic:", "nli:")) and is_factory(spec):
         return spec
-    msg = f"{spec!r} is not one of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY"
+    forms = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY, panel:SPEC,SPEC,SPEC"
+    msg = f"{spec!r} is not one of {forms}"
     raise ValueError(msg)
+
+
+def panel_members(spec: str, check: Callable[[str], str] = check_spec) -> list[str]:
+    """Return the specs of the judges of a panel, each through ``check``; none if the spec is that of one judge.
+
+    Raises ``ValueError`` naming the place of a spec that is none, of another panel, of ``auto`` and of a repeated one.
+
+    >>> panel_members("panel: openai:gpt-5.4-mini, anthropic:claude-haiku-5-5, local")
+    ['openai:gpt-5.4-mini', 'anthropic:claude-haiku-5-5', 'local']
+    """
+    if not spec.startswith(PANEL):
+        return []
+    texts = [text.strip() for text in spec.removeprefix(PANEL).split(",")]
+    members: list[str] = []
+    for number, text in enumerate(texts, start=1):
+        place = f"{spec!r}, judge {number}"
+        if text.startswith(PANEL) or text in ("", "auto"):
+            what = "nothing" if not text else "a panel" if text != "auto" else "auto"
+            msg = f"{place}: {what} cannot be a judge of a panel; name a judge, such as openai:MODEL"
+            raise ValueError(msg)
+        try:
+            member = check(text)
+        except ValueError as error:
+            msg = f"{place}: {error}"
+            raise ValueError(msg) from error
+        if member in members:
+            msg = f"{place}: {member} is in the panel twice, and its answers would count twice; name another judge"
+            raise ValueError(msg)
+        members.append(member)
+    if len(members) == 1:
+        msg = f"{spec!r} is a panel of one judge: write {members[0]}, or name two or more, separated by commas"
+        raise ValueError(msg)
+    return members
 
 
 def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: PromptBook | None = None) -> Judge:
@@ -68,6 +107,10 @@ def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: Pro
     no judge. A missing key of an explicit spec is an error of the first request: replaying needs none.
     """
     spec = check_spec(spec)
+    if members := panel_members(spec):
+        from pytest_ragmetrics.judges.panel import Panel
+
+        return Panel(make_judge(member, timeout=timeout, retries=retries, prompts=prompts) for member in members)
     provider, _, model = (_chosen() if spec == "auto" else spec).partition(":")
     if provider == "openai":
         from pytest_ragmetrics.judges.openai import OpenAIJudge

@@ -153,10 +153,11 @@ AnyRequest: TypeAlias = "Request | EmbeddingRequest"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answered(Generic[A_co]):
-    """The answer to a task and what it cost."""
+    """The answer to a task and what it cost; ``disagreements`` are those of the judges of a panel, in words."""
 
     answer: A_co
     usage: Usage
+    disagreements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

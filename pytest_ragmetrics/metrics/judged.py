@@ -250,6 +250,7 @@ class Ask:
         self.is_varied = False
         self._vote = vote
         self._asked: dict[str, None] = {}
+        self._disagreements: list[tuple[str, ...]] = []
         self._log = here.log or ScoringLog()
         self._transport = DIRECT if here.session is None else here.session.transport
 
@@ -278,6 +279,7 @@ class Ask:
             raise
         self._log.usage += answered.usage
         self.usage += answered.usage
+        self._disagreements.append(answered.disagreements)
         return answered.answer
 
     async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -320,6 +322,8 @@ class Ask:
             vacuous=vacuous,
             judge=", ".join(self._asked) or None,
             usage=self.usage,
+            # The order in which they were answered is chance.
+            disagreements=[text for texts in sorted(self._disagreements) for text in texts],
         )
 
     def share(self, verdicts: Sequence[Verdict], counted: str) -> MetricResult:
@@ -364,6 +368,7 @@ class _Logged:
                 prompt=request.messages[-1]["content"],
                 reply=None if reply is None else reply.text,
                 cached=reply is not None and reply.cached,
+                judge=None if request.provider is None else request.provider.name,
             )
             self.log.exchanges.append(exchange)
 

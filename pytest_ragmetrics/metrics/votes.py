@@ -150,6 +150,7 @@ def _mean(outcomes: Sequence[Outcome], total: int) -> MetricResult:
         verdicts=nearest.verdicts,
         vacuous=all(result.vacuous for result in scored),
         judge=nearest.judge,
+        disagreements=nearest.disagreements,
         usage=_usage(outcomes),
         samples=samples,
         votes=total,

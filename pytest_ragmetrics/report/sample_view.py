@@ -513,6 +513,8 @@ def _labels(record: Record) -> Iterator[str]:
         yield f"vacuous: scored {score_text(record.score)}"
     if suspicious := sum(verdict.suspicious for verdict in record.verdicts):
         yield counted(suspicious, "suspicious verdict")
+    if record.disagreements:
+        yield "the judges are not unanimous"
     if flips(record.samples, record.threshold):
         yield "flaky: the votes lie on both sides of the threshold"
     if "heuristic" in (record.judge or ""):

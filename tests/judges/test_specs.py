@@ -17,6 +17,7 @@ from pytest_ragmetrics.judges.anthropic import AnthropicJudge
 from pytest_ragmetrics.judges.judge import CustomJudge, Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.panel import Panel
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.specs import check_spec, make_judge
 
@@ -129,7 +130,7 @@ def test_a_factory_that_makes_nothing(make: Callable[[str], Any], spec: str, pro
 
 
 FORMS: dict[Callable[[str], str], str] = {
-    check_spec: "is not one of auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY$",
+    check_spec: "is not one of auto, local, openai:MODEL, anthropic:MODEL, .*MODULE:FACTORY, panel:SPEC,SPEC,SPEC$",
     check_embedder_spec: "is not one of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY",
 }
 
@@ -142,6 +143,46 @@ def test_what_is_no_spec(check: Callable[[str], str], spec: str) -> None:
     """Anything else is refused before a test runs, with the forms that there are."""
     with pytest.raises(ValueError, match=FORMS[check]):
         check(spec)
+
+
+def test_a_panel_is_made_of_its_judges() -> None:
+    """White space around each spec is passed over, and settings reach each of them."""
+    spec = check_spec(" panel: openai:m-1 ,nli: a folder,local,house.judges:simple ")
+    assert spec == "panel:openai:m-1,nli: a folder,local,house.judges:simple"
+    panel = make_judge("panel:openai:m-1,anthropic:m-2,local,house.judges:simple", timeout=7)
+    assert isinstance(panel, Panel)
+    assert panel.name == "panel:openai:m-1,anthropic:m-2,local (heuristic),house.judges:simple"
+    first = panel.judges[0]
+    assert isinstance(first, OpenAIJudge)
+    assert first._connection._timeout == 7
+
+
+@pytest.mark.parametrize(
+    ("judges", "problem"),
+    [
+        ("", "judge 1: nothing cannot be a judge of a panel; name a judge, such as openai:MODEL$"),
+        ("openai:m,", "judge 2: nothing cannot"),
+        ("openai:m, ,local", "judge 2: nothing cannot"),
+        ("openai:m", "'panel:openai:m' is a panel of one judge: write openai:m, or name two or more"),
+        ("openai:m,opnai", "'panel:openai:m,opnai', judge 2: 'opnai' is not one of auto"),
+        ("openai:m,auto", "judge 2: auto cannot"),
+        ("panel:openai:m,local", "judge 1: a panel cannot"),
+        ("openai:m,panel:openai:n,local", "judge 2: a panel cannot"),
+        ("openai:m,local, openai:m", "judge 3: openai:m is in the panel twice"),
+        ("openai:m,nli:", "judge 2: 'nli:' is not one of"),
+    ],
+)
+def test_what_is_no_panel(judges: str, problem: str) -> None:
+    """The error names the place in the panel."""
+    for function in (check_spec, make_judge):
+        with pytest.raises(ValueError, match=problem):
+            function(f"panel:{judges}")
+
+
+def test_two_names_of_one_judge_are_no_panel() -> None:
+    """A factory may make the judge that another spec names."""
+    with pytest.raises(JudgeNotConfiguredError, match=r"openai:m is in it twice"):
+        make_judge("panel:openai:m,house.judges:make")
 
 
 @pytest.mark.parametrize(

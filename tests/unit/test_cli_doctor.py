@@ -69,6 +69,19 @@ def test_all_is_well(server: FakeOpenAI, call: Call) -> None:
     assert not list(Path.cwd().iterdir())
 
 
+def test_each_judge_of_a_panel_is_asked(server: FakeOpenAI, call: Call) -> None:
+    """With a line and, where one is missing in the cassette, a thing to do of its own."""
+    Cassette(Path("judge.jsonl")).save({ENTRY.key: ENTRY}, complete=True)
+    said = (
+        f"OPENAI_API_KEY is set, OPENAI_BASE_URL is {server.base_url}",
+        *(f"openai:{model} (--judge) answers and takes the schema of an answer" for model in ("fake", "newer")),
+        "local (heuristic) (--judge) answers by rule",
+        "to record openai:newer\n",
+    )
+    call(1, said, "--judge=panel:openai:fake,local,openai:newer", "--cassette=judge.jsonl")
+    assert server.calls == 2
+
+
 @pytest.mark.parametrize(
     ("refuses", "said"),
     [

@@ -199,6 +199,8 @@ def test_a_file_of_an_earlier_release_is_read() -> None:
     for test in found["tests"]:
         for scored in test["records"]:
             assert (scored.pop("noun"), scored.pop("complaint")) == ("verdict", "not ok")
+            assert scored.pop("disagreements") == []
+            assert {exchange.pop("judge") for exchange in scored["exchanges"]} <= {None}
             assert {verdict.pop("kind") for verdict in scored["verdicts"]} <= {None}
     assert found == written
 

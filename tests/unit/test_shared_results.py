@@ -39,6 +39,7 @@ def result() -> MetricResult:
         verdicts=[Verdict(text="It hums.", ok=True, start=0, end=8, evidence=(evidence,))],
         vacuous=True,
         judge="mine",
+        disagreements=["rate: yes: a, b; no: c"],
         usage=USAGE,
         samples=[0.0, 0.5],
         votes=3,
@@ -52,7 +53,7 @@ def result() -> MetricResult:
 
 def scoring(outcome: MetricResult | UnscoredError, sample: Sample = ANSWERED) -> Scoring:
     """Return a scoring with what was asked for it."""
-    exchange = Exchange(task="rate", vote=1, prompt="Why?", reply=None, cached=True)
+    exchange = Exchange(task="rate", vote=1, prompt="Why?", reply=None, cached=True, judge="a")
     return Scoring(
         metric="quality", sample=sample, outcome=outcome, better="lower", exchanges=(exchange,), own_usage=USAGE
     )

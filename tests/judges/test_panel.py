@@ -1,0 +1,346 @@
+"""Panels: several models behind one server, what they answer, and what the panel makes of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import Any, TypeVar
+
+import pytest
+
+from pytest_ragmetrics.errors import (
+    BudgetExceededError,
+    CacheMissError,
+    JudgeNotConfiguredError,
+    RagMetricsError,
+    UnscoredError,
+)
+from pytest_ragmetrics.judges import tasks
+from pytest_ragmetrics.judges.judge import Judge
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.panel import Panel
+from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.transport import (
+    DIRECT,
+    Answered,
+    AnyRequest,
+    JudgeOutageError,
+    JudgeUnavailableError,
+    Reply,
+    Transport,
+)
+from pytest_ragmetrics.result import Usage
+from tests import fake_openai
+from tests.asking import MemoryTransport, ask
+from tests.every_task import CONTEXTS, EVERY_TASK, SELECT, VERIFY
+from tests.fake_openai import Body, FakeOpenAI, dropped, failing, out_of_quota
+from tests.scripted_judge import chosen, contradicted, goal, matches, rated, says, useful, verdicts
+
+A = TypeVar("A")
+Said = Mapping[str, Any] | fake_openai.Reply
+CRITIQUE = tasks.Critique(definition="Is it polite?", fields=(("response", "Please."),))
+CRITERIA = tasks.RateByCriteria(definition="How deep is it?", highest=10, fields=(("response", "40 m."),))
+GOAL = tasks.JudgeGoal(turns=("user: A seat, please.", "assistant: Booked."))
+TOPICS = tasks.MatchTopics(topics=("depth", "fish"), allowed=("lakes", "pike"))
+
+
+def ask_panel(server: FakeOpenAI, task: Task[Any], *said: Said) -> Answered[Any]:
+    """Ask a panel whose models a, b, c ... answer so."""
+    script = dict(zip("abcde", said, strict=False))
+
+    def answer(body: Body) -> str | fake_openai.Reply:
+        made = script[body["model"]]
+        return made if isinstance(made, fake_openai.Reply) else json.dumps(made)
+
+    server.answer = answer
+    (answered,) = ask(panel(server, *script), task)
+    return answered
+
+
+def panel(server: FakeOpenAI, *models: str) -> Panel:
+    """Return a panel of these models."""
+    return Panel(OpenAIJudge(model, base_url=server.base_url, api_key="sk-fake", retries=0) for model in models)
+
+
+@pytest.mark.parametrize(
+    ("words", "ok", "disagreement"),
+    [
+        ("yyn", True, "critique: yes: openai:a, openai:b; no: openai:c (Not by c.)"),
+        ("nyn", False, "critique: no: openai:a, openai:c; yes: openai:b (Not by b.)"),
+        ("yynny", True, "critique: yes: openai:a, openai:b, openai:e; no: openai:c (Not by c.), openai:d (Not by d.)"),
+        ("yyy", True, None),
+        ("nn", False, None),
+    ],
+)
+def test_verdicts_go_by_majority(server: FakeOpenAI, words: str, ok: bool, disagreement: str | None) -> None:  # noqa: FBT001 - a row of the table
+    """With the reason of the first who agrees; who is outvoted is listed with a reason."""
+    said = [says("yes" if word == "y" else "no", f"Not by {name}.") for name, word in zip("abcde", words, strict=False)]
+    answered = ask_panel(server, CRITIQUE, *said)
+    assert (answered.answer.ok, answered.disagreements) == (ok, (disagreement,) if disagreement else ())
+    assert answered.answer.reason == f"Not by {'abcde'[words.index('y' if ok else 'n')]}."
+    assert answered.usage.calls == len(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("yn", r"^the judges are split: critique: yes: openai:a; no: openai:b \(So\.\)$"),
+        ("nyny", "^the judges are split: critique: yes: openai:b, openai:d; no: openai:a"),
+        ("yn--", "^the judges are split: "),
+        ("y--", "^critique: 1 of 3 judges answered, and 2 must: openai:b: .*status 400.*; openai:c: .*status 400"),
+        ("--", "^critique: 0 of 2 judges answered"),
+    ],
+)
+def test_without_a_majority_there_is_no_answer(server: FakeOpenAI, words: str, problem: str) -> None:
+    """A tie, and a single answer; what was answered is in the usage."""
+    said = [failing(400) if word == "-" else says("yes" if word == "y" else "no", "So.") for word in words]
+    with pytest.raises(UnscoredError, match=problem) as caught:
+        ask_panel(server, CRITIQUE, *said)
+    assert caught.value.usage is not None
+    assert caught.value.usage.calls == len(words.replace("-", ""))
+
+
+def test_judges_that_fail_leave_the_others_to_decide(server: FakeOpenAI) -> None:
+    """At least two; the one that failed is listed, with the tokens of a reply that could not be used."""
+    answered = ask_panel(server, CRITIQUE, says("yes"), fake_openai.Reply(text="Hm."), says("yes"))
+    (failure,) = answered.disagreements
+    assert answered.answer.ok
+    assert failure.startswith("critique: no answer of openai:b (openai:b, critique: no usable answer, also after a rep")
+    assert answered.usage.calls == 4
+
+
+@pytest.mark.parametrize(
+    ("replies", "kind"),
+    [
+        ([out_of_quota(), out_of_quota()], JudgeUnavailableError),
+        ([says("yes"), out_of_quota()], JudgeUnavailableError),
+        ([dropped(), says("yes"), dropped()], JudgeOutageError),
+        ([says("yes"), out_of_quota(), failing(400)], UnscoredError),
+    ],
+)
+def test_a_run_is_to_stop_where_too_few_judges_can_answer(
+    server: FakeOpenAI, replies: list[Said], kind: type[RagMetricsError]
+) -> None:
+    """The error of a provider that is out is raised as such only when the others cannot decide without it."""
+    with pytest.raises(kind, match="judges answered, and 2 must") as caught:
+        ask_panel(server, CRITIQUE, *replies)
+    assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("steps", "value", "listed"),
+    [
+        ([2, 9, 10], 0.9, "rated 0.20 by openai:a, 0.90 by openai:b, 1.00 by openai:c"),
+        ([4, 6], 0.5, None),
+        ([1, 9], 0.5, "rated 0.10 by openai:a, 0.90 by openai:b"),
+        ([9, 1, 5], 0.5, "rated 0.90 by openai:a, 0.10 by openai:b, 0.50 by openai:c"),
+        ([10, 3, 8, 9], 0.85, "rated 1.00 by openai:a, 0.30 by openai:b, 0.80 by openai:c, 0.90 by openai:d"),
+        ([0, 5], 0.25, None),
+        ([7, 7, 7], 0.7, None),
+        ([3, None, 5], 0.4, None),
+    ],
+)
+def test_ratings_go_by_the_median(
+    server: FakeOpenAI, steps: list[int | None], value: float, listed: str | None
+) -> None:
+    """Of an even number the mean of the middle two; listed when they are more than half of the scale apart."""
+    replies = [failing(400) if step is None else rated(step, f"A {step}.") for step in steps]
+    answered = ask_panel(server, CRITERIA, *replies)
+    assert answered.answer.value == pytest.approx(value)
+    assert [text for text in answered.disagreements if "no answer" not in text] == (
+        [f"rate_by_criteria: {listed}"] if listed else []
+    )
+
+
+def test_the_step_of_a_mean_is_one_of_the_scale(server: FakeOpenAI) -> None:
+    """The reason says between which steps it lies; a median that a judge gave has the reason of that judge."""
+    between = ask_panel(server, CRITERIA, rated(9, "Deep."), rated(4, "Flat.")).answer
+    assert (between.step, between.reason) == (6, "between the middle ratings, steps 4 and 9: Flat.")
+    given = ask_panel(server, CRITERIA, rated(9, "Deep."), rated(4, "Flat."), rated(5, "So so.")).answer
+    assert (given.step, given.reason) == (5, "So so.")
+
+
+#: A task, what three judges answer, the merged answer in short, and the disagreements.
+MERGED: list[tuple[Task[Any], list[Said], object, tuple[str, ...]]] = [
+    (
+        VERIFY,
+        [verdicts([1], None), verdicts([1, 2], [3]), verdicts(None, None)],
+        [(True, (0, 1)), (False, ())],
+        (
+            'verify_claims, claim 1 "The lake is 40 m deep.": yes: openai:a, openai:b; no: openai:c (Reason 1.)',
+            'verify_claims, claim 2 "The ferry is free.": no: openai:a, openai:c; yes: openai:b (Reason 2.)',
+        ),
+    ),
+    (
+        tasks.FindContradictions(response="The lake is 14 m deep.", contexts=CONTEXTS),
+        [contradicted([1], []), contradicted([], []), contradicted([2], [])],
+        [(True, (0, 1)), (False, ())],
+        (f'find_contradictions, context 1 "{CONTEXTS[0]}": yes: openai:a, openai:c; no: openai:b (Reason 1.)',),
+    ),
+    (
+        tasks.JudgeUsefulness(question="How deep?", answer="40 m.", context=CONTEXTS[0]),
+        [useful(1), useful(), useful(2)],
+        [(True, (0, 1))],
+        (f'judge_usefulness, "{CONTEXTS[0]}": yes: openai:a, openai:c; no: openai:b (So it is.)',),
+    ),
+    (
+        SELECT,
+        [chosen(1, 2), chosen(1), chosen(1, 2)],
+        (0, 1),
+        ("select_sentences, sentence 2: yes: openai:a, openai:c; no: openai:b",),
+    ),
+    (SELECT, [chosen(), chosen(), chosen()], (), ()),
+    (
+        TOPICS,
+        [matches(1, 0), matches(2, 0), matches(2, 1)],
+        (1, None),
+        ('match_topics, topic 2 "fish": no: openai:a, openai:b; yes: openai:c',),
+    ),
+    (
+        GOAL,
+        [goal("missed", "Hold a seat."), goal("reached", "Book a seat."), goal("reached", "Sit.")],
+        ("Book a seat.", True),
+        ("judge_goal: yes: openai:b, openai:c; no: openai:a (So it is.)",),
+    ),
+]
+
+
+@pytest.mark.parametrize(("task", "said", "merged", "disagreements"), MERGED)
+def test_answers_are_merged_verdict_by_verdict(
+    server: FakeOpenAI, task: Task[Any], said: list[Said], merged: object, disagreements: tuple[str, ...]
+) -> None:
+    """Each verdict has the sentences that its majority cites, and those alone; each is listed by its text."""
+    answered = ask_panel(server, task, *said)
+    found: Any = answered.answer if isinstance(answered.answer, tuple) else (answered.answer,)
+    if isinstance(found[0] if found else None, tasks.Judgement):
+        found = [(each.ok, each.sentences) for each in found]
+    elif found and isinstance(found[-1], tasks.Judgement):
+        found = (found[0], found[1].ok)
+    assert (found, answered.disagreements) == (merged, disagreements)
+
+
+def test_one_undecided_verdict_of_several_is_a_tie(server: FakeOpenAI) -> None:
+    """A score would depend on what is left out; all ties are listed."""
+    with pytest.raises(
+        UnscoredError, match=r"^the judges are split: verify_claims, claim 2 .*yes: openai:b; no: opena"
+    ):
+        ask_panel(server, VERIFY, verdicts([1], None), verdicts([1], [3]))
+
+
+@pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: task.prompt)
+def test_judges_of_one_mind_answer_as_one_does(server: FakeOpenAI, task: Task[Any]) -> None:
+    """Every task of the package can be asked of a panel."""
+    (alone,) = ask(panel(server, "a", "b").judges[0], task)
+    (together,) = ask(panel(server, "a", "b", "c"), task)
+    assert (together.answer, together.disagreements) == (alone.answer, ())
+
+
+@pytest.mark.parametrize("task", [task for task in EVERY_TASK if task.prompt.startswith(("list_", "write_"))])
+def test_the_first_judge_that_answers_writes(server: FakeOpenAI, task: Task[Any]) -> None:
+    """The others are asked only where it fails; that is listed."""
+    (answered,) = ask(panel(server, "a", "b", "c"), task)
+    assert [request.body["model"] for request in server.requests] == ["a"]
+    server.reset()
+    server.script(failing(400))
+    (again,) = ask(panel(server, "a", "b", "c"), task)
+    assert [request.body["model"] for request in server.requests] == ["a", "b"]
+    assert again.answer == answered.answer
+    assert again.disagreements[0].startswith(f"{task.prompt}: no answer of openai:a (")
+    server.script(*[failing(400)] * 3)
+    with pytest.raises(UnscoredError, match="0 of 3 judges answered, and 1 must"):
+        ask(panel(server, "a", "b", "c"), task)
+
+
+@pytest.mark.parametrize("vote", [0, 1])
+def test_answers_are_kept_as_those_of_each_judge_alone(server: FakeOpenAI, vote: int) -> None:
+    """Also those to further votes; a panel with one judge more asks that one alone."""
+    kept = MemoryTransport()
+    for judge in panel(server, "a", "b").judges:
+        ask(judge, CRITIQUE, transport=kept, votes=vote + 1)
+    before = server.calls
+    *_, cached = ask(panel(server, "a", "b"), CRITIQUE, transport=kept, votes=vote + 1)
+    assert (server.calls, cached.usage.calls, cached.usage.cached_calls) == (before, 0, 2)
+    *_, mixed = ask(panel(server, "c", "b", "a"), CRITIQUE, transport=kept, votes=vote + 1)
+    assert (server.calls, mixed.usage.calls, mixed.usage.cached_calls) == (before + vote + 1, 1, 2)
+
+
+@pytest.mark.parametrize("error", [CacheMissError("It was never recorded."), BudgetExceededError("It is spent.")])
+def test_what_no_judge_can_help_is_raised(server: FakeOpenAI, error: RagMetricsError) -> None:
+    """The others do not decide without a judge that was not recorded, or that the budget left out."""
+
+    class Refusing:
+        async def send(self, request: AnyRequest) -> Reply:
+            if request.model == "b":
+                raise error
+            return Reply(text=json.dumps(says("yes")))
+
+    with pytest.raises(type(error), match=str(error)):
+        ask(panel(server, "a", "b", "c"), CRITIQUE, transport=Refusing())
+
+
+def test_answers_of_a_kind_unknown_here(server: FakeOpenAI) -> None:
+    """A task of the user's own whose answers cannot be merged says so."""
+
+    class Depth(tasks.Critique):
+        read: Callable[..., Any] = lambda _, __: 40
+
+    with pytest.raises(UnscoredError, match="critique: a panel cannot merge answers of the type int; ask one judge"):
+        ask_panel(server, Depth(definition="How deep?", fields=()), says("yes"), says("yes"))
+
+
+def test_one_judge_that_may_vary_makes_the_panel_vary(server: FakeOpenAI) -> None:
+    """So that votes are asked for."""
+    judges = panel(server, "a", "b").judges
+    assert Panel(judges).is_varied
+    assert Panel(judges).is_paid
+    for judge in judges:
+        judge.is_varied = judge.is_paid = False
+    assert not Panel(judges).is_varied
+    assert not Panel(judges).is_paid
+    judges[1].is_varied = judges[1].is_paid = True
+    assert Panel(judges).is_varied
+    assert Panel(judges).is_paid
+
+
+def test_a_panel_has_two_judges_or_more() -> None:
+    """However it is made, and no panel among them."""
+    a, b, c = (OpenAIJudge(model) for model in "abc")
+    for judges in ([a], [], [Panel([a, b]), c]):
+        with pytest.raises(JudgeNotConfiguredError, match="a panel has two judges or more, and no other panel"):
+            Panel(judges)
+
+
+class Fixed(Judge):
+    """Gives every task the same answer."""
+
+    def __init__(self, name: str, answer: object) -> None:
+        self.name = name
+        self.answer: Any = answer
+
+    async def ask(self, task: Task[A], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[A]:
+        """Return the answer."""
+        return Answered(answer=self.answer, usage=Usage(calls=1))
+
+
+def test_any_number_of_any_answers_is_merged_as_counting_and_sorting_would() -> None:
+    """Against an implementation of its own, over 600 random panels of two to seven judges."""
+    chance = random.Random(7)
+    for _ in range(300):
+        steps = [chance.randrange(11) for _ in range(chance.randint(2, 7))]
+        ratings = [tasks.Rating(value=step / 10, reason="", step=step) for step in steps]
+        (rated_,) = ask(Panel(Fixed(f"{n}", each) for n, each in enumerate(ratings)), CRITERIA)
+        assert rated_.answer.value == pytest.approx(median(steps) / 10)
+        assert bool(rated_.disagreements) == (max(steps) - min(steps) > 5)
+        words = [chance.random() < 0.6 for _ in steps]
+        said = (tasks.Judgement(ok=word, reason="") for word in words)
+        panel_ = Panel(Fixed(f"{n}", each) for n, each in enumerate(said))
+        if sum(words) * 2 == len(words):
+            with pytest.raises(UnscoredError, match="the judges are split"):
+                ask(panel_, CRITIQUE)
+            continue
+        (judged,) = ask(panel_, CRITIQUE)
+        assert judged.answer.ok == (median(words) == 1)
+        assert bool(judged.disagreements) == (len(set(words)) == 2)
+        assert judged.usage == Usage(calls=len(words))
