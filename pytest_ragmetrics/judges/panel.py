@@ -30,8 +30,8 @@ A = TypeVar("A")
 
 #: How many judges must answer what they judge.
 LEAST = 2
-# Ratings further apart than this part of their scale are a disagreement.
-_FAR = 0.5
+# Ratings further apart than this part of their scale, but for rounding, are a disagreement.
+_FAR = 0.5 + 1e-9
 _SHOWN = 80
 # What a judge writes: no two write it alike.
 _WRITING = (ListTexts, ListTopics, WriteQuestions, WriteGoldenQuestion)
@@ -45,8 +45,9 @@ class Panel(Judge):
     A verdict is what more than half of those who answer say, with the sentences that these cite and the reason of the
     first of them; of an even number of ratings the median is the mean of the middle two. Judges that fail leave the
     decision to the others. Raises ``UnscoredError`` where the judges are split, and where fewer than two answer; and
-    ``JudgeNotConfiguredError`` for a panel of one, a panel in a panel, and two judges of one name. ``Answered.disagreements`` lists
-    verdicts that are not unanimous, ratings more than half of the scale apart, and judges that gave no answer.
+    ``JudgeNotConfiguredError`` for a panel of one, a panel in a panel, and two judges of one name.
+    ``Answered.disagreements`` lists verdicts that are not unanimous, ratings more than half of the scale apart, and
+    judges that gave no answer.
 
     What a judge writes itself cannot be merged, because no two list the same claims: claims, entities, key phrases,
     questions and topics, and what is said of each in the same answer, are those of the first judge that answers, in

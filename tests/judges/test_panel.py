@@ -31,6 +31,7 @@ from pytest_ragmetrics.judges.transport import (
     Reply,
     Transport,
 )
+from pytest_ragmetrics.metrics import ContextPrecision
 from pytest_ragmetrics.result import Usage
 from tests import fake_openai
 from tests.asking import MemoryTransport, ask
@@ -312,6 +313,21 @@ def test_a_panel_has_two_judges_or_more() -> None:
             Panel(judges)
 
 
+def test_disagreements_are_in_an_order_that_is_no_chance(server: FakeOpenAI) -> None:
+    """Whichever of several requests at the same time is answered first."""
+
+    def answer(body: Body) -> fake_openai.Reply:
+        is_slow = "A lake" in str(body["messages"])
+        said = useful(1) if body["model"] != "b" else useful()
+        return fake_openai.Reply(text=json.dumps(said), latency=0.1 if is_slow else 0.0)
+
+    server.answer = answer
+    metric = ContextPrecision(judge=panel(server, "a", "b", "c"))
+    fields = {"user_input": "How deep?", "reference": "40 m.", "retrieved_contexts": ["A lake.", "Beech trees."]}
+    texts = [text.split('"')[1] for text in metric.score(**fields).disagreements]
+    assert texts == ["A lake.", "Beech trees."]
+
+
 class Fixed(Judge):
     """Gives every task the same answer."""
 
@@ -326,7 +342,7 @@ class Fixed(Judge):
 
 def test_any_number_of_any_answers_is_merged_as_counting_and_sorting_would() -> None:
     """Against an implementation of its own, over 600 random panels of two to seven judges."""
-    chance = random.Random(7)
+    chance = random.Random(7)  # noqa: S311 - no secret
     for _ in range(300):
         steps = [chance.randrange(11) for _ in range(chance.randint(2, 7))]
         ratings = [tasks.Rating(value=step / 10, reason="", step=step) for step in steps]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import Body, FakeOpenAI, Reply, failing
-from tests.plugin.conftest import MANY, SERIAL, Run, RunOnce, RunPytest
+from tests.plugin.conftest import MANY, SERIAL, Run, RunOnce, RunPytest, Scored
 from tests.scripted_judge import claims, rated, verdicts
 
 PANEL = "panel:openai:a,openai:b,openai:c"
@@ -38,7 +38,9 @@ def answer(body: Body) -> str | Reply:
     """Answer as the row that is asked about says, each model in its way."""
     prompt, number = str(body["messages"][-1]["content"]), "abc".find(body["model"])
     if "40 m: rated." in prompt:
-        return json.dumps(rated((3, 0, 4, 2)["abcd".index(body["model"])], f"So says {body['model']}."))
+        # The last of the panel answers first.
+        text = json.dumps(rated((3, 0, 4, 2)["abcd".index(body["model"])], f"So says {body['model']}."))
+        return Reply(text=text, latency=0.1 if number == 0 else 0.0)
     row = next((row for row in SUPPORTS if f"{row}." in prompt), None)
     if row is None or number < 0:
         return answer_sensibly(body)
@@ -182,13 +184,16 @@ def test_a_panel_can_be_named_wherever_a_judge_can(
             result.assert_outcomes(passed=1)
 
 
-def test_votes_of_a_panel_are_answers_of_the_panel(run: RunPytest, server: FakeOpenAI) -> None:
+def test_votes_of_a_panel_are_answers_of_the_panel(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
     """Each vote asks every judge anew; the score is the mean of the merged answers."""
     server.answer = answer
-    result = run(f"--rag-judge={PANEL}", "--rag-votes=3", "-k", "rating", test_lake=TESTS)
+    result = run(f"--rag-judge={PANEL}", "--rag-votes=3", "--rag-json=out.json", "-k", "rating", test_lake=TESTS)
     result.assert_outcomes(passed=1, deselected=3)
     asked = [request.body["model"] for request in server.requests]
     assert {model: asked.count(model) for model in "abc"} == {"a": 3, "b": 3, "c": 3}
+    (record,) = scored()["test_lake.py::test_rating"]["records"]
+    assert record["samples"] == [0.75, 0.75, 0.75]
+    assert record["disagreements"] == ["rate_relevance: rated 0.75 by openai:a, 0.00 by openai:b, 1.00 by openai:c"]
 
 
 def test_the_budget_counts_every_judge(run: RunPytest, server: FakeOpenAI) -> None:

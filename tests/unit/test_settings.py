@@ -68,6 +68,8 @@ def test_paths_start_where_they_are_written(tmp_path: Path, monkeypatch: pytest.
     found = read(tmp_path, ini=ini, options={"json": "all.json"})
     assert found.files() == {"report": tmp_path / "reports/page.html", "json": tmp_path / "sub/all.json"}
     assert (found.cache_dir, found.judge) == (tmp_path / ".ragmetrics", f"nli:{tmp_path / 'tiny'}")
+    several = {"rag_judge": "panel:local,nli:tiny"}
+    assert read(tmp_path, ini=several).judge == f"panel:local,nli:{tmp_path / 'tiny'}"
     monkeypatch.setenv("RAGMETRICS_CACHE_DIR", "kept")
     assert read(tmp_path).cache_dir == tmp_path / "sub/kept"
     # What is no folder there is a name.
