@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import (
     BudgetExceededError,
     CacheMissError,
@@ -322,9 +323,11 @@ def test_disagreements_are_in_an_order_that_is_no_chance(server: FakeOpenAI) -> 
         return fake_openai.Reply(text=json.dumps(said), latency=0.1 if is_slow else 0.0)
 
     server.answer = answer
-    metric = ContextPrecision(judge=panel(server, "a", "b", "c"))
+    judge = panel(server, "a", "b", "c")
     fields = {"user_input": "How deep?", "reference": "40 m.", "retrieved_contexts": ["A lake.", "Beech trees."]}
-    texts = [text.split('"')[1] for text in metric.score(**fields).disagreements]
+    result = ContextPrecision(judge=judge).score(**fields)
+    loop.run(judge.aclose())
+    texts = [text.split('"')[1] for text in result.disagreements]
     assert texts == ["A lake.", "Beech trees."]
 
 
