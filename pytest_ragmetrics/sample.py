@@ -9,7 +9,7 @@ import json
 from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any, TypeGuard
 
 #: Names of the roles in other libraries.
@@ -24,6 +24,11 @@ _CALL_TYPES = frozenset({"function_call", "tool_use", "tool_call", "custom_tool_
 _RESULT_TYPES = frozenset({"function_call_output", "tool_result", "custom_tool_call_output"})
 #: What a model thinks it does not say.
 _THOUGHT_TYPES = frozenset({"reasoning", "thinking", "redacted_thinking"})
+#: Under which names a message has what it says and calls.
+_SAID = (
+    *("content", "blocks", "parts", "text", "refusal", "audio", "tool_calls", "tools_called", "invalid_tool_calls"),
+    *("function_call", "additional_kwargs", "tool_call_results"),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,15 +56,15 @@ def read_messages(value: object, *, name: str = "messages") -> tuple[Message, ..
     """Return the messages of a conversation, in order.
 
     ``value`` is a list of messages in the form of OpenAI's chat completions or responses, of Anthropic's messages, or
-    of objects with the same attributes (LangChain and ragas messages, SDK objects), mixed if need be. Raises
-    ``TypeError`` naming what is not a message, ``ValueError`` for arguments of a tool that are not a JSON object, and
-    for a role that is not known.
+    of objects with the same attributes (LangChain and ragas messages, SDK objects), mixed if need be; the list as JSON
+    text, or as the ``messages`` of a mapping, is one too. Raises ``TypeError`` naming what is not a message or not a
+    content, ``ValueError`` for arguments of a tool that are not a JSON object, and for a role that is not known.
 
     >>> call = {"function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
     >>> read_messages([{"role": "user", "content": "Rain?"}, {"role": "assistant", "tool_calls": [call]}])[1].tool_calls
     (ToolCall(name='weather', arguments={'city': 'Oslo'}),)
     """
-    items = _listed(value, name, "messages")
+    items = _listed(_opened(value), name, "messages")
     return tuple(message for index, item in enumerate(items) for message in _message(item, f"{name}[{index}]"))
 
 
@@ -72,9 +77,22 @@ def read_tool_calls(value: object, *, name: str = "tool_calls") -> tuple[ToolCal
     return tuple(_tool_call(item, f"{name}[{n}]") for n, item in enumerate(_listed(value, name, "tool calls")))
 
 
+def _opened(value: object) -> object:
+    """Return the list in JSON text, in the ``messages`` of a mapping or of an iterator; anything else as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    if isinstance(value, Mapping) and "messages" in value:
+        value = value["messages"]
+    return list(value) if isinstance(value, Iterator) else value
+
+
 def _listed(value: object, name: str, what: str) -> tuple[Any, ...]:
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         msg = f"{name} must be a list of {what}, not {type(value).__name__}"
+        msg += " that is no JSON" if isinstance(value, str) and value.lstrip().startswith("[") else ""
         raise TypeError(msg)
     return tuple(value)
 
@@ -84,6 +102,7 @@ def _message(item: object, place: str) -> Iterator[Message]:
     if isinstance(item, Message) and item.role in _KNOWN_ROLES:
         yield item
         return
+    item = _loaded(item)
     kind = _kind(item)
     if kind in _CALL_TYPES:
         yield Message(role="assistant", tool_calls=(_tool_call(item, place),))
@@ -93,7 +112,8 @@ def _message(item: object, place: str) -> Iterator[Message]:
         return
     given = _get(item, "role")
     # An enumeration of another library is a str too, but does not print as one.
-    role = str.__str__(given if isinstance(given, str) else kind).lower().removesuffix("messagechunk")
+    role = str.__str__(given if isinstance(given, str) else kind).lower()
+    role = role.removesuffix("chunk").removesuffix("message")
     if not role:
         what = "has no role" if isinstance(item, Mapping) else f"is of type {type(item).__name__}"
         msg = f"{place} {what}: give a message with role and content"
@@ -104,28 +124,91 @@ def _message(item: object, place: str) -> Iterator[Message]:
     elif isinstance(given, str):
         msg = f"{place} has the role {given!r}: write one of {', '.join(_KNOWN_ROLES)}"
         raise ValueError(msg)
-    # Other events of a log, such as reasoning, have a type and no role: they are no messages.
+    elif _get(item, "content", "parts", "text") and kind not in _THOUGHT_TYPES:
+        msg = f"{place} is of type {kind!r} and has no role: write one of {', '.join(_KNOWN_ROLES)}"
+        raise ValueError(msg)
+    elif kind not in _THOUGHT_TYPES:
+        # Other events of a log, such as a search, have a type and no role.
+        yield Message(role="assistant", attachments=(kind,))
+
+
+def _loaded(item: object) -> object:
+    """Return the message that LangChain's ``messages_to_dict`` or ``dumpd`` has written, anything else as it is."""
+    if not isinstance(item, Mapping):
+        return item
+    if isinstance(item.get("kwargs"), Mapping) and "lc" in item:
+        path = item.get("id") or [""]
+        return {"type": str(path[-1]), **item["kwargs"]}
+    if isinstance(item.get("data"), Mapping) and item.keys().isdisjoint(("role", *_SAID)):
+        return {**item["data"], "type": item.get("type")}
+    return item
 
 
 def _turn(role: str, item: object, place: str) -> Iterator[Message]:
+    blocks = [_unwrapped(block) for block in _blocks(item, place)]
+    results = [block for block in blocks if _kind(block) in _RESULT_TYPES]
+    yield from (Message(role="tool", text=_text(_get(block, "content", "output"))) for block in results)
+    text, attachments = _text(blocks), tuple(filter(None, map(_attachment, blocks)))
+    calls = _calls(item, blocks)
+    if text or calls or attachments or not results:
+        made = read_tool_calls(calls, name=f"{place}.tool_calls")
+        yield Message(role=role, text=text, tool_calls=made, attachments=attachments)
+
+
+def _blocks(item: object, place: str) -> list[Any]:
+    """Return the parts of what a message says; raise ``TypeError`` for a content that is no text and no part."""
+    if isinstance(item, Mapping) and len(item) > 1 and item.keys().isdisjoint(_SAID):
+        msg = f"{place} has no content, only the keys {', '.join(map(repr, islice(item, 8)))}: give its text as content"
+        raise TypeError(msg)
     # Of objects with blocks the content is their texts alone. Haystack keeps what a tool returned apart.
     content = _get(item, "blocks") or _get(item, "content", "parts", "text")
     if content is None:
         content = [_get(result, "result") for result in _get(item, "tool_call_results") or ()]
     blocks = list(content) if isinstance(content, (list, tuple)) else [content]
-    results = [block for block in blocks if _kind(block) in _RESULT_TYPES]
-    yield from (Message(role="tool", text=_text(_get(block, "content", "output"))) for block in results)
-    single = _get(item, "function_call")
-    # LangChain repeats the blocks of an Anthropic message beside the list that it parsed.
-    calls = (
-        [*(_get(item, "tool_calls", "tools_called") or ())]
-        or [block for block in blocks if _kind(block) in _CALL_TYPES]
-        or ([single] if single else [])
-    )
-    text, attachments = _text(blocks), tuple(filter(None, map(_attachment, blocks)))
-    if text or calls or attachments or not results:
-        made = read_tool_calls(calls, name=f"{place}.tool_calls")
-        yield Message(role=role, text=text, tool_calls=made, attachments=attachments)
+    for block in blocks:
+        if isinstance(block, (Number, bytes)):
+            msg = f"{place}.content is of type {type(block).__name__}: give a text or a list of parts"
+            raise TypeError(msg)
+    # Beside the content; LangChain repeats blocks there.
+    said = _text(blocks)
+    for holder in (item, _get(item, "additional_kwargs")):
+        audio = _get(holder, "audio")
+        beside = _get(holder, "refusal"), _get(audio, "transcript") or (audio and {"type": "audio"})
+        blocks += [more for more in beside if more and not (isinstance(more, str) and more in said)]
+    return blocks
+
+
+def _calls(item: object, blocks: Sequence[Any]) -> list[Any]:
+    """Return the calls of a message from the first place that has some: LangChain and others repeat them."""
+    parsed = [*(_get(item, "tool_calls", "tools_called") or ()), *(_get(item, "invalid_tool_calls") or ())]
+    if parsed:
+        return parsed
+    in_blocks = [block for block in blocks if _kind(block) in _CALL_TYPES]
+    if in_blocks:
+        return in_blocks
+    for holder in (item, _get(item, "additional_kwargs")):
+        several, single = _get(holder, "tool_calls"), _get(holder, "function_call")
+        if several or single:
+            return [*several] if several else [single]
+    return []
+
+
+def _unwrapped(block: Any) -> Any:
+    """Return a call or a result that a part of Gemini's or Bedrock's contains, anything else as it is."""
+    called = _get(block, "function_call", "functionCall", "toolUse")
+    if called is not None:
+        return {"type": "tool_call", "name": _get(called, "name"), "args": _get(called, "args", "input", "arguments")}
+    result = _get(block, "function_response", "functionResponse", "toolResult")
+    if result is None:
+        return block
+    returned = _get(result, "response", "content", "output")
+    parts = returned if isinstance(returned, (list, tuple)) else [returned]
+    data = [_get(part, "json") or (part if part is returned else None) for part in parts]
+    shown = [
+        part if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        for part, value in zip(parts, data, strict=True)
+    ]
+    return {"type": "tool_result", "content": shown}
 
 
 def _text(block: object) -> str:
@@ -136,8 +219,14 @@ def _text(block: object) -> str:
         return "\n".join(filter(None, map(_text, block)))
     if block is None or _kind(block) in (_CALL_TYPES | _RESULT_TYPES):
         return ""
-    text = _get(block, "text", "refusal")
+    text = _said(block)
     return text if isinstance(text, str) else ""
+
+
+def _said(block: object) -> Any:
+    text = _get(block, "text", "refusal", "transcript")
+    # OpenAI's assistants annotate the value of a text.
+    return text if text is None or isinstance(text, str) else _get(text, "value")
 
 
 def _attachment(block: object) -> str | None:
@@ -145,7 +234,7 @@ def _attachment(block: object) -> str | None:
     kind = _kind(block)
     if block is None or isinstance(block, str) or kind in (_CALL_TYPES | _RESULT_TYPES | _THOUGHT_TYPES):
         return None
-    if isinstance(_get(block, "text", "refusal"), str):
+    if isinstance(_said(block), str):
         return None
     return kind or (next(map(str, block), None) if isinstance(block, Mapping) else type(block).__name__)
 
@@ -198,9 +287,28 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "user_input": ("question", "input"),
     "response": ("answer", "actual_output"),
     "retrieved_contexts": ("contexts", "retrieval_context", "context"),
-    "reference": ("ground_truth", "expected_output"),
+    "reference": ("ground_truth", "expected_output", "expected_outcome"),
     "reference_contexts": ("relevant_contexts",),
 }
+
+#: Names that other tools have for the messages: DeepEval's, and those of the turns before the question.
+TALKS = ("turns", "chat_history", "conversation_history", "history", "conversation")
+
+
+def is_conversation_row(row: Mapping[str, Any]) -> bool:
+    """Tell whether a row is one of DeepEval's conversations: turns, and no question beside them."""
+    return "turns" in row and all(row.get(name) is None for name in ("user_input", *ALIASES["user_input"]))
+
+
+def _take_talk(row: dict[str, Any]) -> None:
+    """Move the first list that a row has under another name of ``messages`` there."""
+    for name in TALKS:
+        talk = _opened(row[name]) if name in row else None
+        if is_conversation(talk) and talk:
+            del row[name]
+            row["messages"] = talk
+            return
+
 
 _DOCUMENT_TEXT = ("page_content", "get_content", "text", "content")
 
@@ -256,9 +364,10 @@ class Sample:
         if (asked is None or isinstance(asked, str)) and "messages" not in self.metadata:
             return  # fast, for tables of a million rows
         name = "user_input" if is_conversation(asked) else "messages"
-        given = asked if name == "user_input" else self.metadata.get("messages")
+        given = asked if name == "user_input" else _opened(self.metadata.get("messages"))
         if not is_conversation(given):
             return
+        object.__setattr__(self, "metadata", {**self.metadata, "messages": [*given]})
         try:
             messages = read_messages(given, name=name)
         except (TypeError, ValueError):
@@ -266,7 +375,6 @@ class Sample:
                 raise
             # Metadata: a metric that takes them says what is wrong, and the other rows of a table are scored.
             return
-        object.__setattr__(self, "metadata", {**self.metadata, "messages": [*given]})
         if name == "user_input":
             object.__setattr__(self, "user_input", None)
         last = next((message.text for message in reversed(messages) if message.role == "user"), None)
@@ -282,18 +390,22 @@ class Sample:
         """Build a sample from a row of another tool; unknown keys go into ``metadata``.
 
         Takes the names of this class and the aliases question/input, answer/actual_output,
-        contexts/context/retrieval_context, ground_truth/expected_output and relevant_contexts (for
-        ``reference_contexts``). In a row with a ``retrieval_context``, as DeepEval writes it, ``context`` is the ideal
-        one: ``reference_contexts``.
-        A conversation may be the ``user_input``, as in Ragas, or ``messages``.
+        contexts/context/retrieval_context, ground_truth/expected_output/expected_outcome and relevant_contexts (for
+        ``reference_contexts``). In a row with a ``retrieval_context``, or with ``turns`` and no question, as DeepEval
+        writes it, ``context`` is the ideal one: ``reference_contexts``.
+        A conversation may be the ``user_input``, as in Ragas, ``messages``, or a list of messages as ``turns``,
+        ``history``, ``chat_history``, ``conversation`` or ``conversation_history``, which need not have the question.
         Raises ``TypeError`` when a field has the wrong type, ``ValueError`` for calls of tools that cannot be read.
 
         >>> Sample.from_mapping({"question": "Why?", "answer": "Because."}).response
         'Because.'
         """
         rest = dict(row)
-        if "retrieval_context" in rest and "context" in rest and rest.get("reference_contexts") is None:
+        is_of_deepeval = "retrieval_context" in rest or is_conversation_row(rest)
+        if is_of_deepeval and "context" in rest and rest.get("reference_contexts") is None:
             rest["reference_contexts"] = rest.pop("context")
+        if rest.get("messages") is None:
+            _take_talk(rest)
         values: dict[str, Any] = {f.name: rest.pop(f.name) for f in fields(cls) if f.name in rest}
         for name, aliases in ALIASES.items():
             for alias in aliases:

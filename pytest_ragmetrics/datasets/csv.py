@@ -15,12 +15,13 @@ from typing import Any
 
 from pytest_ragmetrics.datasets.rows import CONVERSATION, KNOWN, Raw, RowError
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import ALIASES
+from pytest_ragmetrics.sample import ALIASES, TALKS
 
 _DELIMITERS = (",", ";", "\t")
 _LISTS = ("retrieved_contexts", "reference_contexts")
 _CONTEXTS = frozenset([*_LISTS, *(alias for name in _LISTS for alias in ALIASES[name]), "ground_truths"])
-_ALWAYS_LISTS = frozenset(["retrieved_context_ids", "reference_context_ids", *CONVERSATION])
+_MAYBE_LISTS = _CONTEXTS | frozenset(TALKS)
+_ALWAYS_LISTS = frozenset(["retrieved_context_ids", "reference_context_ids", *CONVERSATION]) - _MAYBE_LISTS
 _OBJECTS = frozenset(["metadata", "additional_metadata"])
 _INSTEAD: Mapping[type, str] = {
     list: 'write a list as JSON: ["...", "..."]',
@@ -94,7 +95,7 @@ def _misfit(cells: list[str], header: Sequence[str]) -> str | None:
 
 def _value(name: str, cell: str) -> tuple[Any, str | None]:
     """Return the value of a cell, and what is wrong with it."""
-    if name in _CONTEXTS and cell.lstrip().startswith("["):
+    if name in _MAYBE_LISTS and cell.lstrip().startswith("["):
         value = _parsed(cell)
         is_text = not isinstance(value, list) and not _LIST_BEGINS.match(cell)
         return (cell, None) if is_text else _of_kind(list, value)

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import ALIASES, Sample
+from pytest_ragmetrics.sample import ALIASES, Sample, is_conversation_row
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,7 +60,7 @@ _REFERENCES = "ground_truths"
 _METADATA = ("metadata", "additional_metadata")
 _CONTENT = tuple(f.name for f in fields(Sample) if f.name not in ("id", "metadata"))
 #: A conversation, and the calls of tools under our names and DeepEval's, which metrics find in the metadata.
-CONVERSATION = ("messages", "tool_calls", "tools_called", "reference_tool_calls", "expected_tools")
+CONVERSATION = ("messages", "turns", "tool_calls", "tools_called", "reference_tool_calls", "expected_tools")
 #: The names of which a row has at least one.
 KNOWN = frozenset(
     [*_CONTENT, _REFERENCES, *CONVERSATION, *(alias for aliases in ALIASES.values() for alias in aliases)]
@@ -85,8 +85,9 @@ def sample_of(
 
     Takes the fields of :meth:`Sample.from_mapping`, ``ground_truths`` (several are joined by line breaks) and
     ``additional_metadata``. ``None`` is a missing value, and only a row that ``may_be_empty`` has no other; a field
-    with an unknown name is metadata. A text in ``retrieval_context``, or beside it in ``context``, is a list as
-    DeepEval saves it in CSV and JSON Lines, with ``|`` between the contexts; one with a Markdown table is one context.
+    with an unknown name is metadata. A text in ``retrieval_context``, or beside it or ``turns`` in ``context``, is a
+    list as DeepEval saves it in CSV and JSON Lines, with ``|`` between the contexts; one with a Markdown table is one
+    context.
 
     >>> sample_of({"input": "Why?", "retrieval_context": None, "context": ["So."]}).reference_contexts
     ('So.',)
@@ -151,7 +152,7 @@ def _take_references(values: dict[str, Any]) -> None:
 
 
 def _take_deepeval_contexts(values: dict[str, Any]) -> None:
-    if not {"input", "retrieval_context"} <= values.keys():
+    if not {"input", "retrieval_context"} <= values.keys() and not is_conversation_row(values):
         return
     for name in ("retrieval_context", "context"):
         text = values.get(name)

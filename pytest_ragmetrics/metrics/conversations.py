@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pytest_ragmetrics.metrics.base import is_blank
-from pytest_ragmetrics.sample import Message, Sample, ToolCall, is_conversation, read_messages
+from pytest_ragmetrics.sample import Message, Sample, ToolCall, read_messages
 
 #: Who speaks where a sample is one question and its answer at most.
 _PLAIN: tuple[list[str], ...] = ([], ["user"], ["assistant"], ["user", "assistant"])
@@ -25,7 +25,7 @@ def conversation(sample: Sample) -> tuple[Message, ...]:
     ['Who?', 'Ada.', 'When?', 'In May.']
     """
     given = sample.metadata.get("messages")
-    spoken = read_messages(given) if is_conversation(given) else ()
+    spoken = () if given is None else read_messages(given)
     turns = [turn for turn in spoken if turn.tool_calls or turn.attachments or not is_blank(turn.text)]
     question, answer = sample.user_input or "", sample.response or ""
     asked = [turn.text.strip() for turn in turns if turn.role == "user"]

@@ -308,13 +308,15 @@ FOUND, RULE = Message(role="tool", text="Dry."), Message(role="system", text="Be
         # turns in which nothing is said or called are none
         ([USER, Message(role="assistant", text=" \u200b"), SAID], {}, [USER, SAID]),
         ([USER, USED], {"response": " "}, [USER, USED]),
-        ("a note", {"user_input": "Q"}, [USER]),
     ],
 )
 def test_the_turns_of_a_sample(messages: Any, fields: dict[str, Any], turns: list[Message]) -> None:
     """The messages in order, with the question and the response where they belong."""
     metadata = {} if messages is None else {"messages": messages}
     assert conversation(Sample(**fields, metadata=metadata)) == tuple(turns)
+    for note in ("a note", {"note": "Hi"}, 5):
+        with pytest.raises(TypeError, match="messages must be a list of messages"):
+            conversation(Sample(**fields, metadata={"messages": note}))
 
 
 def test_what_is_no_text_is_said_to_be_there() -> None:

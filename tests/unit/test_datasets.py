@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -51,6 +52,7 @@ def asked(rows: tuple[DatasetRow, ...]) -> list[str | None]:
 
 
 OLD = {"question": "Why?", "contexts": ["a"], "answer": "So."}
+TURNS = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
 DEEPEVAL = {
     "input": "Why?",
     "actual_output": "So.",
@@ -99,6 +101,19 @@ DEEPEVAL = {
             {"retrieved_contexts": ("| a | b |\n| --- | --- |\n| c | d |",)},
         ),
         ({"question": "Why?", "contexts": "a|b"}, {"retrieved_contexts": ("a|b",)}),
+        # a conversation of its own, whose context is the ideal one
+        *(
+            (
+                {"scenario": "s", "turns": turns, "expected_outcome": "Calm.", "context": context, "input": None},
+                {"user_input": "Why?", "response": "So.", "reference": "Calm.", "reference_contexts": ("a", "b")}
+                | {"retrieved_contexts": None, "metadata": {"scenario": "s", "messages": TURNS}},
+            )
+            for turns, context in [(TURNS, ["a", "b"]), (json.dumps(TURNS), "a|b")]
+        ),
+        *(
+            ({"question": "Why?", "turns": turns, "context": "a|b"}, {"retrieved_contexts": ("a|b",)})
+            for turns in (3, TURNS)
+        ),
         ({"input": "Why?", "context": "a|b"}, {"retrieved_contexts": ("a|b",)}),
     ],
 )

@@ -280,6 +280,20 @@ def test_csv_of_deepeval(read: Read) -> None:
     assert sample(row).metadata["a"] == 1
 
 
+def test_csv_of_conversations(read: Read) -> None:
+    """DeepEval writes their turns as JSON, a data frame as Python; a number of turns is metadata."""
+    turns = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "It's so."}]
+    for written in (json.dumps(turns), repr(turns)):
+        cell = written.replace('"', '""')
+        (row,) = read("rows.csv", f'scenario,turns,expected_outcome,context\nA talk.,"{cell}",Calm.,One.|Two.\n')
+        assert sample(row).metadata == {"scenario": "A talk.", "messages": turns}
+        assert (sample(row).response, sample(row).reference_contexts) == ("It's so.", ("One.", "Two."))
+        (row,) = read("rows.csv", f'question,history\nAnd then?,"{cell}"\n')
+        assert sample(row).metadata == {"messages": turns}
+    (row,) = read("rows.csv", "question,turns\nWhy?,3\n")
+    assert sample(row).metadata == {"turns": "3"}
+
+
 def test_csv_has_a_header(read: Read) -> None:
     """Lists are JSON in their cell, numbers stay text, and an empty cell is a missing value."""
     text = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from enum import Enum
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ TALK = (
 )
 ARGUMENTS = '{"city": "Oslo", "days": 2}'
 
-CHAT = [
+CHAT: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": [{"type": "text", "text": "Rain in Oslo?"}, {"type": "image_url", "image_url": {}}]},
     {
@@ -35,7 +36,11 @@ CHAT = [
     {"role": "tool", "tool_call_id": "1", "content": "Dry."},
     {"role": "assistant", "content": "No rain.", "tool_calls": None},
 ]
-OLD_CALL = {"role": "assistant", "content": "I look.", "function_call": {"name": "weather", "arguments": ARGUMENTS}}
+OLD_CALL: dict[str, Any] = {
+    "role": "assistant",
+    "content": "I look.",
+    "function_call": {"name": "weather", "arguments": ARGUMENTS},
+}
 OLD_CHAT = [*CHAT[:2], OLD_CALL, {"role": "function", "name": "weather", "content": "Dry."}, CHAT[4]]
 RESPONSES = [
     {"role": "developer", "content": "Be brief."},
@@ -98,12 +103,53 @@ OBJECTS = [
 BOTH = [*OBJECTS[:2], Spoken(ANTHROPIC[2]["content"], "ai", OBJECTS[2].tool_calls), *OBJECTS[3:]]
 
 
+GEMINI = [
+    *OBJECTS[:1],
+    {"role": "user", "parts": [{"text": "Rain in Oslo?"}]},
+    {"role": "model", "parts": [{"text": "I look."}, {"functionCall": {"name": "weather", "args": CALL.arguments}}]},
+    {"role": "user", "parts": [{"function_response": {"name": "weather", "response": "Dry."}}]},
+    {"role": "model", "parts": [SimpleNamespace(text="No rain.", function_call=None)]},
+]
+BEDROCK = [
+    *OBJECTS[:1],
+    {"role": "user", "content": [{"text": "Rain in Oslo?"}]},
+    {
+        "role": "assistant",
+        "content": [{"text": "I look."}, {"toolUse": {"toolUseId": "1", "name": "weather", "input": CALL.arguments}}],
+    },
+    {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "Dry."}]}}]},
+    {"role": "assistant", "content": [{"text": "No rain."}]},
+]
+# messages_to_dict of LangChain, and dumpd
+_WRITTEN: list[dict[str, Any]] = [
+    {"content": spoken.content, "type": spoken.type, "additional_kwargs": {}} for spoken in OBJECTS
+]
+_WRITTEN[2]["tool_calls"] = [{"name": "weather", "args": CALL.arguments}]
+BY_TYPE = [{"type": written["type"], "data": written} for written in _WRITTEN]
+_CLASSES = ("SystemMessage", "HumanMessage", "AIMessageChunk", "ToolMessage", "AIMessage")
+SERIALISED = [
+    {
+        "lc": 1,
+        "type": "constructor",
+        "id": ["langchain", "schema", "messages", name],
+        "kwargs": {key: value for key, value in written.items() if key != "type" or name == "AIMessage"},
+    }
+    for name, written in zip(_CLASSES, _WRITTEN, strict=True)
+]
+
+
 @pytest.mark.parametrize(
-    "conversation", [CHAT, OLD_CHAT, ANTHROPIC, OBJECTS, BOTH, tuple(CHAT), [*CHAT[:2], *OBJECTS[2:]]]
+    "conversation",
+    [
+        *(CHAT, OLD_CHAT, ANTHROPIC, OBJECTS, BOTH, tuple(CHAT), [*CHAT[:2], *OBJECTS[2:]], GEMINI, BEDROCK),
+        *(BY_TYPE, SERIALISED, json.dumps(CHAT), "\n " + json.dumps({"messages": CHAT})),
+        *({"messages": CHAT, "turns": 5}, {"messages": tuple(OBJECTS)}),
+    ],
 )
 def test_every_form_reads_the_same(conversation: Any) -> None:
     """Roles, texts and calls; images are left out, what a tool returned is no word of the user's; none is one, too."""
     assert read_messages(conversation) == TALK
+    assert Sample(metadata={"messages": conversation}).response == "No rain."
     assert read_messages([]) == ()
 
 
@@ -169,6 +215,10 @@ def test_no_turn_is_lost_over_its_role(message: Any, read: Message) -> None:
         ([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": ""}, None], "", ()),
         ("A", "A", ()),
         (None, "", ()),
+        ([{"type": "text", "text": {"value": "A", "annotations": []}}], "A", ()),
+        ([{"type": "audio", "transcript": "A"}, {"type": "audio", "transcript": None}], "A", ("audio",)),
+        ({"text": "A"}, "A", ()),
+        ({"degrees": 5}, "", ("degrees",)),
     ],
 )
 def test_parts_that_are_no_text_are_named(content: Any, text: str, attachments: tuple[str, ...]) -> None:
@@ -178,10 +228,57 @@ def test_parts_that_are_no_text_are_named(content: Any, text: str, attachments: 
     assert read_messages([message])[0].attachments == attachments
 
 
+@pytest.mark.parametrize(
+    ("beside", "read"),
+    [
+        ({"refusal": "No."}, Message(role="assistant", text="No.")),
+        ({"content": "I: No.", "refusal": "No."}, Message(role="assistant", text="I: No.")),
+        ({"content": "I am sorry.", "refusal": "No."}, Message(role="assistant", text="I am sorry.\nNo.")),
+        ({"audio": {"id": "1", "transcript": "No."}}, Message(role="assistant", text="No.")),
+        ({"audio": {"id": "1"}}, Message(role="assistant", attachments=("audio",))),
+        ({"content": "", "additional_kwargs": {"refusal": "No."}}, Message(role="assistant", text="No.")),
+        ({"additional_kwargs": {"tool_calls": CHAT[2]["tool_calls"]}}, Message(role="assistant", tool_calls=(CALL,))),
+        (
+            {"additional_kwargs": {"function_call": OLD_CALL["function_call"]}},
+            Message(role="assistant", tool_calls=(CALL,)),
+        ),
+        (
+            {"tool_calls": [Called("weather", {"city": "Oslo", "days": 2})], "invalid_tool_calls": [{"name": "stop"}]},
+            Message(role="assistant", tool_calls=(CALL, ToolCall(name="stop"))),
+        ),
+        (
+            {"tool_calls": [Called("weather", {"city": "Oslo", "days": 2})], "additional_kwargs": {"tool_calls": [1]}},
+            Message(role="assistant", tool_calls=(CALL,)),
+        ),
+    ],
+)
+def test_what_a_message_says_beside_its_content(beside: dict[str, Any], read: Message) -> None:
+    """Refusals, speech, and calls that LangChain could not read or keeps apart; what it repeats counts once."""
+    written = {"type": "ai", "content": None, **beside}
+    for message in (written, SimpleNamespace(**written)):
+        assert read_messages([message]) == (read,)
+        assert read_messages([message])[0].attachments == read.attachments
+
+
+@pytest.mark.parametrize(
+    ("returned", "text"),
+    [
+        ({"functionResponse": {"name": "f", "response": {"degrees": 5}}}, '{"degrees": 5}'),
+        ({"toolResult": {"content": [{"json": {"degrees": 5}}, {"text": "Dry."}]}}, '{"degrees": 5}\nDry.'),
+        ({"function_response": {"name": "f"}}, ""),
+    ],
+)
+def test_what_a_tool_returned_as_data(returned: dict[str, Any], text: str) -> None:
+    """It is shown as JSON."""
+    assert read_messages([{"role": "user", "parts": [returned]}]) == (Message(role="tool", text=text),)
+
+
 def test_items_of_the_responses_api() -> None:
     """There a call is an item of its own; reasoning is none."""
     said, called = (Message(role="assistant", text="I look."), Message(role="assistant", tool_calls=(CALL,)))
     assert read_messages(RESPONSES) == (*TALK[:2], said, called, *TALK[3:])
+    (searched,) = read_messages([{"type": "web_search_call", "id": "1"}])
+    assert (searched.role, searched.attachments) == ("assistant", ("web_search_call",))
 
 
 def test_messages_of_the_sdk() -> None:
@@ -195,6 +292,32 @@ def test_messages_of_the_sdk() -> None:
     [
         ("Hello", TypeError, "messages must be a list of messages, not str"),
         ({"role": "user"}, TypeError, "messages must be a list of messages, not dict"),
+        ("[{'role': 'user'}]", TypeError, "messages must be a list of messages, not str that is no JSON"),
+        ('{"messages": "Hello"}', TypeError, "messages must be a list of messages, not str"),
+        *(
+            (
+                [{"role": "user", "content": content}],
+                TypeError,
+                rf"messages\[0\].content is of type {kind}: give a text",
+            )
+            for content, kind in [(5, "int"), (0.5, "float"), (b"Hi", "bytes"), (["Hi", True], "bool")]
+        ),
+        (
+            [{"role": "assistant", "message": "Hi"}],
+            TypeError,
+            r"messages\[0\] has no content, only the keys 'role', 'message': give its text as content",
+        ),
+        (
+            [{"type": "note", "content": "Hi"}],
+            ValueError,
+            r"messages\[0\] is of type 'note' and has no role: write one",
+        ),
+        ([{"type": "message", "content": "Hi"}], TypeError, r"messages\[0\] has no role"),
+        (
+            [{"role": "assistant", "content": "", "invalid_tool_calls": [{"name": "f", "args": "Hi{"}]}],
+            ValueError,
+            r"messages\[0\].tool_calls\[0\]: the arguments are not JSON: 'Hi{'",
+        ),
         (None, TypeError, "not NoneType"),
         (["Hello"], TypeError, r"messages\[0\] is of type str: give a message with role and content"),
         ([CHAT[0], {"content": "Hi"}], TypeError, r"messages\[1\] has no role"),
@@ -293,3 +416,25 @@ def test_a_conversation_in_a_row(name: str) -> None:
     assert Sample.from_mapping({name: []}).user_input is None
     with pytest.raises(TypeError, match=r"user_input\[0\] is of type int"):
         Sample.from_mapping({name: [7]})
+
+
+@pytest.mark.parametrize("name", ["turns", "history", "chat_history", "conversation", "conversation_history"])
+def test_a_conversation_under_another_name(name: str) -> None:
+    """It is the messages, whole or up to the question; other values under such a name, and a second one, are kept."""
+    for talk in (TALK, OBJECTS, json.dumps(CHAT), {"messages": CHAT}):
+        sample = Sample.from_mapping({name: talk, "question": "And then?", "answer": "Sun."})
+        assert (sample.user_input, sample.response, [*sample.metadata]) == ("And then?", "Sun.", ["messages"])
+        assert read_messages(sample.metadata["messages"]) == TALK
+    assert Sample.from_mapping({name: iter(CHAT)}).response == "No rain."
+    others: list[Any] = [3, "a note", [], None]
+    for other in others:
+        assert Sample.from_mapping({name: other}).metadata == {name: other}
+    assert Sample.from_mapping({name: CHAT, "messages": [CHAT[1]]}).metadata == {name: CHAT, "messages": [CHAT[1]]}
+    with pytest.raises(TypeError, match=r"messages\[0\] is of type str"):
+        read_messages(Sample.from_mapping({name: ["Hi"]}).metadata["messages"])
+
+
+def test_an_iterator_of_messages_is_read_once() -> None:
+    """The sample keeps the list, also of messages that no metric can read."""
+    assert Sample(metadata={"messages": iter(CHAT)}).metadata["messages"] == CHAT
+    assert Sample(metadata={"messages": iter([7])}).metadata["messages"] == [7]
