@@ -58,7 +58,10 @@ _BROKEN_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t>]*(?=[^\
 _QUOTED_LINE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _REOPENED = re.compile(rf"(\n[ \t\r]*\n[ \t>\u3000]*)[{_QUOTES}]+")
 # Stars that multiply or are alone remain, and so do underscores inside a name.
-_STARS = re.compile(r"(?<=[^\s\d*])\*+(?!\*)|(?<=\d)\*+(?![\d*])|(?<!\S)\*+(?=[^\s*])")
+# Emphasis, not a product: a*b, 2*z.
+_STARS = re.compile(
+    r"(?<=[^\s\d*])(?!(?<=\b\w)\*\w\b)\*+(?!\*)|(?<=\d)(?:\*+(?![\w*])|\*\*+(?![\d*]))|(?<!\S)\*+(?=[^\s*])"
+)
 _UNDERSCORES = re.compile(r"__+|(?<![^\W_])_|_(?![^\W_])|~~+")
 _SPACE_IN_UNSPACED = re.compile(rf" (?:(?=[{UNSPACED}\u3001-\u301f])|(?<=[{UNSPACED}\u3001-\u301f] ))")
 _INVISIBLE = re.compile(f"[{INVISIBLE}]+")
@@ -80,7 +83,7 @@ _SPLIT_CONTRACTION = re.compile(r" (?=(?:n't|'(?:s|re|ve|ll|d|m))\b)|(?<=\b[cdjl
 _CASED = "a-zA-Z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
 # Letters that dots join: U.S., z.B., Ph.D.; and single letters that dots or spaces part: J. R., z. B.
 _INITIALS = re.compile(rf"(?<!\w)[{_CASED}]{{1,2}}(?:\.[{_CASED}]{{1,2}})+(?=\.|(?<=\.\w)(?!\w))")
-_SPACED_INITIALS = re.compile(rf"(?<!\w)[{_CASED}](?:\.? ?[{_CASED}](?!\w))+")
+_SPACED_INITIALS = re.compile(rf"(?<!\w)[{_CASED}](?:(?:\. ?| )[{_CASED}](?!\w))+")
 # Numbers that commas list, or a day and a year: not 1,000 and not 1,5.
 _GROUPS = r"\d{1,3}(?:,\d{3})+(?![\d,])|\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])"
 _LISTED = re.compile(rf"(?<![\d.,])(?:(?!{_GROUPS})\d+(?:,\d+){{2,}}(?![\d.])|\d{{1,2}},[12]\d{{3}}(?![\d.,]))")
