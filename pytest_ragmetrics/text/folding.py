@@ -60,7 +60,7 @@ _REOPENED = re.compile(rf"(\n[ \t\r]*\n[ \t>\u3000]*)[{_QUOTES}]+")
 # Stars that multiply or are alone remain, and so do underscores inside a name.
 # Emphasis, not a product: a*b, 2*z.
 _STARS = re.compile(
-    r"(?<=[^\s\d*])(?!(?<=\b\w)\*\w\b)\*+(?!\*)|(?<=\d)(?:\*+(?![\w*])|\*\*+(?![\d*]))|(?<!\S)\*+(?=[^\s*])"
+    r"(?<=[^\s\d*])(?!(?<=[\s(=+-]\w)\*\w(?![\w*]))\*+(?!\*)|(?<=\d)(?:\*+(?![\w*])|\*\*+(?![\d*]))|(?<!\S)\*+(?=[^\s*])"
 )
 _UNDERSCORES = re.compile(r"__+|(?<![^\W_])_|_(?![^\W_])|~~+")
 _SPACE_IN_UNSPACED = re.compile(rf" (?:(?=[{UNSPACED}\u3001-\u301f])|(?<=[{UNSPACED}\u3001-\u301f] ))")

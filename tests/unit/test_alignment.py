@@ -320,6 +320,12 @@ REVERSED = [
     "Pengadilan kota itu |melarang| penjualan tanah yang luas",
     "그날 밤에 우리는 |아무도| 선장이 배를 떠나는 것을",
     "这座城市的法院|驳回|出售这块土地的请求",
+    "Kungen av landet |låtsades| tro på historien om resan",
+    "Król tego kraju |udawał, że| wierzy w opowieść podróżnego",
+    "Старый король тогда |притворился, что| верит рассказу этого путника",
+    "الملك العجوز يومها |تظاهر بأنه| يصدق قصة ذلك المسافر",
+    "Nhà vua già |giả vờ| tin câu chuyện của người khách",
+    "El vino tinto es |todo menos| barato en esta región",
     "町の裁判所は先月|却下し、|土地の売却の申請を",
 ]
 LOST += [(first.strip(), last.strip(), words.strip()) for first, words, last in (row.split("|") for row in REVERSED)]
