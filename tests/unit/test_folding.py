@@ -190,7 +190,7 @@ def test_the_key_of_many_different_characters_is_the_same(first: int, last: int)
 
 def test_a_decomposed_text_has_the_key_of_the_composed() -> None:
     """Texts in either normal form have the same key, short ones and long ones."""
-    text = "Ça va — 3 × «Ünïcödé» ＡＢ ʼ 한국어 여덟 "
+    text = "Ça va — 3 × «Ünïcödé» ＡＢ ʼ 한국어 여덟 ß "
     for times in (1, 10, 4000):
         assert comparison_key(unicodedata.normalize("NFD", text * times)) == comparison_key(text * times)
         assert comparison_key(text * times).startswith(b"cava3unicodeab\xe1\x84\x92")
@@ -221,6 +221,39 @@ def test_reads_markup_as_it_is_shown(source: str, text: str) -> None:
         Readable(f"{source} one[3] two[4, 5] three[six] 1990[12]", notes=False).text
         == f"{text} one two three[six] 1990"
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("the harbour\u00b2 and the quay<sup>3</sup>", "the harbour and the quay"),
+        ("at 40 feet per sec\u00b2, two words", "at 40 feet per sec\u00b2, two words"),
+        ("at 40 feet per sec<sup>2</sup>, two words", "at 40 feet per sec^2, two words"),
+        ("spread over 7 mil\u00b2 as 90 mil<SUP>2</SUP>", "spread over 7 mil\u00b2 as 90 mil^2"),
+        ("7 long mil\u00b2 <b>of</b> it\u00b2", "7 long mil of it\u00b2"),
+        ("(a plus b)\u00b3 &amp; (c)<sup>3</sup>", "(a plus b)\u00b3 & (c)^3"),
+    ],
+)
+def test_powers_are_not_read_as_notes(source: str, text: str) -> None:
+    """A raised number behind a unit, a function or a bracket stays; behind another word it is the mark of a note."""
+    assert Readable(source, notes=False).text == text
+
+
+@pytest.mark.parametrize(
+    ("context", "needle", "passage"),
+    [
+        ("of ﬁne sand", "ines", "ﬁne s"),
+        ("Straße 7", "sse7", "ße 7"),
+        ("the Æther", "eæth", "e Æth"),
+        ("그는 갔다.", "\u11ab\u1100\u1161", "는 갔"),
+    ],
+)
+def test_a_passage_may_begin_inside_a_character(context: str, needle: str, passage: str) -> None:
+    """A key that begins or ends with one of several letters of a character maps to the whole character."""
+    sources = SourceIndex(["", context])
+    start = sources.key.index(needle.encode())
+    number, first, last = sources.passage(start, start + len(needle.encode()))
+    assert (number, context[first:last]) == (1, passage)
 
 
 @given(
