@@ -14,6 +14,7 @@ from pytest_ragmetrics.metrics.conversations import conversation
 from pytest_ragmetrics.result import MetricResult, Verdict, VerdictKind
 from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.alignment import Matching, Sources
+from pytest_ragmetrics.text.attributions import is_attributed
 from pytest_ragmetrics.text.quotations import Quotation, find_quotations
 from pytest_ragmetrics.text.titles import looks_like_title
 
@@ -26,10 +27,11 @@ class QuotedSpansAlignment(Metric):
 
     Spans shorter than ``min_span_words`` words do not count. ``matching="verbatim"`` overlooks white space, case
     (unless ``casefold=False``), typography and markup; ``"editorial"`` also ellipses, bracketed changes and punctuation
-    at the ends. A span that no context has and that is in ``user_input`` (or what the user says in a conversation), or
-    in one of the ``allowed`` texts, is not counted. One that looks like a title or a name is not found and labelled so;
-    ``titles="skip"`` does not count it. Without a span that counts the score is 1.0 and ``vacuous``, or 0.0 with
-    ``require_quotes=True``. Raises ``ValueError`` for a parameter out of range.
+    at the ends. A span that no context has and that is in ``user_input`` (or what the user says in a conversation),
+    unless the response says that a source says it, or in one of the ``allowed`` texts, is not counted. One that looks
+    like a title or a name is not found and labelled so; ``titles="skip"`` does not count it. Without a span that counts
+    the score is 1.0 and ``vacuous``, or 0.0 with ``require_quotes=True``. Raises ``ValueError`` for a parameter out of
+    range.
 
     >>> result = QuotedSpansAlignment().score(
     ...     response='It says "the tide turned at noon" and "the boats were lost".',
@@ -105,7 +107,8 @@ class QuotedSpansAlignment(Metric):
         if verdict.ok:
             return classified(kind="found")
         for kind, place, text in apart:
-            if text.has(span.text):
+            # What the answer says that a source says is a claim about the contexts, whoever asked for it.
+            if text.has(span.text) and not (kind == "quotes the question" and is_attributed(response, span)):
                 return classified(kind=kind, ok=True, reason=f"{kind}{place}", nearest=None)
         if not looks_like_title(response, span):
             return classified(kind="not found")

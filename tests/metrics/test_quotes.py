@@ -167,7 +167,15 @@ TITLE = '"The Bridge of Orchard Street"'
         (f"He read {TITLE}.", "", {"titles": "skip"}, ["looks like a title"], None),
         (f"He read {TITLE}.", "the bridge of Orchard Street", {"titles": "skip"}, ["quotes the question"], None),
         ('"The Orchard Bridge" and "the lost ferry"', "", {"titles": "skip"}, ["found", "not found"], 0.5),
-        ("他说“没有人检查过这座大桥”。", "为什么没有人检查过这座大桥?", {}, ["quotes the question"], None),
+        ("您说“没有人检查过这座大桥”。", "为什么没有人检查过这座大桥?", {}, ["quotes the question"], None),
+        ("报告说“没有人检查过这座大桥”。", "为什么没有人检查过这座大桥?", {}, ["not found"], 0.0),
+        # What the answer says that a source says counts, whoever asked for it.
+        (f"The report says {INVENTED}.", ASKED, {}, ["not found"], 0.0),
+        (f"According to the report, {INVENTED}.", ASKED, {}, ["not found"], 0.0),
+        (f"The report does not say {INVENTED}.", ASKED, {}, ["quotes the question"], None),
+        (f"Your question says {INVENTED}.", ASKED, {}, ["quotes the question"], None),
+        (f"The report says {INVENTED}.", ASKED, {"allowed": ["nobody looks after the bridge"]}, ["allowed"], None),
+        ('He said "I Never Closed It".', "", {"titles": "skip"}, ["not found"], 0.0),
         ("Вы пишете «никто не видел мост».", "Правда, что никто не видел мост?", {}, ["quotes the question"], None),
     ],
 )  # fmt: skip
