@@ -124,7 +124,7 @@ TALLY_HEAD = ("metric", "n", "mean", "min", "failing", "unscored")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetricTally:
-    """A metric over a whole run: ``n`` scorings, some of them ``unscored``, and the ``vacuous`` ones that are left out.
+    """A metric over a whole run: the ``n`` scores that count, beside the ``unscored`` and the ``vacuous`` ones.
 
     ``mean`` and ``lowest`` are ``None`` where no score counts.
     """
@@ -146,7 +146,7 @@ class MetricTally:
     @property
     def checked(self) -> str:
         """How many scores count, where others are vacuous; else nothing."""
-        return checked_text(self.n - self.unscored, self.vacuous) if self.vacuous else ""
+        return checked_text(self.n, self.vacuous) if self.vacuous else ""
 
 
 def by_metric(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -168,7 +168,7 @@ def tally(metric: str, records: Sequence[Record]) -> MetricTally:
     scores = found.scores
     return MetricTally(
         metric=metric,
-        n=len(found.counted) + len(found.unscored),
+        n=len(found.counted),
         mean=fsum(scores) / len(scores) if scores else None,
         lowest=min(scores, default=None),
         failing=sum(record.outcome == "failed" for record in records),
@@ -202,6 +202,9 @@ def gate_line(gate: GateRecord) -> str:
     if gate.statistic == "rate" and gate.min_score is not None:
         what = f"share of {named(gate.metric)} {'<=' if lower else '>='} {gate.min_score:g}"
     sign = "<=" if lower and gate.statistic == "mean" else ">="
+    needed = f"needed {sign} {gate.bound:g}"
+    if gate.outcome == "skipped":
+        return f"{what}, {needed}: skipped (not all of {counted(gate.total, 'test')} of the set ran)"
     none = NOTHING_TO_CHECK if gate.vacuous and not gate.unscored else "nothing scored"
     value = none if gate.value is None else f"{gate.value:.{_DECIMALS}f}"
     sides = [f"n {gate.n}", *([f"{gate.unscored} unscored"] if gate.unscored else [])]
@@ -209,7 +212,7 @@ def gate_line(gate: GateRecord) -> str:
     if gate.confidence is not None and gate.low is not None and gate.high is not None:
         ends = f"{gate.low:.{_DECIMALS}f} to {gate.high:.{_DECIMALS}f}"
         sides.append(f"{gate.confidence:.0%} interval {ends}")
-    return f"{what} {value}, needed {sign} {gate.bound:g}: {gate.outcome} ({', '.join(sides)})"
+    return f"{what} {value}, {needed}: {gate.outcome} ({', '.join(sides)})"
 
 
 def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:

@@ -328,7 +328,7 @@ def build_gate_view(gate: GateRecord) -> GateView:
     needs = f"{'≤' if falling else '≥'} {bound_text(gate.bound)}"
     text = f"{statistic} {gate.metric} {value}{between and f', between {between}'}, needs {needs}: "
     text += f"{counted(gate.n, 'score')}, {gate.unscored:,} unscored"
-    checked = gate_checked(gate)
+    checked = "" if gate.outcome == "skipped" else gate_checked(gate)
     text += checked and f", {checked}"
     if gate.n + gate.unscored + gate.vacuous < gate.total:
         text += f", of {counted(gate.total, 'test')}"

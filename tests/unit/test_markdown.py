@@ -75,7 +75,7 @@ def test_it_starts_with_how_the_run_came_out() -> None:
         )
     ).splitlines()
     assert lines[0] == "## RAG metrics: 2 of 4 tests fell short, 1 could not be scored"
-    assert "| faithfulness | 4 | 0.693 | 0.200 | 2 | 1 |" in lines
+    assert "| faithfulness | 3 | 0.693 | 0.200 | 2 | 1 |" in lines
     place = "(`tests/test_assistant.py:12`)"
     assert [line for line in lines if line.startswith("- ")] == [
         f"- `tests/test_assistant.py::test_far` {place}: faithfulness 0.20, needed ≥ 0.90: 1 of 5 claims supported",
@@ -116,8 +116,8 @@ def test_gates_stand_before_the_tests() -> None:
             "mean faithfulness 0.830, needed >= 0.85: inconclusive (n 40, 95% interval 0.800 to 0.900)",
         ),
         (
-            {"value": None, "outcome": "skipped", "n": 0, "unscored": 0},
-            "mean faithfulness nothing scored, needed >= 0.85: skipped (n 0)",
+            {"value": None, "outcome": "skipped", "n": 4, "unscored": 0, "vacuous": 29, "total": 40},
+            "mean faithfulness, needed >= 0.85: skipped (not all of 40 tests of the set ran)",
         ),
         (
             {"regression": DROP, "unscored": 0},

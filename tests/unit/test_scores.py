@@ -161,7 +161,8 @@ def test_the_count_stands_beside_the_figures() -> None:
     assert gate_line(gate.record) == f"mean points 0.450, needed >= 0.9: failed (n 4, {sentence})"
     [found] = tallies(records([*scores, (None, False)]))
     assert found.mean == pytest.approx(0.45)
-    assert (found.n, found.lowest, found.unscored, found.vacuous) == (5, 0.2, 1, 3)
+    assert (found.n, found.lowest, found.unscored, found.vacuous) == (4, 0.2, 1, 3)
+    assert found.cells == ("points", "4", "0.450", "0.200", "0", "1")
     assert checked_lines([found]) == [f"points: {sentence}"]
     assert f"| points | 4 | 0.450 | 0.200 | 0 | 0 |\n\n- points: {sentence}\n" in render_markdown(
         document(row("a", *records(scores)))

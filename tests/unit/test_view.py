@@ -120,14 +120,14 @@ def test_tiles_count_tests_and_name_the_metrics_to_blame() -> None:
 
 
 def test_a_metric_in_a_line() -> None:
-    """Number of scorings, mean and worst of the scores, failures and unscored; all thresholds that were used."""
+    """Number, mean and worst of the scores, failures and unscored; all thresholds that were used."""
     view = view_of(
         row("test_a", record(score=0.5, outcome="failed", at_least=0.8), outcome="failed"),
         row("test_b", record(score=1.0, at_least=0.7)),
         row("test_c", UNSCORED, outcome="failed"),
     )
     (line,) = view.metrics
-    assert (line.tally.n, line.mean, line.worst, line.tally.failing, line.tally.unscored) == (3, "0.750", 0.5, 1, 1)
+    assert (line.tally.n, line.mean, line.worst, line.tally.failing, line.tally.unscored) == (2, "0.750", 0.5, 1, 1)
     assert [threshold.bound for threshold in line.thresholds] == [0.7, 0.8]
     assert (line.first_failing, line.first_unscored) == (f"{FILE}::test_a", f"{FILE}::test_c")
     (line,) = view_of(row("test_a", UNSCORED, outcome="failed")).metrics
