@@ -39,7 +39,7 @@ from pytest_ragmetrics.metrics.votes import voting
 from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.scoring import UNDER_WAY, ascoring_session, measured, scoring_session
+from pytest_ragmetrics.scoring import UNDER_WAY, ascoring_session, measured, scoring_session, unscored_reason
 from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.stats.scores import ScoreSet, Vacuous, check_vacuous, score_set, standing
 
@@ -568,7 +568,13 @@ def _row(index: int, raw: Raw) -> Sample:
 def _chosen(
     metrics: Iterable[Metric | str] | Metric, judge: JudgeLike | None, embedder: EmbedderLike | None
 ) -> tuple[Metric, ...]:
-    named = [metrics] if isinstance(metrics, (Metric, str)) else metrics
+    if isinstance(metrics, Mapping):
+        msg = (
+            "metrics must be a list, not a mapping: hold the table to bounds by table.failures(...), assert_mean() or "
+            "assert_pass_rate(); those of a mapping belong to the marker rag_dataset(..., metrics={...})"
+        )
+        raise TypeError(msg)
+    named = [metrics] if isinstance(metrics, (Metric, str, type)) else metrics
     chosen = tuple(metric_for(metric, judge=judge, embedder=embedder) for metric in named)
     names = [metric.name for metric in chosen]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -645,9 +651,7 @@ class _Scorer:
         except (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError):
             raise
         except Exception as error:  # noqa: BLE001 - other rows are scored nevertheless
-            is_ours = isinstance(error, RagMetricsError)
-            reason = str(error) if is_ours else f"{metric.name}: {type(error).__name__}: {error}"
-            self._unscored[row][metric.name] = reason
+            self._unscored[row][metric.name] = unscored_reason(metric, error)
             self._take(error if isinstance(error, JudgeError) else error.__cause__)
         else:
             self._results[row][metric.name] = result

@@ -10,7 +10,10 @@ from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, 
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from numbers import Integral, Number
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 #: Names of the roles in other libraries.
 _ROLES = {
@@ -338,6 +341,16 @@ class Sample:
     id: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Return a sample to initialise; raise ``TypeError`` naming the field that an unknown one stands for."""
+        unknown = given.keys() - _FIELDS if cls is Sample else ()
+        for name in unknown:
+            meant = meant_field(name)
+            hint = f"did you mean {meant}=?" if meant else f"it takes {', '.join(FIELDS)}; put others into metadata="
+            msg = f"Sample takes no {name}=; {hint}"
+            raise TypeError(msg)
+        return object.__new__(cls)
+
     def __post_init__(self) -> None:
         if not isinstance(self.metadata, Mapping):
             msg = f"metadata must be a mapping, not {type(self.metadata).__name__}"
@@ -400,6 +413,10 @@ class Sample:
         >>> Sample.from_mapping({"question": "Why?", "answer": "Because."}).response
         'Because.'
         """
+        if not isinstance(row, Mapping):
+            several = "; give one row, or score a list of them by evaluate()" if is_conversation(row) else advice(row)
+            msg = f"a row is a mapping of fields, not {type(row).__name__}{several}"
+            raise TypeError(msg)
         rest = dict(row)
         is_of_deepeval = "retrieval_context" in rest or is_conversation_row(rest)
         if is_of_deepeval and "context" in rest and rest.get("reference_contexts") is None:
@@ -430,6 +447,7 @@ class Sample:
 
 #: The names of the fields of a sample.
 FIELDS = tuple(f.name for f in fields(Sample))
+_FIELDS = frozenset(FIELDS)
 
 
 def meant_field(name: str, *others: str) -> str | None:
@@ -444,6 +462,16 @@ def meant_field(name: str, *others: str) -> str | None:
     meant.update((alias, field) for field, aliases in ALIASES.items() for alias in aliases)
     near = get_close_matches(name[:40].lower(), meant, 1, cutoff=0.75)
     return meant[near[0]] if near else None
+
+
+def written_for(name: str, metadata: Mapping[str, Any]) -> str:
+    """Return the question whether a name in the metadata was written for a field; nothing where none seems to be.
+
+    >>> written_for("response", {"lang": "en", "answr": "So."})
+    "; did you write 'answr' for it?"
+    """
+    written = next((key for key in metadata if meant_field(str(key)) == name), None)
+    return "" if written is None else f"; did you write {written!r} for it?"
 
 
 def is_conversation(value: Any) -> TypeGuard[Collection[Any]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.engine import Engine
+from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
@@ -30,6 +31,13 @@ async def measured(metric: Metric, sample: Sample, thread: Executor) -> MetricRe
         in_thread = asyncio.get_running_loop().run_in_executor
         return await in_thread(thread, copy_context().run, metric.score_sample, sample)
     return await metric.ascore_sample(sample)
+
+
+def unscored_reason(metric: Metric, error: Exception) -> str:
+    """Return why a metric has no score, with its name and, of an error that is not ours, the kind, each once."""
+    said = str(error)
+    is_told = isinstance(error, RagMetricsError) or said.startswith(f"{metric.name}: ")
+    return said if is_told else f"{metric.name}: {type(error).__name__}: {said}"
 
 
 @contextmanager

@@ -43,6 +43,7 @@ from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.registry import scale_of
 from pytest_ragmetrics.records import DocumentError, read_document
 from pytest_ragmetrics.result import NOUN, Direction, MetricResult
+from pytest_ragmetrics.sample import advice
 from pytest_ragmetrics.stats.decisions import (
     Inconclusive,
     ThresholdResult,
@@ -301,6 +302,7 @@ def _table(rows: object) -> Evaluation:
     given = [row for row in items if isinstance(row, Row)]
     if len(given) < len(items):
         msg = "results must be an Evaluation or its rows: single scores do not say which samples they belong to"
+        msg += advice(rows)
         raise TypeError(msg)
     return Evaluation(metrics=_metrics_of(given), rows=tuple(given))
 
@@ -424,7 +426,8 @@ def _scored_set(
 
 def _given(results: Results, metric: str | None) -> _Given:
     if isinstance(results, (str, bytes, Mapping)) or not isinstance(results, (Evaluation, Iterable)):
-        msg = f"results must be an Evaluation, its rows or a list of scores, not {type(results).__name__}"
+        kind = f"{type(results).__name__}{advice(results)}"
+        msg = f"results must be an Evaluation, its rows or a list of scores, not {kind}"
         raise TypeError(msg)
     if isinstance(results, Evaluation):
         name = _one_of(results.metrics, metric)

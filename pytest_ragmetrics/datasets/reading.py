@@ -17,7 +17,7 @@ from pytest_ragmetrics.datasets.csv import read_cells, read_csv
 from pytest_ragmetrics.datasets.json import read_json, read_jsonl
 from pytest_ragmetrics.datasets.rows import WRAPPERS, DatasetRow, Raw, RowError, identified, rows_of_mapping
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import FIELDS, Sample
+from pytest_ragmetrics.sample import FIELDS, Sample, advice
 
 
 def read_object(source: Any) -> Sequence[Raw]:
@@ -96,7 +96,7 @@ def _row(row: Any) -> Raw:
         return Raw(values=row)
     values = _values(row)
     if values is None:
-        fault = RowError(f"a row is a Sample or a mapping, not {type(row).__name__}")
+        fault = RowError(f"a row is a Sample or a mapping, not {type(row).__name__}{advice(row)}")
         return Raw(fault=fault, text=type(row).__name__)
     if not all(isinstance(name, str) for name in values):
         return Raw(fault=RowError("the names of fields must be texts"), text=" ".join(map(str, values)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from inspect import signature
+from difflib import get_close_matches
+from inspect import Parameter, signature
 from math import inf
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -14,7 +15,7 @@ from pytest_ragmetrics import context
 from pytest_ragmetrics.context import Scoring, ScoringLog
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.result import COMPLAINT, NOUN, Direction, MetricResult
-from pytest_ragmetrics.sample import FIELDS, Sample, meant_field
+from pytest_ragmetrics.sample import FIELDS, Sample, meant_field, written_for
 from pytest_ragmetrics.text.characters import is_invisible
 
 if TYPE_CHECKING:
@@ -141,17 +142,26 @@ class _Parameters:
     """Checks the names of parameters before ``__init__``, which a metric of a user may write as it likes."""
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
-        """Return a new instance; raise ``TypeError`` that says what another tool's name of a parameter is here."""
+        """Return a new instance; raise ``TypeError`` that says what to write for an unknown parameter."""
         __tracebackhide__ = True
+        taken = signature(cls).parameters if given else {}
+        takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in taken.values())
         for name in given:
             found = _THEIRS.get("prompt" if name.endswith("_prompt") else name)
-            if found is None or name in (taken := signature(cls).parameters):
+            if name in taken or (found is None and takes_any):
                 continue
-            ours, otherwise = found
-            why = f"write {ours}=" if ours in taken else f"leave it out, {otherwise}"
-            msg = f"{cls.__name__} takes no {name}=: {why}"
+            msg = f"{cls.__name__} takes no {name}=: {_instead(name, found, taken)}"
             raise TypeError(msg)
         return super().__new__(cls)
+
+
+def _instead(name: str, found: tuple[str, str] | None, taken: Collection[str]) -> str:
+    """Return what to write for a parameter that is not taken; ``found`` is its name here, and why it is not."""
+    if found is not None:
+        ours, otherwise = found
+        return f"write {ours}=" if ours in taken else f"leave it out, {otherwise}"
+    near = get_close_matches(name[:40], taken, 1)
+    return f"did you mean {near[0]}=?" if near else f"it takes {', '.join(taken) or 'no parameters'}"
 
 
 class Metric(_Parameters, ABC):
@@ -279,8 +289,7 @@ class Metric(_Parameters, ABC):
             if value is None or (field not in self.may_be_empty and is_blank(value)):
                 state = "missing" if value is None else "blank"
                 msg = f"{self.name}: {field} is {state}; it needs {' and '.join(needed)}"
-                written = next((name for name in sample.metadata if meant_field(str(name)) == field), None)
-                msg += f"; did you write {written!r} for it?" if written is not None else ""
+                msg += written_for(field, sample.metadata)
                 if field == "response" and value is None and "messages" in sample.metadata:
                     msg += ", and the conversation does not end in a text of the assistant"
                 raise ValueError(msg)

@@ -157,6 +157,11 @@ def metric_for(metric: str | Metric, *, judge: JudgeLike | None = None, embedder
     """
     if isinstance(metric, Metric):
         return metric
+    if not isinstance(metric, str):
+        is_class = isinstance(metric, type) and issubclass(metric, Metric)
+        right = f"the class of a metric: write {metric.__name__}()" if is_class else "no metric: give one, or its name"
+        msg = f"{metric!r:.80} is {right}"
+        raise TypeError(msg)
     found = metric_named(metric)
     if isinstance(found, JudgedMetric):
         return found if judge is None and embedder is None else found.asking(judge=judge, embedder=embedder)

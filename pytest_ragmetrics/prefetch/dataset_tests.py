@@ -13,6 +13,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -32,7 +33,7 @@ from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.prefetch.prefetcher import Prefetcher
 from pytest_ragmetrics.prefetch.sharing import SharedResults, kind_and_message
 from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import Sample, written_for
 from pytest_ragmetrics.session import MARKER_FAULT, PytestSession, function_of, marked_judge, marked_votes
 
 if TYPE_CHECKING:
@@ -56,9 +57,7 @@ class Scores(Mapping[str, MetricResult]):
         __tracebackhide__ = True
         outcome = self._outcomes.get(self._name(metric))
         if outcome is None:
-            there = f"there are {', '.join(self._outcomes)}" if self._outcomes else "the marker names none"
-            msg = f"{metric!r} was not scored: {there}; write @pytest.mark.rag_dataset(..., metrics=[{metric!r}])"
-            raise _UnknownMetricError(msg)
+            raise _UnknownMetricError(self._unscored(metric))
         if isinstance(outcome, Exception):
             raise outcome.with_traceback(None)
         return outcome
@@ -74,6 +73,17 @@ class Scores(Mapping[str, MetricResult]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._outcomes!r})"
+
+    def _unscored(self, metric: str) -> str:
+        there = f"there are {', '.join(self._outcomes)}" if self._outcomes else "the marker names none"
+        try:
+            metric_named(metric)
+        except ValueError as error:
+            near = get_close_matches(metric, self._outcomes, 1)
+            right = f"did you mean {near[0]!r}?" if near else str(error)
+        else:
+            right = f"write @pytest.mark.rag_dataset(..., metrics=[{metric!r}])"
+        return f"{metric!r} was not scored: {there}; {right}"
 
     def _name(self, metric: str) -> str:
         """Return the name in results of a metric given by any of its names; an unknown one stays as it is."""
@@ -106,7 +116,7 @@ class Evaluate:
     def __call__(
         self,
         source: Source,
-        metrics: Iterable[Metric | str] | Metric | str,
+        metrics: Iterable[Metric | str] | Metric,
         *,
         limit: int | None = None,
         where: Any = None,
@@ -114,14 +124,9 @@ class Evaluate:
     ) -> Evaluation:
         """Score all rows by all metrics, many at a time."""
         __tracebackhide__ = True
-        # An iterator can be read only once.
-        given = (
-            source if isinstance(source, (str, os.PathLike, Mapping)) or hasattr(source, "columns") else list(source)
-        )
-        rows = read_dataset(given, base=self._base, limit=limit, where=where)
-        chosen = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
+        rows = read_dataset(source, base=self._base, limit=limit, where=where)
         sound = [row.sample for row in rows if row.sample is not None]
-        table = evaluate(sound, chosen, **options)
+        table = evaluate(sound, metrics, **options)
         scored = iter(table.rows)
         return replace(
             table,
@@ -204,8 +209,10 @@ def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...
 
 def _metrics(given: Any) -> tuple[BoundedMetric, ...]:
     """Return the metrics of a list, or of a mapping with their bounds; a bound of ``None`` is none."""
-    listed = [given] if isinstance(given, (str, Metric)) else given
-    wrong = not isinstance(listed, (list, tuple, Mapping)) or not all(isinstance(it, (str, Metric)) for it in listed)
+    # A class is refused by a message of its own.
+    kinds = (str, Metric, type)
+    listed: Any = [given] if isinstance(given, kinds) else given
+    wrong = not isinstance(listed, (list, tuple, Mapping)) or not all(isinstance(it, kinds) for it in listed)
     if wrong:
         msg = f"metrics={given!r} are no metrics; write {_EXAMPLE}, or {_BOUNDS} to hold each row to a bound"
         raise ValueError(msg)
@@ -345,7 +352,8 @@ class DatasetTests:
     def _check_answered(self, job: RowJob, respond: Respond | None) -> None:
         """Fail the test of a row without a response that nothing answers, where a metric needs one."""
         if respond is None and job.is_unanswered and any(_lacks_response(each, job.sample) for each in job.metrics):
-            pytest.fail(f"{job.place} {_NO_APPLICATION}", pytrace=False)
+            hint = written_for("response", job.sample.metadata)
+            pytest.fail(f"{job.place} has no response{hint or _NO_APPLICATION}", pytrace=False)
 
     def _application(self, request: pytest.FixtureRequest) -> Respond | None:
         """Return what answers the rows of a test that have no response; nothing does in a dry run."""
@@ -370,6 +378,9 @@ class DatasetTests:
             finally:
                 line.end()
         self._last = {job.test: outcome}
+        if isinstance(outcome.failure, UnscoredError):
+            # What it returned is no response, and no frame says more than the message.
+            pytest.fail(f"{job.place}: {outcome.failure}", pytrace=False)
         if outcome.failure is not None:
             raise _failure(outcome.failure, job)
         return outcome
@@ -408,7 +419,7 @@ class DatasetTests:
 
 
 _NO_APPLICATION = (
-    "has no response, and no application answers it: override the fixture rag_respond to return a function, async or "
+    ", and no application answers it: override the fixture rag_respond to return a function, async or "
     'not, from the Sample to a text, a mapping {"response": ..., "retrieved_contexts": [...]} or a Sample; or write a '
     "response into the row"
 )
@@ -430,8 +441,7 @@ def _failure(failure: BaseException, job: RowJob) -> BaseException:
     """Return what to raise in the test of a row whose application failed: a skip is a skip."""
     if isinstance(failure, pytest.skip.Exception):
         return failure
-    text = str(failure) if isinstance(failure, UnscoredError) else f"rag_respond raised {kind_and_message(failure)}"
-    error = UnscoredError(f"{job.place}: {text}")
+    error = UnscoredError(f"{job.place}: rag_respond raised {kind_and_message(failure)}")
     error.__cause__ = failure
     return error
 

@@ -17,7 +17,7 @@ from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.interop import sample_from
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.sample import Sample, written_for
 
 Answer: TypeAlias = "Sample | Mapping[str, Any] | str"
 #: What the fixture ``rag_respond`` returns.
@@ -84,7 +84,8 @@ def with_answer(sample: Sample, answer: Any) -> Sample:
     metadata = {**sample.metadata, **known.pop("metadata")}
     changed = {name: value for name, value in known.items() if value is not None and name != "id"}
     if given.response is None:
-        msg = 'rag_respond returned no response; write return {"response": ..., "retrieved_contexts": [...]}'
+        hint = written_for("response", given.metadata)
+        msg = f'rag_respond returned no response; write return {{"response": ..., "retrieved_contexts": [...]}}{hint}'
         raise UnscoredError(msg)
     return replace(sample, metadata=metadata, **changed)
 
@@ -93,7 +94,8 @@ def _as_sample(answer: Any) -> Sample:
     try:
         return sample_from(answer)
     except (TypeError, ValueError) as error:
-        msg = f"rag_respond returned {type(answer).__name__}; it must return a text, a mapping of fields or a Sample"
+        what = "None" if answer is None else f"a {type(answer).__name__}"
+        msg = f"rag_respond returned {what}; it must return a text, a mapping of fields or a Sample"
         if isinstance(answer, Mapping):
             msg = f"rag_respond returned a mapping that is no sample: {error}"
         raise UnscoredError(msg) from error

@@ -22,7 +22,7 @@ from pytest_ragmetrics.prefetch.jobs import Application, Asked, Respond, RowJob,
 from pytest_ragmetrics.prefetch.sharing import SharedResults, read, written
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.scoring import UNDER_WAY, measured
+from pytest_ragmetrics.scoring import UNDER_WAY, measured, unscored_reason
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -261,8 +261,7 @@ class Prefetcher:
         except RagMetricsError as error:
             outcome = error
         except Exception as error:  # noqa: BLE001 - a row that a metric cannot score harms no other
-            text = str(error) if isinstance(error, ValueError) else f"{metric.name}: {type(error).__name__}: {error}"
-            outcome = UnscoredError(f"{job.place}: {text}")
+            outcome = UnscoredError(f"{job.place}: {unscored_reason(metric, error)}")
             outcome.__cause__ = error
         if not recorder.scorings and isinstance(outcome, (MetricResult, RagMetricsError)):
             # A metric that refuses a sample before it is scored records nothing itself.

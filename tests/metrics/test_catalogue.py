@@ -72,10 +72,12 @@ def test_a_metric_of_a_user_has_the_name_of_its_instance() -> None:
         (metrics.ContextRecall, "max_retries", "--rag-retries"),
         (metrics.ContextRecall, "context_recall_prompt", "rag_prompts"),
         (metrics.Coherence, "allowed_values", "its scale is fixed"),
-        (metrics.Faithfulness, "jugde", "unexpected keyword argument 'jugde'"),
+        (metrics.Faithfulness, "jugde", r"Faithfulness takes no jugde=: did you mean judge=\?"),
+        (metrics.QuotedSpansAlignment, "case_fold", r"did you mean casefold=\?"),
+        (metrics.Faithfulness, "treshold", "Faithfulness takes no treshold=: it takes unit, if_empty, name, judge$"),
     ],
 )
-def test_a_parameter_of_another_tool_leads_to_ours(kind: Any, parameter: str, problem: str) -> None:
+def test_a_parameter_that_is_not_taken_leads_to_ours(kind: Any, parameter: str, problem: str) -> None:
     """The error says what to write instead, or why there is nothing to write."""
     with pytest.raises(TypeError, match=problem):
         kind(**{parameter: None})

@@ -373,7 +373,7 @@ def test_a_failure_shows_the_row(held: Run) -> None:
     assert sum(line.startswith("numbers_aligned 0.50 < 0.80") for line in output) == failed_of("far")
     assert sum(line.startswith("numbers_aligned unscored: row 'lost'") for line in output) == failed_of("lost")
     table = next(line.split() for line in held.result.outlines if line.startswith("numbers_aligned  "))
-    assert (table[1], table[-2:]) == ("21", ["7", "7"])
+    assert (table[1], table[-2:]) == ("14", ["7", "7"])
 
 
 def test_the_row_that_a_failure_shows_is_redacted(run: RunPytest, no_provider: None) -> None:

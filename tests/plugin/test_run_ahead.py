@@ -152,6 +152,9 @@ NONE = """
     @pytest.mark.rag_dataset(ROWS, metrics=["lexical_context_recall"])
     def test_retrieved(rag_scores):
         assert rag_scores["lexical_context_recall"] == 1
+    @pytest.mark.rag_dataset([{"id": "r0", "question": "Is it?", "answr": "No."}], metrics=["relevance"])
+    def test_misspelt(rag_scores):
+        pass
     TALK = [{"role": "user", "content": "Is it blue?"}, {"role": "assistant", "content": "It is."}]
     @pytest.mark.rag_dataset([{"id": "r0", "user_input": TALK}], metrics=["coherence"])
     def test_talk(rag_scores):
@@ -193,7 +196,7 @@ def test_the_application_answers_each_row_once(applications: Run) -> None:
 
 def test_an_application_that_fails_fails_its_row(applications: Run) -> None:
     """What goes wrong in one row is told with its id, a skip skips its test, and the others pass."""
-    applications.result.assert_outcomes(passed=36 + 3 + 4 + 2 + 2, errors=2 * 5 + 6 + 1, skipped=2)
+    applications.result.assert_outcomes(passed=36 + 3 + 4 + 2 + 2, errors=2 * 5 + 6 + 2, skipped=2)
     for name in ("test_raising", "test_araising"):
         applications.result.stdout.fnmatch_lines_random(
             [f"PASSED {name}.py::test_golden[[]r6[]]", f"SKIPPED *{name}.py:*: no answer today"]
@@ -201,15 +204,23 @@ def test_an_application_that_fails_fails_its_row(applications: Run) -> None:
     for said in (
         "'r0': rag_respond raised KeyError: 'lost'",
         "'r1': rag_respond raised SystemExit: 3",
-        "'r2': rag_respond returned NoneType; it must return a text, *",
-        "'r3': rag_respond returned no response; write *",
-        "'r5': rag_respond returned a mapping that is no sample: *",
     ):
         pattern = f"E *UnscoredError: row {said}"
         applications.result.stdout.fnmatch_lines([pattern, pattern])
+    for said in (
+        "'r2': rag_respond returned None; it must return a text, *",
+        "'r3': rag_respond returned no response; write *",
+        "'r5': rag_respond returned a mapping that is no sample: *",
+    ):
+        # The whole text of the failure: no frame of this package above it.
+        pattern = f"row {said}"
+        head = "*ERROR at setup of test_golden*"
+        applications.result.stdout.fnmatch_lines([head, pattern, head, pattern])
+        assert f"E   pytest_ragmetrics.errors.UnscoredError: {pattern[:20]}" not in applications.result.stdout.str()
     applications.result.stdout.fnmatch_lines_random(
         [
             "E *rag_respond must return a function from Sample to response, not str",
+            "row 'r0' has no response; did you write 'answr' for it[?]",
             "row 'r0' has no response, *: override the fixture rag_respond to return a function, async or not, *",
         ]
     )

@@ -18,14 +18,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pytest_ragmetrics import Evaluation, aevaluate, context, evaluate, loop
+from pytest_ragmetrics import Evaluation, aevaluate, assert_mean, assert_no_regression, context, evaluate, loop
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.transport import JudgeUnavailableError
-from pytest_ragmetrics.metrics import Faithfulness, Relevance
+from pytest_ragmetrics.metrics import Faithfulness, NumbersAligned, Relevance
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
 from pytest_ragmetrics.result import MetricResult
@@ -460,3 +460,40 @@ def test_a_missing_field_names_what_may_have_been_meant() -> None:
     first, second = (row.unscored["length"] for row in table.rows)
     assert first.endswith("response is missing; it needs response; did you write 'answr' for it?")
     assert second.endswith("response is missing; it needs response")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        ({"numbers_aligned": 0.8}, r"not a mapping: .*table\.failures\(.*rag_dataset\(\.\.\., metrics=\{\.\.\.\}\)"),
+        ([NumbersAligned], r"is the class of a metric: write NumbersAligned\(\)"),
+        (NumbersAligned, r"is the class of a metric: write NumbersAligned\(\)"),
+        ([len], "is no metric: give one, or its name"),
+        ([None], "is no metric: give one, or its name"),
+    ],
+)
+def test_what_is_no_list_of_metrics_is_refused(metrics: Any, said: str) -> None:
+    """Bounds would be dropped, and a class is no metric."""
+    with pytest.raises(TypeError, match=said):
+        evaluate([{"response": "Two."}], metrics)
+
+
+def test_a_row_of_a_table_that_was_not_awaited() -> None:
+    """The message says so, and for a table."""
+
+    async def later() -> dict[str, str]:
+        return {"response": "So."}
+
+    one: Any = later()
+    with pytest.raises(TypeError, match=r"samples\[0\]: a row is .*, not coroutine; await it first"):
+        evaluate([one], [Length()])
+    for check in (lambda: assert_mean(one, 0.5), lambda: assert_no_regression(one)):
+        with pytest.raises(TypeError, match="await it first"):
+            check()
+    one.close()
+
+
+def test_a_reason_names_the_metric_once() -> None:
+    """Also where a field is missing; of another error the kind is said."""
+    (row,) = evaluate([{"user_input": "Why?"}], ["numbers_aligned"]).rows
+    assert row.unscored["numbers_aligned"].startswith("numbers_aligned: response is missing; ")

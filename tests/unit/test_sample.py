@@ -117,3 +117,44 @@ def test_a_sample_is_a_frozen_value() -> None:
         Sample("positional")  # type: ignore[call-arg]
     assert one.to_mapping() == {"response": "r", "retrieved_contexts": ["c"], "metadata": {"k": []}}
     assert Sample.from_mapping(one.to_mapping()) == one
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ({"contexts": ["a"]}, "contexts=; did you mean retrieved_contexts="),
+        ({"answr": "a"}, "answr=; did you mean response="),
+        ({"response": "a", "Question": "b"}, "Question=; did you mean user_input="),
+        ({"zzz": 1}, "zzz=; it takes user_input, response, .*; put others into metadata="),
+    ],
+)
+def test_an_unknown_field_is_named_with_the_one_it_stands_for(given: dict[str, Any], hint: str) -> None:
+    """By its use in other tools or its spelling."""
+    with pytest.raises(TypeError, match=f"^Sample takes no {hint}"):
+        Sample(**given)
+
+
+async def _row() -> dict[str, str]:
+    return {"response": "So."}
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ([{"response": "So."}], "not list; give one row, or score a list of them by evaluate"),
+        ("So.", "not str$"),
+        (None, "not NoneType$"),
+    ],
+)
+def test_a_row_is_a_mapping(row: Any, said: str) -> None:
+    """Whatever else it is, it is said."""
+    with pytest.raises(TypeError, match=f"^a row is a mapping of fields, {said}"):
+        Sample.from_mapping(row)
+
+
+def test_a_row_that_was_not_awaited() -> None:
+    """The message says so."""
+    row: Any = _row()
+    with pytest.raises(TypeError, match="not coroutine; await it first"):
+        Sample.from_mapping(row)
+    row.close()

@@ -1,0 +1,77 @@
+"""What a test per row says of names: those of scores, of the columns of a row and of an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.prefetch.dataset_tests import Scores
+from pytest_ragmetrics.prefetch.jobs import with_answer
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.scoring import unscored_reason
+
+ONE = Scores({name: MetricResult(0.5, metric=name) for name in ("quoted_spans_alignment", "coherence")})
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "quoted_span_alignment",
+            "there are quoted_spans_alignment, coherence; did you mean 'quoted_spans_alignment'?",
+        ),
+        ("coherance", "there are quoted_spans_alignment, coherence; did you mean 'coherence'?"),
+        ("faithfulness", "write @pytest.mark.rag_dataset(..., metrics=['faithfulness'])"),
+        ("faithfulnes", "; there is no metric 'faithfulnes': did you mean faithfulness"),
+    ],
+)
+def test_a_score_that_is_not_there(name: str, said: str) -> None:
+    """A metric is to be listed; a name of none leads to one that is listed, else to one that there is."""
+    with pytest.raises(KeyError) as raised:
+        ONE[name]
+    assert str(raised.value).startswith(f"{name!r} was not scored: ")
+    assert said in str(raised.value)
+    assert f"metrics=[{name!r}]" in str(raised.value) or name != "faithfulness"
+    assert f"metrics=[{name!r}]" not in str(raised.value) or name == "faithfulness"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, "rag_respond returned None; it must return a text, "),
+        (("So.", ["a"]), "rag_respond returned a tuple; it must return a text, "),
+        ({"answr": "So."}, "a mapping that is no sample: has no field to score, only 'answr'; did you mean 'answer'?"),
+        ({"answr": "So.", "contexts": ["a"]}, "\"retrieved_contexts\": [...]}; did you write 'answr' for it?"),
+        ({"contexts": ["a"]}, "rag_respond returned no response; write return {"),
+    ],
+)
+def test_an_answer_without_a_response(answer: Any, said: str) -> None:
+    """The message names what was returned, and what may have been meant."""
+    with pytest.raises(UnscoredError) as raised:
+        with_answer(Sample(user_input="Why?"), answer)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("brevity: response is missing"), "brevity: response is missing"),
+        (ValueError("too long"), "brevity: ValueError: too long"),
+        (KeyError("q"), "brevity: KeyError: 'q'"),
+        (UnscoredError("the judge failed"), "the judge failed"),
+    ],
+)
+def test_why_a_metric_has_no_score(error: Exception, said: str) -> None:
+    """The metric is named once, and the kind of an error that is not of this package."""
+
+    class Brevity(Metric):
+        name = "brevity"
+
+        def measure(self, sample: Sample) -> MetricResult:
+            raise error
+
+    assert unscored_reason(Brevity(), error) == said
