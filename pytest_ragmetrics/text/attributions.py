@@ -22,7 +22,7 @@ _CONJUNCTIONS = 1
 _LETTERS = rf"[^\W_{UNSPACED_LETTERS}](?:[{MARKS}]|[^\W_{UNSPACED_LETTERS}])*"
 _WORD = re.compile(rf"{_LETTERS}(?:['\u2019.&-]{_LETTERS})*")
 _SENTENCE = re.compile(r"[.!?\u2026][\"'\u201d\u2019\u00bb)\]]*\s|[;。！？；؟।\u2022]|\n\s*\n|\n[-*>#\d]")
-_CLAUSE = re.compile(r"[,:\uff0c\u060c\uff1a(\[\u2013\u2014]|\s-\s")
+_CLAUSE = re.compile(r"\[(?!\d)|[,:\uff0c\u060c\uff1a(\u2013\u2014]|\s-\s")
 _BESIDE = " \t\r\n\u00a0\u3000*_,:\uff0c\uff1a\u060c\u2013\u2014-\u2026("
 _ANNOUNCES = re.compile(r"[:\uff1a][\s*_(]*$")
 # What a quotation ends with before words of its own sentence that say whose it is.
@@ -78,8 +78,11 @@ def _announces(before: str) -> bool:
     is_introduced = at < len(words) or _ANNOUNCES.search(before)
     verbs = _words("says") | _words("wrote") if is_introduced else _words("says")
     said = [index for index in last if words[index] in verbs and _is_no_noun(words[: index + 1])]
-    names = range(max(len(words) - _FARTHEST, 0), len(words))
-    if not said and not any(words[at] in _words("according") and _is_no_noun(words[: at + 1]) for at in names):
+    names = any(word in _words("according") and _is_no_noun(words[: index + 1]) for index, word in enumerate(words))
+    # "The handbook puts it like this: ...", "the handbook makes clear that ...".
+    is_told = bool(_ANNOUNCES.search(before)) or not _words("that").isdisjoint(words[-1:])
+    names = names or (is_told and not _words("sources").isdisjoint(words[-_FARTHEST:]))
+    if not said and not names:
         return False
     # "Your question, which says": a clause without a subject of its own.
     whole = words if said != [0] and len(words) > 2 else _folded(sentence)  # noqa: PLR2004
@@ -102,6 +105,8 @@ def _names_source(before: str, span: str, after: str) -> bool:
         return _is_claimed([*_folded(before), *words]) and _is_claimed_unspaced(around)
     says = _words("says") | _words("according")
     begins = len(_folded(before)) <= _CONJUNCTIONS and not before.rstrip().endswith(",")
+    if begins and words and words[0] in _words("according"):
+        return _is_claimed(words)
     is_parted = after.lstrip()[:1] in tuple(_BREAKS) or span.endswith(tuple(_BREAKS))
     return begins and is_parted and any(word in says for word in words[:_FARTHEST]) and _is_claimed(words)
 

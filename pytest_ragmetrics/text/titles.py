@@ -80,7 +80,7 @@ def _is_speech(text: str, quotation: Quotation) -> bool:
     if fold_word(_CLITIC.split(first)[0]) in _words("speakers"):
         return True
     # One that a verb follows is what the sentence is about.
-    behind = text[quotation.end :][:_NEAR].lstrip().removeprefix(quotation.marks[1]).lstrip(_BESIDE)
+    behind = text[quotation.end : quotation.end + _NEAR].lstrip().removeprefix(quotation.marks[1]).lstrip(_BESIDE)
     followed = _WORD.match(behind)
     return is_attributed(text, quotation) and not (followed and fold_word(followed[0]) in _words("verbs"))
 

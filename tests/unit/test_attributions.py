@@ -53,6 +53,13 @@ from pytest_ragmetrics.text.quotations import find_quotations
         'במדריך כתוב "המשאבה צריכה תשע דקות".',
         'मैनुअल में लिखा है "पंप को नौ मिनट चाहिए"।',
         'Kılavuz "pompa dokuz dakika ister" diyor.',
+        'The handbook puts it this way: "the pump needs nine minutes".',
+        'The first source makes clear that "the pump needs nine minutes".',
+        'From the handbook: "the pump needs nine minutes".',
+        'According to section 4 of the second manual, "the pump needs nine minutes".',
+        '"The pump needs nine minutes" according to the manual.',
+        'Document [2] makes clear that "the pump needs nine minutes".',
+        'Dr. Smith confirms "the pump needs nine minutes".',
     ],
 )
 def test_quotation_of_a_source_is_told_by_the_words_beside_it(text: str) -> None:
@@ -102,6 +109,10 @@ def test_quotation_of_a_source_is_told_by_the_words_beside_it(text: str) -> None
         'The claim "the pump needs nine minutes" is wrong.',
         'The reports "the pump needs nine minutes" are wrong.',
         "la legge “la pompa richiede nove minuti”.",
+        'The handbook fails to say "the pump needs nine minutes".',
+        'Based on the given passages, the answer to the question "how does the pump fill": slowly.',
+        'You state that the handbook says "the pump needs nine minutes".',
+        'Nothing in the handbook says "the pump needs nine minutes".',
     ],
 )
 def test_words_of_who_asks_and_denied_words_are_no_quotation_of_a_source(text: str) -> None:
