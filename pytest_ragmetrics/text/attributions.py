@@ -85,7 +85,7 @@ def _announces(before: str) -> bool:
     if not said and not names:
         return False
     # "Your question, which says": a clause without a subject of its own.
-    whole = words if said != [0] and len(words) > 2 else _folded(sentence)  # noqa: PLR2004
+    whole = words if len(words) > 2 else _folded(sentence)  # noqa: PLR2004
     return _is_claimed(whole)
 
 
@@ -104,7 +104,7 @@ def _names_source(before: str, span: str, after: str) -> bool:
     if words and _is_said_behind(words[0]):
         return _is_claimed([*_folded(before), *words]) and _is_claimed_unspaced(around)
     says = _words("says") | _words("according")
-    begins = len(_folded(before)) <= _CONJUNCTIONS and not before.rstrip().endswith(",")
+    begins = len(_folded(before)) <= _CONJUNCTIONS
     if begins and words and words[0] in _words("according"):
         return _is_claimed(words)
     is_parted = after.lstrip()[:1] in tuple(_BREAKS) or span.endswith(tuple(_BREAKS))

@@ -59,6 +59,8 @@ from pytest_ragmetrics.text.quotations import find_quotations
         'According to section 4 of the second manual, "the pump needs nine minutes".',
         '"The pump needs nine minutes" according to the manual.',
         'Document [2] makes clear that "the pump needs nine minutes".',
+        'You asked. It says "the pump needs nine minutes".',
+        'No, "the pump needs nine minutes," says the handbook.',
         'Dr. Smith confirms "the pump needs nine minutes".',
     ],
 )
