@@ -20,9 +20,10 @@ class AspectCritique(AnyFieldsMetric):
     """Whether a definition applies to a sample: 1 if the judge says yes, else 0.
 
     Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``, and
-    every turn of a conversation; a definition that says "response" needs one. The ``definition`` is a question;
-    ``good`` is the answer to wish for, 1 or 0. ``name`` alone chooses a predefined aspect. ``strictness`` independent
-    requests at the same time, an odd number, decide by majority. After the critiques of Ragas.
+    every turn of a conversation, with a response or a turn of the assistant; a subclass for other fields alone names
+    them: ``requires = ("user_input",)``. The ``definition`` is a question; ``good`` is the answer to wish for, 1 or 0.
+    ``name`` alone chooses a predefined aspect. ``strictness`` independent requests at the same time, an odd number,
+    decide by majority. After the critiques of Ragas.
 
     >>> judge = lambda prompt: '{"reason": "It says please.", "verdict": "yes"}'
     >>> AspectCritique(name="politeness", definition="Is it polite?", judge=judge).score(response="Please wait.").value
@@ -182,9 +183,10 @@ class Rubric(AnyFieldsMetric):
     """The step of your own scale that fits a sample best, the lowest as 0.0 and the highest as 1.0.
 
     Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``, and
-    every turn of a conversation; steps that say "response" need one. ``steps`` describes each step, from the worst,
-    number 1, to the best: a list, or a mapping by number. One request. ``reason`` has the step itself; ``name``
-    distinguishes several rubrics. After the rubric scores of Ragas.
+    every turn of a conversation, with a response or a turn of the assistant; a subclass for other fields alone names
+    them: ``requires = ("retrieved_contexts",)``. ``steps`` describes each step, from the worst, number 1, to the best:
+    a list, or a mapping by number. One request. ``reason`` has the step itself; ``name`` distinguishes several rubrics.
+    After the rubric scores of Ragas.
 
     >>> judge = lambda prompt: '{"reason": "It says please.", "rating": 2}'
     >>> metric = Rubric(steps=["Rude.", "Polite.", "Warm."], judge=judge)
@@ -241,8 +243,9 @@ class SimpleCriteria(AnyFieldsMetric):
     """A whole number from 0 to ``highest`` that a judge gives a sample by your ``definition``, divided by ``highest``.
 
     Takes any of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and ``reference_contexts``, and
-    every turn of a conversation; a definition that says "response" needs one. One request. ``reason`` has the number
-    itself; ``name`` distinguishes several criteria. After the simple criteria of Ragas, whose score is the number.
+    every turn of a conversation, with a response or a turn of the assistant; a subclass for other fields alone names
+    them: ``requires = ("user_input",)``. One request. ``reason`` has the number itself; ``name`` distinguishes several
+    criteria. After the simple criteria of Ragas, whose score is the number.
 
     >>> judge = lambda prompt: '{"reason": "Two of four seasons.", "rating": 2}'
     >>> metric = SimpleCriteria(definition="How many seasons are named?", highest=4, judge=judge)

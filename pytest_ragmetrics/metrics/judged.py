@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
 from unicodedata import normalize
 
 from pytest_ragmetrics import context, loop
@@ -382,26 +382,36 @@ _RESPONSE = re.compile(r"\bresponses?\b", re.IGNORECASE)
 class AnyFieldsMetric(JudgedMetric):
     """A metric that shows a judge all the texts of a sample.
 
-    Of a conversation it shows every turn. A response that is given must not be blank, and it must be given where the
-    definition says ``response``, the name by which the judge is shown it.
+    Of a conversation it shows every turn. It needs a response, or a conversation in which the assistant says or does
+    something; where the definition says ``response``, the name by which the judge is shown it, the conversation must
+    end in it. A subclass that judges other fields alone names them: ``requires = ("user_input",)``.
     """
-
-    requires: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *, name: str | None = None, judge: JudgeLike | None = None) -> None:
         super().__init__(name=name, judge=judge)
+        self._names_response = False
 
     def require_what_is_named(self, definition: str) -> None:
-        """Require the response where a definition speaks of it."""
-        if _RESPONSE.search(definition):
-            vars(self)["requires"] = ("response",)
+        """Require the response itself where a definition speaks of it."""
+        self._names_response = _RESPONSE.search(definition) is not None
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` when the sample has nothing to judge, or no response where that is judged."""
         if not fields_of(sample):
             msg = f"{self.name}: all fields are missing or blank; it needs one of {', '.join(_FIELDS)}"
             raise ValueError(msg)
-        self.require_fields(sample, self.requires if sample.response is None else ("response",))
+        needed = dict.fromkeys(self.requires)
+        if sample.response is not None or self._names_response:
+            needed["response"] = None
+        elif any(turn.role == "assistant" for turn in conversation(sample)):
+            needed.pop("response", None)
+        try:
+            self.require_fields(sample, [*needed])
+        except ValueError as error:
+            if sample.response is not None or self._names_response or "response" not in needed:
+                raise
+            msg = f"{error}; to judge other fields alone, name them in a subclass: requires = ('user_input',)"
+            raise ValueError(msg) from None
 
 
 def fields_of(sample: Sample) -> tuple[tuple[str, str], ...]:

@@ -115,13 +115,18 @@ def test_any_fields_are_shown_under_their_names() -> None:
     """All texts of a sample are judged, contexts one by one and first; what is blank is left out."""
     judge = ScriptedJudge(critique=says("yes"))
     AspectCritique(definition="Is it clear?", judge=judge).score(
-        user_input="Why?", retrieved_contexts=["First.", " ", "Third."], reference="", reference_contexts=["Fourth."]
+        user_input="Why?",
+        response="So.",
+        retrieved_contexts=["First.", " ", "Third."],
+        reference="",
+        reference_contexts=["Fourth."],
     )
     prompt = judge.prompt("critique")
     places = [prompt.index(f"<<<{label}") for label in ("retrieved_contexts 1", "retrieved_contexts 3")]
     assert places == sorted(places) < [prompt.index("<<<user_input")] * 2
     assert "<<<reference_contexts 1" in prompt
-    assert not any(label in prompt for label in ("<<<retrieved_contexts 2", "<<<reference ", "<<<response"))
+    assert "<<<response" in prompt
+    assert not any(label in prompt for label in ("<<<retrieved_contexts 2", "<<<reference "))
 
 
 # Rubric and criteria

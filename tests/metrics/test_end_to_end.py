@@ -22,6 +22,12 @@ FIELDS: dict[str, Any] = {
     "retrieved_context_ids": ["a"],
     "reference_context_ids": ["a"],
 }
+#: What a name alone does not make.
+MADE: dict[str, dict[str, Any]] = {
+    "aspect_critique": {"definition": "Is the response polite?"},
+    "rubric": {"steps": ["The response is rude.", "The response is polite."]},
+    "simple_criteria": {"definition": "How polite is the response?"},
+}
 NEEDED = [(kind, field) for kind in built_in_metrics() for field in kind.requires]
 
 
@@ -29,12 +35,14 @@ NEEDED = [(kind, field) for kind in built_in_metrics() for field in kind.require
 def test_a_field_that_is_missing_or_blank_is_named(kind: type[Metric], field: str) -> None:
     """By the name of the metric and of the field, and no judge is asked; a list may be empty where that has a value."""
     judge = ScriptedJudge()
+    made = {"judge": judge, **MADE[kind.name]} if kind.name in MADE else None
+    metric = kind(**made) if made else metric_for(kind.name, judge=judge, embedder="local")
     blank: list[Any] = [[], [" "], ["\u200b", ""]] if field.endswith("s") and not field.endswith("_ids") else [[]]
     for value in [None, *(blank if isinstance(FIELDS[field], list) else ["", " \n", "\u200b\n\u2060\ufeff", "\u3164"])]:
         if value is not None and field in kind.may_be_empty:
             continue
         with pytest.raises(ValueError, match=f"^{kind.name}: {field} is {'missing' if value is None else 'blank'}; it"):
-            metric_for(kind.name, judge=judge, embedder="local").score(**{**FIELDS, field: value})
+            metric.score(**{**FIELDS, field: value})
     assert judge.requests == []
 
 
@@ -48,12 +56,6 @@ WITHOUT_RESPONSE = {
 }
 #: A blank response has a score, which is that of SQuAD.
 BLANK_HAS_A_SCORE = {"token_f1"}
-#: What a name alone does not make.
-MADE: dict[str, dict[str, Any]] = {
-    "aspect_critique": {"definition": "Is the response polite?"},
-    "rubric": {"steps": ["The response is rude.", "The response is polite."]},
-    "simple_criteria": {"definition": "How polite is the response?"},
-}
 INVISIBLE = [
     "",
     " ",
@@ -90,23 +92,44 @@ def test_no_response_is_no_score(kind: type[Metric]) -> None:
     assert judge.requests == []
 
 
+class OfQuestion(metrics.AspectCritique):
+    """A judgement of the question alone."""
+
+    name = "of_question"
+    requires = ("user_input",)
+
+
 @pytest.mark.parametrize(
     ("metric", "fields", "problem"),
     [
-        (metrics.AspectCritique(definition="Is the question polite?"), {"user_input": "Please?"}, None),
-        (metrics.AspectCritique(definition="Is the question polite?"), {"user_input": "?", "response": " "}, "blank"),
-        (metrics.AspectCritique(definition="Is the Response polite?"), {"user_input": "Please?"}, "missing"),
-        (metrics.AspectCritique(definition="Is someone responsible?"), {"user_input": "Please?"}, None),
+        *(
+            (metrics.AspectCritique(definition=definition), fields, "missing")
+            for definition in [
+                *("Is the answer polite?", "Is it polite?", "Ist die Antwort höflich?", "回答は丁寧ですか"),
+                *("Is the question polite?", "Is the Response polite?", "Does it stick to the contexts?"),
+            ]
+            for fields in [
+                *({"user_input": "Please?"}, {"user_input": "Please?", "retrieved_contexts": ["Moths."]}),
+                *({"retrieved_contexts": ["Moths."]}, {"metadata": {"messages": CALLED[:1]}}),
+            ]
+        ),
+        (metrics.AspectCritique(definition="Is it polite?"), {"response": "Moths."}, None),
+        (metrics.AspectCritique(definition="Is it polite?"), {"user_input": "?", "response": " "}, "blank"),
+        (metrics.AspectCritique(definition="Is it polite?"), {"metadata": {"messages": CALLED}}, None),
+        (metrics.AspectCritique(definition="Is it polite?"), {"metadata": {"messages": [*CALLED, CALLED[0]]}}, None),
+        (metrics.AspectCritique(definition="Is it?"), {"response": "", "metadata": {"messages": CALLED}}, "blank"),
+        (metrics.AspectCritique(definition="A polite response?"), {"metadata": {"messages": CALLED}}, "missing"),
         (metrics.AspectCritique(name="harmlessness"), {"user_input": "Please?"}, "missing"),
-        (metrics.Rubric(steps=["Off topic.", "On topic."]), {"retrieved_contexts": ["Moths."]}, None),
-        (metrics.Rubric(steps=["Bad responses.", "Good."]), {"retrieved_contexts": ["Moths."]}, "missing"),
+        (metrics.Rubric(steps=["Off topic.", "On topic."]), {"retrieved_contexts": ["Moths."]}, "missing"),
+        (metrics.SimpleCriteria(definition="How polite?"), {"user_input": "Please?"}, "missing"),
+        (OfQuestion(definition="Is the question polite?"), {"user_input": "Please?"}, None),
+        (OfQuestion(definition="Is the question polite?"), {"user_input": "?", "response": " "}, "blank"),
+        (OfQuestion(definition="Does the response help?"), {"user_input": "Please?"}, "missing"),
         (metrics.Correctness(), {"response": "\u200b", "reference": "Moths."}, "blank"),
     ],
 )
-def test_a_definition_of_ones_own_may_need_no_response(
-    metric: Metric, fields: dict[str, Any], problem: str | None
-) -> None:
-    """It needs one where it says so, and one that is given must not be blank."""
+def test_a_definition_of_ones_own_needs_a_response(metric: Metric, fields: dict[str, Any], problem: str | None) -> None:
+    """In any words and language; or a turn of the assistant, unless its class says what it needs instead."""
     if problem is None:
         metric.require(Sample(**fields))
     else:
@@ -122,6 +145,8 @@ def test_what_to_give_is_said() -> None:
         for row in table.rows
     ]
     assert said == ["", ", and the conversation does not end in a text of the assistant"]
+    with pytest.raises(ValueError, match=r"alone, name them in a subclass: requires = \('user_input',\)"):
+        metrics.AspectCritique(definition="Is it polite?").score(user_input="Please?")
 
 
 MOTHS = ["Moths fly at night. They like lamps.", "Bats eat moths."]
