@@ -56,7 +56,7 @@ _CLOSING = "\"'\u00bb\u00ab\u2018-\u201f\u2039\u203a\u300d\u300f)\\]*_"
 # The end of a sentence, and what is in front of the next: never a small letter, which may follow an abbreviation.
 _SENTENCE_END = re.compile(
     rf"[\u3002\uff01\uff1f\u0964\u0965\u06d4\u061f\u1362\u17d4][{_CLOSING}]*\s*"
-    rf"|(?:(?P<word>[^\W\d_]{{2,}})[{_CLOSING}]*\.(?!\.)|[!?\u2026]+)[{_CLOSING}]*(?:\s+[{_CLOSING}\u2013\u2014-]*)+"
+    rf"|(?:(?<![^\W\d_])(?P<word>[^\W\d_]{{2,}})[{_CLOSING}]*\.(?!\.)|[!?\u2026]+)[{_CLOSING}]*(?:\s+[{_CLOSING}\u2013\u2014-]*)+"
     r"(?=[^\W_a-z\u00df-\u00f6\u00f8-\u00ff\u0430-\u045f\u03ac-\u03ce]|$)"
 )
 _CLAUSE_CUT = re.compile(r"[,;:()\u2013\u2014\u060c\u061b\u3001\uff08-\uff0c\uff1a\uff1b]+(?=\D|$)|\n\s*\n")
@@ -100,6 +100,7 @@ class _Vocabulary:
             else:
                 patterns.append(rf"(?<!{_LETTER})(?:{inner})(?!{_LETTER})")
         self._pattern = re.compile("|".join(patterns)) if patterns else None
+        self._longest = max(map(len, self._beginnings | self._endings), default=0)
 
     def places_in(self, folded: str) -> Iterator[_Place]:
         """Yield where the expressions are."""
@@ -120,8 +121,9 @@ class _Vocabulary:
     def _has(self, word: str) -> bool:
         if word in self._words:
             return True
-        cuts = range(1, len(word) + 1)
-        return any(word[:at] in self._beginnings for at in cuts) or any(word[at - 1 :] in self._endings for at in cuts)
+        # Nothing that is listed is longer, and a word may be as long as a text.
+        cuts = range(1, min(len(word), self._longest) + 1)
+        return any(word[:at] in self._beginnings or word[-at:] in self._endings for at in cuts)
 
 
 class _Languages:

@@ -89,6 +89,8 @@ PAIRS: dict[str, Callable[[int], tuple[str, object]]] = {
     "ampersands": lambda n: ("&" * n + "a b d", "&#" * n + "a b c"),
     "surrogates and nulls": lambda n: ("\ud800\x00" * n + "a b d", "\ud800\x00\x1e" * n + "a b c"),
     "pieces and chunks": lambda n: ("the of to [1] " * n, ["the of to [1]"] * n),
+    "one long word in a gap": lambda n: ("a b c \u2026 q r s", "a b c " + "xy" * 8 * n + " q r s"),
+    "a word of two scripts in a gap": lambda n: ("a b c \u2026 q r s", "a b c " + "x\u0436" * 8 * n + " q r s"),
     "chunks": lambda n: ("abcd " * 40 + "e", ["abcd abcd abcd"] * n),
 }
 
