@@ -417,6 +417,15 @@ def test_negation_is_never_lost_in_a_gap(first: str, last: str, words: str) -> N
             ),
             unicodedata.normalize("NFD", "않은"),
         ),
+        # Verbs that reverse what follows.
+        ("The council \u2026 the bridge over the river", "The council opposed the bridge over the river.", "opposed"),
+        (
+            "Le conseil \u2026 la construction du pont",
+            "Le conseil s’est opposé à la construction du pont.",
+            "s’est opposé",
+        ),
+        ("Valtuusto \u2026 uuden sillan rakentamista", "Valtuusto vastusti uuden sillan rakentamista.", "vastusti"),
+        ("委员会……新桥的建设计划", "委员会反对新桥的建设计划", "反对"),
     ],
 )
 def test_what_an_edit_leaves_out_is_named(span: str, context: str, lost: str) -> None:
