@@ -68,7 +68,7 @@ def test_a_bad_answer_costs_one_score_and_is_not_kept(run: RunPytest, server: Fa
     # More in flight than rows, lest the circuit breaker opens.
     result = run("-s", "--rag-retries=1", "--rag-concurrency=20", test_table=TABLE + test)
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([*(f"*REASON {reason}" for _, reason in BAD), "relevance  10 * 7"])
+    result.stdout.fnmatch_lines([*(f"*REASON {reason}" for _, reason in BAD), "relevance * 3 * 7"])
     server.answer = answer_sensibly
     before = server.calls
     run().assert_outcomes(failed=1)
