@@ -118,6 +118,7 @@ def probability_below(weights: Floats, counts: Floats) -> float:
         return 1.0
     if not (weights < 0.0).any():
         return 0.0
+    weights = weights / np.abs(weights).max()  # so that no square is too small for a float
     scale = math.sqrt(float(counts @ (weights * weights)))
     middle = float(counts @ weights)
     if abs(middle) > _FAR * scale:

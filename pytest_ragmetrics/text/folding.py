@@ -165,7 +165,7 @@ def agree(one: str, other: str, tolerance: Tolerance) -> bool:
     >>> agree("a battle-field", "a battle field", FOLDS)
     False
     """
-    if not tolerance:
+    if one == other or not tolerance:
         return one == other
     if _same(_fold(one, tolerance), _fold(other, tolerance)):
         return True

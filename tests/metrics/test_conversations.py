@@ -131,11 +131,16 @@ class Asked:
     """A judge that answers by the words of the texts and keeps its prompts."""
 
     def __init__(self) -> None:
-        self.prompts: list[str] = []
+        self._made: list[str] = []
+
+    @property
+    def prompts(self) -> list[str]:
+        """The prompts, sorted: those of one sample are asked at the same time."""
+        return sorted(self._made)
 
     def __call__(self, prompt: str) -> str:
         """Answer like the server of these tests."""
-        self.prompts.append(prompt)
+        self._made.append(prompt)
         return answer_sensibly({"messages": [{"role": "user", "content": prompt}]})
 
     def blocks(self) -> list[dict[str, str]]:

@@ -94,6 +94,7 @@ def test_the_interval_of_a_mean_of_zeros_and_ones_is_exact(passed: int, n: int, 
     ("scores", "clusters", "arguments", "low", "high"),
     [
         ([1.0], None, {}, 0.0250, 1.0),
+        ([4e-258], None, {}, 0.0, 0.9750),
         ([0.9] * 5, None, {}, 0.4304, 0.9522),
         ([0.9, 0.8, 1.0, 0.7, 0.85], None, {}, 0.4036, 0.9506),
         ([1.0] * 9 + [0.0], None, {"confidence": 0.9}, 0.6058, 0.9949),
