@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from inspect import getdoc, signature
 
 from pytest_ragmetrics.commands.command import Command
-from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.base import Metric, parameters_of
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 
 _ONE_BY_ONE = ("metric", "name", "also called", "needs", "helper", "asks", "rounds", "better", "what it says")
@@ -76,7 +76,7 @@ def _positional(helper: Callable[..., object]) -> list[str]:
 
 
 def _asks(kind: type[Metric]) -> str:
-    taken = signature(kind).parameters
+    taken = parameters_of(kind)
     # Every judged metric takes an embedder; the ones that use it say so themselves.
     own = "embedder" in taken and "__init__" in vars(kind)
     return ", ".join(["a judge"] * ("judge" in taken) + ["an embedder"] * own) or _NO_MODEL

@@ -138,13 +138,18 @@ _THEIRS = {
 }
 
 
+def parameters_of(kind: type[Any]) -> dict[str, Parameter]:
+    """Return the parameters of a class by name; Python 3.10 takes those of ``__new__`` where a base class has one."""
+    return dict(list(signature(kind.__init__).parameters.items())[1:])
+
+
 class _Parameters:
     """Checks the names of parameters before ``__init__``, which a metric of a user may write as it likes."""
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
         """Return a new instance; raise ``TypeError`` that says what to write for an unknown parameter."""
         __tracebackhide__ = True
-        taken = signature(cls).parameters if given else {}
+        taken = parameters_of(cls) if given else {}
         takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in taken.values())
         for name in given:
             found = _THEIRS.get("prompt" if name.endswith("_prompt") else name)

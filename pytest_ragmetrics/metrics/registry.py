@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
-from inspect import Parameter, isabstract, signature
+from inspect import Parameter, isabstract
 from pkgutil import iter_modules
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics import context
 from pytest_ragmetrics.metrics.assertion import assert_metric
-from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.base import Metric, parameters_of
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgedMetric, JudgeLike
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _is_listed(kind: object, module: object) -> bool:
         return False
     if kind.__module__ != getattr(module, "__name__", ""):
         return False
-    needed = [it for it in signature(kind).parameters.values() if it.default is Parameter.empty]
+    needed = [it for it in parameters_of(kind).values() if it.default is Parameter.empty]
     return "name" in vars(kind) and not needed
 
 
@@ -168,7 +168,7 @@ def metric_for(metric: str | Metric, *, judge: JudgeLike | None = None, embedder
     if isinstance(found, Metric):
         return found
     given: dict[str, Any] = {"judge": judge, "embedder": embedder}
-    return found(**{name: given[name] for name in given.keys() & signature(found).parameters.keys()})
+    return found(**{name: given[name] for name in given.keys() & parameters_of(found).keys()})
 
 
 def _by_name(metrics: Iterable[Metric | type[Metric]]) -> dict[str, Metric | type[Metric]]:
