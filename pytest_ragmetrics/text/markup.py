@@ -272,7 +272,8 @@ def lift_block_quotes(text: str) -> tuple[str, list[BlockQuote]]:
         if len(lines) > 1 and [line for line in lines if _DASHED.match(line[2])] == lines[-1:]:
             del lines[-1]
         last = lines[-1].start(2) + len(lines[-1][2].rstrip())
-        blocks.append(BlockQuote(block.start(), block.end(), lines[0].start(2), last))
+        first = lines[0].end(2) - len(lines[0][2].lstrip())
+        blocks.append(BlockQuote(block.start(), block.end(), first, last))
     return _overwrite(text, markers), blocks
 
 

@@ -6,7 +6,7 @@ import sys
 from unicodedata import category
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pytest_ragmetrics.text.quotations import Quotation, find_quotations
@@ -412,6 +412,7 @@ TEXTS = st.text(
 
 
 @settings(deadline=None, max_examples=60)
+@example(">\r0")
 @given(TEXTS)
 def test_a_quotation_is_a_trimmed_slice_of_its_text(text: str) -> None:
     """Whatever the text: in order, apart, not empty, without outer white space, counted as words are."""
