@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from inspect import iscoroutinefunction
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -593,6 +594,10 @@ async def _evaluated(
     votes: int | None,
     progress: bool | ProgressCall,
 ) -> Evaluation:
+    given: object = progress
+    if not isinstance(given, bool) and (not callable(given) or iscoroutinefunction(given)):
+        msg = f"progress must be True, False or a function of two counts, without async, not {given!r:.60}"
+        raise TypeError(msg)
     total = len(samples) * len(metrics)
     shown = Progress("scored", total, wanted=progress is True)
     width, breaker = UNDER_WAY * session.concurrency, CircuitBreaker(session.concurrency)

@@ -85,7 +85,7 @@ def _announces(before: str) -> bool:
     if not said and not names:
         return False
     # "Your question, which says": a clause without a subject of its own.
-    whole = words if len(words) > 2 else _folded(sentence)  # noqa: PLR2004
+    whole = words if len(words) > 2 else _folded(sentence)  # noqa: PLR2004 - "which says" has two
     return _is_claimed(whole)
 
 

@@ -414,6 +414,13 @@ def test_progress_may_be_a_function() -> None:
         evaluate(ROWS, ["relevance"], judge="local", progress=_stop)
 
 
+@pytest.mark.parametrize("progress", ["yes", 1, None, aevaluate])
+def test_another_progress_is_refused(progress: Any) -> None:
+    """Nobody would await a coroutine, and a text would be no progress."""
+    with pytest.raises(TypeError, match="progress must be True, False or a function of two counts, without async, not"):
+        evaluate(ROWS, [Length()], progress=progress)
+
+
 def _stop(done: int, total: int) -> None:
     msg = f"stop at {done} of {total}"
     raise RuntimeError(msg)
