@@ -157,8 +157,7 @@ if not TYPE_CHECKING:  # type checkers are to refuse unknown names
             helper = helper_named(name)
             if helper is not None:
                 return helper
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

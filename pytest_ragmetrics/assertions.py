@@ -105,8 +105,7 @@ class BoundedMetric:
 def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: EmbedderLike | None) -> list[BoundedMetric]:
     __tracebackhide__ = True
     if not bounds:
-        msg = f"give at least one metric with its bound; write {_EXAMPLE}"
-        raise ValueError(msg)
+        raise ValueError(f"give at least one metric with its bound; write {_EXAMPLE}")
     # A wrong spec is an error of its own, and not one of making a metric.
     lazy_judge(judge)
     lazy_embedder(embedder)
@@ -114,8 +113,7 @@ def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: Embedd
     names = [each.metric.name for each in held]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        msg = f"two bounds for one metric: {', '.join(twice)}"
-        raise ValueError(msg)
+        raise ValueError(f"two bounds for one metric: {', '.join(twice)}")
     return held
 
 

@@ -133,10 +133,9 @@ nothing more is asked, and the answers paid for are kept
         where the price of the model is unknown and dollars are what is limited.
         """
         if self.limits.cost is not None and price(kind, model, 1, 1) is None:
-            msg = (
+            raise UnpricedError(
                 f"{name} has no known price, so --rag-max-cost cannot be kept: use --rag-max-tokens or --rag-max-calls"
             )
-            raise UnpricedError(msg)
         self._reserve()
         receipt = Receipt()
         try:
@@ -178,8 +177,7 @@ nothing more is asked, and the answers paid for are kept
             if limit is not None and getattr(used, name) >= limit
         )
         reached = f"{names} is reached ({format_use(limits, used)} used)"
-        msg = f"{reached}: nothing more is asked, and the answers paid for are kept"
-        raise BudgetExceededError(msg)
+        raise BudgetExceededError(f"{reached}: nothing more is asked, and the answers paid for are kept")
 
     def _charge(self, receipt: Receipt, kind: str, model: str) -> None:
         if receipt.calls != 1:

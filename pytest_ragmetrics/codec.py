@@ -85,8 +85,7 @@ def load(kind: type[V], data: object, *, place: str = "") -> V:
         text = _SURROGATE.sub("\ufffd", json.dumps([data], ensure_ascii=False))
         return cast("V", _adapter(cast("Any", kind)).validate_json(text)[0])
     except RecursionError:
-        msg = f"{place or 'the document'} is nested too deeply"
-        raise CodecError(msg) from None
+        raise CodecError(f"{place or 'the document'} is nested too deeply") from None
     except ValidationError as error:
         raise CodecError(_fault(error, data, place)) from error
 

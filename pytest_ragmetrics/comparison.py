@@ -198,8 +198,7 @@ class TableComparison:
     def __getitem__(self, metric: str) -> MetricComparison:
         """Return the comparison of a metric; raise ``KeyError`` for one that not both tables have."""
         if metric not in self.metrics:
-            msg = f"{metric!r} was not compared; there are {', '.join(self.metrics)}"
-            raise KeyError(msg)
+            raise KeyError(f"{metric!r} was not compared; there are {', '.join(self.metrics)}")
         return self.metrics[metric]
 
     def __str__(self) -> str:
@@ -322,16 +321,14 @@ def compare_columns(
         msg = f"{here.metric}: {here.better} scores are better here, {there.better} ones there; they are not comparable"
         raise ValueError(msg)
     if _is_redefined(here, there):
-        msg = (
+        raise ValueError(
             f"{here.metric}: its verdicts are on the {here.noun} here, on the {there.noun} there, so these are two "
             "metrics of one name; score both with this version"
         )
-        raise ValueError(msg)
     both = sorted(here.entries.keys() & there.entries.keys())
     if ambiguous := sorted((here.ambiguous | there.ambiguous).intersection(both)):
         keys = ", ".join(map(repr, ambiguous[:3]))
-        msg = f"{here.metric}: {keys} has several different scores in one run; give each its own id"
-        raise ValueError(msg)
+        raise ValueError(f"{here.metric}: {keys} has several different scores in one run; give each its own id")
     chosen = check_vacuous(vacuous)
     here_by, there_by = ({key: standing(column.entries[key], chosen) for key in both} for column in (here, there))
     scored = [key for key in both if here_by[key] == there_by[key] == "counted"]
@@ -397,11 +394,10 @@ def _one_judge_each(metric: str, pairs: Iterable[tuple[ColumnEntry, ColumnEntry]
     judges: set[str] = set()
     for before, after in pairs:
         if before.judge is not None and after.judge is not None and before.judge != after.judge:
-            msg = (
+            raise ValueError(
                 f"{metric}: scores of different judges are not comparable, and these are of {after.judge!r}, "
                 f"those before of {before.judge!r}; score both with one judge"
             )
-            raise ValueError(msg)
         judges |= {judge for judge in (before.judge, after.judge) if judge is not None}
     return tuple(sorted(judges))
 

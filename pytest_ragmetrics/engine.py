@@ -169,5 +169,4 @@ class Engine:
 
 
 def _never(_: object) -> NoReturn:
-    msg = "a dry run makes no request"
-    raise JudgeError(msg)
+    raise JudgeError("a dry run makes no request")

@@ -121,12 +121,10 @@ class Evaluation:
         if not found.counted and not found.vacuous:
             reasons = [row.unscored[metric] for row in self.rows if metric in row.unscored]
             first = f"; the first: {reasons[0]}" if reasons else ""
-            msg = f"{metric}: none of {len(self.rows)} rows has a score{first}"
-            raise UnscoredError(msg)
+            raise UnscoredError(f"{metric}: none of {len(self.rows)} rows has a score{first}")
         if found.unscored and not skip_unscored:
             missing = f"{len(found.unscored)} of {len(self.rows)} rows are unscored"
-            msg = f"{metric}: {missing}; skip_unscored=True leaves them out"
-            raise UnscoredError(msg)
+            raise UnscoredError(f"{metric}: {missing}; skip_unscored=True leaves them out")
         if not found.counted:
             raise UnscoredError(explain_vacuous(metric, len(found.vacuous)))
         return fmean(found.scores)
@@ -156,8 +154,7 @@ class Evaluation:
             check_number(f"the weight of {metric}", weight)
         total = sum(weighted.values())
         if not total:
-            msg = f"weights must name a metric with a weight above 0; there are {', '.join(self.metrics)}"
-            raise ValueError(msg)
+            raise ValueError(f"weights must name a metric with a weight above 0; there are {', '.join(self.metrics)}")
         return (
             sum(
                 weight * self._share(metric, self.mean(metric, skip_unscored=skip_unscored, vacuous=vacuous))
@@ -285,8 +282,7 @@ class Evaluation:
         the others; a mapping is by name. Raises ``ValueError`` when neither is given.
         """
         if min is None and max is None:
-            msg = "give min= or max=, the score to hold the rows against"
-            raise ValueError(msg)
+            raise ValueError("give min= or max=, the score to hold the rows against")
         least, most = self._bounds(min, "higher"), self._bounds(max, "lower")
 
         def fails(row: Row) -> bool:
@@ -386,8 +382,7 @@ class Evaluation:
         try:
             import pandas as pd
         except ImportError as error:
-            msg = 'to_pandas() needs pandas: pip install "pytest-ragmetrics[pandas]"'
-            raise RagMetricsError(msg) from error
+            raise RagMetricsError('to_pandas() needs pandas: pip install "pytest-ragmetrics[pandas]"') from error
         columns = {
             name: [e.score if standing(e, self.vacuous) == "counted" else None for e in self._entries(name)]
             for name in self.metrics
@@ -401,8 +396,7 @@ class Evaluation:
             bounds = {metric: bound for metric in self.metrics if self.better_of(metric) == direction}
             if not bounds:
                 other = "max" if direction == "higher" else "min"
-                msg = f"there is no metric whose {direction} scores are better; give {other}="
-                raise ValueError(msg)
+                raise ValueError(f"there is no metric whose {direction} scores are better; give {other}=")
         else:
             bounds = dict(bound)
         for metric, value in bounds.items():
@@ -428,8 +422,7 @@ class Evaluation:
 
     def _check(self, metric: str) -> None:
         if metric not in self.metrics:
-            msg = f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}"
-            raise KeyError(msg)
+            raise KeyError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}")
 
 
 def _entry(row: Row, metric: str) -> ColumnEntry:
@@ -547,8 +540,7 @@ async def aevaluate(
 def _rows(samples: Any) -> tuple[Sample, ...]:
     if isinstance(samples, (Sample, Mapping, str, Awaitable)):
         what = "a coroutine: await it first" if isinstance(samples, Awaitable) else f"one {type(samples).__name__}"
-        msg = f"samples must be a list of samples or rows, not {what}"
-        raise TypeError(msg)
+        raise TypeError(f"samples must be a list of samples or rows, not {what}")
     return tuple(_row(index, raw) for index, raw in enumerate(read_object(samples)))
 
 
@@ -562,27 +554,24 @@ def _row(index: int, raw: Raw) -> Sample:
         return sample_of(values, id=written_id(values), may_be_empty=True)
     except RowError as error:
         written = "" if error.field is None or str(error).startswith(error.field) else f"field {error.field!r}: "
-        msg = f"samples[{index}]: {written}{error}"
-        raise TypeError(msg) from error
+        raise TypeError(f"samples[{index}]: {written}{error}") from error
 
 
 def _chosen(
     metrics: Iterable[Metric | str] | Metric, judge: JudgeLike | None, embedder: EmbedderLike | None
 ) -> tuple[Metric, ...]:
     if isinstance(metrics, Mapping):
-        msg = (
+        raise TypeError(
             "metrics must be a list, not a mapping: hold the table to bounds by table.failures(...), assert_mean() or "
             "assert_pass_rate(); those of a mapping belong to the marker rag_dataset(..., metrics={...})"
         )
-        raise TypeError(msg)
     named = [metrics] if isinstance(metrics, (Metric, str, type)) else metrics
     chosen = tuple(metric_for(metric, judge=judge, embedder=embedder) for metric in named)
     names = [metric.name for metric in chosen]
     twice = sorted({name for name in names if names.count(name) > 1})
     if not names or twice:
         both = f"two metrics of one name: {', '.join(twice)}; give one of them another with name="
-        msg = both if twice else "give at least one metric"
-        raise ValueError(msg)
+        raise ValueError(both if twice else "give at least one metric")
     return chosen
 
 
@@ -596,8 +585,7 @@ async def _evaluated(
 ) -> Evaluation:
     given: object = progress
     if not isinstance(given, bool) and (not callable(given) or iscoroutinefunction(given)):
-        msg = f"progress must be True, False or a function of two counts, without async, not {given!r:.60}"
-        raise TypeError(msg)
+        raise TypeError(f"progress must be True, False or a function of two counts, without async, not {given!r:.60}")
     total = len(samples) * len(metrics)
     shown = Progress("scored", total, wanted=progress is True)
     width, breaker = UNDER_WAY * session.concurrency, CircuitBreaker(session.concurrency)
@@ -681,8 +669,7 @@ class _Scorer:
         """Count a failure of a judge, and give up if the next request will fail as well."""
         if isinstance(failure, JudgeUnavailableError):
             total = len(self._samples) * len(self._metrics)
-            msg = f"{failure}; stopped after {self.done} of {total} scores"
-            raise JudgeUnavailableError(msg) from failure
+            raise JudgeUnavailableError(f"{failure}; stopped after {self.done} of {total} scores") from failure
         if isinstance(failure, JudgeError):
             # Each refers to its frames and their memory; one is enough to report.
             self._first_failure = self._first_failure or failure

@@ -21,13 +21,11 @@ def read_json(file: Path) -> Any:
     try:
         return json.loads(file.read_bytes().decode("utf-8-sig"), parse_constant=_refuse_constant)
     except RecursionError as error:
-        msg = "it is nested too deeply"
-        raise ValueError(msg) from error
+        raise ValueError("it is nested too deeply") from error
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    msg = f"{name} is not a JSON number"
-    raise ValueError(msg)
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _STREAMS = (Path("/dev"), Path("/dev/fd"))
@@ -71,8 +69,7 @@ def prompt_folder(text: str, base: Path) -> Path:
     """Return the path of an existing folder."""
     path = a_path(text, base)
     if not path.is_dir():
-        msg = f"{text.strip()!r} is not a folder: name one with TASK.md files"
-        raise ValueError(msg)
+        raise ValueError(f"{text.strip()!r} is not a folder: name one with TASK.md files")
     return path
 
 
@@ -90,8 +87,7 @@ def markdown_file(text: str, base: Path) -> Path:
         return writable_file(text, base)
     named = os.environ.get(STEP_SUMMARY, "").strip()
     if not named:
-        msg = f"'auto' is the step summary of GitHub Actions, and {STEP_SUMMARY} is not set: name a file"
-        raise ValueError(msg)
+        raise ValueError(f"'auto' is the step summary of GitHub Actions, and {STEP_SUMMARY} is not set: name a file")
     return writable_file(named, base)
 
 
@@ -99,8 +95,7 @@ def existing_file(text: str, base: Path) -> Path:
     """Return the path of an existing file."""
     path = a_file(text, base)
     if not path.exists():
-        msg = f"{text.strip()!r} does not exist: write it first, with --rag-json={text.strip()}"
-        raise ValueError(msg)
+        raise ValueError(f"{text.strip()!r} does not exist: write it first, with --rag-json={text.strip()}")
     return path
 
 
@@ -108,14 +103,12 @@ def writable_file(text: str, base: Path) -> Path:
     """Return the path of a file that can be written."""
     path = a_file(text, base)
     if path.suffix == ".py":
-        msg = f"{text.strip()!r} is a file of Python: name one to write, and test paths without the option"
-        raise ValueError(msg)
+        raise ValueError(f"{text.strip()!r} is a file of Python: name one to write, and test paths without the option")
     if path.exists() and not path.is_file():
         return path  # a device or a pipe
     folder = next(parent for parent in path.parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        msg = f"{text!r} cannot be written: no file can be made in {str(folder)!r}"
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} cannot be written: no file can be made in {str(folder)!r}")
     return path
 
 
@@ -123,8 +116,7 @@ def a_file(text: str, base: Path) -> Path:
     """Return the path of a file, existing or not."""
     path = a_path(text, base)
     if not text.strip() or path.is_dir():
-        msg = f"{text!r} is {'a folder' if text.strip() else 'no file name'}: name a file"
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is {'a folder' if text.strip() else 'no file name'}: name a file")
     return path
 
 

@@ -47,8 +47,7 @@ def _read(result: Any) -> Sample:
         return _of_mapping(result)
     values = None if isinstance(result, type) else _values(result)
     if values is None:
-        msg = f"{type(result).__name__} is no result of an application{advice(result)}: {_ACCEPTED}"
-        raise TypeError(msg)
+        raise TypeError(f"{type(result).__name__} is no result of an application{advice(result)}: {_ACCEPTED}")
     return _of_mapping(values)
 
 
@@ -75,8 +74,7 @@ def _of_mapping(result: Mapping[str, Any]) -> Sample:
     row: dict[Any, Any] = dict(_merged(result))
     strange = next((key for key in row if not isinstance(key, str)), None)
     if strange is not None:
-        msg = f"the names in a mapping must be texts, not {strange!r:.60}"
-        raise TypeError(msg)
+        raise TypeError(f"the names in a mapping must be texts, not {strange!r:.60}")
     for name, others in _NAMES.items():
         if any(row.get(known) is not None for known in (name, *ALIASES[name])):
             continue
@@ -113,8 +111,7 @@ def _response(value: Any) -> str:
     first = value[0] if isinstance(value, (list, tuple)) and value else value
     text = _message_text(first)
     if text is None:
-        msg = f"response must be a text or a message, not {type(first).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"response must be a text or a message, not {type(first).__name__}")
     return text
 
 

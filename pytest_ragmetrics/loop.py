@@ -148,8 +148,7 @@ def stop() -> None:
     """
     global _background
     if _is_own_thread():
-        msg = "the background loop cannot stop itself"
-        raise RuntimeError(msg)
+        raise RuntimeError("the background loop cannot stop itself")
     with _lock:
         background, _background = _background, None
     if background is not None and background.thread.is_alive():

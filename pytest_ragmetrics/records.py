@@ -307,12 +307,10 @@ def read_document(file: Path) -> Document:
     except OSError as error:
         raise DocumentError(error.strerror or str(error), file=file) from error
     except ValueError as error:
-        msg = f"not JSON: {error}; give a file that --rag-json wrote"
-        raise DocumentError(msg, file=file) from error
+        raise DocumentError(f"not JSON: {error}; give a file that --rag-json wrote", file=file) from error
     version = data.get("version") if isinstance(data, dict) else None
     if type(version) is not int:
-        msg = "not the result of a run: it has no version; give a file that --rag-json wrote"
-        raise DocumentError(msg, file=file)
+        raise DocumentError("not the result of a run: it has no version; give a file that --rag-json wrote", file=file)
     if version != VERSION:
         msg = f"it is of version {version}, and this release reads version {VERSION}: write it anew with --rag-json"
         raise DocumentError(msg, file=file)

@@ -401,5 +401,4 @@ def read_baseline(file: Path | None) -> Document | None:
     try:
         return read_document(file)
     except DocumentError as error:
-        msg = f"--rag-baseline: {error}"
-        raise pytest.UsageError(msg) from error
+        raise pytest.UsageError(f"--rag-baseline: {error}") from error

@@ -185,8 +185,7 @@ class MetricResult(float):
         """
         self = super().__new__(cls, value)
         if not math.isfinite(self):
-            msg = f"{metric}: a score must be a finite number, not {float(self)}"
-            raise ValueError(msg)
+            raise ValueError(f"{metric}: a score must be a finite number, not {float(self)}")
         self.metric = metric
         self.reason = reason
         self.verdicts = tuple(verdicts)

@@ -119,17 +119,14 @@ def _message(item: object, place: str) -> Iterator[Message]:
     role = role.removesuffix("chunk").removesuffix("message")
     if not role:
         what = "has no role" if isinstance(item, Mapping) else f"is of type {type(item).__name__}"
-        msg = f"{place} {what}: give a message with role and content"
-        raise TypeError(msg)
+        raise TypeError(f"{place} {what}: give a message with role and content")
     role = _ROLES.get(role, role)
     if role in _KNOWN_ROLES:
         yield from _turn(role, item, place)
     elif isinstance(given, str):
-        msg = f"{place} has the role {given!r}: write one of {', '.join(_KNOWN_ROLES)}"
-        raise ValueError(msg)
+        raise ValueError(f"{place} has the role {given!r}: write one of {', '.join(_KNOWN_ROLES)}")
     elif _get(item, "content", "parts", "text") and kind not in _THOUGHT_TYPES:
-        msg = f"{place} is of type {kind!r} and has no role: write one of {', '.join(_KNOWN_ROLES)}"
-        raise ValueError(msg)
+        raise ValueError(f"{place} is of type {kind!r} and has no role: write one of {', '.join(_KNOWN_ROLES)}")
     elif kind not in _THOUGHT_TYPES:
         # Other events of a log, such as a search, have a type and no role.
         yield Message(role="assistant", attachments=(kind,))
@@ -170,8 +167,7 @@ def _blocks(item: object, place: str) -> list[Any]:
     blocks = list(content) if isinstance(content, (list, tuple)) else [content]
     for block in blocks:
         if isinstance(block, (Number, bytes)):
-            msg = f"{place}.content is of type {type(block).__name__}: give a text or a list of parts"
-            raise TypeError(msg)
+            raise TypeError(f"{place}.content is of type {type(block).__name__}: give a text or a list of parts")
     # Beside the content; LangChain repeats blocks there.
     said = _text(blocks)
     for holder in (item, _get(item, "additional_kwargs")):
@@ -247,8 +243,7 @@ def _tool_call(item: object, place: str) -> ToolCall:
     called = next((it for it in (function, custom) if _get(it, "name") is not None), item)
     name = _get(called, "name", "tool_name")
     if not isinstance(name, str) or not name:
-        msg = f"{place} has no name: give a tool call with name and arguments"
-        raise TypeError(msg)
+        raise TypeError(f"{place} has no name: give a tool call with name and arguments")
     if called is custom or _kind(called) == "custom_tool_call":  # its input is any text
         return ToolCall(name=name, arguments={"input": _get(called, "input") or ""})
     arguments = _get(called, "arguments", "args", "input", "input_parameters", "inputParameters", "tool_kwargs")
@@ -261,13 +256,11 @@ def _arguments(written: object, place: str) -> dict[str, Any]:
         try:
             value = json.loads(written)
         except (ValueError, RecursionError) as error:
-            msg = f"{place}: the arguments are not JSON: {written[:80]!r}"
-            raise ValueError(msg) from error
+            raise ValueError(f"{place}: the arguments are not JSON: {written[:80]!r}") from error
     if value is None or value == "":
         return {}
     if not isinstance(value, Mapping):
-        msg = f"{place}: the arguments must be a JSON object, not {type(value).__name__}"
-        raise ValueError(msg)  # noqa: TRY004 - a value inside of the conversation, often JSON text
+        raise ValueError(f"{place}: the arguments must be a JSON object, not {type(value).__name__}")  # noqa: TRY004 - a value inside of the conversation, often JSON text
     return dict(value)
 
 
@@ -347,20 +340,17 @@ class Sample:
         for name in unknown:
             meant = meant_field(name)
             hint = f"did you mean {meant}=?" if meant else f"it takes {', '.join(FIELDS)}; put others into metadata="
-            msg = f"Sample takes no {name}=; {hint}"
-            raise TypeError(msg)
+            raise TypeError(f"Sample takes no {name}=; {hint}")
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
         if not isinstance(self.metadata, Mapping):
-            msg = f"metadata must be a mapping, not {type(self.metadata).__name__}"
-            raise TypeError(msg)
+            raise TypeError(f"metadata must be a mapping, not {type(self.metadata).__name__}")
         self._take_conversation()
         for name in ("user_input", "response", "reference", "id"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
-                msg = f"{name} must be a str, not {type(value).__name__}{advice(value)}"
-                raise TypeError(msg)
+                raise TypeError(f"{name} must be a str, not {type(value).__name__}{advice(value)}")
         for name in ("retrieved_contexts", "reference_contexts"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, as_contexts(getattr(self, name), name=name))
@@ -415,8 +405,7 @@ class Sample:
         """
         if not isinstance(row, Mapping):
             several = "; give one row, or score a list of them by evaluate()" if is_conversation(row) else advice(row)
-            msg = f"a row is a mapping of fields, not {type(row).__name__}{several}"
-            raise TypeError(msg)
+            raise TypeError(f"a row is a mapping of fields, not {type(row).__name__}{several}")
         rest = dict(row)
         is_of_deepeval = "retrieval_context" in rest or is_conversation_row(rest)
         if is_of_deepeval and "context" in rest and rest.get("reference_contexts") is None:
@@ -500,11 +489,10 @@ def as_contexts(value: object, *, name: str = "contexts") -> tuple[str, ...]:
     for index, item in enumerate(value):
         text = _document_text(item)
         if text is None:
-            msg = (
+            raise TypeError(
                 f"{name}[{index}] is {_describe(item)}: give a str, or an object or a mapping whose page_content, "
                 f"text or content is a str{advice(item)}"
             )
-            raise TypeError(msg)
         texts.append(text)
     return tuple(texts)
 
@@ -539,12 +527,10 @@ def _describe(value: object) -> str:
 
 def _as_ids(value: object, name: str) -> tuple[str | int, ...]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        msg = f"{name} must be a list of ids, not {type(value).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} must be a list of ids, not {type(value).__name__}")
     ids = tuple(value)
     for index, item in enumerate(ids):
         if not isinstance(item, (str, Integral)):
-            msg = f"{name}[{index}] is {_describe(item)}: give a str or an int"
-            raise TypeError(msg)
+            raise TypeError(f"{name}[{index}] is {_describe(item)}: give a str or an int")
     # Those of numpy, which an index of vectors returns, must not reach the records as such.
     return tuple(str(item) if isinstance(item, str) else int(item) for item in ids)

@@ -211,8 +211,7 @@ class RunCassette:
         try:
             return [entry.to_row() for entry in Cassette(file).entries.values()]
         except CacheError as error:
-            msg = f"rag_cassette: {error}"
-            raise pytest.UsageError(msg) from error
+            raise pytest.UsageError(f"rag_cassette: {error}") from error
 
     def to_row(self, cache: CachedTransport | None) -> dict[str, Any]:
         """Return what a worker used, as JSON builtins, with the answers where the controller cannot read them."""

@@ -73,8 +73,7 @@ def _mode(text: str, base: Path) -> str:
     del base
     modes = ("auto", "replay", "refresh", "off")
     if text.strip() not in modes:
-        msg = f"{text.strip()!r} is not one of {', '.join(modes)}"
-        raise ValueError(msg)
+        raise ValueError(f"{text.strip()!r} is not one of {', '.join(modes)}")
     return text.strip()
 
 
@@ -87,8 +86,7 @@ def _number(kind: type[int | float], least: float) -> Callable[[str, Path], floa
             number = kind(-1)
         if not (math.isfinite(number) and number >= least):
             what = "a whole number" if kind is int else "a number"
-            msg = f"{text.strip()!r} is not {what} of at least {least:g}"
-            raise ValueError(msg)
+            raise ValueError(f"{text.strip()!r} is not {what} of at least {least:g}")
         return number
 
     return parse
@@ -258,8 +256,7 @@ def _read(option: Option, config: pytest.Config) -> Any:
     try:
         return _parsed(option, text, base, config)
     except ValueError as error:
-        msg = f"{name}: {error}"
-        raise pytest.UsageError(msg) from error
+        raise pytest.UsageError(f"{name}: {error}") from error
 
 
 def _parsed(option: Option, text: str, base: Path, config: pytest.Config) -> Any:

@@ -137,8 +137,7 @@ def assert_pass_rate(
     score_bound, score_better = _bound(min_score, max_score, names=("min_score", "max_score"))
     check_inconclusive(inconclusive, confidence)
     if min_rate is None or not 0.0 <= check_bound("min_rate", min_rate) <= 1.0:
-        msg = f"min_rate must be a share between 0 and 1, such as 0.95, not {min_rate!r}"
-        raise ValueError(msg)
+        raise ValueError(f"min_rate must be a share between 0 and 1, such as 0.95, not {min_rate!r}")
     found = _scored_set(results, metric=metric, clusters=clusters, skip_unscored=skip_unscored, vacuous=vacuous)
     found.check_bound("min_score" if max_score is None else "max_score", score_bound)
     result = rate_threshold(
@@ -258,8 +257,7 @@ def _against(
         if compared.difference is None and (compared.vacuous_here or compared.vacuous_there):
             raise UnscoredError(str(compared))
         if compared.difference is None:
-            msg = f"{compared}\n{NO_PAIR}"
-            raise ValueError(msg)
+            raise ValueError(f"{compared}\n{NO_PAIR}")
     return comparison
 
 
@@ -275,8 +273,7 @@ def _bound(
         return check_bound(names[0], least), "higher"
     if most is not None and least is None:
         return check_bound(names[1], most), "lower"
-    msg = f"give {names[0]}= or {names[1]}=, the one bound to hold the scores against"
-    raise ValueError(msg)
+    raise ValueError(f"give {names[0]}= or {names[1]}=, the one bound to hold the scores against")
 
 
 def _check_margin(margin: float, table: Evaluation, metric: str) -> None:
@@ -314,8 +311,7 @@ def _before(baseline: str | Path | Evaluation | None) -> Mapping[str, Column]:
         session = context.current().session
         baseline = None if session is None else session.baseline
     if baseline is None:
-        msg = "there is no baseline: give baseline=, or run pytest with --rag-baseline=FILE"
-        raise ValueError(msg)
+        raise ValueError("there is no baseline: give baseline=, or run pytest with --rag-baseline=FILE")
     return read_baseline(baseline)
 
 
@@ -399,13 +395,11 @@ def _scored_set(
     if clusters is not None:
         named = list(clusters)
         if len(named) != len(rows):
-            msg = f"{len(named)} clusters for {len(rows)} results; give one for each, or none"
-            raise ValueError(msg)
+            raise ValueError(f"{len(named)} clusters for {len(rows)} results; give one for each, or none")
         rows = [replace(row, cluster=cluster) for row, cluster in zip(rows, named, strict=True)]
     found = score_set(rows, given.vacuous if vacuous is None else vacuous)
     if not found.counted and not found.vacuous:
-        msg = f"{name}: none of {len(rows)} rows has a score" if rows else f"{name}: there are no rows"
-        raise UnscoredError(msg)
+        raise UnscoredError(f"{name}: none of {len(rows)} rows has a score" if rows else f"{name}: there are no rows")
     if found.unscored and not skip_unscored:
         unscored = [(row.name, row.reason or "") for row in found.unscored]
         raise UnscoredError("\n".join(explain_unscored(name, len(rows), unscored)))
@@ -427,8 +421,7 @@ def _scored_set(
 def _given(results: Results, metric: str | None) -> _Given:
     if isinstance(results, (str, bytes, Mapping)) or not isinstance(results, (Evaluation, Iterable)):
         kind = f"{type(results).__name__}{advice(results)}"
-        msg = f"results must be an Evaluation, its rows or a list of scores, not {kind}"
-        raise TypeError(msg)
+        raise TypeError(f"results must be an Evaluation, its rows or a list of scores, not {kind}")
     if isinstance(results, Evaluation):
         name = _one_of(results.metrics, metric)
         results.better_of(name)  # raises KeyError for a metric that was not evaluated
@@ -437,8 +430,7 @@ def _given(results: Results, metric: str | None) -> _Given:
     rows = [item for item in items if isinstance(item, Row)]
     if rows:
         if len(rows) < len(items):
-            msg = "results are partly rows and partly scores; give one or the other"
-            raise TypeError(msg)
+            raise TypeError("results are partly rows and partly scores; give one or the other")
         return _of_rows(_one_of(_metrics_of(rows), metric), rows)
     given = [item for item in items if isinstance(item, MetricResult)]
     names = tuple({result.metric: None for result in given})
@@ -483,8 +475,7 @@ def _of_score(name: str, item: object) -> ScoredRow:
         return ScoredRow(name=name, score=None, reason="it is None" if item is None else str(item))
     if isinstance(item, (int, float)):
         if not math.isfinite(item):
-            msg = f"{name} is {float(item)}, not a finite number; give None for a row without a score"
-            raise ValueError(msg)
+            raise ValueError(f"{name} is {float(item)}, not a finite number; give None for a row without a score")
         if not isinstance(item, MetricResult):
             return ScoredRow(name=name, score=float(item))
         return ScoredRow(name=name, score=item.value, reason=shortcoming(item), vacuous=item.vacuous)

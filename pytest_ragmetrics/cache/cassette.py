@@ -178,8 +178,7 @@ def _read_line(line: bytes, file: Path, number: int) -> CacheEntry:
             raise CassetteError(msg, file=file, line=number)
         return CacheEntry.from_row(json.loads(text))
     except (ValueError, RecursionError) as error:
-        msg = f"not an entry of a cassette: {error}"
-        raise CassetteError(msg, file=file, line=number) from error
+        raise CassetteError(f"not an entry of a cassette: {error}", file=file, line=number) from error
 
 
 def _refusals(

@@ -88,21 +88,18 @@ def _plain(value: object, place: str) -> Any:
     if isinstance(value, Mapping):
         for name in value:
             if not isinstance(name, str):
-                msg = f"{place}: the name of a field must be a str, not {type(name).__name__}"
-                raise TypeError(msg)
+                raise TypeError(f"{place}: the name of a field must be a str, not {type(name).__name__}")
         return {
             name: item if type(item) in _AS_IT_IS else _plain(item, f"{place}.{name}") for name, item in value.items()
         }
     if isinstance(value, (list, tuple)):
         return [item if type(item) in _AS_IT_IS else _plain(item, place) for item in value]
-    msg = f"{place}: {type(value).__name__} is not JSON"
-    raise TypeError(msg)
+    raise TypeError(f"{place}: {type(value).__name__} is not JSON")
 
 
 def _number(value: float, place: str) -> float:
     if not math.isfinite(value):
-        msg = f"{place}: {value} is not JSON"
-        raise ValueError(msg)
+        raise ValueError(f"{place}: {value} is not JSON")
     return int(value) if value.is_integer() and abs(value) <= _LARGEST_EXACT else float(value)
 
 

@@ -220,8 +220,7 @@ class Store:
         try:
             return work()
         except (OSError, sqlite3.Error) as error:
-            msg = f"{self.folder}: the cache cannot be used: {error}"
-            raise CacheUnavailableError(msg) from error
+            raise CacheUnavailableError(f"{self.folder}: the cache cannot be used: {error}") from error
 
     def _read(self, query: Callable[[sqlite3.Connection], T], nothing: T) -> T:
         """Return the result of a query; ``nothing`` where there is no database, which reading does not create."""
@@ -370,15 +369,13 @@ def _checked(raw: object, mode: object, filename: object, key: object, value: ob
     """Return the value of a row; raise :class:`CacheError` if key or value are unsafe to read."""
     problem = _problem(raw, mode, filename, key, value)
     if problem is not None:
-        msg = f"a row of the cache was tampered with: {problem}; `ragmetrics cache verify` names it"
-        raise CacheError(msg)
+        raise CacheError(f"a row of the cache was tampered with: {problem}; `ragmetrics cache verify` names it")
     return str(value)
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        msg = f"the cache stores text, not {type(value).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"the cache stores text, not {type(value).__name__}")
     return value
 
 
@@ -433,8 +430,7 @@ def _open(folder: Path) -> diskcache.Cache:
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             # diskcache trusts the settings that the database contains.
-            msg = f"{folder}: the settings in the database are not ours: {error}"
-            raise CacheUnavailableError(msg) from error
+            raise CacheUnavailableError(f"{folder}: the settings in the database are not ours: {error}") from error
 
 
 def _connect(database: Path) -> sqlite3.Connection:
@@ -483,5 +479,4 @@ def _refuse_foreign(folder: Path) -> None:
     if not hasattr(os, "geteuid") or folder.stat().st_uid == os.geteuid():
         return
     if any(place.stat().st_mode & stat.S_IWOTH for place in (folder, folder.resolve().parent)):
-        msg = f"{folder}: it belongs to another account, in a place where everybody can write"
-        raise CacheUnavailableError(msg)
+        raise CacheUnavailableError(f"{folder}: it belongs to another account, in a place where everybody can write")

@@ -64,11 +64,9 @@ def read_vector(text: str) -> npt.NDArray[np.float32]:
     try:
         vector = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
     except ValueError as error:
-        msg = f"a kept vector cannot be read: {error}"
-        raise CacheError(msg) from error
+        raise CacheError(f"a kept vector cannot be read: {error}") from error
     if not vector.size or not np.isfinite(vector).all():
-        msg = "a kept vector is empty or not finite"
-        raise CacheError(msg)
+        raise CacheError("a kept vector is empty or not finite")
     return vector
 
 

@@ -173,8 +173,7 @@ def rag_calibrated(
     __tracebackhide__ = True
     given: object = min_kappa
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not -1.0 <= given <= 1.0:
-        msg = f"min_kappa must be a number between -1 and 1, such as 0.6, not {given!r}"
-        raise ValueError(msg)
+        raise ValueError(f"min_kappa must be a number between -1 and 1, such as 0.6, not {given!r}")
     check_choice("by", by, get_args(DecidedBy))
     low, high = label_scale
     found = calibrate(

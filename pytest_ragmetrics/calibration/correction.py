@@ -40,8 +40,7 @@ def corrected_mean(
     bound = threshold
     if calibration is not None:
         if tpr is not None or tnr is not None:
-            msg = "give calibration=, or tpr= and tnr=, not both"
-            raise ValueError(msg)
+            raise ValueError("give calibration=, or tpr= and tnr=, not both")
         rates = _matching_rates(calibration, metric, better, judges_of(results), confidence)
         if threshold not in (None, rates.threshold):
             msg = f"the calibration is one at the threshold {rates.threshold:g}, not {threshold:g}; leave it out"
@@ -72,8 +71,7 @@ def _matching_rates(
         msg = f"the calibration is one of {rates.judge or 'no judge'}, and {judge or 'no judge'} scored this table"
         raise ValueError(msg)
     if rates.tpr.confidence != confidence:
-        msg = f"the calibration has intervals of {rates.tpr.confidence * 100:g} %: ask for that confidence"
-        raise ValueError(msg)
+        raise ValueError(f"the calibration has intervals of {rates.tpr.confidence * 100:g} %: ask for that confidence")
     return rates
 
 
@@ -90,9 +88,8 @@ def _labels(samples: Sequence[Sample], *, binary: bool) -> list[float | None]:
     scale = LabelScale()
     labels = [scale.read(sample) for sample in samples]
     if all(label is None for label in labels):
-        msg = (
+        raise ValueError(
             "nothing is known of the judge's errors: give calibration=, or tpr=, tnr= and threshold=, or label some "
             'rows, chosen by chance, in metadata["label"]'
         )
-        raise ValueError(msg)
     return [None if label is None else float(scale.is_good(label)) if binary else label for label in labels]

@@ -51,10 +51,9 @@ class LabelScale:
             msg = f"the scale of labels goes from a lower to a higher number, not from {self.low:g} to {self.high:g}"
             raise ValueError(msg)
         if self.good_from is not None and not self.low < self.good_from <= self.high:
-            msg = (
+            raise ValueError(
                 f"an answer is good from a label above {self.low:g} and up to {self.high:g} on, not {self.good_from:g}"
             )
-            raise ValueError(msg)
 
     def read(self, sample: Sample, *, file: str | None = None, line: int | None = None) -> float | None:
         """Return the label of a sample on a scale from 0 to 1, ``None`` if it has none.
@@ -261,11 +260,9 @@ def read_rates(file: str | Path) -> JudgeRates:
     try:
         data = read_json(path)
     except OSError as error:
-        msg = f"{path}: {error.strerror or error}"
-        raise CalibrationError(msg) from error
+        raise CalibrationError(f"{path}: {error.strerror or error}") from error
     except ValueError as error:
-        msg = f"{path}: not a JSON file: {error}"
-        raise CalibrationError(msg) from error
+        raise CalibrationError(f"{path}: not a JSON file: {error}") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
         msg = f"{path}: not a calibration of version {VERSION}; write one with ragmetrics calibrate ... --json={path}"
         raise CalibrationError(msg)
@@ -273,10 +270,8 @@ def read_rates(file: str | Path) -> JudgeRates:
     try:
         rates = load(JudgeRates, {**data, **(agreement if isinstance(agreement, dict) else {})})
     except CodecError as error:
-        msg = f"{path}: {error}"
-        raise CalibrationError(msg) from None  # it names the place; pydantic's frames add nothing
+        raise CalibrationError(f"{path}: {error}") from None  # it names the place; pydantic's frames add nothing
     for name, rate in (("tpr", rates.tpr), ("tnr", rates.tnr)):
         if not (0.0 <= rate.low <= rate.estimate <= rate.high <= 1.0 and 0.0 < rate.confidence < 1.0):
-            msg = f"{path}: {name} is not the interval of a rate"
-            raise CalibrationError(msg)
+            raise CalibrationError(f"{path}: {name} is not the interval of a rate")
     return rates

@@ -38,13 +38,11 @@ def read_age(text: str) -> timedelta:
     """
     number, unit = text[:-1], text[-1:]
     if unit not in _UNITS or not (number.isascii() and number.isdigit()):
-        msg = f"{text!r} is not a length of time such as 90m, 12h, 30d or 8w"
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is not a length of time such as 90m, 12h, 30d or 8w")
     try:
         return timedelta(**{_UNITS[unit]: int(number)})
     except OverflowError as error:
-        msg = f"{text!r} is longer than can be counted"
-        raise ValueError(msg) from error
+        raise ValueError(f"{text!r} is longer than can be counted") from error
 
 
 def _describe(store: Store, _: Namespace) -> list[str]:
@@ -68,8 +66,7 @@ def _verify(store: Store, arguments: Namespace) -> list[str]:
     if arguments.remove:
         store.remove(faults)
         return [*lines, f"{store.folder}: removed {_entries(len(faults))}"]
-    msg = "\n".join([*lines, f"{store.folder}: {len(faults)} unsound; --remove drops them"])
-    raise CacheError(msg)
+    raise CacheError("\n".join([*lines, f"{store.folder}: {len(faults)} unsound; --remove drops them"]))
 
 
 def _prune(store: Store, arguments: Namespace) -> list[str]:
@@ -98,8 +95,7 @@ def _import(store: Store, arguments: Namespace) -> list[str]:
     lines = []
     for file in arguments.files:
         if not file.exists():
-            msg = f"{file}: there is no such cassette"
-            raise CacheError(msg)
+            raise CacheError(f"{file}: there is no such cassette")
         entries = Cassette(file).entries
         kept = store.get_many(tuple(entries))
         # Of two entries with one key the later one is kept.
@@ -121,8 +117,7 @@ def _action(
     def run(arguments: Namespace) -> Sequence[str]:
         with Store(arguments.dir or default_folder()) as store:
             if work is not _import and not store.exists():
-                msg = f"{store.folder}: there is no cache"
-                raise CacheError(msg)
+                raise CacheError(f"{store.folder}: there is no cache")
             return work(store, arguments)
 
     def configure(parser: ArgumentParser) -> None:

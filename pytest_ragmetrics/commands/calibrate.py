@@ -53,8 +53,7 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
     except ValueError as error:
         raise ArgumentError(str(error)) from error
     if arguments.json is not None and arguments.json.resolve() == arguments.file.resolve():
-        msg = "--json would replace the labelled answers: name another file"
-        raise ArgumentError(msg)
+        raise ArgumentError("--json would replace the labelled answers: name another file")
     cache_dir = _cache_dir(arguments)
     try:
         return calibrate(
@@ -74,8 +73,7 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
             vacuous=arguments.vacuous,
         )
     except (TypeError, ValueError) as error:
-        msg = f"{arguments.file}: {error}"
-        raise CalibrationError(msg) from error
+        raise CalibrationError(f"{arguments.file}: {error}") from error
 
 
 def _cache_dir(arguments: argparse.Namespace) -> Path | None:

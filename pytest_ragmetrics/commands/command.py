@@ -60,8 +60,7 @@ def output(ending: str = "") -> Callable[[str], Path]:
 
     def read(text: str) -> Path:
         if not text.endswith(ending):
-            msg = f"{text!r} is not a *{ending} file"
-            raise ValueError(msg)
+            raise ValueError(f"{text!r} is not a *{ending} file")
         paths.writable_file(text, Path.cwd())
         return Path(text).expanduser()
 
@@ -73,8 +72,7 @@ def count(least: int = 1) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) >= least):
-            msg = f"{text!r} is not a whole number of at least {least}"
-            raise ValueError(msg)
+            raise ValueError(f"{text!r} is not a whole number of at least {least}")
         return int(text)
 
     return checked(read)
@@ -90,8 +88,7 @@ def number(low: float = -math.inf, high: float = math.inf) -> Callable[[str], fl
         except ValueError:
             found = math.nan
         if not (math.isfinite(found) and low <= found <= high):
-            msg = f"{text!r} is not a number{ends}"
-            raise ValueError(msg)
+            raise ValueError(f"{text!r} is not a number{ends}")
         return found
 
     return checked(read)

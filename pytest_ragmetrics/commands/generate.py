@@ -87,8 +87,7 @@ def _language(text: str) -> str | None:
     if text.strip() == "auto":
         return None
     if not _LANGUAGE.fullmatch(text.strip()):
-        msg = f"{text!r} is no name of a language, such as German or de"
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is no name of a language, such as German or de")
     return text.strip()
 
 

@@ -55,8 +55,7 @@ def read_ini_file(path: Path, text: str) -> IniFile | None:
     try:
         return _from_toml(path, text) if path.suffix == ".toml" else _from_ini(path, text)
     except (ValueError, configparser.Error) as error:
-        msg = f"{path}: {' '.join(str(error).split())}"
-        raise IniFileError(msg) from error
+        raise IniFileError(f"{path}: {' '.join(str(error).split())}") from error
 
 
 def _in_folder(folder: Path) -> Iterator[IniFile]:
@@ -67,8 +66,7 @@ def _in_folder(folder: Path) -> Iterator[IniFile]:
             try:
                 text = path.read_bytes().decode("utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
-                msg = f"{path}: {error}"
-                raise IniFileError(msg) from error
+                raise IniFileError(f"{path}: {error}") from error
             found = read_ini_file(path, text)
             if found is not None:
                 yield found

@@ -128,8 +128,7 @@ def _as_given(path: Path, folder: Path) -> Path:
 def _folder(text: str) -> Path:
     path = Path(text)
     if not path.is_dir():
-        msg = f"{text!r} is not a folder: name that of your project"
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is not a folder: name that of your project")
     return path
 
 

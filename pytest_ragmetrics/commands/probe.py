@@ -39,11 +39,9 @@ def _probe(arguments: argparse.Namespace) -> CommandResult:
     # A floor for a figure that no chosen probe is part of is refused.
     kinds = {probe.kind for probe in chosen}
     if arguments.min_resistance is not None and INJECTION not in kinds:
-        msg = f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit"
-        raise ArgumentError(msg)
+        raise ArgumentError(f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit")
     if arguments.min_accuracy is not None and not kinds - {INJECTION}:
-        msg = f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind"
-        raise ArgumentError(msg)
+        raise ArgumentError(f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind")
     engine = Engine(judge=arguments.judge, cache_dir=arguments.cache_dir, prompts=arguments.prompts)
     name = engine.judge().name
     outcomes = ask_probes(engine, [*chosen, *besides])

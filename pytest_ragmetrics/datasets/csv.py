@@ -144,8 +144,7 @@ def _header(text: str, file: str) -> tuple[Sequence[str], str, int]:
     names, line = lines[best[0]]
     for name in names:
         if name and names.count(name) > 1:
-            msg = "occurs twice in the header: keep one"
-            raise DatasetError(msg, file=file, line=line, field=name)
+            raise DatasetError("occurs twice in the header: keep one", file=file, line=line, field=name)
     return names, best[0], line
 
 

@@ -28,8 +28,7 @@ def read_jsonl(text: str, file: str) -> Sequence[Raw]:
     rows = [_row_of_line(decoder, line, number) for number, line in lines if line]
     if all(row.fault for row in rows):
         if text.lstrip(_BLANK).startswith("["):
-            msg = "contains a JSON list: name it .json, or write one object {...} a line"
-            raise DatasetError(msg, file=file)
+            raise DatasetError("contains a JSON list: name it .json, or write one object {...} a line", file=file)
         if rows and rows[0].text == "{":
             msg = "contains an object over several lines: write one object {...} a line, or a .json file with a list"
             raise DatasetError(msg, file=file, line=rows[0].line)

@@ -140,8 +140,7 @@ def selected(rows: Sequence[DatasetRow], *, where: Where | None, limit: int | No
     if isinstance(where, Mapping):
         unknown = [name for name in where if not any(_has(row.sample, name) for row in rows)]
         if unknown:
-            msg = f"where asks for the field {unknown[0]!r}, which no row has"
-            raise DatasetError(msg, file=file)
+            raise DatasetError(f"where asks for the field {unknown[0]!r}, which no row has", file=file)
         taken = [row for row in rows if row.sample is None or _matches(row.sample, where)]
     elif _is_predicate(where):
         taken = [row for row in rows if row.sample is None or _accepts(where, row, row.sample)]
@@ -149,8 +148,7 @@ def selected(rows: Sequence[DatasetRow], *, where: Where | None, limit: int | No
         msg = f"where is a {type(where).__name__}: give a function of the sample, or a mapping from fields to values"
         raise DatasetError(msg, file=file)
     if not taken:
-        msg = f"where takes none of {len(rows)} rows{_instead(where, rows)}"
-        raise DatasetError(msg, file=file)
+        raise DatasetError(f"where takes none of {len(rows)} rows{_instead(where, rows)}", file=file)
     return tuple(taken[:limit])
 
 
@@ -211,8 +209,7 @@ def read_file(path: Path, file: str) -> Sequence[Raw]:
     packed = name.endswith(".gz")
     kind = KINDS.get(Path(name.removesuffix(".gz")).suffix)
     if kind is None:
-        msg = f"a data set is a file that ends in {', '.join(KINDS)} (or these with .gz)"
-        raise DatasetError(msg, file=file)
+        raise DatasetError(f"a data set is a file that ends in {', '.join(KINDS)} (or these with .gz)", file=file)
     data = _bytes(path, file)
     return kind(_text(_unpacked(data, file) if packed else data, file), file)
 
@@ -224,25 +221,21 @@ def _bytes(path: Path, file: str) -> bytes:
         msg = "there is no such file; in a test a relative path starts at the folder of the test file"
         raise DatasetError(msg, file=file) from error
     except (OSError, ValueError) as error:
-        msg = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise DatasetError(msg, file=file) from error
+        raise DatasetError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=file) from error
 
 
 def _unpacked(data: bytes, file: str) -> bytes:
     try:
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
-        msg = f"ends in .gz and cannot be unpacked: {error}"
-        raise DatasetError(msg, file=file) from error
+        raise DatasetError(f"ends in .gz and cannot be unpacked: {error}", file=file) from error
 
 
 def _text(data: bytes, file: str) -> str:
     if data.startswith(_GZIP):
-        msg = "is packed by gzip: let its name end in .gz"
-        raise DatasetError(msg, file=file)
+        raise DatasetError("is packed by gzip: let its name end in .gz", file=file)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data[:4]:
-        msg = "is UTF-16 or UTF-32: save it as UTF-8"
-        raise DatasetError(msg, file=file, line=1)
+        raise DatasetError("is UTF-16 or UTF-32: save it as UTF-8", file=file, line=1)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -279,8 +272,7 @@ def read_dataset(
     field 'answer': row 2: response must be a str, not int
     """
     if limit is not None and (type(limit) is not int or limit < 1):
-        msg = f"limit is {limit!r}: give the number of rows to take, at least 1"
-        raise DatasetError(msg)
+        raise DatasetError(f"limit is {limit!r}: give the number of rows to take, at least 1")
     file: str | None = None
     if isinstance(source, (str, os.PathLike)):
         file = _shown(base / source)
@@ -288,8 +280,7 @@ def read_dataset(
     else:
         raws = read_object(source)
     if not raws:
-        msg = "there are no rows: give at least one"
-        raise DatasetError(msg, file=file)
+        raise DatasetError("there are no rows: give at least one", file=file)
     return selected(identified(raws, file), where=where, limit=limit)
 
 

@@ -115,8 +115,7 @@ def written_id(row: Mapping[str, Any]) -> str | None:
     if value is None:
         return None
     kind = "one this long" if type(value) is int else type(value).__name__
-    msg = f"must be a text or a whole number, not {kind}"
-    raise RowError(msg, field="id")
+    raise RowError(f"must be a text or a whole number, not {kind}", field="id")
 
 
 def _nothing_known(names: Iterable[str]) -> str:
@@ -133,8 +132,7 @@ def _metadata(values: dict[str, Any]) -> dict[str, Any]:
             continue
         value = values.pop(name)
         if not isinstance(value, Mapping):
-            msg = f"must be an object (a mapping), not {type(value).__name__}"
-            raise RowError(msg, field=name)
+            raise RowError(f"must be an object (a mapping), not {type(value).__name__}", field=name)
         collected.update(value)
     return collected
 
@@ -146,8 +144,7 @@ def _take_references(values: dict[str, Any]) -> None:
     if isinstance(references, str):
         references = [references]
     if not isinstance(references, (list, tuple)) or not all(isinstance(text, str) for text in references):
-        msg = "must be a list of texts"
-        raise RowError(msg, field=_REFERENCES)
+        raise RowError("must be a list of texts", field=_REFERENCES)
     values["reference"] = "\n".join(references) or None
 
 
@@ -183,14 +180,12 @@ def rows_of_mapping(values: Mapping[str, Any]) -> Sequence[Any]:
     lists = {name: values[name] for name in WRAPPERS if isinstance(values.get(name), (list, tuple))}
     filled = [name for name, rows in lists.items() if rows]
     if len(filled) > 1:
-        msg = f"there are rows in {' and in '.join(filled)}: keep one of these lists"
-        raise RowError(msg)
+        raise RowError(f"there are rows in {' and in '.join(filled)}: keep one of these lists")
     if lists:
         rows: Sequence[Any] = lists[filled[0]] if filled else []
         return rows
     if not KNOWN.intersection(values) or not any(isinstance(column, (list, tuple)) for column in values.values()):
-        msg = f"no list of rows: write [{{...}}, {{...}}], or the list as one of {', '.join(WRAPPERS)}"
-        raise RowError(msg)
+        raise RowError(f"no list of rows: write [{{...}}, {{...}}], or the list as one of {', '.join(WRAPPERS)}")
     length: int | None = None
     for name, column in values.items():
         if not isinstance(column, (list, tuple)):

@@ -63,14 +63,12 @@ def as_vectors(values: Any, *, count: int, name: str) -> npt.NDArray[np.float32]
         with np.errstate(over="ignore"):
             vectors = np.asarray(values, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        msg = f"{name} did not return rows of numbers: {error}"
-        raise JudgeError(msg) from error
+        raise JudgeError(f"{name} did not return rows of numbers: {error}") from error
     if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1]:  # noqa: PLR2004 - rows and columns
         msg = f"{name} returned an array of shape {vectors.shape} for {count} texts; it must be one row a text"
         raise JudgeError(msg)
     if not np.isfinite(vectors).all():
-        msg = f"{name} returned a vector with a number that is not finite"
-        raise JudgeError(msg)
+        raise JudgeError(f"{name} returned a vector with a number that is not finite")
     return vectors
 
 
@@ -100,8 +98,7 @@ class CustomEmbedder(Embedder):
         """Name the embedder after its target, unless a ``name`` is given."""
         embed = target.embed if isinstance(target, Embeds) else target
         if not callable(embed):
-            msg = f"an embedder is an object with embed(texts) or a callable, not {type(target).__name__}"
-            raise TypeError(msg)
+            raise TypeError(f"an embedder is an object with embed(texts) or a callable, not {type(target).__name__}")
         given = getattr(target, "name", None) or getattr(target, "__qualname__", None)
         self.name = name or f"custom:{given or type(target).__qualname__}"
         self.kind = "custom"
@@ -154,7 +151,6 @@ def _directions(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     if not lengths.all():
-        msg = "a vector of zeros has no cosine similarity"
-        raise UnscoredError(msg)
+        raise UnscoredError("a vector of zeros has no cosine similarity")
     directions: npt.NDArray[np.float64] = wide / lengths
     return directions

@@ -110,14 +110,12 @@ class SentenceTransformersEmbedder(Embedder):
                     texts, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
                 )
             except (OSError, RuntimeError, ValueError) as error:
-                msg = f"{self.name} cannot be used: {error}"
-                raise JudgeError(msg) from error
+                raise JudgeError(f"{self.name} cannot be used: {error}") from error
         return as_vectors(values, count=len(texts), name=self.name)
 
     def _load(self) -> Any:
         if not self._folder.is_dir():
-            msg = f"{self.name}: there is no such folder; save a model to it first"
-            raise JudgeNotConfiguredError(msg)
+            raise JudgeNotConfiguredError(f"{self.name}: there is no such folder; save a model to it first")
         try:
             library = import_module("sentence_transformers")
         except ImportError as error:

@@ -61,10 +61,9 @@ def _chosen() -> str:
     """Return the spec that ``auto`` chooses in this environment."""
     if any(os.environ.get(variable, "").strip() for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL")):
         return DEFAULT_OPENAI
-    msg = (
+    raise JudgeNotConfiguredError(
         "this metric needs an embedder, and none is configured. Three ways on: "
         "set OPENAI_API_KEY or OPENAI_BASE_URL; "
         "replay recorded vectors (--rag-cache=replay with --rag-cassette=FILE); "
         "or use the built-in heuristic (--rag-embedder=local)"
     )
-    raise JudgeNotConfiguredError(msg)

@@ -72,8 +72,7 @@ def find_documents(arguments: Iterable[Path], *, output: Path) -> tuple[dict[str
                 raise ArgumentError(printable(msg))
     if not documents:
         passed_over = f" (passed over: {', '.join(others[:3])})" if others else ""
-        msg = f"there is no {', '.join(TEXTS)} file to read{passed_over}"
-        raise ArgumentError(printable(msg))
+        raise ArgumentError(printable(f"there is no {', '.join(TEXTS)} file to read{passed_over}"))
     return documents, others
 
 
@@ -89,11 +88,9 @@ def _files(argument: Path) -> Iterator[tuple[Path, str]]:
                 yield argument.joinpath(*parts), _encodable(base.joinpath(*parts))
         return
     if not argument.is_file():
-        msg = f"{argument}: there is no such file or folder"
-        raise ArgumentError(msg)
+        raise ArgumentError(f"{argument}: there is no such file or folder")
     if argument.suffix.lower() not in (*TEXTS, PASSAGES):
-        msg = f"{argument}: is no {', '.join((*TEXTS, PASSAGES))} file: save its text as one of these"
-        raise ArgumentError(msg)
+        raise ArgumentError(f"{argument}: is no {', '.join((*TEXTS, PASSAGES))} file: save its text as one of these")
     yield argument, _encodable(base)
 
 
@@ -124,11 +121,9 @@ def _text(path: Path, file: str) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
-        msg = f"cannot be read: {error.strerror or error}"
-        raise DatasetError(msg, file=file) from error
+        raise DatasetError(f"cannot be read: {error.strerror or error}", file=file) from error
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        msg = "is UTF-16: save it as UTF-8"
-        raise DatasetError(msg, file=file, line=1)
+        raise DatasetError("is UTF-16: save it as UTF-8", file=file, line=1)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -151,16 +146,13 @@ def _given(text: str, file: str) -> Iterator[SourcePassage]:
         try:
             row: Any = json.loads(line)
         except (ValueError, RecursionError) as error:
-            msg = f"no JSON: {getattr(error, 'msg', error)}"
-            raise DatasetError(msg, **place) from error
+            raise DatasetError(f"no JSON: {getattr(error, 'msg', error)}", **place) from error
         values: Sequence[Any] = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
         if not all(isinstance(value, str) and value.strip() for value in values):
-            msg = 'a passage is {"id": "...", "text": "..."}, with a text in both'
-            raise DatasetError(msg, **place)
+            raise DatasetError('a passage is {"id": "...", "text": "..."}, with a text in both', **place)
         identity, passage = values
         if any(map(_SURROGATE.search, values)):
-            msg = "contains half of a surrogate pair: write the whole character"
-            raise DatasetError(msg, **place)
+            raise DatasetError("contains half of a surrogate pair: write the whole character", **place)
         first = lines.setdefault(identity, number)
         if first != number:
             msg = f"the id {printable(identity)!r} is already in line {first}: give each passage its own"

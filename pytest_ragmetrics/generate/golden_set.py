@@ -57,16 +57,14 @@ class GoldenFile:
     def __init__(self, path: Path) -> None:
         self._path = path.resolve()  # a link is followed, not replaced
         if self._path.exists() and not (self._path.is_file() and os.access(self._path, os.W_OK)):
-            msg = f"{self._path} is no file that may be written: name another"
-            raise ArgumentError(msg)
+            raise ArgumentError(f"{self._path} is no file that may be written: name another")
         lines = self._read()
         self.rows: list[Row] = [json.loads(line) for line in lines]
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._write(lines)
         except OSError as error:
-            msg = f"{self._path} cannot be written: {error.strerror}: {error.filename!r}"
-            raise ArgumentError(msg) from error
+            raise ArgumentError(f"{self._path} cannot be written: {error.strerror}: {error.filename!r}") from error
 
     @property
     def passages(self) -> set[str]:
@@ -107,8 +105,7 @@ class GoldenFile:
         try:
             text = self._path.read_bytes().decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            msg = f"{self._path} cannot be read, so it is left as it is: {error}"
-            raise ArgumentError(msg) from error
+            raise ArgumentError(f"{self._path} cannot be read, so it is left as it is: {error}") from error
         lines, rows = text.split("\n"), []
         for number, line in enumerate(lines, start=1):
             row = None
@@ -118,12 +115,10 @@ class GoldenFile:
                 rows.append((line.strip("\r"), row))
             elif line.strip() and not (number == len(lines) and any(_is_ours(row) for _, row in rows)):
                 wrong = "is no row of a golden set, so the file is left as it is: name another file"
-                msg = f"{self._path}:{number}: {wrong}"
-                raise ArgumentError(msg)
+                raise ArgumentError(f"{self._path}:{number}: {wrong}")
         if rows and not any(_is_ours(row) for _, row in rows):
             wrong = "contains no row that `ragmetrics generate` wrote, so it is left as it is: name another file"
-            msg = f"{self._path} {wrong}"
-            raise ArgumentError(msg)
+            raise ArgumentError(f"{self._path} {wrong}")
         return [line for line, _ in rows]
 
     def _write(self, lines: Iterable[str]) -> None:

@@ -234,8 +234,7 @@ class Connection(Generic[Terms]):
     def _connect(self, sdk: Any) -> Any:
         if not self._key:
             own = f"{self._vendor.url_variable} for a server that needs none"
-            msg = f"{self._who} needs a key: set {self._vendor.key_variable}, or {own}"
-            raise JudgeNotConfiguredError(msg)
+            raise JudgeNotConfiguredError(f"{self._who} needs a key: set {self._vendor.key_variable}, or {own}")
         if not _KEY.fullmatch(self._key):
             msg = f"{self._who}: {self._vendor.key_variable} contains characters that no key has"
             raise JudgeNotConfiguredError(msg)

@@ -148,8 +148,7 @@ class Labels:
         (0.5, 0.25)
         """
         if len(logits) != self.count or not all(map(math.isfinite, logits)):
-            msg = f"{self.count} finite numbers a pair are wanted, not {list(logits)[:8]}"
-            raise ValueError(msg)
+            raise ValueError(f"{self.count} finite numbers a pair are wanted, not {list(logits)[:8]}")
         if self.count == 1:
             logit = -logits[0] if self.inverted else logits[0]
             # Each form overflows for the other sign.
@@ -182,11 +181,10 @@ def read_labels(names: Sequence[str], *, model: str) -> Labels:
     known = len(entailing) + len(opposing) + sum(name in _OTHER for name in plain)
     if len(entailing) != 1 or len(opposing) > 1 or known < len(plain):
         listed = ", ".join(map(repr, names)) or "none"
-        msg = (
+        raise JudgeNotConfiguredError(
             f"{model} has the labels {listed}, which do not say what entailment is; "
             'name them in its order, as in NliJudge(model, labels=("entailment", "neutral", "contradiction"))'
         )
-        raise JudgeNotConfiguredError(msg)
     return Labels(count=len(plain), entailment=entailing[0], contradiction=opposing[0] if opposing else None)
 
 
@@ -393,8 +391,7 @@ class TransformerScorer:
             )
         except Exception as error:
             hint = "" if source.is_folder else " (nor is it a folder here)"
-            msg = f"{name} cannot be loaded{hint}: {type(error).__name__}: {error}"
-            raise JudgeNotConfiguredError(msg) from error
+            raise JudgeNotConfiguredError(f"{name} cannot be loaded{hint}: {type(error).__name__}: {error}") from error
         if loading["missing_keys"]:
             msg = f"{name} is no trained classifier: its weights lack {', '.join(sorted(loading['missing_keys'])[:4])}"
             raise JudgeNotConfiguredError(msg)

@@ -193,8 +193,7 @@ class CustomJudge(PromptedJudge):
             text = await self._answer(request)
         if not isinstance(text, str) or not text.strip():
             what = "nothing" if isinstance(text, str) else f"{type(text).__name__} where a str is wanted"
-            msg = f"{self.name} replied with {what}"
-            raise JudgeError(msg)
+            raise JudgeError(f"{self.name} replied with {what}")
         return Reply(text=text)
 
     async def aclose(self) -> None:

@@ -91,11 +91,9 @@ class NliJudge(PromptedJudge):
         scorer: EntailmentScorer | None = None,
     ) -> None:
         if not 0 < threshold <= 1:
-            msg = f"threshold must be a probability over 0 and at most 1, not {threshold}"
-            raise ValueError(msg)
+            raise ValueError(f"threshold must be a probability over 0 and at most 1, not {threshold}")
         if passages < 1:
-            msg = f"passages must be at least 1, not {passages}"
-            raise ValueError(msg)
+            raise ValueError(f"passages must be at least 1, not {passages}")
         source = WeightSource(place=model, identity=model, is_folder=False) if scorer else find_source(model)
         self._given = None if labels is None else tuple(labels)
         parameters: dict[str, Any] = {"method": _METHOD, "threshold": threshold, "passages": passages}
@@ -114,8 +112,7 @@ class NliJudge(PromptedJudge):
         if not isinstance(task, (VerifyClaims, FindContradictions)):
             hint = f"; {_INSTEAD[task.prompt]} does not" if task.prompt in _INSTEAD else ""
             needed = f"{task.prompt} needs a language model{hint}"
-            msg = f"{self.name} only tells whether a text follows from another, and {needed}"
-            raise JudgeError(msg)
+            raise JudgeError(f"{self.name} only tells whether a text follows from another, and {needed}")
         return await super().ask(cast("Task[A]", task), transport=transport)
 
     def messages(self, task: Task[Any]) -> tuple[ChatMessage, ...]:

@@ -70,8 +70,7 @@ class Panel(Judge):
         names = [judge.name for judge in self.judges]
         self.name = f"panel:{','.join(names)}"
         if len(names) < LEAST or any(isinstance(judge, Panel) for judge in self.judges):
-            msg = f"{self.name}: a panel has two judges or more, and no other panel among them"
-            raise JudgeNotConfiguredError(msg)
+            raise JudgeNotConfiguredError(f"{self.name}: a panel has two judges or more, and no other panel among them")
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             msg = f"{self.name}: {twice[0]} is in it twice, and its answers would count twice; name another judge"
@@ -109,8 +108,7 @@ class Panel(Judge):
         merging.disagreements += [f"{task.prompt}: no answer of {name} ({error})" for name, error in failures.items()]
         answer = next(iter(answers.values())) if writing else merging.merged(answers)
         if merging.ties:
-            msg = f"the judges are split: {'; '.join(merging.ties)}"
-            raise UnscoredError(msg, usage=usage)
+            raise UnscoredError(f"the judges are split: {'; '.join(merging.ties)}", usage=usage)
         return Answered(answer=answer, usage=usage, disagreements=tuple(merging.disagreements))
 
     async def aclose(self) -> None:

@@ -52,8 +52,7 @@ class PromptBook:
         try:
             return override.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            msg = f"prompt {override}: {error}"
-            raise RagMetricsError(msg) from error
+            raise RagMetricsError(f"prompt {override}: {error}") from error
 
 
 def render(task: Task[Any], prompts: PromptBook) -> tuple[str, str]:

@@ -44,11 +44,9 @@ def validate(data: object, schema: Mapping[str, Any], place: str = "the answer")
     kind = schema["type"]
     # For Python a bool is an int; for a schema it is not.
     if not isinstance(data, _TYPES[kind]) or (isinstance(data, bool) and kind != "boolean"):
-        msg = f"{place} must be {'an' if kind[0] in 'aio' else 'a'} {kind}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{place} must be {'an' if kind[0] in 'aio' else 'a'} {kind}")
     if "enum" in schema and data not in schema["enum"]:
-        msg = f"{place} must be one of {', '.join(map(str, schema['enum']))}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{place} must be one of {', '.join(map(str, schema['enum']))}")
     if isinstance(data, dict):
         _validate_fields(data, schema["properties"], place)
     if isinstance(data, list):
@@ -63,8 +61,7 @@ def _validate_fields(data: dict[str, Any], fields: Mapping[str, Schema], place: 
     if missing or surplus:
         # Names that the judge made up are counted, not repeated: they may come from the text under test.
         parts = ([f"lacks {named(missing)}"] if missing else []) + ([f"has {len(surplus)} too many"] if surplus else [])
-        msg = f"{place} must have the fields {named(list(fields))}: it {' and '.join(parts)}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{place} must have the fields {named(list(fields))}: it {' and '.join(parts)}")
     for name, schema in fields.items():
         validate(data[name], schema, name if place == "the answer" else f"{name} of {place}")
 
@@ -91,8 +88,7 @@ def in_order(items: Iterable[Mapping[str, Any]], count: int, noun: str) -> list[
         if numbers
     ]
     if problems:
-        msg = f"each {noun} from 1 to {count} must be answered exactly once: {'; '.join(problems)}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"each {noun} from 1 to {count} must be answered exactly once: {'; '.join(problems)}")
     return [by_number[number] for number in range(1, count + 1)]
 
 
@@ -105,8 +101,7 @@ def distinct(texts: Iterable[str], noun: str) -> tuple[str, ...]:
     kept: dict[str, str] = {}
     for number, text in enumerate(texts, start=1):
         if not text.strip():
-            msg = f"{noun} {number} is blank"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer(f"{noun} {number} is blank")
         kept.setdefault(" ".join(text.casefold().split()), text.strip())
     return tuple(kept.values())
 
@@ -138,8 +133,7 @@ def parse_json(text: str) -> object:
     try:
         return _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        msg = "the answer is not valid JSON"
-        raise InvalidAnswer(msg) from error
+        raise InvalidAnswer("the answer is not valid JSON") from error
 
 
 def extract_json(text: str) -> str:
@@ -154,8 +148,7 @@ def extract_json(text: str) -> str:
     found = dict.fromkeys(_objects(text))
     if len(found) != 1:
         problem = "contains several JSON objects" if found else "is not a JSON object"
-        msg = f"the answer {problem}; there must be one and nothing else"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"the answer {problem}; there must be one and nothing else")
     return next(iter(found))
 
 
@@ -178,14 +171,12 @@ def _objects(text: str) -> list[str]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        msg = "a field is there twice"
-        raise ValueError(msg)
+        raise ValueError("a field is there twice")
     return fields
 
 
 def _refuse(constant: str) -> None:
-    msg = f"{constant} is not JSON"
-    raise ValueError(msg)
+    raise ValueError(f"{constant} is not JSON")
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)

@@ -35,8 +35,7 @@ def made_by(spec: str, read: Callable[[Any], T], *, noun: str) -> T:
     except RagMetricsError:
         raise
     except Exception as error:
-        msg = f"{spec} makes no {noun}: {type(error).__name__}: {error}"
-        raise JudgeNotConfiguredError(msg) from error
+        raise JudgeNotConfiguredError(f"{spec} makes no {noun}: {type(error).__name__}: {error}") from error
 
 
 #: The choices of ``auto`` if a key of the provider is set.
@@ -63,8 +62,7 @@ def check_spec(spec: str) -> str:
     if not spec.startswith(("openai:", "anthropic:", "nli:")) and is_factory(spec):
         return spec
     forms = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY, panel:SPEC,SPEC,SPEC"
-    msg = f"{spec!r} is not one of {forms}"
-    raise ValueError(msg)
+    raise ValueError(f"{spec!r} is not one of {forms}")
 
 
 def panel_members(spec: str, check: Callable[[str], str] = check_spec) -> list[str]:
@@ -83,13 +81,11 @@ def panel_members(spec: str, check: Callable[[str], str] = check_spec) -> list[s
         place = f"{spec!r}, judge {number}"
         if text.startswith(PANEL) or text in ("", "auto"):
             what = "nothing" if not text else "a panel" if text != "auto" else "auto"
-            msg = f"{place}: {what} cannot be a judge of a panel; name a judge, such as openai:MODEL"
-            raise ValueError(msg)
+            raise ValueError(f"{place}: {what} cannot be a judge of a panel; name a judge, such as openai:MODEL")
         try:
             member = check(text)
         except ValueError as error:
-            msg = f"{place}: {error}"
-            raise ValueError(msg) from error
+            raise ValueError(f"{place}: {error}") from error
         if member in members:
             msg = f"{place}: {member} is in the panel twice, and its answers would count twice; name another judge"
             raise ValueError(msg)
@@ -141,10 +137,9 @@ def _chosen() -> str:
         return DEFAULT_OPENAI
     if is_set("ANTHROPIC_API_KEY"):
         return DEFAULT_ANTHROPIC
-    msg = (
+    raise JudgeNotConfiguredError(
         "this metric needs a judge, and none is configured. Three ways on: "
         "set a key (OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY); "
         "replay recorded answers (--rag-cache=replay with --rag-cassette=FILE); "
         "or try it out with the built-in heuristic (--rag-judge=local)"
     )
-    raise JudgeNotConfiguredError(msg)

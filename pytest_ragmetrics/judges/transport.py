@@ -66,8 +66,7 @@ def failures_of(name: str) -> Iterator[None]:
     except RagMetricsError:
         raise
     except Exception as error:
-        msg = f"{name} failed: {type(error).__name__}: {error}"
-        raise JudgeError(msg) from error
+        raise JudgeError(f"{name} failed: {type(error).__name__}: {error}") from error
 
 
 class ChatMessage(TypedDict):
@@ -264,8 +263,7 @@ class Limiter:
         self, width: int, following: Transport | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         if width < 1:
-            msg = f"at least 1 request must be allowed in flight, not {width}"
-            raise ValueError(msg)
+            raise ValueError(f"at least 1 request must be allowed in flight, not {width}")
         self._following = following or Providers()
         self._full = width
         self._width = width

@@ -122,8 +122,7 @@ if not TYPE_CHECKING:  # type checkers are to refuse unknown names
     def __getattr__(name: str) -> object:
         if name in _MODULE_OF:
             return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -134,8 +134,7 @@ class TopicAdherence(ConversationMetric):
         topics = sample.metadata.get("reference_topics")
         is_list = isinstance(topics, (list, tuple, set, frozenset))
         if topics is not None and not (is_list and all(isinstance(topic, str) for topic in topics)):
-            msg = f"{self.name}: reference_topics must be a list of texts, not {topics!r}"
-            raise TypeError(msg)
+            raise TypeError(f"{self.name}: reference_topics must be a list of texts, not {topics!r}")
         if topics is None or is_blank(tuple(topics)):
             msg = f"{self.name}: reference_topics is {'missing' if topics is None else 'blank'}; name the allowed ones"
             raise ValueError(msg)

@@ -220,12 +220,10 @@ async def _cosine(one: str, other: str, ask: Ask) -> float:
 
 def _shares(weights: object) -> tuple[float, float]:
     if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence) or len(weights) != len(_SIDES):
-        msg = f"weights must be two numbers, of the statements and of the similarity, not {weights!r}"
-        raise ValueError(msg)
+        raise ValueError(f"weights must be two numbers, of the statements and of the similarity, not {weights!r}")
     facts, meaning = (check_number("weights", weight) for weight in weights)
     if not facts + meaning:
-        msg = "weights must not both be 0"
-        raise ValueError(msg)
+        raise ValueError("weights must not both be 0")
     return facts / (facts + meaning), meaning / (facts + meaning)
 
 

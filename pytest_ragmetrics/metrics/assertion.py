@@ -40,8 +40,7 @@ def assert_metric(
     """
     __tracebackhide__ = True
     if min is None and max is None:
-        msg = "give min= or max=, the score to hold the metric against"
-        raise ValueError(msg)
+        raise ValueError("give min= or max=, the score to hold the metric against")
     for name, bound in (("min", min), ("max", max)):
         if bound is not None:
             check_bound(name, bound, metric=metric.name, scale=metric.scale)
@@ -68,16 +67,13 @@ def check_bound(
     ValueError: min=90 is outside of the scale of faithfulness, 0 to 1: write 0.9, or give your own metric its scale
     """
     if isinstance(bound, bool) or not isinstance(bound, Real):
-        msg = f"{name} must be a number, not {bound!r}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} must be a number, not {bound!r}")
     number = float(bound)
     if not math.isfinite(number):
-        msg = f"{name} must be a finite number, not {bound!r}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a finite number, not {bound!r}")
     low, high = scale or (-math.inf, math.inf)
     if not low <= number <= high:
         right = f"{number / 100:g}" if high == 1 and _PERCENT[0] <= number <= _PERCENT[1] else "a number on it"
         outside = f"{name}={number:g} is outside of the scale of {metric}, {low:g} to {high:g}"
-        msg = f"{outside}: write {right}, or give your own metric its scale"
-        raise ValueError(msg)
+        raise ValueError(f"{outside}: write {right}, or give your own metric its scale")
     return number

@@ -31,8 +31,7 @@ def check_choice(name: str, value: T, choices: Sequence[str]) -> T:
     'claims'
     """
     if value not in choices:
-        msg = f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}")
     return value
 
 
@@ -43,8 +42,7 @@ def check_count(name: str, value: object) -> int:
     3
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        msg = f"{name} must be a whole number from 1 on, not {value!r}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a whole number from 1 on, not {value!r}")
     return int(value)
 
 
@@ -56,8 +54,7 @@ def check_number(name: str, value: object, least: float = 0, most: float = inf) 
     """
     if isinstance(value, bool) or not isinstance(value, Real) or value < least or not value <= most or value == inf:
         ends = f"from {least:g} on" if most == inf else f"from {least:g} to {most:g}"
-        msg = f"{name} must be a number {ends}, not {value!r}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a number {ends}, not {value!r}")
     # A float cannot represent every whole number.
     return int(value) if isinstance(value, Integral) else float(value)
 
@@ -78,8 +75,7 @@ def check_flag(name: str, value: object) -> bool:
     False
     """
     if not isinstance(value, bool):
-        msg = f"{name} must be True or False, not {value!r}"
-        raise ValueError(msg)  # noqa: TRY004 - every wrong parameter value is a ValueError
+        raise ValueError(f"{name} must be True or False, not {value!r}")  # noqa: TRY004 - every wrong parameter value is a ValueError
     return value
 
 
@@ -90,8 +86,7 @@ def check_name(value: object) -> str:
     'strict_faithfulness'
     """
     if not isinstance(value, str) or not value.strip():
-        msg = f"name must be a text that is not blank, not {value!r}"
-        raise ValueError(msg)
+        raise ValueError(f"name must be a text that is not blank, not {value!r}")
     return value
 
 
@@ -155,8 +150,7 @@ class _Parameters:
             found = _THEIRS.get("prompt" if name.endswith("_prompt") else name)
             if name in taken or (found is None and takes_any):
                 continue
-            msg = f"{cls.__name__} takes no {name}=: {_instead(name, found, taken)}"
-            raise TypeError(msg)
+            raise TypeError(f"{cls.__name__} takes no {name}=: {_instead(name, found, taken)}")
         return super().__new__(cls)
 
 
@@ -278,8 +272,7 @@ class Metric(_Parameters, ABC):
             if name not in FIELDS:
                 meant = meant_field(name, *self.extra_inputs)
                 hint = f"did you mean {meant}=?" if meant else f"it takes {', '.join((*FIELDS, *self.extra_inputs))}"
-                msg = f"{self.name} takes no {name}=; {hint}"
-                raise TypeError(msg)
+                raise TypeError(f"{self.name} takes no {name}=; {hint}")
         sample = Sample(**given)
         return replace(sample, metadata={**sample.metadata, **extra}) if extra else sample
 
@@ -302,8 +295,7 @@ class Metric(_Parameters, ABC):
     def _recorded(self, sample: Sample, result: MetricResult, log: ScoringLog) -> MetricResult:
         """Record a result and return it; raise ``TypeError`` for anything else."""
         if not isinstance(result, MetricResult):
-            msg = f"{self.name}.measure() returned {type(result).__name__}, not a MetricResult"
-            raise TypeError(msg)
+            raise TypeError(f"{self.name}.measure() returned {type(result).__name__}, not a MetricResult")
         if result.metric != self.name:
             result = result.replaced(metric=self.name)
         if (result.noun, result.complaint) == (NOUN, COMPLAINT):

@@ -53,16 +53,14 @@ class AspectCritique(AnyFieldsMetric):
         #: The score to wish for.
         self.good = int(aspect.better == "higher") if good is None else good
         if self.good not in (0, 1):
-            msg = f"good must be 1 or 0, the score to wish for, not {good!r}"
-            raise ValueError(msg)
+            raise ValueError(f"good must be 1 or 0, the score to wish for, not {good!r}")
         vars(self)["better"] = "higher" if self.good else "lower"
         self.strictness = self.draws = check_count("strictness", strictness)
         if not self.definition.strip():
             msg = f"{self.name}: definition is blank; give the question to decide, or the name of a predefined aspect"
             raise ValueError(msg)
         if strictness % 2 == 0:
-            msg = f"strictness must be odd, so that there is a majority, not {strictness}"
-            raise ValueError(msg)
+            raise ValueError(f"strictness must be odd, so that there is a majority, not {strictness}")
         self.require_what_is_named(self.definition)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
@@ -171,8 +169,7 @@ def _predefined(name: str) -> type[AspectCritique]:
         return by_name[name]
     near = get_close_matches(name, by_name, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    msg = f"{name!r} is not one of the predefined aspects {', '.join(by_name)}: give its definition{hint}"
-    raise ValueError(msg)
+    raise ValueError(f"{name!r} is not one of the predefined aspects {', '.join(by_name)}: give its definition{hint}")
 
 
 #: The fewest and the most steps that a judge is asked to tell apart.
@@ -267,11 +264,9 @@ class SimpleCriteria(AnyFieldsMetric):
         self.definition = definition
         self.highest = check_count("highest", highest)
         if not definition.strip():
-            msg = f"{self.name}: definition is blank; say what the numbers from 0 to {highest} mean"
-            raise ValueError(msg)
+            raise ValueError(f"{self.name}: definition is blank; say what the numbers from 0 to {highest} mean")
         if highest > MOST_STEPS:
-            msg = f"{self.name}: highest must be at most {MOST_STEPS}, not {highest}"
-            raise ValueError(msg)
+            raise ValueError(f"{self.name}: highest must be at most {MOST_STEPS}, not {highest}")
         self.require_what_is_named(definition)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
@@ -324,8 +319,7 @@ def _steps(given: object, name: str) -> tuple[str, ...]:
         raise ValueError(msg)
     blank = [number for number, text in enumerate(given, start=1) if not isinstance(text, str) or not text.strip()]
     if blank:
-        msg = f"{name}: step {blank[0]} has no description"
-        raise ValueError(msg)
+        raise ValueError(f"{name}: step {blank[0]} has no description")
     return tuple(given)
 
 

@@ -216,8 +216,7 @@ class JudgedMetric(Metric):
         try:
             return await self.judged(sample, ask)
         except JudgeError as error:
-            msg = f"{self.name}: {error}"
-            raise UnscoredError(msg, usage=ask.usage + (error.usage or Usage())) from error
+            raise UnscoredError(f"{self.name}: {error}", usage=ask.usage + (error.usage or Usage())) from error
         except UnscoredError as error:
             error.usage = ask.usage if error.usage is None else ask.usage + error.usage
             raise
@@ -303,8 +302,7 @@ class Ask:
         zeros = [text for text, vector in zip(texts, vectors, strict=True) if not vector.any()]
         if zeros:
             what = f"a vector of zeros for {shortened(zeros[0], _SHOWN)!r}; it has no cosine similarity"
-            msg = f"{self._metric}: {self._embedder.name} returned {what}"
-            raise UnscoredError(msg)
+            raise UnscoredError(f"{self._metric}: {self._embedder.name} returned {what}")
         return cosines(vectors, vectors)
 
     def result(
@@ -337,8 +335,7 @@ class Ask:
         Raises ``UnscoredError`` if there is none.
         """
         if if_empty is None:
-            msg = f"{self._metric}: {reason}; if_empty= gives such samples a value"
-            raise UnscoredError(msg)
+            raise UnscoredError(f"{self._metric}: {reason}; if_empty= gives such samples a value")
         return self.result(if_empty, reason=reason, vacuous=True)
 
 
@@ -398,8 +395,7 @@ class AnyFieldsMetric(JudgedMetric):
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` when the sample has nothing to judge, or no response where that is judged."""
         if not fields_of(sample):
-            msg = f"{self.name}: all fields are missing or blank; it needs one of {', '.join(_FIELDS)}"
-            raise ValueError(msg)
+            raise ValueError(f"{self.name}: all fields are missing or blank; it needs one of {', '.join(_FIELDS)}")
         needed = dict.fromkeys(self.requires)
         if sample.response is not None or self._names_response:
             needed["response"] = None

@@ -86,12 +86,10 @@ def _made(function: Scores, *, name: str | None, better: Direction, scale: tuple
 
 def _named(function: object, name: object) -> str:
     if not callable(function) or isinstance(function, type):
-        msg = f"metric takes a function, not {function!r:.60}; {_EXAMPLE}"
-        raise TypeError(msg)
+        raise TypeError(f"metric takes a function, not {function!r:.60}; {_EXAMPLE}")
     named = getattr(function, "__name__", "") if name is None else name
     if not isinstance(named, str) or not named.strip() or (name is None and not named.isidentifier()):
-        msg = f"metric of {function!r:.60} has no name; write @metric(name='brevity')"
-        raise TypeError(msg)
+        raise TypeError(f"metric of {function!r:.60} has no name; write @metric(name='brevity')")
     return named
 
 
@@ -108,12 +106,10 @@ def _taken(function: Scores, name: str) -> dict[str, bool]:
     takes = {}
     for parameter in signature(function).parameters.values():
         if parameter.kind not in _NAMED or parameter.name not in (*FIELDS, _SAMPLE, _ASK):
-            msg = f"metric {name}: {_complaint(parameter)}"
-            raise TypeError(msg)
+            raise TypeError(f"metric {name}: {_complaint(parameter)}")
         takes[parameter.name] = parameter.default is Parameter.empty
     if not takes:
-        msg = f"metric {name} takes no field of a sample, so it scores all of them alike; {_EXAMPLE}"
-        raise TypeError(msg)
+        raise TypeError(f"metric {name} takes no field of a sample, so it scores all of them alike; {_EXAMPLE}")
     if iscoroutinefunction(function) and _ASK not in takes:
         msg = f"metric {name}: a coroutine is for asking a judge; take the parameter {_ASK}, or write def without async"
         raise TypeError(msg)
@@ -155,8 +151,7 @@ class _OwnCall:
         if isinstance(outcome, (list, tuple)) and all(isinstance(item, Verdict) for item in outcome):
             if outcome:
                 return share_of(self.name, outcome, "verdicts ok")
-            msg = f"{self.name}: it returned no verdict, so there is nothing to score"
-            raise UnscoredError(msg)
+            raise UnscoredError(f"{self.name}: it returned no verdict, so there is nothing to score")
         try:
             if isinstance(outcome, SupportsFloat):
                 return MetricResult(float(outcome), metric=self.name)

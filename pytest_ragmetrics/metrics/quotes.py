@@ -166,17 +166,14 @@ def quoted_spans_alignment(
     """
     for name, value in (("answers", answers), ("sources", sources)):
         if isinstance(value, str):
-            msg = f"{name} must be a list with one entry per answer, not one str"
-            raise TypeError(msg)
+            raise TypeError(f"{name} must be a list with one entry per answer, not one str")
     if len(answers) != len(sources):
-        msg = f"answers and sources must be of the same length, not {len(answers)} and {len(sources)}"
-        raise ValueError(msg)
+        raise ValueError(f"answers and sources must be of the same length, not {len(answers)} and {len(sources)}")
     check_flag("casefold", casefold)
     check_count("min_len", min_len)
     for index, answer in enumerate(answers):
         if not isinstance(answer, str):
-            msg = f"answers[{index}] must be a str, not {type(answer).__name__}"
-            raise TypeError(msg)
+            raise TypeError(f"answers[{index}] must be a str, not {type(answer).__name__}")
     matched = total = 0
     for answer, contexts in zip(answers, sources, strict=True):
         if spans := _spans_of(answer, min_len):

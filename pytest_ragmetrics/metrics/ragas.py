@@ -83,8 +83,7 @@ class RagasScore(Metric):
         self.metrics = [metric for metric in metrics if not isinstance(metric, AspectCritique)]
         _check_directions(self.metrics)
         if len({metric.name for metric in self.metrics}) < 2:  # noqa: PLR2004 - a mean of one is no mean
-            msg = f"{NAME} needs two metrics or more, not {len(self.metrics)}"
-            raise ValueError(msg)
+            raise ValueError(f"{NAME} needs two metrics or more, not {len(self.metrics)}")
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` naming a field that one of the metrics misses."""
@@ -134,8 +133,7 @@ def _checked(name: str, values: Sequence[float], vacuous: Vacuous) -> list[float
     """Return the scores that count."""
     for index, value in enumerate(values):
         if not isinstance(value, Real) or not math.isfinite(value):
-            msg = f"{NAME}: score {index} of {name} is {value!r}, not a finite number"
-            raise ValueError(msg)
+            raise ValueError(f"{NAME}: score {index} of {name} is {value!r}, not a finite number")
     rows = (
         ScoredRow(name=name, score=value, vacuous=isinstance(value, MetricResult) and value.vacuous) for value in values
     )

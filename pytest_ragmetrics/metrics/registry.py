@@ -88,17 +88,14 @@ def _metrics_of(implementation: HookImpl) -> list[Metric | type[Metric]]:
     try:
         returned = implementation.function()
     except Exception as error:
-        msg = f"{implementation.plugin_name}: {HOOK} raised {type(error).__name__}: {error}"
-        raise ValueError(msg) from error
+        raise ValueError(f"{implementation.plugin_name}: {HOOK} raised {type(error).__name__}: {error}") from error
     listed = [] if returned is None else returned
     if not isinstance(listed, (list, tuple)):
-        msg = f"{implementation.plugin_name}: {HOOK} returned {returned!r:.80}; return a list of metrics"
-        raise ValueError(msg)  # noqa: TRY004 - callers of a look-up expect this one
+        raise ValueError(f"{implementation.plugin_name}: {HOOK} returned {returned!r:.80}; return a list of metrics")  # noqa: TRY004 - callers of a look-up expect this one
     for item in listed:
         complaint = _complaint(item)
         if complaint:
-            msg = f"{implementation.plugin_name}: {HOOK} returned {item!r:.80}, which {complaint}"
-            raise ValueError(msg)
+            raise ValueError(f"{implementation.plugin_name}: {HOOK} returned {item!r:.80}, which {complaint}")
     return list(listed)
 
 
@@ -128,13 +125,11 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
     if name in known:
         return known[known[name].name]
     if name in _RENAMED:
-        msg = f"there is no metric {name!r} any more: it is called {_RENAMED[name]!r} now"
-        raise ValueError(msg)
+        raise ValueError(f"there is no metric {name!r} any more: it is called {_RENAMED[name]!r} now")
     near = get_close_matches(name, known, n=3)
     names = sorted({metric.name for metric in known.values()})
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
-    msg = f"there is no metric {name!r}: {hint}"
-    raise ValueError(msg)
+    raise ValueError(f"there is no metric {name!r}: {hint}")
 
 
 def scale_of(name: str) -> tuple[float, float] | None:
@@ -160,8 +155,7 @@ def metric_for(metric: str | Metric, *, judge: JudgeLike | None = None, embedder
     if not isinstance(metric, str):
         is_class = isinstance(metric, type) and issubclass(metric, Metric)
         right = f"the class of a metric: write {metric.__name__}()" if is_class else "no metric: give one, or its name"
-        msg = f"{metric!r:.80} is {right}"
-        raise TypeError(msg)
+        raise TypeError(f"{metric!r:.80} is {right}")
     found = metric_named(metric)
     if isinstance(found, JudgedMetric):
         return found if judge is None and embedder is None else found.asking(judge=judge, embedder=embedder)

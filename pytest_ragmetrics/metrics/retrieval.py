@@ -253,15 +253,13 @@ def assert_retrieved(
     __tracebackhide__ = True
     kind = _RANKINGS[check_choice("metric", metric, tuple(_RANKINGS))]
     if isinstance(retrieved_ids, (AbstractSet, Mapping)):
-        msg = f"retrieved_ids must be a list, best first, not {type(retrieved_ids).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"retrieved_ids must be a list, best first, not {type(retrieved_ids).__name__}")
     if not isinstance(reference_ids, Mapping):
         sample = Sample(retrieved_context_ids=retrieved_ids, reference_context_ids=reference_ids)
     elif kind is NDCG:
         sample = Sample(retrieved_context_ids=retrieved_ids, metadata={"relevance": reference_ids})
     else:
-        msg = f"reference_ids with grades are for metric='ndcg', not {metric!r}: give a list of ids"
-        raise TypeError(msg)
+        raise TypeError(f"reference_ids with grades are for metric='ndcg', not {metric!r}: give a list of ids")
     return assert_metric(kind(k=k), sample, min=min)
 
 
@@ -271,13 +269,11 @@ def _discounted(gains: Sequence[float]) -> float:
 
 def _check_grades(grades: object) -> None:
     if not isinstance(grades, Mapping):
-        msg = f"relevance must be a mapping of ids to grades, not {type(grades).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"relevance must be a mapping of ids to grades, not {type(grades).__name__}")
     for key, grade in grades.items():
         check_number(f"relevance[{key!r}]", grade, most=_MOST)
     if not any(grades.values()):
-        msg = "relevance has no grade above 0: no id is relevant"
-        raise ValueError(msg)
+        raise ValueError("relevance has no grade above 0: no id is relevant")
 
 
 def _slip(top: Sequence[Id], relevant: Mapping[Id, None]) -> str:

@@ -210,8 +210,7 @@ _CHRF: Mapping[str, Callable[[str, Any], Any]] = {
 def _checked(given: Mapping[str, Any], known: Mapping[str, Callable[[str, Any], Any]]) -> dict[str, Any]:
     """Return keyword arguments of sacrebleu; raise ``ValueError`` for one that it does not take, or a wrong value."""
     if unknown := sorted(map(str, given.keys() - known.keys())):
-        msg = f"kwargs: sacrebleu takes no {unknown[0]}; it takes {', '.join(known)}"
-        raise ValueError(msg)
+        raise ValueError(f"kwargs: sacrebleu takes no {unknown[0]}; it takes {', '.join(known)}")
     return {name: known[name](name, value) for name, value in given.items()}
 
 
@@ -357,8 +356,7 @@ class RougeScore(ReferenceMetric):
         run = int(self.rouge_type[-1]) if self.rouge_type[-1].isdigit() else 1
         if max(len(word_tokens(response)), len(word_tokens(reference))) < run:
             what = "a word" if run == 1 else f"a run of {run} words"
-            msg = f"{self.name}: neither response nor reference has {what} to compare"
-            raise UnscoredError(msg)
+            raise UnscoredError(f"{self.name}: neither response nor reference has {what} to compare")
         scorer = library.RougeScorer([self.rouge_type], tokenizer=_WordTokenizer(stem=self.use_stemmer))
         score = scorer.score(reference, response)[self.rouge_type]
         reason = f"{self.rouge_type}: precision {score.precision:.2f}, recall {score.recall:.2f}"

@@ -324,8 +324,7 @@ def _canonical(value: object) -> str:
     try:
         return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False, default=str)
     except RecursionError as error:
-        msg = "the arguments of a tool call are nested too deep to be compared"
-        raise UnscoredError(msg) from error
+        raise UnscoredError("the arguments of a tool call are nested too deep to be compared") from error
 
 
 def _plain(value: object) -> object:

@@ -160,8 +160,7 @@ def inject(task: Task[Any], text: str, where: str) -> Task[Any]:
         return replace(task, text=task.text + text)
     if isinstance(task, (JudgeRefusal, RateRelevance)):
         return replace(task, response=text if where == "instead" else task.response + text)
-    msg = f"nothing is injected into {task.prompt}"
-    raise TypeError(msg)
+    raise TypeError(f"nothing is injected into {task.prompt}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,8 +21,7 @@ def merge_documents(documents: Sequence[Document], baseline: Document | None = N
     differences between the runs.
     """
     if not documents:
-        msg = "there is nothing to merge"
-        raise ValueError(msg)
+        raise ValueError("there is nothing to merge")
     if len(documents) == 1:
         return documents[0]
     # Of runs that started in the same second the order does not matter, as long as it is always the same.

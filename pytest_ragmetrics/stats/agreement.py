@@ -137,8 +137,7 @@ def check_labels(good: Sequence[bool], given: Sequence[object], clusters: Sequen
     """Raise ``ValueError`` unless there are as many of each, and some labels are good and some bad."""
     for name, values in (("verdicts or scores", given), ("clusters", clusters)):
         if values is not None and len(values) != len(good):
-            msg = f"{len(values)} {name} for {len(good)} labels; give one for each"
-            raise ValueError(msg)
+            raise ValueError(f"{len(values)} {name} for {len(good)} labels; give one for each")
     if len(set(map(bool, good))) < 2:  # noqa: PLR2004 - good and bad
         kind = "good" if any(good) else "bad"
         msg = f"people found all {len(good)} answers {kind}" if len(good) else "there are no labelled answers"

@@ -69,11 +69,9 @@ def paired_difference(
     0.625 0.875 +0.250 p=0.252
     """
     if len(before) != len(after):
-        msg = f"{len(before)} scores before and {len(after)} after; pairs need as many of both"
-        raise ValueError(msg)
+        raise ValueError(f"{len(before)} scores before and {len(after)} after; pairs need as many of both")
     if not before:
-        msg = "no pairs, and a comparison needs at least one"
-        raise ValueError(msg)
+        raise ValueError("no pairs, and a comparison needs at least one")
     pairs = list(zip(before, after, strict=True))
     differences = [float(new) - float(old) for old, new in pairs]
     scale = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
@@ -148,8 +146,7 @@ def mcnemar_p(gained: int, lost: int) -> float:
     0.0703125
     """
     if gained < 0 or lost < 0:
-        msg = f"gained and lost are counts, not {gained} and {lost}"
-        raise ValueError(msg)
+        raise ValueError(f"gained and lost are counts, not {gained} and {lost}")
     n, fewer = gained + lost, min(gained, lost)
     if n > _WHOLE_UP_TO:
         logs = (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(fewer + 1))

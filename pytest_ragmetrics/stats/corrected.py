@@ -30,19 +30,17 @@ def corrected_rate(passed: Interval, *, tpr: Interval | float, tnr: Interval | f
     rates = [_as_interval(rate, name, passed) for rate, name in ((tpr, "tpr"), (tnr, "tnr"))]
     skill = rates[0].estimate + rates[1].estimate - 1.0
     if skill <= 0.0:
-        msg = (
+        raise ValueError(
             f"a judge with a true positive rate of {rates[0].estimate:g} and a true negative rate of "
             f"{rates[1].estimate:g} is no better than chance, and nothing can be learned from its verdicts"
         )
-        raise ValueError(msg)
     tpr_known, tnr_known = rates
     if passed.low > tpr_known.high or passed.high < 1.0 - tnr_known.high:
-        msg = (
+        raise ValueError(
             f"these rates cannot belong to this table: the judge passes {passed.estimate:.2f} "
             f"({passed.low:.2f}..{passed.high:.2f}) of it, and such a judge passes between "
             f"{1.0 - tnr_known.estimate:.2f} and {tpr_known.estimate:.2f}"
         )
-        raise ValueError(msg)
     exact = _rogan_gladen(passed.estimate, tpr_known.estimate, tnr_known.estimate)
     estimate = min(max(exact, 0.0), 1.0)
     note = f"cut from {exact:.2f}: the judge passes more or less than its rates allow" if exact != estimate else None
@@ -132,8 +130,7 @@ def _rogan_gladen(passed: float, tpr: float, tnr: float) -> float:
 def _as_interval(rate: Interval | float, name: str, like: Interval) -> Interval:
     value: object = rate.estimate if isinstance(rate, Interval) else rate
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
-        msg = f"{name} must be a rate between 0 and 1, not {value!r}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a rate between 0 and 1, not {value!r}")
     if isinstance(rate, Interval):
         return rate
     return Interval(estimate=float(value), low=float(value), high=float(value), confidence=like.confidence, n=like.n)

@@ -173,8 +173,7 @@ def rate_threshold(
 def check_inconclusive(inconclusive: object, confidence: float | None) -> Inconclusive:
     """Return the word; raise ``ValueError`` for another, and for ``"pass"`` without a confidence."""
     if inconclusive not in ("fail", "pass"):
-        msg = f"inconclusive must be 'fail' or 'pass', not {inconclusive!r}"
-        raise ValueError(msg)
+        raise ValueError(f"inconclusive must be 'fail' or 'pass', not {inconclusive!r}")
     if inconclusive == "pass" and confidence is None:
         msg = "inconclusive='pass' goes with a confidence=, such as 0.95: without an interval nothing is inconclusive"
         raise ValueError(msg)
@@ -190,8 +189,7 @@ def meets(score: float, bound: float, better: Direction) -> bool:
 def _finite(scores: Sequence[float]) -> list[float]:
     """Return scores as floats; raise ``ValueError`` for no score, or one that is not finite."""
     if not len(scores):
-        msg = "no scores, and a mean needs at least one"
-        raise ValueError(msg)
+        raise ValueError("no scores, and a mean needs at least one")
     values = [float(score) for score in scores]
     check_values(values, None, None)
     return values

@@ -155,8 +155,7 @@ def wilson_ends(rate: float, n: float, quantile: float) -> tuple[float, float]:
 def check_confidence(confidence: object, *, name: str = "confidence", example: float = 0.95) -> float:
     """Return a confidence as a float; raise ``ValueError`` for anything but a float between 0 and 1."""
     if not isinstance(confidence, float) or not 0.0 < confidence < 1.0:
-        msg = f"{name} must be a number between 0 and 1, such as {example:g}, not {confidence!r}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a number between 0 and 1, such as {example:g}, not {confidence!r}")
     # numpy.float64 is a float, and everything computed with it would become one.
     return float(confidence)
 
@@ -166,16 +165,13 @@ def check_values(
 ) -> None:
     """Raise ``ValueError`` for no value, one that is not finite or out of bounds, or clusters of another number."""
     if not len(values):  # an array has no truth value
-        msg = "no scores, and an interval needs at least one"
-        raise ValueError(msg)
+        raise ValueError("no scores, and an interval needs at least one")
     if clusters is not None and len(clusters) != len(values):
-        msg = f"{len(clusters)} clusters for {len(values)} scores; give one for each score"
-        raise ValueError(msg)
+        raise ValueError(f"{len(clusters)} clusters for {len(values)} scores; give one for each score")
     low, high = _EVERYTHING if bounds is None else bounds
     for index, value in enumerate(values):
         if not math.isfinite(value):
-            msg = f"scores[{index}] is {value}, not a finite number"
-            raise ValueError(msg)
+            raise ValueError(f"scores[{index}] is {value}, not a finite number")
         if not low <= value <= high:
             msg = f"scores[{index}] is {value}, not between {low:g} and {high:g}; say bounds= for another scale"
             raise ValueError(msg)

@@ -85,6 +85,5 @@ def score_set(rows: Iterable[S], vacuous: Vacuous = "skip") -> ScoreSet[S]:
 def check_vacuous(vacuous: object) -> Vacuous:
     """Return what becomes of vacuous scores; raise ``ValueError`` if it is not known."""
     if vacuous not in get_args(Vacuous):
-        msg = f'vacuous must be "skip" (leave out what had nothing to check) or "count", not {vacuous!r}'
-        raise ValueError(msg)
+        raise ValueError(f'vacuous must be "skip" (leave out what had nothing to check) or "count", not {vacuous!r}')
     return cast("Vacuous", vacuous)

@@ -78,13 +78,11 @@ def suggest_threshold(
     check_values(scores, None, None)
     confidence = check_confidence(confidence)
     if aim not in _AIMS:
-        msg = f"aim must be one of {', '.join(_AIMS)}, not {aim!r}"
-        raise ValueError(msg)
+        raise ValueError(f"aim must be one of {', '.join(_AIMS)}, not {aim!r}")
     sign = -1.0 if better == "lower" else 1.0
     values, flags = sign * np.array(scores, dtype=float), np.array(good, dtype=bool)
     if values.min() == values.max():
-        msg = f"all scores are {sign * float(values[0]):g}, and no threshold parts them"
-        raise ValueError(msg)
+        raise ValueError(f"all scores are {sign * float(values[0]):g}, and no threshold parts them")
     known: dict[Hashable, int] = {}
     names: Sequence[Hashable] = range(len(values)) if clusters is None else clusters
     groups = np.array([known.setdefault(name, len(known)) for name in names])
@@ -268,8 +266,7 @@ def calibration_figures(
     elif suggestion is not None:
         used, found = suggestion.threshold, suggestion.agreement
     else:
-        msg = f"no threshold can be suggested: {failure}; give the threshold to judge by"
-        raise ValueError(msg) from failure
+        raise ValueError(f"no threshold can be suggested: {failure}; give the threshold to judge by") from failure
     return CalibrationFigures(
         threshold=used,
         is_given=threshold is not None,

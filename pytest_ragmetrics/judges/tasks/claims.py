@@ -151,7 +151,6 @@ class FindContradictions(Task[tuple[Judgement, ...]]):
             judgement = cited(verdict, "contradicted", last=len(table), subject=subject)
             elsewhere = [number + 1 for number in judgement.sentences if table[number].context != index]
             if elsewhere:
-                msg = f"{subject} names the sentence {listed(elsewhere)}, which is in another context"
-                raise InvalidAnswer(msg)
+                raise InvalidAnswer(f"{subject} names the sentence {listed(elsewhere)}, which is in another context")
             judgements.append(judgement)
         return tuple(judgements)

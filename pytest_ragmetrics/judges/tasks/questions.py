@@ -124,11 +124,9 @@ class WriteGoldenQuestion(Task[GoldenQuestion | None]):
         question, reply = answer["question"].strip(), answer["answer"].strip()
         for name, text in (("question", question), ("answer", reply)):
             if not any(map(str.isalnum, text)):
-                msg = f"{name} is blank, but askable is true"
-                raise InvalidAnswer(msg)
+                raise InvalidAnswer(f"{name} is blank, but askable is true")
         if not sentences:
-            msg = "no sentence that states the answer is named"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer("no sentence that states the answer is named")
         return GoldenQuestion(question=question, answer=reply, sentences=tuple(sorted(sentences)))
 
 
@@ -145,8 +143,7 @@ class JudgeGoal(Task[tuple[str, Judgement]]):
     def _parse(self, answer: Mapping[str, Any]) -> tuple[str, Judgement]:
         goal = answer["goal"].strip()
         if not goal:
-            msg = "goal is blank"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer("goal is blank")
         return self.goal or goal, decided(answer, "reached")
 
 
@@ -163,8 +160,7 @@ class ListTopics(Task[tuple[tuple[str, bool], ...]]):
         listed = answer["topics"]
         texts = distinct([item["topic"] for item in listed], "topic")
         if len(texts) < len(listed):
-            msg = "a topic is listed more than once"
-            raise InvalidAnswer(msg)
+            raise InvalidAnswer("a topic is listed more than once")
         return tuple((text, item["answered"]) for text, item in zip(texts, listed, strict=True))
 
 
@@ -183,6 +179,5 @@ class MatchTopics(Task[tuple[int | None, ...]]):
         for match in matches:
             if not 0 <= match["allowed"] <= len(self.allowed):
                 known = f"there are 1 to {len(self.allowed)}, and 0 for none"
-                msg = f"topic {match['number']} names the allowed topic {match['allowed']}: {known}"
-                raise InvalidAnswer(msg)
+                raise InvalidAnswer(f"topic {match['number']} names the allowed topic {match['allowed']}: {known}")
         return tuple(match["allowed"] - 1 if match["allowed"] else None for match in matches)

@@ -156,8 +156,7 @@ class Task(ABC, Generic[A]):
 
     def by_rule(self) -> A:
         """Return the answer of the local judge, which compares words; raise ``JudgeError`` if it has no rule."""
-        msg = f"local (heuristic) has no rule for {self.prompt}; this metric needs a model"
-        raise JudgeError(msg)
+        raise JudgeError(f"local (heuristic) has no rule for {self.prompt}; this metric needs a model")
 
     @abstractmethod
     def _parse(self, answer: Mapping[str, Any]) -> A:
@@ -181,11 +180,9 @@ def indexes(numbers: Iterable[int], last: int, place: str) -> tuple[int, ...]:
     chosen = tuple(numbers)
     unknown = [number for number in chosen if not 1 <= number <= last]
     if unknown:
-        msg = f"{place} names the sentence {listed(unknown)}: there are sentences from 1 to {last}"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{place} names the sentence {listed(unknown)}: there are sentences from 1 to {last}")
     if len(set(chosen)) < len(chosen):
-        msg = f"{place} names a sentence more than once"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{place} names a sentence more than once")
     return tuple(number - 1 for number in chosen)
 
 
@@ -200,6 +197,5 @@ def cited(verdict: Mapping[str, Any], word: str, *, last: int, subject: str) -> 
     sentences = indexes(dict.fromkeys(verdict["sentences"]), last, subject)
     judgement = decided(verdict, word)
     if judgement.ok and not sentences:
-        msg = f"{subject} is called {word}, but no sentence that shows it is named"
-        raise InvalidAnswer(msg)
+        raise InvalidAnswer(f"{subject} is called {word}, but no sentence that shows it is named")
     return replace(judgement, sentences=sentences)
