@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 import json
 import math
-import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from inspect import iscoroutinefunction
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics import context, loop
-from pytest_ragmetrics.cache.entry import CacheUnavailableError
-from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, cluster_of, compare_tables, key_of
 from pytest_ragmetrics.datasets.reading import read_object
 from pytest_ragmetrics.datasets.rows import Raw, RowError, sample_of, written_id
-from pytest_ragmetrics.errors import (
-    BudgetExceededError,
-    JudgeError,
-    JudgeNotConfiguredError,
-    RagMetricsError,
-    UnscoredError,
-)
+from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK
 from pytest_ragmetrics.explain.results import explain_vacuous
-from pytest_ragmetrics.judges.transport import JudgeUnavailableError
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_number
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
-from pytest_ragmetrics.metrics.votes import voting
-from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.scoring import UNDER_WAY, ascoring_session, measured, scoring_session, unscored_reason
+from pytest_ragmetrics.scoring import ProgressCall, ascoring_session, score_table, scoring_session
 from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.stats.scores import ScoreSet, Vacuous, check_vacuous, score_set, standing
 
@@ -470,12 +455,6 @@ def _written(text: str, file: str | Path | None) -> str:
     return text
 
 
-#: Called with the number of scores that are done and the number of all.
-ProgressCall = Callable[[int, int], object]
-# How many of the last scores are started the longest first, for each of those under way.
-_LAST = 2
-
-
 def evaluate(
     samples: Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
     metrics: Iterable[Metric | str] | Metric,
@@ -583,102 +562,12 @@ async def _evaluated(
     votes: int | None,
     progress: bool | ProgressCall,
 ) -> Evaluation:
-    given: object = progress
-    if not isinstance(given, bool) and (not callable(given) or iscoroutinefunction(given)):
-        raise TypeError(f"progress must be True, False or a function of two counts, without async, not {given!r:.60}")
-    total = len(samples) * len(metrics)
-    shown = Progress("scored", total, wanted=progress is True)
-    width, breaker = UNDER_WAY * session.concurrency, CircuitBreaker(session.concurrency)
-    scorer = _Scorer(samples, metrics, breaker=breaker)
-    waiting = iter(_ordered(len(samples), metrics, last=_LAST * width))
-
-    async def work() -> None:
-        for row, metric in waiting:
-            await scorer.score(row, metric)
-            shown.advance()
-            if callable(progress):
-                progress(scorer.done, total)
-
-    with context.changed(private=session, breaker=breaker), voting(None, votes=votes):
-        workers = [asyncio.ensure_future(work()) for _ in range(min(width, total))]
-        try:
-            await asyncio.gather(*workers)
-            return scorer.table()
-        finally:
-            # When one raises, the rest is called off.
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
-            shown.finish()
-            scorer.thread.shutdown(wait=False, cancel_futures=True)
-
-
-def _ordered(count: int, metrics: Sequence[Metric], *, last: int) -> list[tuple[int, Metric]]:
-    """Return the jobs row by row, so that judges meet a text again soon; the last ones so that they end together."""
-    longest_first = sorted(metrics, key=lambda metric: -metric.rounds)
-    jobs = [(row, metric) for row in range(count) for metric in longest_first]
-    return jobs[:-last] + sorted(jobs[-last:], key=lambda job: -job[1].rounds)
-
-
-class _Scorer:
-    """Scores one sample by one metric at a time and collects the table; gives up when the judge answers nothing."""
-
-    def __init__(self, samples: Sequence[Sample], metrics: Sequence[Metric], *, breaker: CircuitBreaker) -> None:
-        self._samples = samples
-        self._metrics = metrics
-        self._breaker = breaker
-        self._results: list[dict[str, MetricResult]] = [{} for _ in samples]
-        self._unscored: list[dict[str, str]] = [{} for _ in samples]
-        self._first_failure: JudgeError | None = None
-        self._failures = 0
-        self.done = 0
-        self._judged = False
-        self._spans: dict[str, tuple[float, float]] = {}
-        self.thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
-
-    async def score(self, row: int, metric: Metric) -> None:
-        """Score one sample by one metric; raise what concerns all of them."""
-        start = time.monotonic()
-        try:
-            result = await measured(metric, self._samples[row], self.thread)
-        except (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError):
-            raise
-        except Exception as error:  # noqa: BLE001 - other rows are scored nevertheless
-            self._unscored[row][metric.name] = unscored_reason(metric, error)
-            self._take(error if isinstance(error, JudgeError) else error.__cause__)
-        else:
-            self._results[row][metric.name] = result
-            self._judged = self._judged or result.judge is not None
-        self.done += 1
-        self._spans[metric.name] = (min(start, self._spans.get(metric.name, (start,))[0]), time.monotonic())
-
-    def table(self) -> Evaluation:
-        """Return the table; raise ``JudgeError`` if no row could be judged because of the judge."""
-        if not self._judged:
-            self._raise_failure()
-        rows = zip(self._samples, self._results, self._unscored, strict=True)
-        return Evaluation(
-            metrics=tuple(metric.name for metric in self._metrics),
-            rows=tuple(Row(sample=sample, results=scores, unscored=reasons) for sample, scores, reasons in rows),
-            better={metric.name: metric.better for metric in self._metrics},
-            scales={metric.name: metric.scale for metric in self._metrics},
-            durations={name: end - start for name, (start, end) in self._spans.items()},
-        )
-
-    def _take(self, failure: BaseException | None) -> None:
-        """Count a failure of a judge, and give up if the next request will fail as well."""
-        if isinstance(failure, JudgeUnavailableError):
-            total = len(self._samples) * len(self._metrics)
-            raise JudgeUnavailableError(f"{failure}; stopped after {self.done} of {total} scores") from failure
-        if isinstance(failure, JudgeError):
-            # Each refers to its frames and their memory; one is enough to report.
-            self._first_failure = self._first_failure or failure
-            self._failures += 1
-            if self._breaker.is_open and self._failures >= self._breaker.most and not self._judged:
-                self._raise_failure()
-
-    def _raise_failure(self) -> None:
-        first = self._first_failure
-        if first is not None:
-            msg = f"the judge answered none of {self._failures} scorings; the first failed with: {first}"
-            raise JudgeError(msg) from first
+    found = await score_table(samples, metrics, session, votes=votes, progress=progress)
+    rows = zip(samples, found.results, found.unscored, strict=True)
+    return Evaluation(
+        metrics=tuple(metric.name for metric in metrics),
+        rows=tuple(Row(sample=sample, results=scores, unscored=reasons) for sample, scores, reasons in rows),
+        better={metric.name: metric.better for metric in metrics},
+        scales={metric.name: metric.scale for metric in metrics},
+        durations={name: end - start for name, (start, end) in found.spans.items()},
+    )

@@ -1,23 +1,34 @@
-"""Scoring one sample by one metric without holding up the loop, inside the running session or one of its own."""
+"""Scoring samples by metrics without holding up the loop, inside the running session or one of its own."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import Executor
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import copy_context
+from inspect import iscoroutinefunction
 from pathlib import Path
 
 from pytest_ragmetrics import context, loop
+from pytest_ragmetrics.cache.entry import CacheUnavailableError
+from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.engine import Engine
-from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, RagMetricsError
+from pytest_ragmetrics.judges.transport import JudgeUnavailableError
 from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.votes import voting
+from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 
 #: How many scores are under way for each request allowed in flight: between its requests a score computes and waits.
 UNDER_WAY = 2
+#: Called with the number of scores that are done and the number of all.
+ProgressCall = Callable[[int, int], object]
+# How many of the last scores are started the longest first, for each of those under way.
+_LAST = 2
 
 
 async def measured(metric: Metric, sample: Sample, thread: Executor) -> MetricResult:
@@ -83,3 +94,110 @@ class _OwnSession:
 
     def scored(self, scoring: context.Scoring) -> None:
         """Record nothing."""
+
+
+async def score_table(
+    samples: Sequence[Sample],
+    metrics: Sequence[Metric],
+    session: context.Session,
+    *,
+    votes: int | None,
+    progress: bool | ProgressCall,
+) -> TableScores:
+    """Return the scores of all samples by all metrics, many at a time; raise what concerns all of them."""
+    given: object = progress
+    if not isinstance(given, bool) and (not callable(given) or iscoroutinefunction(given)):
+        raise TypeError(f"progress must be True, False or a function of two counts, without async, not {given!r:.60}")
+    total = len(samples) * len(metrics)
+    shown = Progress("scored", total, wanted=progress is True)
+    width, breaker = UNDER_WAY * session.concurrency, CircuitBreaker(session.concurrency)
+    scorer = TableScores(samples, metrics, breaker=breaker)
+    waiting = iter(_ordered(len(samples), metrics, last=_LAST * width))
+
+    async def work() -> None:
+        for row, metric in waiting:
+            await scorer.score(row, metric)
+            shown.advance()
+            if callable(progress):
+                progress(scorer.done, total)
+
+    with context.changed(private=session, breaker=breaker), voting(None, votes=votes):
+        workers = [asyncio.ensure_future(work()) for _ in range(min(width, total))]
+        try:
+            await asyncio.gather(*workers)
+            scorer.check_judged()
+            return scorer
+        finally:
+            # When one raises, the rest is called off.
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            shown.finish()
+            scorer.thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _ordered(count: int, metrics: Sequence[Metric], *, last: int) -> list[tuple[int, Metric]]:
+    """Return the jobs row by row, so that judges meet a text again soon; the last ones so that they end together."""
+    longest_first = sorted(metrics, key=lambda metric: -metric.rounds)
+    jobs = [(row, metric) for row in range(count) for metric in longest_first]
+    return jobs[:-last] + sorted(jobs[-last:], key=lambda job: -job[1].rounds)
+
+
+class TableScores:
+    """The scores of a table, made one sample by one metric at a time; gives up when the judge answers nothing.
+
+    ``results`` and ``unscored`` have a mapping by metric for each sample; ``spans`` has the times of the first start
+    and the last end by metric.
+    """
+
+    def __init__(self, samples: Sequence[Sample], metrics: Sequence[Metric], *, breaker: CircuitBreaker) -> None:
+        self._samples = samples
+        self._metrics = metrics
+        self._breaker = breaker
+        self.results: list[dict[str, MetricResult]] = [{} for _ in samples]
+        self.unscored: list[dict[str, str]] = [{} for _ in samples]
+        self._first_failure: JudgeError | None = None
+        self._failures = 0
+        self.done = 0
+        self._judged = False
+        self.spans: dict[str, tuple[float, float]] = {}
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
+
+    async def score(self, row: int, metric: Metric) -> None:
+        """Score one sample by one metric; raise what concerns all of them."""
+        start = time.monotonic()
+        try:
+            result = await measured(metric, self._samples[row], self.thread)
+        except (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError):
+            raise
+        except Exception as error:  # noqa: BLE001 - other rows are scored nevertheless
+            self.unscored[row][metric.name] = unscored_reason(metric, error)
+            self._take(error if isinstance(error, JudgeError) else error.__cause__)
+        else:
+            self.results[row][metric.name] = result
+            self._judged = self._judged or result.judge is not None
+        self.done += 1
+        self.spans[metric.name] = (min(start, self.spans.get(metric.name, (start,))[0]), time.monotonic())
+
+    def check_judged(self) -> None:
+        """Raise ``JudgeError`` if no row could be judged because of the judge."""
+        if not self._judged:
+            self._raise_failure()
+
+    def _take(self, failure: BaseException | None) -> None:
+        """Count a failure of a judge, and give up if the next request will fail as well."""
+        if isinstance(failure, JudgeUnavailableError):
+            total = len(self._samples) * len(self._metrics)
+            raise JudgeUnavailableError(f"{failure}; stopped after {self.done} of {total} scores") from failure
+        if isinstance(failure, JudgeError):
+            # Each refers to its frames and their memory; one is enough to report.
+            self._first_failure = self._first_failure or failure
+            self._failures += 1
+            if self._breaker.is_open and self._failures >= self._breaker.most and not self._judged:
+                self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        first = self._first_failure
+        if first is not None:
+            msg = f"the judge answered none of {self._failures} scorings; the first failed with: {first}"
+            raise JudgeError(msg) from first
