@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import partial
 
 from pytest_ragmetrics.text.characters import UNSPACED_LETTERS
 from pytest_ragmetrics.text.quotations import Quotation
-from pytest_ragmetrics.text.words import MARKS, fold_word, read_word_lists
+from pytest_ragmetrics.text.words import MARKS, fold_word, word_list
 
+_words = partial(word_list, "attribution_words.txt")
 # How far the words beside a quotation are looked at: characters, and words between it and what attributes it.
 _NEAR = 100
 _NEAR_UNSPACED = 16
@@ -135,8 +136,3 @@ def _has_any(folded: str, section: str) -> bool:
 def _is_asker(word: str) -> bool:
     shortest = max(len(word) - _ENDING, _SHORTEST_STEM)
     return word in _words("askers") or any(word[:end] in _words("askers") for end in range(shortest, len(word)))
-
-
-@lru_cache(maxsize=16)
-def _words(section: str) -> frozenset[str]:
-    return frozenset(map(fold_word, read_word_lists("attribution_words.txt")[section].split()))

@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import partial
 from itertools import pairwise
 
 from pytest_ragmetrics.text.attributions import is_attributed
 from pytest_ragmetrics.text.characters import UNSPACED_LETTERS
 from pytest_ragmetrics.text.quotations import Quotation
 from pytest_ragmetrics.text.sentences import guess_language
-from pytest_ragmetrics.text.words import fold_word, is_function_word, read_word_lists
+from pytest_ragmetrics.text.words import fold_word, is_function_word, word_list
 
+_words = partial(word_list, "title_words.txt")
 # Words of a title by its capitals, and of one by the word of a work beside it.
 _LONGEST, _LONGEST_NAMED = 14, 10
 # How far the words beside a quotation are looked at, and how much longer than its stem the word of a work may be.
@@ -113,8 +114,3 @@ def _skip_author(words: list[str]) -> list[str]:
 def _is_work(word: str) -> bool:
     folded = "" if _MARKED.search(word) else fold_word(word)
     return any(folded[:length] in _words("works") for length in range(max(len(folded) - _ENDING, 1), len(folded) + 1))
-
-
-@lru_cache(maxsize=4)
-def _words(section: str) -> frozenset[str]:
-    return frozenset(map(fold_word, read_word_lists("title_words.txt")[section].split()))

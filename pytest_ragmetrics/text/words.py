@@ -194,8 +194,8 @@ def is_function_word(folded: str, language: str | None = None) -> bool:
 @lru_cache(maxsize=1)
 def _function_words() -> Mapping[str | None, frozenset[str]]:
     """Return the function words of each language; those of all languages are under ``None``."""
-    lists = read_word_lists("function_words.txt").items()
-    words: dict[str | None, frozenset[str]] = {name: frozenset(map(fold_word, text.split())) for name, text in lists}
+    name = "function_words.txt"
+    words: dict[str | None, frozenset[str]] = {each: word_list(name, each) for each in read_word_lists(name)}
     return {**words, None: frozenset().union(*words.values())}
 
 
@@ -203,6 +203,12 @@ def read_word_lists(name: str) -> dict[str, str]:
     """Return the sections of a word list of this package by their headings (``# heading``)."""
     text = (files(__package__ or "") / name).read_text("utf-8")
     return {heading: body for heading, _, body in (part.partition("\n") for part in text.split("# ") if part)}
+
+
+@lru_cache(maxsize=32)
+def word_list(name: str, section: str) -> frozenset[str]:
+    """Return the folded words in a section of a word list of this package."""
+    return frozenset(map(fold_word, read_word_lists(name)[section].split()))
 
 
 def fold_word(word: str) -> str:
