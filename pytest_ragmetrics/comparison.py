@@ -317,18 +317,8 @@ def compare_columns(
     Raises ``ValueError`` where different judges scored a row, naming both, where a row of one run fits several of the
     other, and where the metric is another one there, or the runs do not agree on which scores are the better ones.
     """
-    if here.better != there.better:
-        msg = f"{here.metric}: {here.better} scores are better here, {there.better} ones there; they are not comparable"
-        raise ValueError(msg)
-    if _is_redefined(here, there):
-        raise ValueError(
-            f"{here.metric}: its verdicts are on the {here.noun} here, on the {there.noun} there, so these are two "
-            "metrics of one name; score both with this version"
-        )
     both = sorted(here.entries.keys() & there.entries.keys())
-    if ambiguous := sorted((here.ambiguous | there.ambiguous).intersection(both)):
-        keys = ", ".join(map(repr, ambiguous[:3]))
-        raise ValueError(f"{here.metric}: {keys} has several different scores in one run; give each its own id")
+    _check_comparable(here, there, both)
     chosen = check_vacuous(vacuous)
     here_by, there_by = ({key: standing(column.entries[key], chosen) for key in both} for column in (here, there))
     scored = [key for key in both if here_by[key] == there_by[key] == "counted"]
@@ -351,6 +341,20 @@ def compare_columns(
         vacuous_here=_of("vacuous", here_by),
         vacuous_there=_of("vacuous", there_by),
     )
+
+
+def _check_comparable(here: Column, there: Column, both: Sequence[str]) -> None:
+    if here.better != there.better:
+        msg = f"{here.metric}: {here.better} scores are better here, {there.better} ones there; they are not comparable"
+        raise ValueError(msg)
+    if _is_redefined(here, there):
+        raise ValueError(
+            f"{here.metric}: its verdicts are on the {here.noun} here, on the {there.noun} there, so these are two "
+            "metrics of one name; score both with this version"
+        )
+    if ambiguous := sorted((here.ambiguous | there.ambiguous).intersection(both)):
+        keys = ", ".join(map(repr, ambiguous[:3]))
+        raise ValueError(f"{here.metric}: {keys} has several different scores in one run; give each its own id")
 
 
 def _is_redefined(here: Column | Record, there: Column | Record) -> bool:
@@ -519,7 +523,7 @@ def compare_documents(document: Document, baseline: Document) -> RunComparison:
         else:
             changes.append(_change(before, after))
     return RunComparison(
-        changes=tuple(sorted(changes, key=_order)),
+        changes=tuple(sorted(changes, key=lambda it: (_RANKS[it.kind], it.change or 0.0, it.id, it.number, it.metric))),
         metrics=tuple(_metric_change(name, changes) for name in sorted({change.metric for change in changes})),
         incomparable=tuple(
             Incomparable(metric=metric, judge=judge, baseline_judge=there, pairs=count, redefined=redefined)
@@ -624,10 +628,6 @@ def _kind(before: float | None, after: float | None, better: Direction) -> Kind:
     if gain is None:
         return "same" if before is after else "unscored" if after is None else "scored again"
     return "same" if abs(gain) <= _ROUNDING else "better" if gain > 0 else "worse"
-
-
-def _order(change: TestChange) -> tuple[int, float, str, int, str]:
-    return _RANKS[change.kind], change.change or 0.0, change.id, change.number, change.metric
 
 
 def _metric_change(metric: str, changes: Iterable[TestChange]) -> MetricChange:

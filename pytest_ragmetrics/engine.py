@@ -64,8 +64,7 @@ class Engine:
         forecast: Forecast | None = None,
     ) -> None:
         self._specs = judge, embedder
-        self._timeout = timeout
-        self._retries = retries
+        self._attempts: dict[str, Any] = {"timeout": timeout, "retries": retries}
         self._prompts = PromptBook(folder=prompts)
         self._offers = offer_judge, offer_embedder
         self._judges: dict[str, Judge] = {}
@@ -90,11 +89,7 @@ class Engine:
             asker=asker,
         )
         #: Where requests are sent.
-        self.transport: Transport = self.cache
-        if forecast is not None:
-            from pytest_ragmetrics.dry_run import DryRun
-
-            self.transport = DryRun(self.cache, forecast)
+        self.transport: Transport = self.cache if forecast is None else _dry_run(self.cache, forecast)
 
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, or of the run; raise ``JudgeNotConfiguredError`` if there is none.
@@ -152,7 +147,7 @@ class Engine:
             return adapt(offered, name=spec, **options)
         try:
             meant = self._as_recorded(spec, embedding=embedding)
-            return make(meant, timeout=self._timeout, retries=self._retries, **options)
+            return make(meant, **self._attempts, **options)
         except JudgeNotConfiguredError:
             if not self._is_forecast:
                 raise
@@ -166,6 +161,12 @@ class Engine:
         requests = [e.request for e in self._cassette.entries.values() if (e.task == EMBEDDING) is embedding]
         models = {f"{request['kind']}:{request['model']}" for request in requests}
         return models.pop() if len(models) == 1 else spec
+
+
+def _dry_run(cache: CachedTransport, forecast: Forecast) -> Transport:
+    from pytest_ragmetrics.dry_run import DryRun
+
+    return DryRun(cache, forecast)
 
 
 def _never(_: object) -> NoReturn:

@@ -6,7 +6,7 @@ Gates and the assertions over sets make a :class:`ThresholdResult` here; ``expla
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Literal
@@ -73,16 +73,22 @@ def samples_to_settle(
         reach = found.mean - low if bound < found.mean else high - found.mean
         return distance >= reach + _POWER_QUANTILE * spread * math.sqrt(size - n) / size
 
-    enough = 2 * n
-    while not is_settled(enough):
+    enough = _least(is_settled, n)
+    return None if enough is None else enough - n
+
+
+def _least(is_enough: Callable[[int], bool], start: int) -> int | None:
+    """Return the least number above ``start`` that is enough, to the nearest percent; ``None`` beyond :data:`MOST`."""
+    enough = 2 * start
+    while not is_enough(enough):
         if enough > MOST:
             return None
         enough *= 2
     too_few = enough // 2
     while enough - too_few > max(1, too_few // _PRECISION):
         middle = (enough + too_few) // 2
-        too_few, enough = (too_few, middle) if is_settled(middle) else (middle, enough)
-    return enough - n
+        too_few, enough = (too_few, middle) if is_enough(middle) else (middle, enough)
+    return enough
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,13 +137,9 @@ def mean_threshold(
     >>> mean_threshold([0.9, 0.8, 1.0, 0.7], 0.8, confidence=0.95).outcome
     'inconclusive'
     """
-    values = _finite(scores)
-    interval, more = None, None
-    if confidence is not None:
-        interval = mean_interval(values, confidence=confidence, clusters=clusters, bounds=bounds)
-        more = samples_to_settle(values, bound, confidence=confidence, clusters=clusters, bounds=bounds)
-    about: dict[str, Any] = {"metric": metric, "statistic": "mean", "more": more}
-    return _compared(values, bound, better, interval, unscored=unscored, vacuous=vacuous, **about)
+    sampling = {"confidence": confidence, "clusters": clusters, "bounds": bounds}
+    about: dict[str, Any] = {"metric": metric, "statistic": "mean", "unscored": unscored, "vacuous": vacuous}
+    return _compared(_finite(scores), bound, better, sampling, **about)
 
 
 def rate_threshold(
@@ -161,13 +163,10 @@ def rate_threshold(
     (0.75, 'failed')
     """
     flags = [float(meets(score, score_bound, score_better)) for score in _finite(scores)]
-    interval, more = None, None
-    if confidence is not None:
-        interval = mean_interval(flags, confidence=confidence, clusters=clusters)
-        more = samples_to_settle(flags, bound, confidence=confidence, clusters=clusters)
-    about: dict[str, Any] = {"metric": metric, "statistic": "rate", "more": more}
+    sampling = {"confidence": confidence, "clusters": clusters}
+    about: dict[str, Any] = {"metric": metric, "statistic": "rate", "unscored": unscored, "vacuous": vacuous}
     rate: dict[str, Any] = {"score_bound": score_bound, "score_better": score_better, "reached": int(sum(flags))}
-    return _compared(flags, bound, "higher", interval, unscored=unscored, vacuous=vacuous, **about, **rate)
+    return _compared(flags, bound, "higher", sampling, **about, **rate)
 
 
 def check_inconclusive(inconclusive: object, confidence: float | None) -> Inconclusive:
@@ -196,12 +195,20 @@ def _finite(scores: Sequence[float]) -> list[float]:
 
 
 def _compared(
-    values: Sequence[float], bound: float, better: Direction, interval: Interval | None, **about: Any
+    values: Sequence[float], bound: float, better: Direction, sampling: Mapping[str, Any], **about: Any
 ) -> ThresholdResult:
+    """Return the result for a mean; ``sampling`` are the parameters of its interval, if there is a confidence."""
     value = math.fsum(values) / len(values)
-    outcome: Decision = "passed" if meets(value, bound, better) else "failed"
-    if interval is not None:
-        outcome = verdict(interval, bound, better)
-    return ThresholdResult(
-        value=value, bound=bound, better=better, outcome=outcome, n=len(values), interval=interval, **about
+    result = ThresholdResult(
+        value=value,
+        bound=bound,
+        better=better,
+        outcome="passed" if meets(value, bound, better) else "failed",
+        n=len(values),
+        **about,
     )
+    if sampling["confidence"] is None:
+        return result
+    interval = mean_interval(values, **sampling)
+    more = samples_to_settle(values, bound, **sampling)
+    return replace(result, outcome=verdict(interval, bound, better), interval=interval, more=more)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.agreement import Agreement, agreement, auroc, check_labels
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 #: The figure that a suggested threshold maximises.
 Aim = Literal["balanced_accuracy", "kappa"]
 
-_AIMS = ("balanced_accuracy", "kappa")
 _FOLDS = 10
 _RESAMPLES = 1000
 # Fewer resamples for very many rows: more than _MOST_ROWS drawn rows take minutes.
@@ -77,15 +76,13 @@ def suggest_threshold(
     check_labels(good, scores, clusters)
     check_values(scores, None, None)
     confidence = check_confidence(confidence)
-    if aim not in _AIMS:
-        raise ValueError(f"aim must be one of {', '.join(_AIMS)}, not {aim!r}")
+    if aim not in get_args(Aim):
+        raise ValueError(f"aim must be one of {', '.join(get_args(Aim))}, not {aim!r}")
     sign = -1.0 if better == "lower" else 1.0
     values, flags = sign * np.array(scores, dtype=float), np.array(good, dtype=bool)
     if values.min() == values.max():
         raise ValueError(f"all scores are {sign * float(values[0]):g}, and no threshold parts them")
-    known: dict[Hashable, int] = {}
-    names: Sequence[Hashable] = range(len(values)) if clusters is None else clusters
-    groups = np.array([known.setdefault(name, len(known)) for name in names])
+    groups = _numbers(range(len(values)) if clusters is None else clusters)
     folds = _folds(groups, flags, seed)
     cuts = [_cut(values[folds != fold], flags[folds != fold], aim) for fold in range(int(folds.max()) + 1)]
     passed: list[bool] = (values >= np.array(cuts)[folds]).tolist()
@@ -96,7 +93,7 @@ def suggest_threshold(
         high=high,
         confidence=confidence,
         aim=aim,
-        folds=int(folds.max()) + 1,
+        folds=len(cuts),
         agreement=agreement(passed, good, clusters=clusters, confidence=confidence),
     )
 
@@ -113,6 +110,13 @@ def roundest(low: float, high: float) -> float:
         if abs(rounded - middle) <= quarter:
             return rounded
     return middle if low < middle else high
+
+
+def _numbers(names: Iterable[Hashable]) -> npt.NDArray[np.int64]:
+    import numpy as np
+
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(name, len(known)) for name in names])
 
 
 def _folds(groups: npt.NDArray[np.int64], flags: npt.NDArray[np.bool_], seed: int) -> npt.NDArray[np.int64]:
