@@ -314,7 +314,12 @@ class PytestSession:
         self.run: str = received.get("run") or uuid.uuid4().hex
         #: The folder that the workers on this machine share; the first that needs it makes it.
         self.shared_folder: Path | None = Path(received["folder"]) if received.get("folder") else None
-        self._workers = workers or 1
+        #: How many requests this process may have in flight: its share of what all workers may.
+        self.concurrency = max(1, settings.concurrency // (workers or 1))
+        #: Whether requests are forecast and none is made.
+        self.dry_run = settings.dry_run
+        #: The file with the scores of an earlier run.
+        self.baseline = settings.baseline
         self._budget = SessionBudget(settings, workers=workers, file=received.get("budget"))
         self._cassette = RunCassette(config, settings, received.get("cassette"))
         self._judge: str | None = None
@@ -353,24 +358,9 @@ class PytestSession:
             raise error.with_traceback(None) from error.__cause__
 
     @property
-    def concurrency(self) -> int:
-        """How many requests this process may have in flight: its share of what all workers may."""
-        return max(1, self.settings.concurrency // self._workers)
-
-    @property
     def votes(self) -> int:
         """How many judgements make a score: as the marker of the running test says, else the settings."""
         return self._votes or self.settings.votes
-
-    @property
-    def dry_run(self) -> bool:
-        """Whether requests are forecast and none is made."""
-        return self.settings.dry_run
-
-    @property
-    def baseline(self) -> Path | None:
-        """The file with the scores of an earlier run."""
-        return self.settings.baseline
 
     @property
     def metrics(self) -> list[Metric | type[Metric]]:
@@ -409,7 +399,7 @@ class PytestSession:
             offer_embedder=lambda spec: hook.pytest_ragmetrics_make_embedder(config=self._config, spec=spec),
             redact=self._redact,
             run=self.run,
-            asker=self._asking,
+            asker=lambda: context.current().test or self.recorder.test,
             budget=self._budget.budget,
             forecast=self._budget.forecast,
         )
@@ -577,10 +567,6 @@ class PytestSession:
         ]
         read = [read for name, read in (("rag_judge", marked_judge), ("rag_votes", marked_votes)) if name in names]
         return faults + [fault for fault in (_fault(each, item) for each in read) if fault]
-
-    def _asking(self) -> str | None:
-        """Return the test that asks: the running one, or that of a row which is done ahead."""
-        return context.current().test or self.recorder.test
 
     def _redact(self, text: str) -> str:
         redacted = self._hook.pytest_ragmetrics_redact(text=text)

@@ -456,7 +456,10 @@ def _of_rows(metric: str, rows: Sequence[Row], **table: Any) -> _Given:
     return _Given(
         name=metric,
         rows=[
-            replace(_of_score(key_of(row.sample), _outcome(metric, row)), cluster=cluster_of(row.sample))
+            replace(
+                _of_score(key_of(row.sample), row.results.get(metric), row.unscored.get(metric, "it was not scored")),
+                cluster=cluster_of(row.sample),
+            )
             for row in rows
         ],
         decides=all(row.results[metric].decides for row in rows if metric in row.results),
@@ -464,15 +467,9 @@ def _of_rows(metric: str, rows: Sequence[Row], **table: Any) -> _Given:
     )
 
 
-def _outcome(metric: str, row: Row) -> MetricResult | UnscoredError:
-    return (
-        row.results[metric] if metric in row.results else UnscoredError(row.unscored.get(metric, "it was not scored"))
-    )
-
-
-def _of_score(name: str, item: object) -> ScoredRow:
+def _of_score(name: str, item: object, missing: str = "it is None") -> ScoredRow:
     if item is None or isinstance(item, UnscoredError):
-        return ScoredRow(name=name, score=None, reason="it is None" if item is None else str(item))
+        return ScoredRow(name=name, score=None, reason=missing if item is None else str(item))
     if isinstance(item, (int, float)):
         if not math.isfinite(item):
             raise ValueError(f"{name} is {float(item)}, not a finite number; give None for a row without a score")

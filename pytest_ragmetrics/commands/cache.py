@@ -78,10 +78,6 @@ def _prune(store: Store, arguments: Namespace) -> list[str]:
     return [f"{store.folder}: dropped {_entries(dropped)}, kept {store.count()}"]
 
 
-def _clear(store: Store, _: Namespace) -> list[str]:
-    return [f"{store.folder}: dropped {_entries(store.clear())}"]
-
-
 def _export(store: Store, arguments: Namespace) -> list[str]:
     file = arguments.file
     saved = Cassette(file).save({entry.key: entry for entry in store}, complete=True)
@@ -157,6 +153,6 @@ CACHE = Command(
         _action(
             "import", "Take over the entries of cassettes.", _import, "files", type=Path, metavar="FILE", nargs="+"
         ),
-        _action("clear", "Drop everything.", _clear),
+        _action("clear", "Drop everything.", lambda store, _: [f"{store.folder}: dropped {_entries(store.clear())}"]),
     ),
 )

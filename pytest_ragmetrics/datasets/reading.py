@@ -138,7 +138,8 @@ def selected(rows: Sequence[DatasetRow], *, where: Where | None, limit: int | No
     if where is None:
         return tuple(rows[:limit])
     if isinstance(where, Mapping):
-        unknown = [name for name in where if not any(_has(row.sample, name) for row in rows)]
+        known = set(FIELDS).union(*(row.sample.metadata for row in rows if row.sample is not None))
+        unknown = [name for name in where if name not in known]
         if unknown:
             raise DatasetError(f"where asks for the field {unknown[0]!r}, which no row has", file=file)
         taken = [row for row in rows if row.sample is None or _matches(row.sample, where)]
@@ -155,10 +156,6 @@ def selected(rows: Sequence[DatasetRow], *, where: Where | None, limit: int | No
 def _is_predicate(where: object) -> bool:
     # A coroutine is always true.
     return callable(where) and not iscoroutinefunction(where)
-
-
-def _has(sample: Sample | None, name: str) -> bool:
-    return name in FIELDS or (sample is not None and name in sample.metadata)
 
 
 def _matches(sample: Sample, where: Mapping[str, object]) -> bool:

@@ -294,10 +294,6 @@ def _list_key_phrases(task: tasks.ListKeyPhrases) -> tuple[str, ...]:
     return _distinct(forms[key] for key, _ in said.most_common(8))
 
 
-def _write_closed_questions(task: tasks.WriteClosedQuestions) -> tuple[str, ...]:
-    return _distinct(_MENTIONED.format(phrase) for phrase in task.phrases)
-
-
 def _answer_questions(task: tasks.AnswerQuestions) -> tuple[Judgement, ...]:
     """Answer yes if the text has most of a question's words."""
     given, stock = keys(task.text), keys(_MENTIONED)
@@ -396,7 +392,7 @@ _RULES: Mapping[type[Task[Any]], Callable[[Any], Any]] = {
     tasks.VerifyClaims: _verify_claims,
     tasks.WriteQuestions: _write_questions,
     tasks.ListKeyPhrases: _list_key_phrases,
-    tasks.WriteClosedQuestions: _write_closed_questions,
+    tasks.WriteClosedQuestions: lambda task: _distinct(map(_MENTIONED.format, task.phrases)),
     tasks.AnswerQuestions: _answer_questions,
     tasks.SelectSentences: _select_sentences,
     tasks.Critique: _critique,

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -22,7 +22,7 @@ from urllib.parse import quote, urlencode
 from pytest_ragmetrics.comparison import RunComparison
 from pytest_ragmetrics.explain.phrases import cost_text, counted, duration_text, score_text, threshold_text
 from pytest_ragmetrics.records import Document
-from pytest_ragmetrics.report.sample_view import Segment, cut, fold
+from pytest_ragmetrics.report.sample_view import cut, fold
 from pytest_ragmetrics.report.view import TestView, build_report_view
 
 if TYPE_CHECKING:
@@ -147,10 +147,11 @@ def environment() -> Environment:
         "cost": cost_text,
         "score": score_text,
         "threshold": threshold_text,
-        "folded": _folded,
+        "folded": lambda text, head: fold(cut(text), head=head),
         "plain": plain,
-        "query": _query,
-        "fragment": _fragment,
+        # The script compares the values of a filter, and the id of a deep link, with texts as shown.
+        "query": lambda values: urlencode({name: visible(value) for name, value in values.items()}),
+        "fragment": lambda anchor: "#" + quote(visible(anchor), safe="/:"),
     }
     return made
 
@@ -166,20 +167,6 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _INVISIBLE.sub(lambda match: ascii(match.group())[1:-1], text.replace("\r\n", "\n"))
-
-
-def _folded(text: str, head: int) -> tuple[Segment, ...]:
-    return fold(cut(text), head=head)
-
-
-def _query(values: Mapping[str, str]) -> str:
-    """Return the query string of a filter; the script compares its values with texts as shown."""
-    return urlencode({name: visible(value) for name, value in values.items()})
-
-
-def _fragment(anchor: str) -> str:
-    """Return a test's deep link: its id as shown, percent-encoded."""
-    return "#" + quote(visible(anchor), safe="/:")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

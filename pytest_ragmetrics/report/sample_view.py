@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from pytest_ragmetrics.comparison import TestChange
@@ -100,7 +101,9 @@ def cut(text: str, highlights: Iterable[Highlight] = ()) -> tuple[Segment, ...]:
     >>> [(piece.text, [mark.number for mark in piece.marks]) for piece in pieces]
     [('so ', []), ('it', [1]), (' is', [])]
     """
-    fitting = sorted((mark for mark in highlights if fits(mark.start, mark.end, text)), key=_order)
+    fitting = sorted(
+        (mark for mark in highlights if fits(mark.start, mark.end, text)), key=attrgetter("start", "number")
+    )
     edges = sorted({0, len(text), *(mark.start for mark in fitting), *(mark.end for mark in fitting)})
     waiting = fitting[::-1]
     current: list[Highlight] = []
@@ -117,10 +120,6 @@ def cut(text: str, highlights: Iterable[Highlight] = ()) -> tuple[Segment, ...]:
 def fits(start: int | None, end: int | None, text: str) -> bool:
     """Return whether a range is one of this text, and not empty."""
     return start is not None and end is not None and 0 <= start < end <= len(text)
-
-
-def _order(mark: Highlight) -> tuple[int, int]:
-    return mark.start, mark.number
 
 
 def fold(segments: Sequence[Segment], *, near: int = 200, head: int = 2000) -> tuple[Segment, ...]:
@@ -297,18 +296,15 @@ def build_sample_views(
         scored = record, (changes or {}).get(number)
         sample = record.sample.to_mapping()
         index = latest.get(record.sample.response)
-        if index is not None and _agree(groups[index][0], sample):
-            groups[index][0].update(sample)
+        known = {} if index is None else groups[index][0]
+        if index is not None and all(known[name] == sample[name] for name in known.keys() & sample.keys()):
+            known.update(sample)
             groups[index][1].append(scored)
             continue
         if record.sample.response is not None:
             latest[record.sample.response] = len(groups)
         groups.append((sample, [scored]))
     return tuple(_SampleBuilder(sample).build(scored) for sample, scored in groups)
-
-
-def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(one[name] == other[name] for name in one.keys() & other.keys())
 
 
 class _SampleBuilder:

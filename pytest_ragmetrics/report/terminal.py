@@ -41,40 +41,29 @@ def write_summary(
 def _found(document: Document, comparison: RunComparison | None) -> Iterator[str]:
     """Yield the lines on scores and gates; ``explain`` is imported only if there are some, to keep start-up short."""
     records = [record for row in document.tests for record in row.records]
-    if records:
-        yield from _table(records)
-    yield from _gates(document)
-    if records:
-        yield from (*_costs(records), *_judges(records), *_flaky(document))
-    if records and comparison is not None:
-        from pytest_ragmetrics.explain.runs import change_lines
-
-        yield from change_lines(comparison)
-
-
-def _table(records: Sequence[Record]) -> list[str]:
-    from pytest_ragmetrics.explain.runs import TALLY_HEAD, checked_lines, tallies
-
-    found = tallies(records)
-    rows = [TALLY_HEAD, *(tally.cells for tally in found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(TALLY_HEAD))]
-    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
-    return [*lines, *checked_lines(found)]
-
-
-def _gates(document: Document) -> Iterator[str]:
     gated = [(row.gate, row.id) for row in document.tests if row.gate is not None]
-    if gated:
-        from pytest_ragmetrics.explain.phrases import named
-        from pytest_ragmetrics.explain.runs import gate_line
+    if not (records or gated):
+        return
+    from pytest_ragmetrics.explain import runs
+    from pytest_ragmetrics.explain.phrases import named
 
-        yield from (f"gate: {gate_line(gate)}, {named(test)}" for gate, test in gated)
+    if records:
+        found = runs.tallies(records)
+        yield from _table([runs.TALLY_HEAD, *(tally.cells for tally in found)])
+        yield from runs.checked_lines(found)
+    yield from (f"gate: {runs.gate_line(gate)}, {named(test)}" for gate, test in gated)
+    if records:
+        yield from _costs(records)
+        if judges := runs.judges_of(records):
+            yield f"judged by: {', '.join(judges)}"
+        yield from runs.flaky_lines(document.tests)
+    if records and comparison is not None:
+        yield from runs.change_lines(comparison)
 
 
-def _flaky(document: Document) -> list[str]:
-    from pytest_ragmetrics.explain.runs import flaky_lines
-
-    return flaky_lines(document.tests)
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield from ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows)
 
 
 def _costs(records: Sequence[Record]) -> list[str]:
@@ -94,10 +83,3 @@ def _money(amounts: Sequence[float | None]) -> str:
     if unknown == len(amounts) or (unknown and not known):
         return "price unknown"
     return f"${known:.4f}" + (f" and {unknown} of unknown price" if unknown else "")
-
-
-def _judges(records: Sequence[Record]) -> list[str]:
-    from pytest_ragmetrics.explain.runs import judges_of
-
-    names = judges_of(records)
-    return [f"judged by: {', '.join(names)}"] if names else []
