@@ -32,6 +32,8 @@ _SAID = (
     *("content", "blocks", "parts", "text", "refusal", "audio", "tool_calls", "tools_called", "invalid_tool_calls"),
     *("function_call", "additional_kwargs", "tool_call_results"),
 )
+#: What every message in the JSON text of a conversation has one of.
+_SPEECH = frozenset({"content", "parts", "tool_calls"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,6 +92,20 @@ def _opened(value: object) -> object:
     if isinstance(value, Mapping) and "messages" in value:
         value = value["messages"]
     return list(value) if isinstance(value, Iterator) else value
+
+
+def _conversation_of(asked: object) -> object:
+    """Return the messages of a question that is JSON text of them and nothing else; any other one as it is."""
+    if not isinstance(asked, str) or not asked.lstrip().startswith("["):
+        return asked
+    found = _opened(asked)
+    if not isinstance(found, list) or not all(isinstance(item, Mapping) and _SPEECH & item.keys() for item in found):
+        return asked
+    try:
+        spoken = any(message.role == "user" and message.text.strip() for message in read_messages(found))
+    except (TypeError, ValueError):
+        return asked
+    return found if spoken else asked
 
 
 def _listed(value: object, name: str, what: str) -> tuple[Any, ...]:
@@ -313,12 +329,12 @@ _DOCUMENT_TEXT = ("page_content", "get_content", "text", "content")
 class Sample:
     """One row to score; every field is optional, and a metric names those it needs.
 
-    A conversation, a list of messages as ``user_input`` or in ``metadata["messages"]`` (see :func:`read_messages`), is
-    kept in the metadata; the user's last message is the ``user_input`` then, and the assistant's text that ends it the
-    ``response``, unless they are given.
-    Contexts may be strings or documents of other libraries (objects with ``page_content``, ``get_content()``,
-    ``text`` or ``content``, mappings with such a key); they are kept as a tuple of strings. A bare string is one
-    context. Raises ``TypeError`` naming the field that has the wrong type.
+    A conversation, a list of messages as ``user_input`` (or its JSON text, where each has a role and a content and the
+    user speaks) or in ``metadata["messages"]`` (see :func:`read_messages`), is kept in the metadata; the user's last
+    message is the ``user_input`` then, and the assistant's text that ends it the ``response``, unless they are given.
+    Contexts may be strings or documents of other libraries (objects with ``page_content``, ``get_content()``, ``text``
+    or ``content``, mappings with such a key); they are kept as a tuple of strings. A bare string is one context. Raises
+    ``TypeError`` naming the field that has the wrong type.
 
     >>> Sample(response="Yes.", retrieved_contexts="Only one passage.").retrieved_contexts
     ('Only one passage.',)
@@ -363,7 +379,7 @@ class Sample:
 
         A question that is not the last one of the messages came after them: the answer to it is not among them.
         """
-        asked: Any = self.user_input
+        asked: Any = _conversation_of(self.user_input)
         if (asked is None or isinstance(asked, str)) and "messages" not in self.metadata:
             return  # fast, for tables of a million rows
         name = "user_input" if is_conversation(asked) else "messages"

@@ -434,6 +434,42 @@ def test_a_conversation_under_another_name(name: str) -> None:
         read_messages(Sample.from_mapping({name: ["Hi"]}).metadata["messages"])
 
 
+SPOKEN = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No."}]
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_read"),
+    [
+        (json.dumps(SPOKEN), True),
+        (" \n" + json.dumps(SPOKEN, indent=2), True),
+        (json.dumps([{"type": "human", "content": "Rain?"}, {"type": "ai", "content": "No."}]), True),
+        (
+            json.dumps([{"role": "user", "parts": [{"text": "Rain?"}]}, {"role": "model", "parts": [{"text": "No."}]}]),
+            True,
+        ),
+        (json.dumps([*SPOKEN[:1], {"role": "assistant", "tool_calls": [{"name": "sky"}]}, *SPOKEN[1:]]), True),
+        (json.dumps(SPOKEN)[:-1], False),
+        (json.dumps(SPOKEN[1:]), False),
+        (json.dumps({"messages": SPOKEN}), False),
+        (json.dumps([*SPOKEN, "Rain?"]), False),
+        (json.dumps([{"role": "user"}]), False),
+        (json.dumps([{"role": "clerk", "content": "Rain?"}]), False),
+        (json.dumps([{"content": "Rain?"}]), False),
+        (json.dumps([{"type": "city", "text": "Oslo"}]), False),
+        (json.dumps([{"role": "user", "content": " "}]), False),
+        ("[]", False),
+        ("[1, 2] is a list?", False),
+        ("[" * 100_000, False),
+        ("Rain? " + json.dumps(SPOKEN), False),
+    ],
+)
+def test_a_question_that_is_json_text_of_a_conversation(asked: str, is_read: bool) -> None:  # noqa: FBT001 - a case
+    """Where it is nothing else; JSON of another kind is a question. In rows under the names of other tools too."""
+    for sample in (Sample(user_input=asked), Sample.from_mapping({"question": asked})):
+        said = (sample.user_input, sample.response, "messages" in sample.metadata)
+        assert said == (("Rain?", "No.", True) if is_read else (asked, None, False))
+
+
 def test_an_iterator_of_messages_is_read_once() -> None:
     """The sample keeps the list, also of messages that no metric can read."""
     assert Sample(metadata={"messages": iter(CHAT)}).metadata["messages"] == CHAT
