@@ -17,6 +17,11 @@ Direction = Literal["higher", "lower"]
 VerdictKind = Literal["found", "not found", "quotes the question", "allowed", "looks like a title"]
 #: What one verdict is about, and what is wrong with one that is not ok, where the metric has no word of its own.
 NOUN, COMPLAINT = "verdict", "not ok"
+#: Metrics whose name was that of another one in files of before, told apart by the noun of its verdicts:
+#: ``correctness`` was the aspect that is ``correctness_aspect`` now.
+REUSED = frozenset({"correctness"})
+# The bounds outside of a scale from 0 to 1 that are taken for percentages.
+_PERCENT = (2, 100)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,10 +118,25 @@ class ThresholdCheck:
     held: bool
 
 
+def check_on_scale(said: str, bound: float, *, metric: str, scale: tuple[float, float] | None) -> None:
+    """Raise ``ValueError`` for a bound, ``said`` so, that is outside of the scale of a metric; any will do without one.
+
+    >>> check_on_scale("min=90", 90, metric="faithfulness", scale=(0.0, 1.0))
+    Traceback (most recent call last):
+    ValueError: min=90 is outside of the scale of faithfulness, 0 to 1: write 0.9, or give your own metric its scale
+    """
+    low, high = scale or (-math.inf, math.inf)
+    if not low <= bound <= high:
+        right = f"{bound / 100:g}" if high == 1 and _PERCENT[0] <= bound <= _PERCENT[1] else "a number on it"
+        outside = f"{said} is outside of the scale of {metric}, {low:g} to {high:g}"
+        raise ValueError(f"{outside}: write {right}, or give your own metric its scale")
+
+
 class MetricResult(float):
     """A score that is a float, with its reason, verdicts, judge and usage as attributes.
 
-    Compares, formats and averages as a float. Raises ``ValueError`` for NaN and infinity.
+    Compares, formats and averages as a float. Raises ``ValueError`` for NaN and infinity, and where it is ordered with
+    a plain number outside of its ``scale``: 90 where 0.9 is meant.
 
     >>> result = MetricResult(0.5, metric="faithfulness", reason="1 of 2 claims supported")
     >>> result >= 0.8
@@ -135,6 +155,7 @@ class MetricResult(float):
         "noun",
         "reason",
         "samples",
+        "scale",
         "unscored_votes",
         "usage",
         "vacuous",
@@ -154,6 +175,8 @@ class MetricResult(float):
     unscored_votes: int
     noun: str
     complaint: str
+    #: The lowest and the highest score there can be, ``None`` where they are not known.
+    scale: tuple[float, float] | None
     #: False for the placeholder of a score in a dry run: every comparison of it with a number is true.
     decides: bool
     #: The last comparison with a plain number, which reports show as the threshold.
@@ -175,6 +198,7 @@ class MetricResult(float):
         unscored_votes: int = 0,
         noun: str = NOUN,
         complaint: str = COMPLAINT,
+        scale: Sequence[float] | None = None,
     ) -> Self:
         """Build a result; ``samples`` are the single values when it is the mean of several votes.
 
@@ -182,6 +206,7 @@ class MetricResult(float):
         were wanted; where there are fewer samples, the others could not change the outcome, ``unscored_votes`` of them
         because they had no score. ``disagreements`` say in words where the judges of a panel disagree, or which of them
         gave no answer. ``noun`` is what one verdict is about, ``complaint`` what is wrong with one that is not ok.
+        ``scale`` are the lowest and the highest score there can be.
         """
         self = super().__new__(cls, value)
         if not math.isfinite(self):
@@ -198,6 +223,7 @@ class MetricResult(float):
         self.unscored_votes = unscored_votes
         self.noun = noun
         self.complaint = complaint
+        self.scale = None if scale is None else (scale[0], scale[1])
         self.decides = True
         self.comparison = None
         return self
@@ -227,6 +253,9 @@ class MetricResult(float):
     def _compare(self, operator: Operator, other: object, outcome: bool) -> bool:  # noqa: FBT001 - what float answered
         # Two results are compared with each other by sorting, which sets no threshold.
         if isinstance(other, (int, float)) and not isinstance(other, MetricResult):
+            # Equality is no threshold, and infinity is where a search for the best one begins.
+            if operator != "==" and math.isfinite(other):
+                check_on_scale(f"{operator} {other:g}", other, metric=self.metric, scale=self.scale)
             outcome = outcome or not self.decides
             self.comparison = ThresholdCheck(operator=operator, bound=float(other), held=outcome)
         return outcome

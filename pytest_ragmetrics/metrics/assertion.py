@@ -10,11 +10,8 @@ from typing import Any
 from pytest_ragmetrics.explain.results import explain
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.votes import voting
-from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.result import MetricResult, check_on_scale
 from pytest_ragmetrics.sample import Sample
-
-# The bounds outside of a scale from 0 to 1 that are taken for percentages.
-_PERCENT = (2, 100)
 
 
 def assert_metric(
@@ -71,9 +68,5 @@ def check_bound(
     number = float(bound)
     if not math.isfinite(number):
         raise ValueError(f"{name} must be a finite number, not {bound!r}")
-    low, high = scale or (-math.inf, math.inf)
-    if not low <= number <= high:
-        right = f"{number / 100:g}" if high == 1 and _PERCENT[0] <= number <= _PERCENT[1] else "a number on it"
-        outside = f"{name}={number:g} is outside of the scale of {metric}, {low:g} to {high:g}"
-        raise ValueError(f"{outside}: write {right}, or give your own metric its scale")
+    check_on_scale(f"{name}={number:g}", number, metric=metric, scale=scale)
     return number

@@ -300,6 +300,10 @@ class Metric(_Parameters, ABC):
             result = result.replaced(metric=self.name)
         if (result.noun, result.complaint) == (NOUN, COMPLAINT):
             result.noun, result.complaint = self.noun, self.complaint
+        if (
+            self.scale[0] <= result.value <= self.scale[1]
+        ):  # scores of your own metric may leave a scale it was not given
+            result.scale = self.scale
         session = context.current().session
         if session is not None and session.dry_run:
             result.decides = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics import metrics
+from pytest_ragmetrics import metric, metrics
 from pytest_ragmetrics.metrics.base import check_count, check_flag, check_number, f_beta, f_of_counts
 
 EMPTIABLE = """
@@ -66,3 +67,11 @@ def test_f_scores(found: int, surplus: int, missing: int, beta: float) -> None:
     assert f_beta(precision, recall, beta) == pytest.approx(expected, abs=1e-9)
     assert f_of_counts(found, surplus, missing, beta=beta) == pytest.approx(f_beta(precision, recall, beta))
     assert f_of_counts(found, surplus, missing) == pytest.approx(f_beta(precision, recall))
+
+
+@pytest.mark.parametrize(("score", "bound", "is_refused"), [(0.5, 50, True), (0.5, 0.5, False), (3.0, 2.5, False)])
+def test_a_result_knows_the_scale_of_its_metric(score: float, bound: float, is_refused: bool) -> None:  # noqa: FBT001
+    """A plain comparison with a number outside of it is refused, unless the metric has left it by itself."""
+    result = metric(name="mine")(lambda response: len(response) * score).score(response=".")
+    with pytest.raises(ValueError, match=r"of mine, 0 to 1: write 0\.5,") if is_refused else nullcontext():
+        assert result >= bound

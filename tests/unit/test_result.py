@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import operator
 import pickle
 from statistics import fmean
 
@@ -30,6 +31,7 @@ def result(value: float = 0.5) -> MetricResult:
         samples=[0.25, 0.75],
         noun="claim",
         complaint="not supported",
+        scale=(0.0, 1.0),
     )
 
 
@@ -41,6 +43,32 @@ def test_it_compares_and_computes_as_its_float(value: float, other: float) -> No
     assert found == (value < other, value <= other, value > other, value >= other, other < value, other == value)
     assert (hash(score), score.value, f"{score:.3f}") == (hash(value), value, f"{value:.3f}")
     assert type(score.value) is type(score + 1) is float
+
+
+@pytest.mark.parametrize(
+    ("scale", "bound", "meant"),
+    [
+        ((0.0, 1.0), 90, "of m, 0 to 1: write 0.9,"),
+        ((0.0, 1.0), 20.0, "of m, 0 to 1: write 0.2,"),
+        ((0.0, 1.0), -0.5, "of m, 0 to 1: write a number on it,"),
+        ((-1.0, 1.0), 55, "of m, -1 to 1: write 0.55,"),
+        ((1.0, 5.0), 0.9, "of m, 1 to 5: write a number on it,"),
+        ((0.0, 100.0), 101, "of m, 0 to 100: write a number on it,"),
+    ],
+)
+def test_a_threshold_outside_of_the_scale_is_refused(scale: tuple[float, float], bound: float, meant: str) -> None:
+    """From either side, whatever the outcome is; equality, infinity, another result and one without scale are not."""
+    score = MetricResult(1.0, metric="m", scale=scale)
+    for compare in (operator.lt, operator.le, operator.gt, operator.ge):
+        for sides in ((score, bound), (bound, score)):
+            with pytest.raises(ValueError, match=f"{bound:g} is outside of the scale {meant}"):
+                compare(*sides)
+    assert score.comparison is None
+    assert score != bound
+    assert -math.inf < score < math.inf
+    assert score > MetricResult(-7, metric="n")
+    assert all(scale[0] <= score <= end for end in (scale[1], 1))
+    assert (MetricResult(1.0, metric="m") >= bound) is (bound <= 1)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

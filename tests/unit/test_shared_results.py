@@ -46,6 +46,7 @@ def result() -> MetricResult:
         unscored_votes=1,
         noun="claim",
         complaint="not supported",
+        scale=(-1.0, 1.0),
     )
     made.decides = False
     return made
