@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from pytest_ragmetrics.explain.phrases import (
     named,
 )
 from pytest_ragmetrics.records import Document, Record
-from pytest_ragmetrics.result import NOUN, Direction
+from pytest_ragmetrics.result import NOUN, REUSED, Direction
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.comparison import Difference, paired_difference
 from pytest_ragmetrics.stats.intervals import whole_clusters
@@ -39,8 +40,6 @@ _ROUNDING = 1e-9
 _SURE = 0.001
 #: What to do where two runs have no sample in common.
 NO_PAIR = "nothing can be compared: give the samples ids that stay the same from run to run"
-# In files of before it is the aspect, which is called correctness_aspect now.
-_REUSED = frozenset({"correctness"})
 
 Kind = Literal["unscored", "worse", "same", "better", "nothing to check", "scored again", "new", "gone"]
 #: Every kind, in the order in which changes are listed.
@@ -216,12 +215,14 @@ def find_drops(comparison: TableComparison, *, alpha: float = 0.05) -> dict[str,
 
     Raises ``ValueError`` for a metric without a pair, or an ``alpha`` that is not between 0 and 1.
     """
-    changes, clusters = {}, {}
+    changes, clusters, spans = {}, {}, {}
     for metric, compared in comparison.metrics.items():
         sign = -1.0 if compared.better == "lower" else 1.0
         changes[metric] = [sign * row.change for row in compared.rows]
         clusters[metric] = whole_clusters(row.cluster for row in compared.rows)
-    return drops(changes, clusters=clusters, alpha=alpha)
+        bounds = None if compared.difference is None else compared.difference.bounds
+        spans[metric] = math.inf if bounds is None else bounds[1]
+    return drops(changes, clusters=clusters, alpha=alpha, spans=spans)
 
 
 def drop_text(drop: Drop) -> str:
@@ -236,7 +237,7 @@ def drop_text(drop: Drop) -> str:
     if drop.shown:
         return f"  the scores dropped ({p})"
     rows = f"{drop.n} row{'' if drop.n == 1 else 's'} like these"
-    if drop.smallest is None or drop.smallest > 1.0:
+    if drop.smallest is None:
         return f"  no drop is shown ({p}); {rows} can hardly show one"
     return f"  no drop is shown ({p}); {rows} show one of {drop.smallest:.3g} or more in at least 80 % of runs"
 
@@ -359,7 +360,7 @@ def _check_comparable(here: Column, there: Column, both: Sequence[str]) -> None:
 
 def _is_redefined(here: Column | Record, there: Column | Record) -> bool:
     """Tell whether a metric of one name is another one in the other run: what is good of it differs, or what it is."""
-    return here.better != there.better or (here.metric in _REUSED and here.noun != there.noun)
+    return here.better != there.better or (here.metric in REUSED and here.noun != there.noun)
 
 
 def _of(wanted: Standing, found: Mapping[str, Standing]) -> tuple[str, ...]:

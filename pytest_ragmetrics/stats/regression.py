@@ -45,11 +45,13 @@ def drops(
     *,
     clusters: Mapping[str, Sequence[Hashable] | None],
     alpha: float = 0.05,
+    spans: Mapping[str, float] | None = None,
 ) -> dict[str, Drop]:
     """Return what the changes of several metrics show, each positive where a score became better.
 
-    The probability that any metric that did not drop is called one that did is at most ``alpha``. Raises ``ValueError``
-    for a metric without a pair, or an ``alpha`` that is not between 0 and 1.
+    ``spans`` are the largest changes there can be, 1.0 for those not given. The probability that any metric that did
+    not drop is called one that did is at most ``alpha``. Raises ``ValueError`` for a metric without a pair, or an
+    ``alpha`` that is not between 0 and 1.
 
     >>> found = drops({"a": [-1.0] * 8 + [0.0] * 42, "b": [0.0] * 50}, clusters={"a": None, "b": None})
     >>> found["a"].shown, found["b"].shown, found["b"].smallest
@@ -69,7 +71,7 @@ def drops(
             p=p[metric],
             adjusted_p=adjusted[metric],
             alpha=alpha,
-            smallest=smallest_drop(pairs, alpha=alpha, clusters=clusters[metric]),
+            smallest=smallest_drop(pairs, alpha=alpha, clusters=clusters[metric], span=(spans or {}).get(metric, 1.0)),
         )
         for metric, pairs in changes.items()
     }
@@ -128,9 +130,15 @@ def adjusted_p(p: Mapping[str, float], changed: Mapping[str, int], *, alpha: flo
 
 
 def smallest_drop(
-    changes: Sequence[float], *, alpha: float = 0.05, clusters: Sequence[Hashable] | None = None
+    changes: Sequence[float],
+    *,
+    alpha: float = 0.05,
+    clusters: Sequence[Hashable] | None = None,
+    span: float = 1.0,
 ) -> float | None:
     """Return the smallest drop of the mean that pairs like these show in at least 80 % of runs; ``None`` if none.
+
+    ``span`` is the largest change there can be, infinite where it is not known.
 
     For changes of one size it is exact for a set in which as many rows change without a cause as in this one; else
     that of a t test with the error of these changes.
@@ -143,11 +151,12 @@ def smallest_drop(
     if clusters is None and (not sizes or sizes[-1] - sizes[0] <= _ROUNDING):
         lost = sum(change < -_ROUNDING for change in changes)
         steps = _fewest_lost(n, min(lost, len(sizes) - lost), alpha)
-        return None if steps is None else steps / n * (sizes[0] if sizes else 1.0)
+        return None if steps is None else steps / n * (sizes[0] if sizes else span if math.isfinite(span) else 1.0)
     found = mean_error(changes, clusters)
     if not found.says_error:
         return None
-    return (t_quantile(1.0 - alpha, found.df) + NormalDist().inv_cdf(POWER)) * found.error
+    smallest = (t_quantile(1.0 - alpha, found.df) + NormalDist().inv_cdf(POWER)) * found.error
+    return smallest if smallest <= span else None
 
 
 @lru_cache(maxsize=1024)

@@ -128,6 +128,23 @@ def test_the_smallest_drop_of_graded_scores_is_that_of_a_t_test() -> None:
     assert smallest_drop([0.0] * 4) is None
 
 
+@pytest.mark.parametrize(
+    ("changed", "span", "drop"),
+    [
+        ([0.0] * 50, 4.0, 0.64),
+        ([0.0] * 50, math.inf, 0.16),
+        ([-3.0, 2.0, 2.5] * 3, 4.0, 2.37),
+        ([-3.0, 2.0, 2.5] * 3, math.inf, 2.37),
+        ([-3.0, 2.0, 2.5] * 3, 2.0, None),
+        ([-0.9, 0.8] * 2, 1.0, None),
+    ],
+)
+def test_the_smallest_drop_is_measured_on_the_scale(changed: list[float], span: float, drop: float | None) -> None:
+    """A row without any change may lose the whole scale; a drop larger than the scale there is none."""
+    found = smallest_drop(changed, span=span)
+    assert found == (drop if drop is None else pytest.approx(drop, abs=0.02))
+
+
 def test_an_unchanged_application_is_seldom_red_and_a_drop_is_found() -> None:
     """Of 200 rows of which 5 % flip between runs: at most 5 % alarms, and a drop of ten points in 85 % or more."""
     random = np.random.default_rng(8)
