@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from pytest_ragmetrics.calibration.result import Calibration, JudgeRates, LabelScale, judges_of, read_rates
-from pytest_ragmetrics.result import Direction, MetricResult
+from pytest_ragmetrics.result import REUSED, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
 from pytest_ragmetrics.stats.decisions import meets
@@ -42,6 +42,9 @@ def corrected_mean(
         if tpr is not None or tnr is not None:
             raise ValueError("give calibration=, or tpr= and tnr=, not both")
         rates = _matching_rates(calibration, metric, better, judges_of(results), confidence)
+        if metric in REUSED and any(result.noun != rates.noun for result in results):
+            msg = f"the calibration is one of another metric, which was called {metric} before: calibrate again"
+            raise ValueError(msg)
         if threshold not in (None, rates.threshold):
             msg = f"the calibration is one at the threshold {rates.threshold:g}, not {threshold:g}; leave it out"
             raise ValueError(msg)

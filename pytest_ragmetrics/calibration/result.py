@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pytest_ragmetrics.codec import CodecError, dump, load
 from pytest_ragmetrics.errors import DatasetError, RagMetricsError
 from pytest_ragmetrics.files import read_json
-from pytest_ragmetrics.result import Direction, MetricResult
+from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.decisions import meets
 from pytest_ragmetrics.stats.intervals import Interval
@@ -112,7 +112,8 @@ class CalibrationError(RagMetricsError):
 class JudgeRates:
     """How often a judge is right at a threshold: about the good answers (``tpr``), and about the bad ones (``tnr``).
 
-    In a file of ``ragmetrics calibrate --json`` the two rates are in ``agreement``.
+    In a file of ``ragmetrics calibrate --json`` the two rates are in ``agreement``. ``noun`` is what a verdict of the
+    metric is about, which tells metrics of one name apart.
     """
 
     metric: str
@@ -121,6 +122,7 @@ class JudgeRates:
     threshold: float
     tpr: Interval
     tnr: Interval
+    noun: str = NOUN
 
 
 def judges_of(results: Sequence[MetricResult]) -> str | None:
@@ -181,7 +183,13 @@ class Calibration:
             threshold=self.figures.threshold,
             tpr=found.tpr,
             tnr=found.tnr,
+            noun=self.noun,
         )
+
+    @property
+    def noun(self) -> str:
+        """What a verdict of the metric is about."""
+        return next((row.result.noun for row in self.rows), NOUN)
 
     @property
     def judge(self) -> str | None:
@@ -231,6 +239,7 @@ class Calibration:
             "metric": self.metric,
             "judge": self.judge,
             "better": self.better,
+            "noun": self.noun,
             "scale": self.scale,
             "threshold": figures.threshold,
             "cross_validated": not figures.is_given,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import math
@@ -28,6 +29,7 @@ from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, f
 from pytest_ragmetrics.errors import DatasetError
 from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.ratings import Correctness
 from pytest_ragmetrics.report.html import render_calibration
 from pytest_ragmetrics.result import MetricResult, Verdict
 from pytest_ragmetrics.stats.corrected import prediction_powered_mean
@@ -422,6 +424,22 @@ def test_what_does_not_fit_is_refused(given: dict[str, Any], said: str) -> None:
     """Nothing known, too much given, or a calibration of something else."""
     with pytest.raises(ValueError, match=said):
         table([0.9, 0.1]).corrected_mean("written", **given)
+
+
+@pytest.mark.parametrize(("noun", "fits"), [(None, False), ("judgement", False), ("response", True)])
+def test_a_calibration_of_the_metric_that_had_the_name_before_is_refused(
+    tmp_path: Path,
+    noun: str | None,
+    fits: bool,  # noqa: FBT001 - a case
+) -> None:
+    """The aspect ``correctness`` is another metric than the rating of that name; a file of before has no noun."""
+    data = json.loads(calibrate(Written(), CLEAR, threshold=0.5).to_json()) | {"metric": "correctness", "noun": noun}
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps({name: value for name, value in data.items() if value is not None}), encoding="utf-8")
+    rated = MetricResult(0.9, metric="correctness", judge="house judge", noun=Correctness.noun)
+    run = Evaluation(metrics=("correctness",), rows=(Row(sample=Sample(), results={"correctness": rated}),))
+    with contextlib.nullcontext() if fits else pytest.raises(ValueError, match="which was called correctness before"):
+        run.corrected_mean("correctness", calibration=file)
 
 
 def test_a_table_with_unscored_rows_is_corrected_only_on_purpose() -> None:
