@@ -1,128 +1,30 @@
 """The metrics: each a class that scores one sample, beside the ``assert_...`` helpers for it.
 
-To add one, write a class with a ``name`` in a module of this package; one that asks a judge has its task in
-``judges/tasks/``, the answer of the local judge as ``by_rule`` of that task, and its prompt in ``prompts/``. Names are
-looked up when they are first used: a metric that asks no judge loads neither judges nor other metrics.
+To add one, write a class with a ``name`` in a module of this package, and list both names in the stubs
+(``__init__.pyi``); one that asks a judge has its task in ``judges/tasks/``, the answer of the local judge as
+``by_rule`` of that task, and its prompt in ``prompts/``. Names are looked up when they are first used: a metric that
+asks no judge loads neither judges nor other metrics.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pytest_ragmetrics.metrics.agents import AgentGoalAccuracy as AgentGoalAccuracy
-    from pytest_ragmetrics.metrics.agents import TopicAdherence as TopicAdherence
-    from pytest_ragmetrics.metrics.answers import AnswerCorrectness as AnswerCorrectness
-    from pytest_ragmetrics.metrics.answers import AnswerRelevancy as AnswerRelevancy
-    from pytest_ragmetrics.metrics.answers import RefusalCorrectness as RefusalCorrectness
-    from pytest_ragmetrics.metrics.answers import ResponseRelevancy as ResponseRelevancy
-    from pytest_ragmetrics.metrics.answers import SemanticSimilarity as SemanticSimilarity
-    from pytest_ragmetrics.metrics.answers import SummarizationScore as SummarizationScore
-    from pytest_ragmetrics.metrics.answers import SummaryScore as SummaryScore
-    from pytest_ragmetrics.metrics.attribution import CitationPrecision as CitationPrecision
-    from pytest_ragmetrics.metrics.attribution import CitationRecall as CitationRecall
-    from pytest_ragmetrics.metrics.base import Metric as Metric
-    from pytest_ragmetrics.metrics.citations import CitationValidity as CitationValidity
-    from pytest_ragmetrics.metrics.claims import FactualCorrectness as FactualCorrectness
-    from pytest_ragmetrics.metrics.claims import Faithfulness as Faithfulness
-    from pytest_ragmetrics.metrics.claims import Hallucination as Hallucination
-    from pytest_ragmetrics.metrics.claims import NoiseSensitivity as NoiseSensitivity
-    from pytest_ragmetrics.metrics.contexts import ContextEntityRecall as ContextEntityRecall
-    from pytest_ragmetrics.metrics.contexts import ContextPrecision as ContextPrecision
-    from pytest_ragmetrics.metrics.contexts import ContextRecall as ContextRecall
-    from pytest_ragmetrics.metrics.contexts import ContextRelevancy as ContextRelevancy
-    from pytest_ragmetrics.metrics.contexts import ContextUtilization as ContextUtilization
-    from pytest_ragmetrics.metrics.critiques import AspectCritic as AspectCritic
-    from pytest_ragmetrics.metrics.critiques import AspectCritique as AspectCritique
-    from pytest_ragmetrics.metrics.critiques import Coherence as Coherence
-    from pytest_ragmetrics.metrics.critiques import Conciseness as Conciseness
-    from pytest_ragmetrics.metrics.critiques import CorrectnessAspect as CorrectnessAspect
-    from pytest_ragmetrics.metrics.critiques import Harmfulness as Harmfulness
-    from pytest_ragmetrics.metrics.critiques import Harmlessness as Harmlessness
-    from pytest_ragmetrics.metrics.critiques import Maliciousness as Maliciousness
-    from pytest_ragmetrics.metrics.critiques import Rubric as Rubric
-    from pytest_ragmetrics.metrics.critiques import SimpleCriteria as SimpleCriteria
-    from pytest_ragmetrics.metrics.grounding import LexicalContextRecall as LexicalContextRecall
-    from pytest_ragmetrics.metrics.grounding import LexicalGrounding as LexicalGrounding
-    from pytest_ragmetrics.metrics.grounding import NamesAligned as NamesAligned
-    from pytest_ragmetrics.metrics.grounding import NumbersAligned as NumbersAligned
-    from pytest_ragmetrics.metrics.judged import Ask as Ask
-    from pytest_ragmetrics.metrics.judged import JudgedMetric as JudgedMetric
-    from pytest_ragmetrics.metrics.quotes import QuotedSpansAlignment as QuotedSpansAlignment
-    from pytest_ragmetrics.metrics.quotes import quoted_spans_alignment as quoted_spans_alignment
-    from pytest_ragmetrics.metrics.ragas import RagasScore as RagasScore
-    from pytest_ragmetrics.metrics.ragas import ragas_score as ragas_score
-    from pytest_ragmetrics.metrics.ratings import AnswerAccuracy as AnswerAccuracy
-    from pytest_ragmetrics.metrics.ratings import ContextPrecisionProportion as ContextPrecisionProportion
-    from pytest_ragmetrics.metrics.ratings import ContextRelevance as ContextRelevance
-    from pytest_ragmetrics.metrics.ratings import Correctness as Correctness
-    from pytest_ragmetrics.metrics.ratings import Relevance as Relevance
-    from pytest_ragmetrics.metrics.ratings import ResponseGroundedness as ResponseGroundedness
-    from pytest_ragmetrics.metrics.registry import metric_named as metric_named
-    from pytest_ragmetrics.metrics.retrieval import MAP as MAP
-    from pytest_ragmetrics.metrics.retrieval import MRR as MRR
-    from pytest_ragmetrics.metrics.retrieval import NDCG as NDCG
-    from pytest_ragmetrics.metrics.retrieval import HitRate as HitRate
-    from pytest_ragmetrics.metrics.retrieval import IDBasedContextPrecision as IDBasedContextPrecision
-    from pytest_ragmetrics.metrics.retrieval import IDBasedContextRecall as IDBasedContextRecall
-    from pytest_ragmetrics.metrics.retrieval import NonLLMContextPrecision as NonLLMContextPrecision
-    from pytest_ragmetrics.metrics.retrieval import (
-        NonLLMContextPrecisionWithReference as NonLLMContextPrecisionWithReference,
-    )
-    from pytest_ragmetrics.metrics.retrieval import NonLLMContextRecall as NonLLMContextRecall
-    from pytest_ragmetrics.metrics.retrieval import PrecisionAtK as PrecisionAtK
-    from pytest_ragmetrics.metrics.retrieval import RecallAtK as RecallAtK
-    from pytest_ragmetrics.metrics.strings import BleuScore as BleuScore
-    from pytest_ragmetrics.metrics.strings import CHRFScore as CHRFScore
-    from pytest_ragmetrics.metrics.strings import ExactMatch as ExactMatch
-    from pytest_ragmetrics.metrics.strings import NonLLMStringSimilarity as NonLLMStringSimilarity
-    from pytest_ragmetrics.metrics.strings import RougeScore as RougeScore
-    from pytest_ragmetrics.metrics.strings import StringPresence as StringPresence
-    from pytest_ragmetrics.metrics.strings import TokenF1 as TokenF1
-    from pytest_ragmetrics.metrics.tool_calls import ToolCallAccuracy as ToolCallAccuracy
-    from pytest_ragmetrics.metrics.tool_calls import ToolCallF1 as ToolCallF1
+from pytest_ragmetrics.public_names import module_of_names
 
-#: The public names by the module that defines them; tables list the metrics of these modules in this order.
-MODULES = {
-    "quotes": "QuotedSpansAlignment quoted_spans_alignment",
-    "claims": "Faithfulness Hallucination FactualCorrectness NoiseSensitivity",
-    "contexts": "ContextPrecision ContextUtilization ContextRecall ContextRelevancy ContextEntityRecall",
-    "answers": (
-        "AnswerRelevancy AnswerCorrectness SemanticSimilarity RefusalCorrectness ResponseRelevancy SummaryScore "
-        "SummarizationScore"
-    ),
-    "ratings": (
-        "ContextRelevance ResponseGroundedness AnswerAccuracy Relevance Correctness ContextPrecisionProportion"
-    ),
-    "critiques": (
-        "AspectCritique Harmfulness Maliciousness Coherence CorrectnessAspect Conciseness Harmlessness Rubric "
-        "SimpleCriteria AspectCritic"
-    ),
-    "attribution": "CitationRecall CitationPrecision",
-    "agents": "AgentGoalAccuracy TopicAdherence",
-    "grounding": "LexicalGrounding LexicalContextRecall NumbersAligned NamesAligned",
-    "citations": "CitationValidity",
-    "tool_calls": "ToolCallAccuracy ToolCallF1",
-    "retrieval": (
-        "PrecisionAtK RecallAtK HitRate MRR MAP NDCG IDBasedContextPrecision IDBasedContextRecall "
-        "NonLLMContextPrecision NonLLMContextRecall NonLLMContextPrecisionWithReference"
-    ),
-    "strings": "ExactMatch StringPresence NonLLMStringSimilarity TokenF1 BleuScore CHRFScore RougeScore",
-    "ragas": "ragas_score RagasScore",
-    "base": "Metric",
-    "judged": "JudgedMetric Ask",
-    "registry": "metric_named",
-}
-_MODULE_OF = {name: module for module, names in MODULES.items() for name in names.split()}
+#: The modules in the order in which tables list their metrics.
+MODULES = (
+    *("quotes", "claims", "contexts", "answers", "ratings", "critiques", "attribution", "agents", "grounding"),
+    *("citations", "tool_calls", "retrieval", "strings", "ragas", "base", "judged", "registry"),
+)
+_MODULE_OF = module_of_names(__name__)
+__all__ = list(_MODULE_OF)
 
-if not TYPE_CHECKING:  # type checkers are to refuse unknown names
-    __all__ = list(_MODULE_OF)
 
-    def __getattr__(name: str) -> object:
-        if name in _MODULE_OF:
-            return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name: str) -> object:
+    if name in _MODULE_OF:
+        return getattr(import_module(_MODULE_OF[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
