@@ -6,7 +6,6 @@ import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.commands.command import (
     Command,
@@ -18,12 +17,18 @@ from pytest_ragmetrics.commands.command import (
     output,
     take_judge,
 )
+from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import ArgumentError
 from pytest_ragmetrics.files import prompt_folder, write_atomically
-from pytest_ragmetrics.probes.probes import INJECTION, KINDS, choose, read_probes
-
-if TYPE_CHECKING:
-    from pytest_ragmetrics.probes.figures import ProbeFigures
+from pytest_ragmetrics.probes.probes import (
+    INJECTION,
+    KINDS,
+    ProbeFigures,
+    ask_probes,
+    choose,
+    figure_lines,
+    read_probes,
+)
 
 #: A probe and its counterpart.
 _FEWEST = 2
@@ -31,10 +36,6 @@ _FEWEST = 2
 
 @local_modules()
 def _probe(arguments: argparse.Namespace) -> CommandResult:
-    from pytest_ragmetrics.engine import Engine
-    from pytest_ragmetrics.probes.figures import ProbeFigures, figure_lines
-    from pytest_ragmetrics.probes.probes import ask_probes
-
     chosen, besides = choose(read_probes(), tuple(arguments.kind or ()), arguments.limit)
     # A floor for a figure that no chosen probe is part of is refused.
     kinds = {probe.kind for probe in chosen}

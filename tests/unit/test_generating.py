@@ -13,8 +13,7 @@ import pytest
 
 from pytest_ragmetrics.errors import ArgumentError, DatasetError
 from pytest_ragmetrics.generate.documents import SourcePassage, find_documents, read_passages, row_id
-from pytest_ragmetrics.generate.drafting import Row, Skipped, drafted, same_question
-from pytest_ragmetrics.generate.golden_set import GoldenFile, spread
+from pytest_ragmetrics.generate.golden_set import GoldenFile, Row, Skipped, drafted, same_question, spread
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, Task, WriteGoldenQuestion
 from tests.scripted_judge import ScriptedJudge, verdicts
 

@@ -11,8 +11,17 @@ import pytest
 from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Critique, JudgeRefusal, ListClaims, VerifyClaims
-from pytest_ragmetrics.probes.figures import ProbeFigures, figure_lines
-from pytest_ragmetrics.probes.probes import INJECTION, KINDS, Probe, ProbeOutcome, choose, inject, read_probes
+from pytest_ragmetrics.probes.probes import (
+    INJECTION,
+    KINDS,
+    Probe,
+    ProbeFigures,
+    ProbeOutcome,
+    choose,
+    figure_lines,
+    inject,
+    read_probes,
+)
 from pytest_ragmetrics.result import Usage
 
 PROBES = read_probes()
