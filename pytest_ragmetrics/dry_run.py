@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pytest_ragmetrics.cache.transport import CachedTransport
 from pytest_ragmetrics.embedders.local import LocalEmbedder
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.explain.phrases import text_table
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import Task
@@ -167,9 +168,7 @@ class Forecast:
         for line in lines:
             total.join({**asdict(line), "samples": 0})
         rows.append((_TOTAL, "", *total.cells("")[2:]))
-        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-        table = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
-        return ["dry run:", *table, *ASSUMPTIONS, *crashed]
+        return ["dry run:", *(line.rstrip() for line in text_table(rows)), *ASSUMPTIONS, *crashed]
 
     def _line(self, name: str) -> ForecastLine:
         return self.lines.setdefault(name, ForecastLine())

@@ -27,7 +27,7 @@ from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import ProgressCall, ascoring_session, score_table, scoring_session
 from pytest_ragmetrics.stats.intervals import whole_clusters
-from pytest_ragmetrics.stats.scores import ScoreSet, Vacuous, check_vacuous, score_set, standing
+from pytest_ragmetrics.stats.scores import ScoreSet, Vacuous, check_vacuous, goodness, score_set, standing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,8 +155,7 @@ class Evaluation:
         if not (math.isfinite(low) and math.isfinite(high)):
             msg = f"{metric} has a scale from {low:g} to {high:g}, which has no share: leave it out of weights"
             raise ValueError(msg)
-        share = (score - low) / (high - low)
-        return share if self.better_of(metric) == "higher" else 1 - share
+        return goodness(score, (low, high), self.better_of(metric))
 
     def corrected_mean(
         self,

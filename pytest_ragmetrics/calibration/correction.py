@@ -14,6 +14,7 @@ from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
 from pytest_ragmetrics.stats.decisions import meets
 from pytest_ragmetrics.stats.intervals import Interval, check_confidence, rate_interval
+from pytest_ragmetrics.stats.scores import goodness
 
 
 def corrected_mean(
@@ -34,7 +35,10 @@ def corrected_mean(
     check_confidence(confidence)
     values = [result.value for result in results]
     if calibration is None and tpr is None and tnr is None:
-        scores = [_goodness(value, better, scale, threshold) for value in values]
+        scores = [
+            goodness(value, scale, better) if threshold is None else float(meets(value, threshold, better))
+            for value in values
+        ]
         labels = _labels(samples, binary=threshold is not None)
         return prediction_powered_mean(scores, labels, clusters=clusters, confidence=confidence)
     bound = threshold
@@ -76,15 +80,6 @@ def _matching_rates(
     if rates.tpr.confidence != confidence:
         raise ValueError(f"the calibration has intervals of {rates.tpr.confidence * 100:g} %: ask for that confidence")
     return rates
-
-
-def _goodness(value: float, better: Direction, scale: tuple[float, float], threshold: float | None) -> float:
-    """Return 1 or 0 for a score that passes or fails a threshold, its place from worst to best without one."""
-    if threshold is not None:
-        return float(meets(value, threshold, better))
-    low, high = scale
-    share = (value - low) / (high - low)
-    return 1.0 - share if better == "lower" else share
 
 
 def _labels(samples: Sequence[Sample], *, binary: bool) -> list[float | None]:

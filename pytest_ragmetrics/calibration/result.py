@@ -16,6 +16,7 @@ from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.decisions import meets
 from pytest_ragmetrics.stats.intervals import Interval
+from pytest_ragmetrics.stats.scores import goodness
 from pytest_ragmetrics.stats.thresholds import CalibrationFigures
 
 #: ``format`` and ``version`` of the files of ``ragmetrics calibrate --json``.
@@ -221,14 +222,11 @@ class Calibration:
 
         Answers are compared with the threshold itself, also where the figures are cross-validated.
         """
-        low, high = self.scale
 
-        def distance(row: LabelledRow) -> float:
-            goodness = (row.result.value - low) / (high - low)
-            return abs(row.label - (1.0 - goodness if self.better == "lower" else goodness))
+        def order(row: LabelledRow) -> tuple[float, str]:
+            return -abs(row.label - goodness(row.score, self.scale, self.better)), row.name
 
-        differing = (row for row in self.rows if self.passes(row) != row.good)
-        return tuple(sorted(differing, key=lambda row: (-distance(row), row.name)))
+        return tuple(sorted((row for row in self.rows if self.passes(row) != row.good), key=order))
 
     def to_json(self) -> str:
         """Return the figures as JSON text, with the names of the disagreements and none of their texts."""

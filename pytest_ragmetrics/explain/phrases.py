@@ -149,6 +149,16 @@ def checked_text(checked: int, vacuous: int) -> str:
     return f"{checked:,} of {checked + vacuous:,} had something to check"
 
 
+def text_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table: the first column to the left, the others to the right.
+
+    >>> text_table([("metric", "n"), ("faithfulness", "12")])
+    ['metric         n', 'faithfulness  12']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+
+
 def usage_text(usage: Usage) -> str:
     """Return what a scoring cost, or nothing when it asked no judge.
 

@@ -45,11 +45,11 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
     if not (records or gated):
         return
     from pytest_ragmetrics.explain import runs
-    from pytest_ragmetrics.explain.phrases import named
+    from pytest_ragmetrics.explain.phrases import named, text_table
 
     if records:
         found = runs.tallies(records)
-        yield from _table([runs.TALLY_HEAD, *(tally.cells for tally in found)])
+        yield from text_table([runs.TALLY_HEAD, *(tally.cells for tally in found)])
         yield from runs.checked_lines(found)
     yield from (f"gate: {runs.gate_line(gate)}, {named(test)}" for gate, test in gated)
     if records:
@@ -59,11 +59,6 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
         yield from runs.flaky_lines(document.tests)
     if records and comparison is not None:
         yield from runs.change_lines(comparison)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    yield from ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows)
 
 
 def _costs(records: Sequence[Record]) -> list[str]:

@@ -16,9 +16,6 @@ from typing import Literal
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.bounded import mean_bounds
 
-#: ``"bounded"`` is :func:`~pytest_ragmetrics.stats.bounded.mean_bounds`, which needs the ends of the scale; ``"t"``
-#: is Student's, narrower for smooth scores in the middle of the scale, and wrong for few or crowded ones.
-Method = Literal["bounded", "t"]
 Decision = Literal["passed", "failed", "inconclusive"]
 
 _EVERYTHING = (-math.inf, math.inf)
@@ -59,15 +56,15 @@ def mean_interval(
     *,
     confidence: float = 0.95,
     clusters: Sequence[Hashable] | None = None,
-    method: Method = "bounded",
     bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> Interval:
     """Return the two-sided interval of the mean of the population that the scores are a sample of.
 
     ``clusters`` names the cluster of each score; whole clusters are independent. ``bounds`` are the lowest and the
-    highest possible score; where they are not known, and by the ``method`` ``"t"``, it is Student's interval (with CR2
-    errors and Satterthwaite's degrees of freedom for clusters), which wants 30 scores or more that differ. Without a
-    spread, or of one cluster, that is everything possible.
+    highest possible score, for :func:`~pytest_ragmetrics.stats.bounded.mean_bounds`. Where they are not known it is
+    Student's interval (with CR2 errors and Satterthwaite's degrees of freedom for clusters), narrower for smooth scores
+    in the middle of the scale, wrong for fewer than 30 or crowded ones, and everything without a spread or of one
+    cluster.
 
     Raises ``ValueError`` for no score, one that is not finite or out of bounds, or a confidence that is not between
     0 and 1.
@@ -82,7 +79,7 @@ def mean_interval(
     confidence = check_confidence(confidence)
     check_values(values, clusters, bounds)
     estimate = math.fsum(values) / len(values)
-    if bounds is None or method == "t":
+    if bounds is None:
         ends = t_ends(mean_error(values, clusters), confidence)
     else:
         ends = mean_bounds(totals_by_cluster(values, clusters), confidence=confidence, bounds=bounds)

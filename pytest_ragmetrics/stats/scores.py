@@ -10,6 +10,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar, cast, get_args
 
+from pytest_ragmetrics.result import Direction
+
 #: What becomes of vacuous scores: they are left out, or count like all others.
 Vacuous = Literal["skip", "count"]
 #: What a row is to a figure over its set.
@@ -80,6 +82,17 @@ def score_set(rows: Iterable[S], vacuous: Vacuous = "skip") -> ScoreSet[S]:
     for row in rows:
         parts[standing(row, chosen)].append(row)
     return ScoreSet(**{part: tuple(members) for part, members in parts.items()})
+
+
+def goodness(score: float, scale: tuple[float, float], better: Direction) -> float:
+    """Return where a score is on its scale, from 0 at the bad end to 1 at the good one.
+
+    >>> goodness(1.0, (0.0, 4.0), "lower")
+    0.75
+    """
+    low, high = scale
+    share = (score - low) / (high - low)
+    return 1.0 - share if better == "lower" else share
 
 
 def check_vacuous(vacuous: object) -> Vacuous:

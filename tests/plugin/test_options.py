@@ -93,19 +93,8 @@ def test_without_the_plugin_its_helpers_still_assert(pytester: pytest.Pytester, 
 
 #: What a suite that does not use the plugin loads of it.
 LIGHT = {
-    *(
-        "context",
-        "errors",
-        "files",
-        "hookspec",
-        "plugin",
-        "public_names",
-        "report",
-        "report.terminal",
-        "reporting",
-        "result",
-    ),
-    *("session", "settings"),
+    *("context", "errors", "files", "hookspec", "plugin", "report", "report.terminal", "reporting", "result"),
+    *("public_names", "session", "settings"),
 }
 
 

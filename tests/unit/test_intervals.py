@@ -18,7 +18,6 @@ from statsmodels.stats.proportion import proportion_confint
 from pytest_ragmetrics.stats import bounded
 from pytest_ragmetrics.stats.intervals import (
     Interval,
-    Method,
     mean_error,
     mean_interval,
     propagated,
@@ -34,7 +33,7 @@ Scores = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Scores]
 
 DRAWS = 1_000
-METHODS: tuple[Method, ...] = ("t", "bounded")
+BOUNDS = ((0.0, 1.0), None)
 SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 DEGREES = (0.3, 1.0, 4.7, 99.0, 101.0, 1e7)
 
@@ -141,7 +140,7 @@ def test_clustered_errors_are_those_of_statsmodels() -> None:
     found = mean_error(scores, clusters.tolist())
     assert (found.mean, found.error) == pytest.approx((fit.params[0], fit.bse[0]), abs=1e-9)
     assert found.df == pytest.approx(11)
-    interval = mean_interval(scores, clusters=clusters.tolist(), method="t")
+    interval = mean_interval(scores, clusters=clusters.tolist(), bounds=None)
     half = stats.t.ppf(0.975, 11) * fit.bse[0]
     assert (interval.low, interval.high) == pytest.approx((fit.params[0] - half, fit.params[0] + half), abs=1e-9)
 
@@ -184,7 +183,8 @@ def test_scores_that_are_all_equal_have_the_interval_of_their_scale(score: float
     assert (found.estimate, found.low, found.high) == pytest.approx((score, score * share, 1 - (1 - score) * share))
     # Of copies in clusters only the clusters count, and Student's t says nothing.
     assert mean_interval([score] * 20, clusters=[0, 1] * 10).low == pytest.approx(score * 0.025**0.5)
-    assert (mean_interval([score] * 20, method="t").low, mean_interval([score] * 20, method="t").high) == (0.0, 1.0)
+    found = mean_interval([score] * 20, bounds=None)
+    assert (found.low, found.high) == (-math.inf, math.inf)
 
 
 def test_what_says_nothing_has_the_widest_interval() -> None:
@@ -268,20 +268,20 @@ def test_a_figure_moves_with_its_parts() -> None:
     assert propagated(total, parts, n=9, bounds=(0.0, 1.05)).high == 1.05
 
 
-@given(SCORES, st.floats(0.01, 0.999), st.sampled_from(METHODS), st.integers(1, 4), st.randoms(use_true_random=False))
+@given(SCORES, st.floats(0.01, 0.999), st.sampled_from(BOUNDS), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_intervals_of_any_scores(
-    scores: list[float], confidence: float, method: Method, size: int, random: object
+    scores: list[float], confidence: float, bounds: tuple[float, float] | None, size: int, random: object
 ) -> None:
     """They are around the mean and on the scale, wider for more confidence, and the order of the rows is no matter."""
     rows = [(score, index // size) for index, score in enumerate(scores)]
     shuffled = sorted(rows, key=lambda _: random.random())  # type: ignore[attr-defined]
     found, again = (
-        mean_interval([s for s, _ in some], clusters=[c for _, c in some], confidence=confidence, method=method)
+        mean_interval([s for s, _ in some], clusters=[c for _, c in some], confidence=confidence, bounds=bounds)
         for some in (rows, shuffled)
     )
     assert found == again
-    assert 0.0 <= found.low <= found.estimate <= found.high <= 1.0
-    wider = mean_interval(scores, confidence=0.9995, method=method, clusters=[cluster for _, cluster in rows])
+    assert (bounds or (-math.inf,))[0] <= found.low <= found.estimate <= found.high <= (bounds or (math.inf,))[-1]
+    wider = mean_interval(scores, confidence=0.9995, bounds=bounds, clusters=[cluster for _, cluster in rows])
     assert wider.low <= found.low + 1e-9
     assert wider.high >= found.high - 1e-9
 
