@@ -27,11 +27,18 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_DROPPED = bytes(code for code in range(128) if not chr(code).isalnum())
+# In no key of a text, so that nothing is found across two contexts.
+_SEPARATOR = "\x1e"
+_DROPPED = bytes(code for code in range(128) if not chr(code).isalnum() and chr(code) != _SEPARATOR)
 _LOWERED = bytes(range(256)).lower()
 # Added to a code point that stands for several letters; Hangul syllables do, and are many.
 _SEVERAL, _NEW = 1 << 21, 1 << 22
 _SYLLABLE, _SYLLABLES = 0xAC00, 11172
+# The letters of Hangul, 67 in three rows, in bytes that no letter has: to search three times three takes much longer.
+_FREE = [*range(0x01, 0x1E), *range(0x21, 0x30), *range(0x3A, 0x51)]
+_LEADS, _VOWELS, _FINALS = _FREE[:19], _FREE[19:40], _FREE[40:67]
+_HANGUL = (*range(0x1100, 0x1113), *range(0x1161, 0x1176), *range(0x11A8, 0x11C3))
+_JAMO = dict(zip(map(chr, _HANGUL), map(chr, _FREE), strict=True))
 # With more than one of those to so many characters, syllables are computed instead of replaced one after the other.
 _CROWDED = 16
 # Shorter texts are read character by character: German of 120 in 3 us, with arrays in 8 us, of 500 in 15 and 10 us.
@@ -59,8 +66,6 @@ _BLOCK = 1024
 _SMALL = 4096
 # Bytes that are passed over one character after the other.
 _STEP = 16
-# In no key, so that nothing is found across two contexts.
-_SEPARATOR = "\x1e"
 # The index needs as much memory as the key: few searches go without. Until then pieces of any length are looked up.
 _PASSES = 48
 _INDEXED = 65_536
@@ -93,22 +98,25 @@ _EDGES = " \t\r\n\u00a0\u202f\u3000.,;:!?'\"()[]*_-"
 _EDGES += "\u00ab\u00bb\u201c\u201d\u201e\u2026\u3001\u3002\u300c\u300d\uff01\uff0c\uff1f"
 
 
-def comparison_key(text: str, *, keep: str = "") -> bytes:
+def comparison_key(text: str) -> bytes:
     """Return the letters and digits of a text in UTF-8: caseless, without marks, compatibility forms resolved.
 
-    Characters of ASCII to ``keep`` remain. The key of two texts together is that of one and that of the other.
+    The letters of Hangul are a byte each. The key of two texts together is that of one and that of the other.
 
     >>> comparison_key("Caf\u00e9 \u2013 \ufb01ne!") == comparison_key("CAFE\u0301 FINE") == b"cafefine"
     True
     """
-    if len(text) <= _BATCH:
-        encoded = (text if text.isascii() else _in_letters(text)).encode()
-        return encoded.translate(_LOWERED, _DROPPED.translate(None, keep.encode()) if keep else _DROPPED)
-    return b"".join([comparison_key(text[at : at + _BATCH], keep=keep) for at in range(0, len(text), _BATCH)])
+    return _key(text.replace(_SEPARATOR, " "))
+
+
+def _key(text: str) -> bytes:
+    if len(text) > _BATCH:
+        return b"".join([_key(text[at : at + _BATCH]) for at in range(0, len(text), _BATCH)])
+    return text.encode().translate(_LOWERED, _DROPPED) if text.isascii() else _in_letters(text).encode()
 
 
 def _in_letters(text: str) -> str:
-    """Return a text with its letters, or a space, for each character outside ASCII."""
+    """Return the letters of a text that is not ASCII."""
     if len(text) < _SHORT:
         return text.translate(_SHORT_LETTERS)
     import numpy as np
@@ -119,22 +127,22 @@ def _in_letters(text: str) -> str:
     letters = table.take(codes, mode="wrap")
     if (largest := np.maximum.reduce(letters)) == _NEW:
         for code in np.unique(codes[letters == _NEW]).tolist():
-            key = _letters(chr(code)) or " "
+            key = _SHORT_LETTERS[code] or " "
             table[code] = ord(key) if len(key) == 1 else code | _SEVERAL
         letters = table.take(codes, mode="wrap")
         largest = np.maximum.reduce(letters)
     changes: dict[str, str] = {}
     if largest >= _SEVERAL:
-        # Numbers of places: an array of truth values takes ten times longer to read and write with.
-        places = (letters >= _SEVERAL).nonzero()[0]
-        letters[places] = chars = codes[places]
-        if places.size * _CROWDED > codes.size:
+        several = letters >= _SEVERAL
+        letters &= np.uint32(_SEVERAL - 1)
+        if np.count_nonzero(several) * _CROWDED > codes.size:
             # What is before the syllables wraps round to large numbers.
-            others = chars - np.uint32(_SYLLABLE) >= _SYLLABLES
-            if (chars.size - np.count_nonzero(others)) * _CROWDED > codes.size:
-                letters, chars = _split_syllables(letters), chars[others]
-        changes = {char: _letters(char) for char in map(chr, set(chars.tolist()))}
-    found: str = letters.view(f"<U{letters.size}").item()
+            others = several & (codes - np.uint32(_SYLLABLE) >= _SYLLABLES)
+            if np.count_nonzero(several ^ others) * _CROWDED > codes.size:
+                letters, several = _split_syllables(letters), others
+        changes = {char: _SHORT_LETTERS[ord(char)] for char in map(chr, np.unique(codes[several]).tolist())}
+    letters = letters.compress(letters != ord(" "))
+    found = "".join(letters.view(f"<U{letters.size or 1}").tolist())
     if len(changes) > _FEW:
         return found.translate({ord(char): key for char, key in changes.items()})
     for char, key in changes.items():
@@ -160,11 +168,8 @@ def _syllable_table() -> npt.NDArray[np.uint32]:
     import numpy as np
 
     table = np.full((_SYLLABLES + 1, 3), ord(" "), np.uint32)
-    index = np.arange(_SYLLABLES)
-    finals = index % 28
-    table[:-1, 0] = 0x1100 + index // 588
-    table[:-1, 1] = 0x1161 + index % 588 // 28
-    table[:-1, 2] = np.where(finals, 0x11A7 + finals, ord(" "))
+    rows = np.array(_LEADS), np.array(_VOWELS), np.array([ord(" "), *_FINALS])
+    table[:-1] = np.stack(np.meshgrid(*rows, indexing="ij"), axis=-1).reshape(-1, 3)
     return table
 
 
@@ -176,10 +181,7 @@ def _letter_table() -> npt.NDArray[np.uint32]:
     """
     import numpy as np
 
-    table = np.full(sys.maxunicode + 1, _NEW, np.uint32)
-    table[:0x80] = range(0x80)
-    table[0] = ord(" ")
-    return table
+    return np.full(sys.maxunicode + 1, _NEW, np.uint32)
 
 
 @lru_cache(maxsize=65536)
@@ -188,22 +190,18 @@ def key_length(char: str) -> int:
     return len(comparison_key(char))
 
 
-@lru_cache(maxsize=65536)
-def _letters(char: str) -> str:
-    # The capital of the dotless i is that of the other, too.
-    decomposed = normalize("NFKD", normalize("NFKD", char).casefold()).replace("\u0131", "i")
-    return "".join(part for part in decomposed if part.isalnum() and part not in _NO_LETTERS)
-
-
 class _Letters(dict[int, str]):
     """The letters of characters by code point, as str.translate wants them; each is worked out when first met."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = letters = _letters(chr(code)) if code >= 0x80 else chr(code)  # noqa: PLR2004 - ASCII stays
-        return letters
+        # The capital of the dotless i is that of the other, too.
+        decomposed = normalize("NFKD", normalize("NFKD", chr(code)).casefold()).replace("\u0131", "i")
+        letters = (_JAMO.get(part, part) for part in decomposed if part.isalnum() and part not in _NO_LETTERS)
+        self[code] = found = "".join(letters)
+        return found
 
 
-_SHORT_LETTERS = _Letters()
+_SHORT_LETTERS = _Letters({ord(_SEPARATOR): _SEPARATOR})
 
 
 class GramIndex:
@@ -480,7 +478,7 @@ def _joined_keys(texts: list[str]) -> bytes:
         together = _SEPARATOR.join(batch)
         # A part of it at a time, as the rest of the memory is needed more.
         for at in range(0, len(together), _BATCH):
-            keys.write(comparison_key(together[at : at + _BATCH], keep=_SEPARATOR))
+            keys.write(_key(together[at : at + _BATCH]))
         if number < len(texts):
             keys.write(_SEPARATOR.encode())
         batch, size = [], 0

@@ -193,7 +193,7 @@ def test_a_decomposed_text_has_the_key_of_the_composed() -> None:
     text = "Ça va — 3 × «Ünïcödé» ＡＢ ʼ 한국어 여덟 ß "
     for times in (1, 10, 4000):
         assert comparison_key(unicodedata.normalize("NFD", text * times)) == comparison_key(text * times)
-        assert comparison_key(text * times).startswith(b"cava3unicodeab\xe1\x84\x92")
+        assert comparison_key(text * times).startswith(b"cava3unicodeab" + comparison_key("\u1112\u1161\u11ab\u1100"))
 
 
 @given(one=TRICKY, other=TRICKY)
@@ -251,8 +251,9 @@ def test_powers_are_not_read_as_notes(source: str, text: str) -> None:
 def test_a_passage_may_begin_inside_a_character(context: str, needle: str, passage: str) -> None:
     """A key that begins or ends with one of several letters of a character maps to the whole character."""
     sources = SourceIndex(["", context])
-    start = sources.key.index(needle.encode())
-    number, first, last = sources.passage(start, start + len(needle.encode()))
+    key = comparison_key(needle)
+    start = sources.key.index(key)
+    number, first, last = sources.passage(start, start + len(key))
     assert (number, context[first:last]) == (1, passage)
 
 
