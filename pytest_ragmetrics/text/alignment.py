@@ -133,11 +133,13 @@ class Sources:
                 continue
             has_words = True
             for search in self._searches:
+                if search is not self._search and not self._search.may_have(reading, piece):
+                    break
                 if found := search.find(reading, piece):
                     return search.verdict(span, found, read)
         return None if has_words else self._find_signs(span)
 
-    def _readings(self, span: str, text: str) -> Iterator[tuple[str, Tolerance]]:
+    def _readings(self, span: str, text: str) -> Iterator[tuple[str, int]]:
         """Yield what a span may mean, and what was overlooked to read it so: as it is, as JSON, without note marks."""
         yield text, Tolerance.EXACT if text == span else Tolerance.LAYOUT
         if "\\" in text:
@@ -188,10 +190,14 @@ class SpanSearch:
             return found
         return self._chunks.find(piece) if len(self._contexts) > 1 else None
 
-    def verdict(self, span: str, found: Match, read: Tolerance) -> Verdict:
+    def may_have(self, span: str, piece: QuotePiece) -> bool:
+        """Tell, without another index, whether a span may be found where note marks are left out."""
+        return (self._editorial and read_edits(span) is not None) or self.sources.may_have(piece.key)
+
+    def verdict(self, span: str, found: Match, read: int) -> Verdict:
         """Return the verdict on a span that was found, ``read`` being what was overlooked to read it."""
-        reason = describe(found.needed | read if read else found.needed)
-        if Tolerance.CHUNKS in found.needed:
+        reason = describe(found.needed | read)
+        if found.needed & Tolerance.CHUNKS:
             *first, last = (f"contexts[{passage.context}]" for passage in found.passages)
             reason += f": it runs over {', '.join(first)} and {last}"
         return Verdict(text=span, ok=True, reason=reason, evidence=self._evidence(found))
@@ -253,10 +259,10 @@ class SpanSearch:
             if place == 0 and (found := self._find_exact(piece, position)):
                 return found
             found = self._compare(piece, sources.passage(position, position + len(piece.key)))
-            if found and (best is None or found.needed.value < best.needed.value):
+            if found and (best is None or found.needed < best.needed):
                 best = found
             # A passage that needs less to be overlooked may follow soon.
-            if best and (best.needed.value <= Tolerance.LAYOUT.value or place >= _ENOUGH_PLACES):
+            if best and (best.needed <= Tolerance.LAYOUT or place >= _ENOUGH_PLACES):
                 break
         return best
 
@@ -280,10 +286,7 @@ class SpanSearch:
         return self._match((Passage(block.context, start, end),), Tolerance.EXACT)
 
     def _loses_at_edges(self, span: str, found: Match) -> bool:
-        if (
-            not found.needed.value & (Tolerance.ELLIPSIS | Tolerance.BRACKET).value
-            or (edited := read_edits(span)) is None
-        ):
+        if not found.needed & (Tolerance.ELLIPSIS | Tolerance.BRACKET) or (edited := read_edits(span)) is None:
             return False
         (passage,) = found.passages
         lost = lost_at_edges(edited, self.sources.text(passage.context), passage.start, passage.end)
@@ -304,7 +307,7 @@ class SpanSearch:
                 self._lost[span] = search.lost
         return None
 
-    def _match(self, passages: tuple[Passage, ...], needed: Tolerance) -> Match:
+    def _match(self, passages: tuple[Passage, ...], needed: int) -> Match:
         for passage in passages:
             start, end, _ = self.sources.original(passage)
             if end - start != passage.end - passage.start:

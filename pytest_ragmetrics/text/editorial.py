@@ -114,7 +114,7 @@ class Match(NamedTuple):
     """Where a quotation was found, piece by piece, and what had to be overlooked."""
 
     passages: tuple[Passage, ...]
-    needed: Tolerance
+    needed: int
 
 
 def may_be_inserted(words: str) -> bool:
@@ -237,7 +237,7 @@ class _Placed(NamedTuple):
     start: int
     end: int
     passage: Passage
-    needed: Tolerance
+    needed: int
 
 
 class PhraseSearch:

@@ -76,7 +76,7 @@ _LINK = rf"(?:(?<=\[)|(?<=!)\[)(?=[^\[\]\n]{{1,300}}\]{_TARGET})|(?<=\]){_TARGET
 _RAISED = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079"
 # In brackets anywhere; raised behind a word or a stop.
 _NOTE = rf"""(?:
-      (?<=\[) \d{{1,3}}(?:\s?[,;\u2013-]\s?\d{{1,3}}){{0,9}} \]
+      (?<=\[) \d{{1,3}}(?:\s?[,;\u2013-]\s?\d{{1,3}}){{0,9}} \](?:{_TARGET})?
     | (?:(?<=[^\W\d_]{{3}}[<{_RAISED}])|(?<=[.,;:!?)"\u2019\u201d\u00bb][<{_RAISED}]))
       (?:(?<=<)(?i:sup)(?:\s[^<>]{{0,400}})?>(?:<a\s[^<>]{{0,400}}>)?\[?\d{{1,3}}\]?(?:</a>)?</(?i:sup)>
         |(?<!<)[{_RAISED}]{{0,2}}(?![{_RAISED}\u207a\u207b]))
@@ -110,8 +110,8 @@ class Readable:
         self._source, self._notes = source, notes
         # Worked out when first asked for: most texts are searched, and nothing is found in them.
         self._offsets: _Offsets | None = None
-        pieces, shown = self._read()
-        pieces[1::2] = shown
+        pieces = self._split()
+        pieces[1::2] = self._shown(pieces)
         self.text = "".join(pieces)
 
     def __bool__(self) -> bool:
@@ -133,25 +133,27 @@ class Readable:
             index -= 1
         return offset + shifts[index - 1] if index else offset
 
-    def _read(self) -> tuple[list[str], list[str]]:
-        """Return text and markup in turns, and what is shown for each markup."""
+    def _split(self) -> list[str]:
+        """Return text and markup in turns."""
         # Splitting, and one look-up for each markup, takes half the time of a loop over the matches.
-        pieces = (_MARKUP if self._notes else _MARKUP_AND_NOTES).split(self._source)
-        markup = pieces[1::2]
-        shown = list(map(_shown, markup))
-        raised = [] if self._notes else [number for number, found in enumerate(map(_is_raised, markup)) if found]
+        return (_MARKUP if self._notes else _MARKUP_AND_NOTES).split(self._source)
+
+    def _shown(self, pieces: list[str]) -> list[str]:
+        """Return what is shown for each markup."""
+        shown = list(map(_shown, pieces[1::2]))
+        raised = [] if self._notes else [number for number, found in enumerate(map(_is_raised, pieces[1::2])) if found]
         if raised:
             starts = list(islice(accumulate(map(len, pieces)), 0, None, 2))
             for number in raised:
                 if _is_powered(self._source, starts[number]):
-                    shown[number] = as_readable(markup[number])
-        return pieces, shown
+                    shown[number] = as_readable(pieces[2 * number + 1])
+        return shown
 
     def _known_offsets(self) -> _Offsets:
         if self._offsets is None:
-            pieces, shown = self._read()
+            pieces = self._split()
             # Lists of numbers would take ten times the memory.
-            widths = array("q", map(len, shown))
+            widths = array("q", map(len, self._shown(pieces)))
             ends = array("q", accumulate(map(add, map(len, pieces[::2]), widths)))
             shifts = array("q", accumulate(map(sub, map(len, pieces[1::2]), widths)))
             self._offsets = _Offsets(ends, widths, shifts)

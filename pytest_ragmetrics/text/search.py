@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _SEPARATOR = "\x1e"
 _DROPPED = bytes(code for code in range(128) if not chr(code).isalnum() and chr(code) != _SEPARATOR)
 _LOWERED = bytes(range(256)).lower()
+_DIGITS, _NUMBER_IN_KEY = b"0123456789", re.compile(r"\d+")
 # Added to a code point that stands for several letters; Hangul syllables do, and are many.
 _SEVERAL, _NEW = 1 << 21, 1 << 22
 _SYLLABLE, _SYLLABLES = 0xAC00, 11172
@@ -370,6 +371,22 @@ class SourceIndex:
                     start = place + 1
         self._searched += end - start
 
+    def may_have(self, needle: bytes) -> bool:
+        """Tell whether a key, or the two parts of it that two contexts have, would be found but for some numbers."""
+        letters, needle = self._letters, _without_numbers(needle)
+        if len(needle) >= min(map(len, letters.split(_SEPARATOR.encode()))):
+            return True
+        # The longest beginning that is found: if the rest of it is not, it is in no two contexts.
+        low, high = 0, len(needle) + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if needle[:middle] in letters else (low, middle)
+        return needle[low:] in letters
+
+    @cached_property
+    def _letters(self) -> bytes:
+        return _without_numbers(self.key)
+
     def likely_starts(self, key: bytes) -> list[int]:
         """Return where a text would start, judging by the pieces of its key that occur."""
         if self._is_indexed(key):
@@ -441,6 +458,10 @@ class SourceIndex:
     @cached_property
     def _index(self) -> GramIndex:
         return GramIndex(self.key)
+
+
+def _without_numbers(key: bytes) -> bytes:
+    return key.translate(None, _DIGITS) if key.isascii() else _NUMBER_IN_KEY.sub("", key.decode()).encode()
 
 
 def _character_with(text: str, low: int, high: int, position: int, total: int) -> tuple[int, int]:

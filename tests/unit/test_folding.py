@@ -162,7 +162,7 @@ def test_a_tolerance_is_said_in_words() -> None:
 
 
 @pytest.mark.parametrize("tolerance", [FOLDS, ALL])
-def test_folding_never_changes_the_key(tolerance: Tolerance) -> None:
+def test_folding_never_changes_the_key(tolerance: int) -> None:
     """Texts that agree have the same key, whatever character is in them, so that none of them is missed."""
     chars = [chr(code) for code in range(0x3100) if unicodedata.category(chr(code)) not in ("Cn", "Co")]
     chars += [chr(code) for code in range(0xF900, 0x10000) if unicodedata.category(chr(code)) not in ("Cn", "Co")]
@@ -221,6 +221,12 @@ def test_reads_markup_as_it_is_shown(source: str, text: str) -> None:
         Readable(f"{source} one[3] two[4, 5] three[six] 1990[12]", notes=False).text
         == f"{text} one two three[six] 1990"
     )
+
+
+def test_a_note_that_is_a_link_is_left_out_with_its_target() -> None:
+    """A number in brackets is the mark of a note, whether it leads somewhere or not."""
+    assert Readable("the quay[5](https://x.org/a#n5), rebuilt[6][7](#f)", notes=False).text == "the quay, rebuilt"
+    assert Readable("the quay[5](later)", notes=False).text == "the quay(later)"
 
 
 @pytest.mark.parametrize(
