@@ -175,7 +175,7 @@ class MetricComparison:
         before, after = format_apart(found.before, found.after)
         figures = [format_interval(found.interval, sign="+"), f"n={found.n}"]
         chances = (("t test", found.t_p), ("sign flips", found.flip_p), ("McNemar", found.mcnemar_p))
-        figures += [f"{test} p{_probability(p)}" for test, p in chances if p is not None]
+        figures += [f"{test} p{probability_text(p)}" for test, p in chances if p is not None]
         return f"{name} {before} -> {after}: {found.interval.estimate:+.3f} ({', '.join(figures)})"
 
     def __str__(self) -> str:
@@ -231,9 +231,9 @@ def drop_text(drop: Drop) -> str:
     >>> drop_text(Drop(n=200, changed=10, p=0.62, adjusted_p=0.62, alpha=0.05, smallest=0.065))
     '  no drop is shown (p=0.620); 200 rows like these show one of 0.065 or more in at least 80 % of runs'
     """
-    p = f"p{_probability(drop.p)}"
+    p = f"p{probability_text(drop.p)}"
     if drop.adjusted_p != drop.p and (drop.adjusted_p < 1.0 or drop.p <= drop.alpha):
-        p += f", of all metrics together p{_probability(drop.adjusted_p)}"
+        p += f", of all metrics together p{probability_text(drop.adjusted_p)}"
     if drop.shown:
         return f"  the scores dropped ({p})"
     rows = f"{drop.n} row{'' if drop.n == 1 else 's'} like these"
@@ -242,7 +242,12 @@ def drop_text(drop: Drop) -> str:
     return f"  no drop is shown ({p}); {rows} show one of {drop.smallest:.3g} or more in at least 80 % of runs"
 
 
-def _probability(p: float) -> str:
+def probability_text(p: float) -> str:
+    """Return a p-value with its sign.
+
+    >>> probability_text(0.03125), probability_text(0.0001)
+    ('=0.031', '<0.001')
+    """
     return "<0.001" if p < _SURE else f"={p:.3f}"
 
 

@@ -145,6 +145,8 @@ class Context:
     bounded: object = None
     least: float | None = None
     most: float | None = None
+    #: Whether replies are made anew, and kept nowhere.
+    anew: bool = False
     #: Stops asking providers that do not answer while many rows wait.
     breaker: CircuitBreaker | None = None
     log: ScoringLog | None = None

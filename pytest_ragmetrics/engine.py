@@ -87,6 +87,7 @@ class Engine:
             redact=redact,
             run=run,
             asker=asker,
+            anew=lambda: context.current().anew,
         )
         #: Where requests are sent.
         self.transport: Transport = self.cache if forecast is None else _dry_run(self.cache, forecast)

@@ -3,6 +3,9 @@
 One process runs a gate after the last test of its set. A worker of xdist cannot see the tests of the others: it makes
 no tests of gates and sends them to the controller, which decides them when all workers have ended and reports each
 like a test.
+
+Where a gate confirms a drop, the process that runs the last test of the set answers the rows that changed again, before
+the fixtures of that test end, and puts their records on its report.
 """
 
 from __future__ import annotations
@@ -10,17 +13,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_ragmetrics.codec import dump, load
-from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, gate_among
-from pytest_ragmetrics.records import GateRecord
-from pytest_ragmetrics.reporting import GATE, Collector, RunReport, gate_properties
+from pytest_ragmetrics.context import Scoring
+from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, gate_among, rows_to_confirm
+from pytest_ragmetrics.records import GateRecord, Record, TestRecord, record_of
+from pytest_ragmetrics.reporting import AGAIN, GATE, Collector, RunReport, gate_properties, read_baseline
+from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.session import PytestSession, function_of
 
+if TYPE_CHECKING:
+    from pytest_ragmetrics.prefetch.dataset_tests import DatasetTests
+
 _RECORD = pytest.StashKey[GateRecord]()
+_AGAIN = pytest.StashKey[dict[str, tuple[Record, ...]]]()
 
 
 class GatePlugin:
@@ -85,7 +96,64 @@ class GatePlugin:
                 # pytest.skip() names the line of this package that calls it, not that of the gate.
                 file, line, _ = item.location
                 report.longrepr = (file, (line or 0) + 1, report.longrepr[2])
+        if report.when == "teardown" and item.stash.get(_AGAIN, None):
+            setattr(report, AGAIN, item.stash[_AGAIN])
         return report
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Confirm what gates of a set would say after its last test, while the application is there."""
+        try:
+            self._confirm(item)
+        finally:
+            torn_down = yield
+        return torn_down
+
+    def _confirm(self, item: pytest.Item) -> None:
+        gated = self._sets.get(function_of(item))
+        rows: DatasetTests | None = item.config.pluginmanager.get_plugin("ragmetrics-rows")
+        if gated is None or rows is None or item.nodeid not in gated.selected[-1:] or not gated.confirm:
+            return
+        settings, session = self._session.settings, item.session
+        is_part = len(gated.selected) < gated.total
+        # Gates over a part are decided by a merge, if at all.
+        if settings.dry_run or session.shouldstop or session.shouldfail or (is_part and settings.json is None):
+            return
+        try:
+            if self._session.is_worker and self._session.shared_folder is None:
+                item.stash[_AGAIN] = _unanswered(gated, item.nodeid, "workers elsewhere do not share their rows")
+                return
+            baseline = self._baseline or read_baseline(settings.baseline)
+        except pytest.UsageError as error:
+            item.stash[_AGAIN] = _unanswered(gated, item.nodeid, str(error))
+            return
+        # The last of several attempts at a test finds what an earlier one asked for.
+        if baseline is None or item.stash.get(_AGAIN, None):
+            return
+        wanted = rows_to_confirm(gated, partial(self._find, rows), baseline)
+        if settings.cache == "replay" and wanted:
+            item.stash[_AGAIN] = _unanswered(gated, item.nodeid, "a replay asks nothing anew")
+        else:
+            item.stash[_AGAIN] = rows.answer_again(wanted, gated.confirm)
+
+    def _find(self, rows: DatasetTests, test: str) -> TestRecord | None:
+        """Return the record of a test of a set; a worker knows those of others by the rows that workers share."""
+        if not self._session.is_worker:
+            return self._collector.test(test)
+        records = rows.records(test)
+        if records is None:
+            return None
+        return TestRecord(
+            id=test,
+            file="",
+            line=None,
+            outcome="passed",
+            duration=0.0,
+            attempts=1,
+            message=None,
+            records=records,
+            gate=None,
+        )
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Send the gates of a worker to the controller."""
@@ -147,10 +215,14 @@ def _gated_set(tests: Sequence[pytest.Function]) -> GatedSet:
     metrics = [each.metric for each in getattr(listed, "metrics", ())]
     marked = (gate_among(metrics, m.args, m.kwargs) for m in first.iter_markers("rag_gate"))
     gates = {gate.id: gate for gate in marked}
-    if len(alphas := {gate.alpha for gate in gates.values() if gate.alpha is not None}) > 1:
-        values = " and ".join(f"{alpha:g}" for alpha in sorted(alphas))
-        msg = f"the regression gates of a function share one alpha=, and here it is {values}; write the same in each"
-        raise ValueError(msg)
+    regressions = [gate for gate in gates.values() if gate.alpha is not None]
+    for name in ("alpha", "confirm"):
+        if len(found := {getattr(gate, name) for gate in regressions}) > 1:
+            values = " and ".join(f"{value:g}" for value in sorted(found))
+            msg = (
+                f"the regression gates of a function share one {name}=, and here it is {values}; write the same in each"
+            )
+            raise ValueError(msg)
     file, line, place = first.location
     return GatedSet(
         function=function_of(first),
@@ -162,6 +234,13 @@ def _gated_set(tests: Sequence[pytest.Function]) -> GatedSet:
         gates=tuple(reversed(gates.values())),
         total=len(tests),
     )
+
+
+def _unanswered(gated: GatedSet, test: str, reason: str) -> dict[str, tuple[Record, ...]]:
+    """Return records on a test that say why no row of its set was answered again."""
+    metrics = dict.fromkeys(gate.metric for gate in gated.gates if gate.confirm)
+    scorings = (Scoring(metric=metric, sample=Sample(), outcome=UnscoredError(reason)) for metric in metrics)
+    return {test: tuple(map(record_of, scorings))}
 
 
 class GateItem(pytest.Item):

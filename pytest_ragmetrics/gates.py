@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from statistics import fmean
 from typing import Any, Literal
 
 from pytest_ragmetrics.comparison import (
@@ -21,14 +22,24 @@ from pytest_ragmetrics.comparison import (
     columns_of,
     compare_columns,
     find_drops,
+    key_of,
 )
+from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK
 from pytest_ragmetrics.explain.results import explain_threshold, explain_unscored, explain_vacuous, shortcoming
-from pytest_ragmetrics.explain.runs import gist
+from pytest_ragmetrics.explain.runs import confirmation_text, gist
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.ragas import RagasScore
 from pytest_ragmetrics.metrics.registry import metric_named, scale_of
-from pytest_ragmetrics.records import Document, GateOutcome, GateRecord, Record, RegressionRecord, TestRecord
+from pytest_ragmetrics.records import (
+    ConfirmationRecord,
+    Document,
+    GateOutcome,
+    GateRecord,
+    Record,
+    RegressionRecord,
+    TestRecord,
+)
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.decisions import (
     Inconclusive,
@@ -39,15 +50,17 @@ from pytest_ragmetrics.stats.decisions import (
 )
 from pytest_ragmetrics.stats.intervals import check_confidence, whole_clusters
 from pytest_ragmetrics.stats.regression import Drop
-from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, check_vacuous, score_set
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, check_vacuous, score_set, standing
 from pytest_ragmetrics.text.characters import printable
 
 _EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faithfulness", rate=0.95, min=0.8)'
 _REGRESSION = '@pytest.mark.rag_gate("faithfulness", regression=True)'
+_CONFIRM = '@pytest.mark.rag_gate("faithfulness", regression=True, confirm=2)'
+_ROWS = '@pytest.mark.rag_dataset("golden.jsonl", metrics=["faithfulness"]) on the same function'
 #: Which scores a bound of single scores calls good.
 _BOUNDS: tuple[tuple[str, Direction], ...] = (("min", "higher"), ("max", "lower"))
 _FIGURES = ("mean", "rate", "min", "max", "confidence")
-_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha"}
+_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha", "confirm"}
 _ALPHA = 0.05
 # Skipped, not failed: the same suite writes the first baseline.
 _NO_BASELINE = "there is no baseline to compare with: give --rag-baseline=FILE, which --rag-json wrote"
@@ -59,7 +72,8 @@ class Gate:
 
     ``better`` is the direction of good scores, ``None`` where only the results of the metric have it. ``inconclusive``
     says whether an interval with the bound in it fails, ``vacuous`` whether scores with nothing to check are left out.
-    A regression gate alone has an ``alpha``: how often all those of a function together fail where nothing has changed.
+    A regression gate alone has an ``alpha``: how often all those of a function together fail where nothing has changed,
+    and ``confirm``: how many more answers of the rows that changed a drop takes, the same for all those of a function.
     """
 
     metric: str
@@ -71,6 +85,7 @@ class Gate:
     inconclusive: Inconclusive = "fail"
     vacuous: Vacuous = "skip"
     alpha: float | None = None
+    confirm: int = 0
 
     @property
     def id(self) -> str:
@@ -82,6 +97,8 @@ class Gate:
         parts = ["gate", self.metric, self.statistic, *([f"{self.bound:g}"] if self.alpha is None else [])]
         if self.alpha not in (None, _ALPHA):
             parts += ["alpha", f"{self.alpha:g}"]
+        if self.confirm:
+            parts += ["confirm", f"{self.confirm}"]
         if self.score_bound is not None:
             parts += ["max" if self.better == "lower" else "min", f"{self.score_bound:g}"]
         if self.confidence is not None:
@@ -113,6 +130,11 @@ class GatedSet:
         """Tell whether a test is one of the function, or was in an earlier run."""
         return test == self.function or test.startswith(f"{self.function}[")
 
+    @property
+    def confirm(self) -> int:
+        """How many more answers of rows that changed its regression gates ask for."""
+        return max((gate.confirm for gate in self.gates), default=0)
+
     def location(self, gate: Gate) -> tuple[str, int | None, str]:
         """Return file, line and name of the test of a gate, as reports have them."""
         return self.file, self.line, f"{self.scope}{self.name}[{gate.id}]"
@@ -131,12 +153,20 @@ def gate_among(listed: Sequence[Metric] | None, given: Sequence[Any], named: Map
         problem = f"it knows no {', '.join(unknown)}" if unknown else "it takes the name of one metric"
         msg = f"{problem}; write {_EXAMPLES}"
         raise ValueError(msg)
-    alpha = _alpha(named)
+    alpha, confirm = _alpha(named), _confirm(named, listed)
     figures = {name: _figure(name, named[name]) for name in _FIGURES if named.get(name) is not None}
     vacuous: Vacuous = "skip" if named.get("vacuous") is None else check_vacuous(named["vacuous"])
     name, better, scale = _known(metrics[0].strip(), listed)
     if alpha is not None:
-        return Gate(metric=name, statistic="regression", bound=0.0, better=better, vacuous=vacuous, alpha=alpha)
+        return Gate(
+            metric=name,
+            statistic="regression",
+            bound=0.0,
+            better=better,
+            vacuous=vacuous,
+            alpha=alpha,
+            confirm=confirm,
+        )
     if mistake := _mistake(name, better, figures):
         raise ValueError(mistake)
     for which in ("mean", "min", "max"):
@@ -170,6 +200,22 @@ def _alpha(named: Mapping[str, Any]) -> float | None:
         msg = f"regression=True has no bound but the baseline, and takes no {others[0]}=; write {_REGRESSION}"
         raise ValueError(msg)
     return check_confidence(_ALPHA if alpha is None else alpha, name="alpha", example=_ALPHA)
+
+
+def _confirm(named: Mapping[str, Any], listed: Sequence[Metric] | None) -> int:
+    """Return how many more answers confirm a drop; a bound of scores has no row that changed."""
+    confirm = named.get("confirm")
+    if confirm is None:
+        return 0
+    if type(confirm) is not int or confirm < 1:
+        msg = f"confirm={confirm!r} is no whole number from 1 on; write confirm=2"
+    elif not named.get("regression"):
+        msg = f"confirm= goes with regression=True; write {_CONFIRM}"
+    elif not listed:
+        msg = f"confirm= takes rows that can be answered anew; write {_ROWS}"
+    else:
+        return confirm
+    raise ValueError(msg)
 
 
 def _mistake(metric: str, better: Direction | None, figures: Mapping[str, float]) -> str | None:
@@ -207,7 +253,7 @@ def _known(name: str, listed: Sequence[Metric] | None) -> tuple[str, Direction |
         known = metric_named(name)
     if not listed:
         return (name, None, None) if known is None else (known.name, known.better, known.scale)
-    scored = {metric.name: metric for each in listed for metric in (each, *_parts(each))}
+    scored = {metric.name: metric for each in listed for metric in (each, *parts_of(each))}
     wanted = name if known is None or name in scored else known.name
     if wanted not in scored:
         near = get_close_matches(name, scored, 1)
@@ -217,7 +263,7 @@ def _known(name: str, listed: Sequence[Metric] | None) -> tuple[str, Direction |
     return wanted, scored[wanted].better, scored[wanted].scale
 
 
-def _parts(metric: Metric) -> Sequence[Metric]:
+def parts_of(metric: Metric) -> Sequence[Metric]:
     """Return the metrics that a metric scores beside itself."""
     return metric.metrics if isinstance(metric, RagasScore) else ()
 
@@ -297,7 +343,7 @@ def _record(gate: Gate, gated: GatedSet, better: Direction, found: ScoreSet[Scor
         vacuous=len(found.vacuous),
         counts_vacuous=gate.vacuous == "count",
         inconclusive=gate.inconclusive,
-        regression=None if gate.alpha is None else RegressionRecord(alpha=gate.alpha),
+        regression=None if gate.alpha is None else RegressionRecord(alpha=gate.alpha, confirm=gate.confirm),
     )
 
 
@@ -325,25 +371,121 @@ def _compared(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline
     """Compare a set with the baseline.
 
     The regression gates of one function share ``alpha``, as metrics of one table do. Gates of other functions do not:
-    what a gate decides must not depend on the files and shards that run beside it.
+    what a gate decides must not depend on the files and shards that run beside it. A drop that further answers can
+    confirm is one only if the same test shows it of the means of all answers too: so these add no false alarm.
     """
     try:
         own = _pairs(gate, gated, tests, baseline)
     except ValueError as error:
         return _Decided(outcome="failed", text=str(error), figures={"n": 0})
-    family = {gate.id: own}
+    family, gates = {gate.id: own}, {gate.id: gate}
     for other in gated.gates:
         if other.alpha is not None and other.id not in family:
             with suppress(ValueError):  # one that cannot be compared raises no false alarm
                 family[other.id] = _pairs(other, gated, tests, baseline)
-    drop = find_drops(TableComparison(metrics=family), alpha=gate.alpha or _ALPHA)[gate.id]
-    shown = TableComparison(metrics={gate.metric: own}, drops={gate.metric: drop})
-    return _Decided(outcome="failed" if drop.shown else "passed", text=str(shown), figures=_figures(own, drop))
+                gates[other.id] = other
+    found = find_drops(TableComparison(metrics=family), alpha=gate.alpha or _ALPHA)
+    drop, confirmation = found[gate.id], None
+    if drop.shown and gate.confirm:
+        for each in (gates[name] for name in found if found[name].shown):
+            family[each.id] = _pairs(each, gated, [_averaged(each, test) for test in tests], baseline)
+        confirmation = _confirmation(gate, tests, drop, own, family[gate.id])
+        own, drop = family[gate.id], find_drops(TableComparison(metrics=family), alpha=drop.alpha)[gate.id]
+    regression = _regression(own, drop, confirm=gate.confirm, confirmation=confirmation)
+    lines = str(TableComparison(metrics={gate.metric: own}, drops={gate.metric: drop})).splitlines()
+    if confirmation is not None:
+        # Below the figures and what they show.
+        lines.insert(2, f"  {confirmation_text(regression)}")
+    return _Decided(
+        outcome="failed" if drop.shown else "passed",
+        text="\n".join(lines),
+        figures={
+            "value": None if own.difference is None else own.difference.interval.estimate,
+            "n": drop.n,
+            "vacuous": len({*own.vacuous_here, *own.vacuous_there}),
+            "regression": regression,
+        },
+    )
 
 
-def _figures(own: MetricComparison, drop: Drop) -> dict[str, Any]:
+def _confirmation(
+    gate: Gate, tests: Sequence[TestRecord], drop: Drop, first: MetricComparison, again: MetricComparison
+) -> ConfirmationRecord:
+    """Return what further answers made of a drop; the comparisons are those by the first answers and by all."""
+    before = {row.id: row.change for row in (*first.regressed, *first.improved)}
+    after = [row.change for row in again.rows if row.id in before]
+    sign = 1.0 if first.better == "lower" else -1.0
+    missing = (it for test in tests for it in test.again if it.metric == gate.metric and not _counts(it, gate))
+    return ConfirmationRecord(
+        answers=gate.confirm,
+        rows=len(before),
+        confirmed=len(before.keys() & {key for test in tests for key in _further(gate, test)}),
+        first_drop=sign * fmean(before.values()),
+        drop=sign * fmean(after),
+        p=drop.p,
+        adjusted_p=drop.adjusted_p,
+        reason=next((it.reason or NOTHING_TO_CHECK for it in missing), None),
+    )
+
+
+def _averaged(gate: Gate, test: TestRecord) -> TestRecord:
+    """Return a test whose row counts with the mean of all its answers, if there are as many as the gate asks for."""
+    further = _further(gate, test)
+    records = (
+        replace(it, score=fmean([it.score, *further[key_of(it.sample)]]))
+        if it.metric == gate.metric and it.score is not None and key_of(it.sample) in further
+        else it
+        for it in test.records
+    )
+    return replace(test, records=tuple(records))
+
+
+def _further(gate: Gate, test: TestRecord) -> dict[str, list[float]]:
+    """Return the scores of further answers by the key of their sample, where all that were asked for have one."""
+    found: dict[str, list[float]] = {}
+    for record in test.again:
+        if record.metric == gate.metric and record.score is not None and _counts(record, gate):
+            found.setdefault(key_of(record.sample), []).append(record.score)
+    return {key: scores[: gate.confirm] for key, scores in found.items() if len(scores) >= gate.confirm}
+
+
+def _counts(record: Record, gate: Gate) -> bool:
+    return standing(record, gate.vacuous) == "counted"
+
+
+def rows_to_confirm(
+    gated: GatedSet, find: Callable[[str], TestRecord | None], baseline: Document
+) -> dict[str, set[str]]:
+    """Return the tests whose rows are to be answered again, each with the metrics that are to be scored.
+
+    They are the rows that changed, in either direction, of every gate with a ``confirm`` that would fail. What gates
+    over a part of their set would do is not known: of these they are all rows that changed.
+    """
+    tests = [test for test in map(find, gated.selected) if test is not None]
+    found: dict[str, set[str]] = {}
+    for gate in (gate for gate in gated.gates if gate.confirm):
+        if gated.total == len(gated.selected):
+            decision = evaluate_gate(gate, gated, find, skipped=(), ran=gated.selected, baseline=baseline)
+            regression = decision.record.regression
+            # One that fails for want of a score or of a pair cannot be confirmed.
+            if regression is None or regression.confirmation is None or decision.record.unscored:
+                continue
+        try:
+            pairs = _pairs(gate, gated, tests, baseline)
+        except ValueError:
+            continue
+        changed = {row.id for row in (*pairs.regressed, *pairs.improved)}
+        for test in tests:
+            if any(it.metric == gate.metric and key_of(it.sample) in changed for it in test.records):
+                found.setdefault(test.id, set()).add(gate.metric)
+    return found
+
+
+def _regression(
+    own: MetricComparison, drop: Drop, *, confirm: int, confirmation: ConfirmationRecord | None
+) -> RegressionRecord:
     found = own.difference
-    regression = RegressionRecord(
+    return RegressionRecord(
         alpha=drop.alpha,
         before=None if found is None else found.before,
         after=None if found is None else found.after,
@@ -353,10 +495,9 @@ def _figures(own: MetricComparison, drop: Drop) -> dict[str, Any]:
         smallest=drop.smallest,
         new=len(own.only_here),
         gone=len(own.only_there),
+        confirm=confirm,
+        confirmation=confirmation,
     )
-    value = None if found is None else found.interval.estimate
-    vacuous = len({*own.vacuous_here, *own.vacuous_there})
-    return {"value": value, "n": drop.n, "vacuous": vacuous, "regression": regression}
 
 
 def _pairs(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline: Document) -> MetricComparison:
@@ -508,4 +649,5 @@ def _gate_again(record: GateRecord) -> Gate:
         inconclusive=record.inconclusive,
         vacuous="count" if record.counts_vacuous else "skip",
         alpha=None if record.regression is None else record.regression.alpha,
+        confirm=0 if record.regression is None else record.regression.confirm,
     )

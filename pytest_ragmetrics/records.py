@@ -79,12 +79,33 @@ class Record:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ConfirmationRecord:
+    """What further answers of the rows that changed made of a drop that the first answers showed.
+
+    Of ``rows`` that changed ``confirmed`` have all of the ``answers`` that were asked for besides the first, and count
+    with the mean of all; the others keep their first score, ``reason`` says why. ``first_drop`` and ``drop`` are how
+    much worse the rows became on average by their first answers and by all; ``p`` and ``adjusted_p`` are of the first.
+    """
+
+    answers: int
+    rows: int
+    confirmed: int
+    first_drop: float
+    drop: float
+    p: float
+    adjusted_p: float
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RegressionRecord:
     """What a set shows of a drop against the baseline; figures are ``None`` where nothing was compared.
 
     ``before`` and ``after`` are the means of the pairs, of which ``changed`` rows (clusters) changed; ``p`` and
     ``adjusted_p`` (of all regression gates of the set) are one-sided. ``smallest`` is the smallest drop that such rows
     show in at least 80 % of runs, ``None`` if there is none. ``new`` and ``gone`` count the rows of one run only.
+    ``confirm`` is how many further answers of rows that changed a drop takes; ``confirmation`` is what they made of it,
+    and then all figures are with them.
     """
 
     alpha: float
@@ -96,6 +117,8 @@ class RegressionRecord:
     smallest: float | None = None
     new: int = 0
     gone: int = 0
+    confirm: int = 0
+    confirmation: ConfirmationRecord | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,7 +163,8 @@ class GateRecord:
 class TestRecord:
     """One test and its records; ``message`` is what pytest said of a failure, a skip or an expected failure.
 
-    ``gate`` is what a test over a whole set found, which has no records of its own.
+    ``gate`` is what a test over a whole set found, which has no records of its own. ``again`` are the records of
+    further answers of its row, which confirm a regression gate and count nowhere else.
     """
 
     __test__ = False  # for pytest, where a test module imports it
@@ -154,6 +178,7 @@ class TestRecord:
     message: str | None
     records: tuple[Record, ...]
     gate: GateRecord | None
+    again: tuple[Record, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: The attribute of a test report that carries its records; serialised by pytest like any other.
 ATTRIBUTE = "rag_records"
+#: The attribute of a test report that carries the records of further answers, by the test of their row.
+AGAIN = "rag_again"
 #: The attribute of a test report that carries the record of a gate.
 GATE = "rag_gate"
 SECTION = "RAG metrics"
@@ -109,21 +111,26 @@ def records_as_json(data: dict[str, Any]) -> dict[str, Any]:
     """Return the data of a serialised report with its records as JSON builtins."""
     from pytest_ragmetrics.codec import dump
 
-    return {**data, ATTRIBUTE: dump(data[ATTRIBUTE])} if ATTRIBUTE in data else data
+    return {**data, **{name: dump(data[name]) for name in (ATTRIBUTE, AGAIN) if name in data}}
 
 
 def records_from_json(data: dict[str, Any]) -> None:
     """Read the records in the data of a serialised report; what a metric filled with values of a wrong type is lost."""
-    if ATTRIBUTE not in data:
-        return
+    if ATTRIBUTE in data:
+        data[ATTRIBUTE] = _records(data[ATTRIBUTE], data.get("nodeid"))
+    if AGAIN in data:
+        data[AGAIN] = {test: _records(records, test) for test, records in data[AGAIN].items()}
+
+
+def _records(data: Any, test: str | None) -> tuple[Record, ...]:
     from pytest_ragmetrics.codec import CodecError, load
     from pytest_ragmetrics.records import Record
 
     try:
-        data[ATTRIBUTE] = load(tuple[Record, ...], data[ATTRIBUTE], place="records")
+        return load(tuple[Record, ...], data, place="records")
     except CodecError as error:
-        data[ATTRIBUTE] = ()
-        warnings.warn(pytest.PytestWarning(f"{data.get('nodeid')}: {error}"), stacklevel=2)
+        warnings.warn(pytest.PytestWarning(f"{test}: {error}"), stacklevel=2)
+        return ()
 
 
 def _unindented(text: str) -> str:
@@ -149,6 +156,8 @@ def gate_properties(gate: GateRecord) -> list[tuple[str, object]]:
     found: list[tuple[str, object]] = [(name, value), (f"{name}.bound", gate.bound), (f"{name}.outcome", gate.outcome)]
     if gate.regression is not None:
         shown = {"p": gate.regression.adjusted_p, "smallest_drop": gate.regression.smallest}
+        if (confirmation := gate.regression.confirmation) is not None:
+            shown |= {"first_p": confirmation.adjusted_p, "confirmed": confirmation.confirmed}
         found += [(f"{name}.{figure}", number) for figure, number in shown.items() if number is not None]
     return found
 
@@ -195,6 +204,8 @@ class Collector:
 
     def __init__(self) -> None:
         self._tests: dict[str, _Test] = {}
+        #: Further answers, which may be there before the test of their row.
+        self._again: dict[str, tuple[Record, ...]] = {}
         self._unfinished: set[str] = set()
         #: The tests without a record that were skipped or failed as expected, and all tests that were torn down.
         self.skipped: set[str] = set()
@@ -214,6 +225,7 @@ class Collector:
             self._unfinished.add(report.nodeid)
         test.records = getattr(report, ATTRIBUTE, test.records)
         test.gate = getattr(report, GATE, test.gate)
+        self._again.update(getattr(report, AGAIN, {}))
         test.duration = round(test.duration + report.duration, 6)
         outcome = _outcome(report)
         if outcome != "passed" and test.outcome not in ("failed", "error"):
@@ -235,7 +247,7 @@ class Collector:
     def test(self, nodeid: str) -> TestRecord | None:
         """Return the record of a test, if it scored or failed."""
         test = self._tests.get(nodeid)
-        return None if test is None else test.record()
+        return None if test is None else test.record(self._again.get(nodeid, ()))
 
     def document(self, exit_status: int, settings: Mapping[str, Setting], notes: Sequence[str]) -> Document:
         """Return the document of all tests so far, in the order of the files.
@@ -258,7 +270,8 @@ class Collector:
             notes=tuple(notes),
         )
         tests = [test for name, test in self._tests.items() if name not in self._unfinished or test.is_kept]
-        return Document(run=run, tests=tuple(sorted((test.record() for test in tests), key=position)))
+        records = (test.record(self._again.get(test.id, ())) for test in tests)
+        return Document(run=run, tests=tuple(sorted(records, key=position)))
 
 
 @dataclass(kw_only=True, slots=True)
@@ -280,11 +293,11 @@ class _Test:
         """Whether there is anything to report: a score, a gate or a failure."""
         return bool(self.records or self.gate) or self.outcome in ("failed", "error")
 
-    def record(self) -> TestRecord:
-        """Return it as it is now."""
+    def record(self, again: tuple[Record, ...]) -> TestRecord:
+        """Return it as it is now, with the further answers of its row."""
         from pytest_ragmetrics.records import TestRecord
 
-        return TestRecord(**{field.name: getattr(self, field.name) for field in fields(self)})
+        return TestRecord(**{field.name: getattr(self, field.name) for field in fields(self)}, again=again)
 
 
 def _outcome(report: pytest.TestReport) -> TestOutcome:

@@ -198,8 +198,9 @@ class CachedTransport:
     ``mode`` is that of :data:`~pytest_ragmetrics.cache.transport.Mode`. ``width`` is how many requests the links below
     let through at once. ``run`` names the run, the same in all its processes, so that what one of them refreshed is
     fresh to all. ``redact`` is applied to what is stored, and what is stored is what is returned: a redacted answer
-    leads to the same next question live as in replay. ``asker`` names the test that asks. ``warn`` is called once for a
-    store that cannot be used. The store is not closed here.
+    leads to the same next question live as in replay. ``asker`` names the test that asks, ``anew`` tells whether it
+    asks for replies that are made anew: these are kept nowhere, so that the next run finds the first ones. ``warn`` is
+    called once for a store that cannot be used. The store is not closed here.
     """
 
     def __init__(
@@ -214,6 +215,7 @@ class CachedTransport:
         redact: Redact | None = None,
         run: str | None = None,
         asker: Callable[[], str | None] = lambda: None,
+        anew: Callable[[], bool] = lambda: False,
         warn: Callable[[str], None] = warnings.warn,
     ) -> None:
         self.mode: Mode = mode
@@ -228,6 +230,7 @@ class CachedTransport:
         self._embedding: SingleFlight[CacheEntry] = SingleFlight(locks and locks / "vectors", width=_EMBEDDED * width)
         self._redact = redact
         self._asker = asker
+        self._anew = anew
         self._tests: dict[str, str] = {}
 
     async def send(self, request: AnyRequest) -> Reply:
@@ -236,6 +239,8 @@ class CachedTransport:
         Of texts to embed, those whose vectors are stored nowhere are sent on together.
         """
         if self.mode == "off" or (request.provider is not None and not request.provider.is_kept):
+            return await self._counted(request)
+        if self._anew() and self.mode != "replay":
             return await self._counted(request)
         return await (self._embed(request) if isinstance(request, EmbeddingRequest) else self._judge(request))
 

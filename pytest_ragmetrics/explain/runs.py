@@ -9,9 +9,16 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Literal, get_args
 
-from pytest_ragmetrics.comparison import Kind, RunComparison, TestChange, drop_text
-from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, checked_text, counted, named, score_text
-from pytest_ragmetrics.records import GateRecord, Record, RegressionRecord, RunRecord, TestRecord, flips
+from pytest_ragmetrics.comparison import Kind, RunComparison, TestChange, drop_text, probability_text
+from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, checked_text, counted, named, readable, score_text
+from pytest_ragmetrics.records import (
+    GateRecord,
+    Record,
+    RegressionRecord,
+    RunRecord,
+    TestRecord,
+    flips,
+)
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.stats.regression import Drop
 from pytest_ragmetrics.stats.scores import score_set
@@ -226,20 +233,57 @@ def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
 
 
 def regression_text(gate: GateRecord) -> str:
-    """Return whether a regression gate shows a drop, else the smallest one that would show; "" without pairs."""
+    """Return whether a regression gate shows a drop, else the smallest one that would show; "" without pairs.
+
+    Where a drop was to be confirmed, it says what came of that.
+    """
     found = gate.regression
     if found is None or found.p is None or found.adjusted_p is None:
         return ""
-    return drop_text(
-        Drop(
-            n=gate.n,
-            changed=found.changed,
-            p=found.p,
-            adjusted_p=found.adjusted_p,
-            alpha=found.alpha,
-            smallest=found.smallest,
-        )
-    ).strip()
+    drop = Drop(
+        n=gate.n,
+        changed=found.changed,
+        p=found.p,
+        adjusted_p=found.adjusted_p,
+        alpha=found.alpha,
+        smallest=found.smallest,
+    )
+    return "; ".join(filter(None, [drop_text(drop).strip(), confirmation_text(found)]))
+
+
+def confirmation_text(found: RegressionRecord) -> str:
+    """Return what further answers made of a drop that the first ones showed; "" where none was to be confirmed.
+
+    >>> from pytest_ragmetrics.records import ConfirmationRecord
+    >>> confirmation = ConfirmationRecord(
+    ...     answers=2, rows=6, confirmed=6, first_drop=1.0, drop=1 / 3, p=1 / 64, adjusted_p=1 / 64
+    ... )
+    >>> confirmation_text(RegressionRecord(alpha=0.05, adjusted_p=1 / 64, confirm=2, confirmation=confirmation))
+    'confirmed by 2 more answers of 6 changed rows: mean drop 0.33 a row, by the first answers 1.00 (p=0.016)'
+    """
+    made = found.confirmation
+    if made is None:
+        return ""
+    if not made.confirmed:
+        why = f": {readable(made.reason)}" if made.reason else ""
+        return f"not confirmed: none of {counted(made.rows, 'changed row')} was answered anew{why}"
+    first = f"by the first answers {made.first_drop + 0.0:.2f} (p{probability_text(made.adjusted_p)})"
+    rows = counted(made.rows, "changed row")
+    if made.confirmed < made.rows:
+        rows = f"{made.confirmed} of {rows} ({readable(made.reason or 'the others have fewer')})"
+    mean = f"mean {'gain' if made.drop < 0 else 'drop'} {abs(made.drop):.2f} a row"
+    what = f"{counted(made.answers, 'more answer')} of {rows}: {mean}, {first}"
+    is_red = found.adjusted_p is not None and found.adjusted_p <= found.alpha
+    return f"confirmed by {what}" if is_red else f"would have been red; cleared by {what}"
+
+
+def again_text(test: TestRecord) -> str:
+    """Return the scores of further answers to the row of a test, by metric; "" where there are none."""
+    scores = (
+        f"{named(metric)} {', '.join('unscored' if it.score is None else score_text(it.score) for it in records)}"
+        for metric, records in by_metric(test.again).items()
+    )
+    return f"answered again, to confirm a gate: {'; '.join(scores)}" if test.again else ""
 
 
 def regression_rows(gate: GateRecord) -> list[str]:
@@ -332,6 +376,11 @@ def flaky_lines(tests: Iterable[TestRecord]) -> list[str]:
         if found
         else []
     )
+
+
+def paid_records(tests: Iterable[TestRecord]) -> list[Record]:
+    """Return the records of all scorings, those that confirm a gate among them."""
+    return [record for test in tests for record in (*test.records, *test.again)]
 
 
 def total_usage(records: Iterable[Record]) -> Usage:

@@ -10,7 +10,7 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from pytest_ragmetrics.assertions import BoundedMetric, raise_shortfall
+from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.dry_run import with_stand_in
 from pytest_ragmetrics.errors import DatasetError, RagMetricsError, UnscoredError
@@ -32,12 +33,14 @@ from pytest_ragmetrics.metrics.registry import metric_for, metric_named
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.prefetch.prefetcher import Prefetcher
 from pytest_ragmetrics.prefetch.sharing import SharedResults, kind_and_message
+from pytest_ragmetrics.records import record_of
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, written_for
 from pytest_ragmetrics.session import MARKER_FAULT, PytestSession, function_of, marked_judge, marked_votes
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.prefetch.jobs import Respond
+    from pytest_ragmetrics.records import Record
 
 
 class Scores(Mapping[str, MetricResult]):
@@ -349,6 +352,46 @@ class DatasetTests:
         """Return the scores of the row of the running test."""
         return Scores({name: score.outcome for name, score in self._scores.items()})
 
+    def records(self, test: str) -> tuple[Record, ...] | None:
+        """Return the records of the row of a test that any worker runs; ``None`` where it cannot be done here."""
+        outcome = self._prefetcher.look(test) if test in self._jobs else None
+        if outcome is None:
+            return None
+        return self._records(scoring for score in outcome.scores.values() for scoring in score.scorings)
+
+    def answer_again(self, wanted: Mapping[str, Collection[str]], times: int) -> dict[str, tuple[Record, ...]]:
+        """Answer the rows of tests and score them by some metrics several times more, past the cache.
+
+        Of a row that has a response it is judged again. Returns the records of these metrics by test; they have a
+        reason where an answer or a score failed.
+        """
+        jobs = {
+            f"{test}, again {time}": replace(job, metrics=tuple(_scoring(job.metrics, metrics)), anew=True)
+            for test, metrics in wanted.items()
+            for time in range(1, times + 1)
+            if (job := self._jobs.get(test)) is not None
+        }
+        self._prefetcher.start([replace(job, test=name) for name, job in jobs.items()])
+        found: dict[str, tuple[Record, ...]] = {}
+        line, prefetcher = self._line, self._prefetcher
+        try:
+            for name, job in jobs.items():
+                outcome = prefetcher.outcome(name, lambda: line.show(prefetcher.done, prefetcher.total))
+                found[job.test] = found.get(job.test, ()) + self._again(job, outcome, wanted[job.test])
+        finally:
+            line.end()
+        return found
+
+    def _again(self, job: RowJob, outcome: RowOutcome, metrics: Collection[str]) -> tuple[Record, ...]:
+        scorings = [scoring for score in outcome.scores.values() for scoring in score.scorings]
+        if outcome.failure is not None:
+            raised = UnscoredError(f"rag_respond raised {kind_and_message(outcome.failure)}")
+            scorings = [Scoring(metric=metric, sample=job.sample, outcome=raised) for metric in sorted(metrics)]
+        return self._records(scoring for scoring in scorings if scoring.metric in metrics)
+
+    def _records(self, scorings: Iterable[Scoring]) -> tuple[Record, ...]:
+        return tuple(record_of(scoring, redact=self._session.recorder.redact) for scoring in scorings)
+
     def _check_answered(self, job: RowJob, respond: Respond | None) -> None:
         """Fail the test of a row without a response that nothing answers, where a metric needs one."""
         if respond is None and job.is_unanswered and any(_lacks_response(each, job.sample) for each in job.metrics):
@@ -426,6 +469,13 @@ _NO_APPLICATION = (
 _NO_MARKER = (
     'rag_sample is of a test per row; write @pytest.mark.rag_dataset("golden.jsonl", metrics=[...]) above the test'
 )
+
+
+def _scoring(metrics: Iterable[Metric], names: Collection[str]) -> Iterator[Metric]:
+    """Yield the metrics that score any of these, themselves or as a part."""
+    from pytest_ragmetrics.gates import parts_of
+
+    return (metric for metric in metrics if any(each.name in names for each in (metric, *parts_of(metric))))
 
 
 def _lacks_response(metric: Metric, sample: Sample) -> bool:

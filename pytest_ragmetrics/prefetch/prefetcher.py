@@ -123,14 +123,33 @@ class Prefetcher:
 
     @_on_loop
     async def _wait(self, test: str, timeout: float) -> bool:
-        job = self._jobs[test]
-        # Its test waits already, so it is begun before its turn.
-        if self._queue_of(job).pop(test, None) is not None:
-            self._begin(job)
-        if test not in self._tasks:
-            self._tasks[test] = asyncio.ensure_future(self._awaited(job))
-        await asyncio.wait((self._tasks[test],), timeout=timeout)
+        await self._wait_for(self._jobs[test], timeout)
         return self._has_ended(test)
+
+    async def _wait_for(self, job: RowJob, timeout: float | None) -> None:
+        # It is waited for already, so it is begun before its turn.
+        if self._queue_of(job).pop(job.test, None) is not None:
+            self._begin(job)
+        if job.test not in self._tasks:
+            self._tasks[job.test] = asyncio.ensure_future(self._awaited(job))
+        await asyncio.wait((self._tasks[job.test],), timeout=timeout)
+
+    @_on_loop
+    async def look(self, test: str) -> RowOutcome | None:
+        """Return the outcome of a job that any worker does, and leave it to its test.
+
+        ``None`` for a row that no application answers here and none has answered elsewhere.
+        """
+        job = self._jobs[test]
+        with contextlib.suppress(sqlite3.Error):
+            text = None if self._shared is None else self._shared.outcome(test)
+            if text is not None:
+                return read(text, job)
+        known = not job.is_unanswered or job.group in self._applications or job.group in self._as_they_are
+        if self._shared is None or not (known or test in self._tasks):
+            return None
+        await self._wait_for(job, None)
+        return self._tasks[test].result()
 
     @_on_loop
     async def retry(self, test: str, before: RowOutcome) -> None:
@@ -208,6 +227,7 @@ class Prefetcher:
             recorder=recorder,
             judge=job.judge,
             votes=job.votes,
+            anew=job.anew,
             breaker=self._breaker,
         )
 

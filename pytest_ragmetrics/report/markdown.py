@@ -22,6 +22,7 @@ from pytest_ragmetrics.explain.runs import (
     is_cut_short,
     judges_of,
     margin,
+    paid_records,
     status_of,
     tallies,
     total_usage,
@@ -100,7 +101,7 @@ def _gates(tests: Sequence[TestRecord]) -> Iterator[str]:
     order = ("failed", "inconclusive", "skipped", "passed")
     found = [(test.gate, test.id) for test in tests if test.gate is not None]
     for gate, name in sorted(found, key=lambda pair: order.index(pair[0].outcome)):
-        yield f"{escaped(gate_line(gate))} {_code(name)}"
+        yield f"{escaped(gate_line(gate), 2 * _LENGTH)} {_code(name)}"
 
 
 def _wrong(tests: Sequence[TestRecord]) -> Iterator[str]:
@@ -143,7 +144,7 @@ def _changes(comparison: RunComparison) -> list[str]:
 
 def _ending(document: Document) -> Iterator[str]:
     records = [record for test in document.tests for record in test.records]
-    parts = [usage_text(total_usage(records))]
+    parts = [usage_text(total_usage(paid_records(document.tests)))]
     judges = judges_of(records)
     if judges:
         parts.append(f"judged by {', '.join(judges)}")

@@ -53,7 +53,7 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
         yield from runs.checked_lines(found)
     yield from (f"gate: {runs.gate_line(gate)}, {named(test)}" for gate, test in gated)
     if records:
-        yield from _costs(records)
+        yield from _costs(runs.paid_records(document.tests))
         if judges := runs.judges_of(records):
             yield f"judged by: {', '.join(judges)}"
         yield from runs.flaky_lines(document.tests)

@@ -28,6 +28,7 @@ from pytest_ragmetrics.explain.runs import (
     WORDS,
     MetricTally,
     Status,
+    again_text,
     by_metric,
     gate_checked,
     gist,
@@ -35,6 +36,7 @@ from pytest_ragmetrics.explain.runs import (
     is_cut_short,
     judges_of,
     margin,
+    paid_records,
     regression_rows,
     regression_text,
     status_of,
@@ -183,6 +185,7 @@ class TestView:
     message: str | None
     explained: bool
     gate: GateView | None
+    again: str
     samples: tuple[SampleView, ...]
 
 
@@ -217,6 +220,7 @@ def build_report_view(document: Document, comparison: RunComparison | None = Non
     records = [record for test in document.tests for record in test.records]
     tests = build_test_views(document.tests, comparison.by_record() if comparison else None)
     counts = Counter(test.status for test in tests)
+    usage = usage_text(total_usage(paid_records(document.tests)))
     tiles = {status: _status_tile(status, tests) for status in STATUSES}
     return ReportView(
         headline=headline(counts, cut_short=is_cut_short(run)),
@@ -224,7 +228,7 @@ def build_report_view(document: Document, comparison: RunComparison | None = Non
         warnings=tuple(_warnings(run, records)),
         tiles=(*(tiles[status] for status in _TILES if counts[status] or status != "error"), *_flag_tiles(tests)),
         others=tuple(tile for status, tile in tiles.items() if status not in _TILES and counts[status]),
-        bill=tuple(_bill(run, records, tests)),
+        bill=tuple(_bill(run, usage, tests)),
         gates=tuple(test for test in tests if test.gate),
         changes=_changes_view(comparison, tests) if comparison else None,
         metrics=_metric_views(records, tests, comparison),
@@ -232,7 +236,7 @@ def build_report_view(document: Document, comparison: RunComparison | None = Non
         statuses=tuple((status, WORDS[status], counts[status]) for status in STATUSES if counts[status]),
         flags=tuple(flag for flag in _FLAGS if any(flag in test.flags for test in tests)),
         files=tuple(sorted({test.file for test in tests})),
-        facts=tuple(_facts(run, records, tests)),
+        facts=tuple(_facts(run, records, usage, tests)),
         settings=tuple((name, _setting(value)) for name, value in sorted(run.settings.items())),
         notes=tuple(run.notes),
     )
@@ -258,6 +262,7 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
     gate = build_gate_view(test.gate) if test.gate else None
     records = sorted(test.records, key=lambda record: (_RECORD_ORDER[record.outcome], margin(record)))
     blamed = status in ("failed", "unscored") and bool(records) and records[0].outcome in ("failed", "unscored")
+    paid = [record.usage for record in paid_records([test])]
     numbered = {n: changes[test.id, n] for n in range(len(records)) if (test.id, n) in changes}
     key = test.id if occurrence == 1 else f"{test.id}\0{occurrence}"
     return TestView(
@@ -272,8 +277,8 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
         why=shortened(_why(test, status, gate, records[0] if blamed else None), _WHY_LENGTH),
         duration=test.duration,
         attempts=test.attempts,
-        cost=sum(record.usage.cost or 0.0 for record in records),
-        tokens=sum(record.usage.prompt_tokens + record.usage.completion_tokens for record in records),
+        cost=sum(usage.cost or 0.0 for usage in paid),
+        tokens=sum(usage.prompt_tokens + usage.completion_tokens for usage in paid),
         records=tuple(records),
         changes=tuple(numbered.values()),
         change=_worst_change(numbered.values()),
@@ -281,6 +286,7 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
         message=test.message,
         explained=not blamed,
         gate=gate,
+        again=again_text(test),
         samples=build_sample_views(test.records, numbered),
     )
 
@@ -407,9 +413,9 @@ def _flag_tiles(tests: Sequence[TestView]) -> Iterator[Tile]:
             )
 
 
-def _bill(run: RunRecord, records: Sequence[Record], tests: Sequence[TestView]) -> Iterator[Tile]:
+def _bill(run: RunRecord, usage: str, tests: Sequence[TestView]) -> Iterator[Tile]:
     """Yield what the run took; behind it are the dearest and the slowest tests."""
-    if usage := usage_text(total_usage(records)):
+    if usage:
         dearest = sorted(tests, key=lambda test: (-test.cost, -test.tokens))
         query = {"sort": "dearest"}
         yield Tile(figure=usage, label="dearest first", kind="cost", query=query, anchor=_first(dearest))
@@ -523,7 +529,9 @@ def _changes_view(comparison: RunComparison, tests: Sequence[TestView]) -> Chang
     )
 
 
-def _facts(run: RunRecord, records: Sequence[Record], tests: Sequence[TestView]) -> Iterator[tuple[str, str]]:
+def _facts(
+    run: RunRecord, records: Sequence[Record], usage: str, tests: Sequence[TestView]
+) -> Iterator[tuple[str, str]]:
     yield "Started", run.started.replace("T", " ").replace("+00:00", " UTC").replace("Z", " UTC")
     yield "Took", duration_text(run.duration)
     yield "Exit status", f"{run.exit_status} ({_exit_text(run.exit_status)})"
@@ -536,7 +544,7 @@ def _facts(run: RunRecord, records: Sequence[Record], tests: Sequence[TestView])
         yield NOTHING_TO_CHECK.capitalize(), counted(len(found.vacuous), "score")
     if judges := judges_of(records):
         yield "Judge", ", ".join(judges)
-    if usage := usage_text(total_usage(records)):
+    if usage:
         yield "Judging", usage
     yield "Made with", f"ragmetrics {run.ragmetrics}, pytest {run.pytest}, Python {run.python}"
 

@@ -197,6 +197,24 @@ def test_the_second_time_is_free(store: Store) -> None:
     assert cache.used.tests == {}
 
 
+def test_what_is_asked_anew_is_kept_nowhere(store: Store, tmp_path: Path) -> None:
+    """It finds no reply and leaves none: the next run has the first one, and a cassette no other; replay never asks."""
+    provider, asks = Provider(), [False]
+    cassette = Cassette(tmp_path / "answers.jsonl")
+    cache = CachedTransport(DIRECT, store=store, cassette=cassette, anew=lambda: asks[0])
+    first = ask(cache, provider)
+    asks[0] = True
+    assert not ask(cache, provider).cached
+    assert not ask(cache, provider, request("Do newts?")).cached
+    assert (provider.asked, cache.judged.calls, cache.judged.cached) == (3, 6, 0)
+    assert len(cache.used.tests) == len(list(store)) == 1
+    assert ask(CachedTransport(DIRECT, store=store), provider) == replace(first, cached=True)
+    replay = CachedTransport(DIRECT, store=store, mode="replay", anew=lambda: True)
+    with pytest.raises(CacheMissError):
+        ask(replay, provider, request("Do newts?"))
+    assert provider.asked == 3
+
+
 def test_another_vote_and_another_salt_are_paid_for(store: Store) -> None:
     """Independent samples stay independent, and salted caches apart."""
     provider = Provider()

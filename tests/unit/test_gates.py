@@ -12,7 +12,16 @@ import pytest
 
 from pytest_ragmetrics import metric
 from pytest_ragmetrics.codec import dump, load
-from pytest_ragmetrics.gates import Gate, GatedSet, evaluate_gate, evaluate_merged_gate, gate_among, gate_of
+from pytest_ragmetrics.explain.runs import confirmation_text
+from pytest_ragmetrics.gates import (
+    Gate,
+    GatedSet,
+    evaluate_gate,
+    evaluate_merged_gate,
+    gate_among,
+    gate_of,
+    rows_to_confirm,
+)
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
 from pytest_ragmetrics.records import Document, GateRecord, Record, TestRecord
 from pytest_ragmetrics.result import Direction
@@ -39,6 +48,7 @@ def test_a_gate_knows_its_metric_by_any_name() -> None:
         ({"mean": 0.85, "regression": False}, "gate-sympathy-mean-0.85"),
         ({"regression": True}, "gate-sympathy-regression"),
         ({"regression": True, "alpha": 0.05}, "gate-sympathy-regression"),
+        ({"regression": True, "confirm": None}, "gate-sympathy-regression"),
         ({"regression": True, "alpha": 0.01, "vacuous": "count"}, "gate-sympathy-regression-alpha-0.01-vacuous-count"),
     ],
 )
@@ -77,6 +87,12 @@ def test_its_test_is_named_by_what_it_says(given: dict[str, Any], name: str) -> 
         (("a",), {"regression": True, "alpha": 5}, "alpha must be a number between 0 and 1, such as 0.05, not 5"),
         (("a",), {"regression": True, "alpha": 0.0}, "alpha must be a number between 0 and 1"),
         (("a",), {"mean": 0.5, "alpha": 0.05}, "alpha= goes with regression=True; write @pytest.mark.rag_gate"),
+        (("a",), {"mean": 0.5, "confirm": 2}, "confirm= goes with regression=True; write @pytest.mark.rag_gate"),
+        (("a",), {"regression": False, "mean": 0.5, "confirm": 2}, "confirm= goes with regression=True"),
+        (("a",), {"regression": True, "confirm": 0}, "confirm=0 is no whole number from 1 on; write confirm=2"),
+        (("a",), {"regression": True, "confirm": True}, "confirm=True is no whole number"),
+        (("a",), {"regression": True, "confirm": 2.0}, "confirm=2.0 is no whole number"),
+        (("a",), {"regression": True, "confirm": 2}, "takes rows that can be answered anew; write @pytest.mark.rag_da"),
         (("a",), {"mean": 0.5, "confidence": 95}, "confidence=95 must be between 0 and 1"),
         (("faithfulness",), {"mean": 85}, "mean=85 is outside of the scale of faithfulness, 0 to 1: write 0.85"),
         (("faithfulness",), {"rate": 0.5, "min": -0.1}, "min=-0.1 is outside of the scale of faithfulness, 0 to 1"),
@@ -324,12 +340,17 @@ def run_of(*scores: Record, function: str = "t") -> Document:
     return document(*(replace(row(name, *records), id=name) for name, records in by_name.items()))
 
 
+def set_of(tests: Collection[str], *gates: Gate) -> GatedSet:
+    """Return the set of a function that has these tests."""
+    return GatedSet(
+        function="t", name="t", file="t.py", line=1, scope="", gates=gates, total=len(tests), selected=tuple(tests)
+    )
+
+
 def against(before: Document | None, after: Document, *gates: Gate) -> list[Any]:
     """Return the decisions of the gates of a function over a run, against another."""
     tests = {test.id: test for test in after.tests}
-    gated = GatedSet(
-        function="t", name="t", file="t.py", line=1, scope="", gates=gates, total=len(tests), selected=tuple(tests)
-    )
+    gated = set_of(tests, *gates)
     return [evaluate_gate(gate, gated, tests.get, skipped=(), ran=tests.keys(), baseline=before) for gate in gates]
 
 
@@ -422,6 +443,8 @@ def test_what_a_regression_gate_records() -> None:
         "smallest": 0.7,
         "new": 2,
         "gone": 1,
+        "confirm": 0,
+        "confirmation": None,
     }
     counted = against(before, after, gate_of("points", regression=True, vacuous="count"))[0].record
     assert (counted.n, counted.vacuous, counted.counts_vacuous) == (11, 0, True)
@@ -495,3 +518,149 @@ def test_gates_of_older_files_can_be_read() -> None:
     found = dump(against(None, GOOD, gate_of("points", mean=0.5))[0].record)
     assert found.pop("regression") is None
     assert load(GateRecord, found).regression is None
+
+
+CONFIRMED = replace(LOSS, confirm=2)
+Answers = Sequence[float | None]
+
+
+def run_again(*rows: Answers, **fields: Any) -> Document:
+    """Return a run in which rows have several answers, the first of each first."""
+    first = run_of(*points(*(scores[0] for scores in rows), **fields))
+    again = (tuple(scored(it, f"a{n}", **fields) for it in scores[1:]) for n, scores in enumerate(rows))
+    return document(*(replace(test, again=more) for test, more in zip(first.tests, again, strict=True)))
+
+
+F, P = 0.0, 1.0
+STEADY, SOFT, LUCKY = [F, F, F], [F, P, P], [P, P, P]
+AWAY = [F, None, None]
+CLEARED = (
+    "would have been red; cleared by 2 more answers of 9 changed rows: "
+    "mean drop 0.19 a row, by the first answers 0.78 (p=0.020)"
+)
+SIX, NINE = run_of(*points(*[P] * 6)), run_of(*points(*[P] * 8, F))
+
+
+@pytest.mark.parametrize(
+    ("before", "rows", "outcome", "said"),
+    [
+        (SIX, [STEADY] * 6, "failed",
+         "confirmed by 2 more answers of 6 changed rows: mean drop 1.00 a row, by the first answers 1.00 (p=0.016)"),
+        (SIX, [SOFT] * 6, "failed",
+         "confirmed by 2 more answers of 6 changed rows: mean drop 0.33 a row, by the first answers 1.00 (p=0.016)"),
+        (SIX, [[F, P, P, F]] * 6, "failed", "confirmed by 2 more answers of 6 changed rows: mean drop 0.33 a row, *"),
+        (NINE, [*[SOFT] * 8, LUCKY], "passed", CLEARED),
+        (NINE, [*[SOFT] * 8, [P, F, F]], "failed", "confirmed by *"),
+        (NINE, [*[SOFT] * 8, [F]], "failed", "confirmed by 2 more answers of 8 changed rows: *"),
+        (SIX, [*[STEADY] * 5, [F, P]], "failed",
+         "confirmed by 2 more answers of 5 of 6 changed rows (the others have fewer): mean drop 1.00 a row, *"),
+        (SIX, [*[STEADY] * 5, [F, P, None]], "failed",
+         "confirmed by 2 more answers of 5 of 6 changed rows (the budget is spent): mean drop 1.00 a row, *"),
+        (SIX, [AWAY] * 6, "failed", "not confirmed: none of 6 changed rows was answered anew: the budget is spent"),
+        (SIX, [[F]] * 6, "failed", "not confirmed: none of 6 changed rows was answered anew"),
+        (run_of(*points(*[P] * 4)), [STEADY] * 4, "passed", ""),
+    ],
+)  # fmt: skip
+def test_a_drop_is_confirmed_by_further_answers(before: Document, rows: list[Answers], outcome: str, said: str) -> None:
+    """A row that changed counts with the mean of its answers, if it has all of them; else with its first score."""
+    decided = against(before, run_again(*rows, reason="the budget is spent"), CONFIRMED)[0]
+    text = confirmation_text(decided.record.regression)
+    assert decided.record.outcome == outcome
+    assert fnmatch(text, said), text
+    assert text in decided.text
+    # Without the wish for it nothing is taken from further answers.
+    assert (
+        against(before, run_again(*rows), LOSS)[0].record
+        == against(before, run_again(*([it[0]] for it in rows)), LOSS)[0].record
+    )
+
+
+def test_what_further_answers_gain_clears_a_drop() -> None:
+    """Six lost rows that pass twice, and two gained ones that stay, are a change of nothing."""
+    before = run_of(*points(*[P] * 6, F, F))
+    found = against(before, run_again(*[SOFT] * 6, LUCKY, LUCKY), replace(CONFIRMED, alpha=0.15))[0].record
+    regression = found.regression
+    assert (found.outcome, found.value) == ("passed", pytest.approx(0.0))
+    assert (regression.before, regression.after, regression.changed) == (0.75, pytest.approx(0.75), 8)
+    assert regression.p == pytest.approx(0.582, abs=5e-4)
+    made = dump(regression.confirmation)
+    assert made == {"answers": 2, "rows": 8, "confirmed": 8, "first_drop": 0.5, "drop": pytest.approx(0.0),
+                    "p": 37 / 256, "adjusted_p": 37 / 256, "reason": None}  # fmt: skip
+
+
+def test_lower_scores_drop_by_rising() -> None:
+    """The words are those of what became worse; an answer with nothing to check is none, unless it counts."""
+    before = run_of(*points(*[F] * 6, better="lower"))
+    risen = run_again(*[[P, F, F]] * 6, better="lower")
+    assert "mean drop 0.33 a row" in against(before, risen, CONFIRMED)[0].text
+    vacuous = document(*(replace(t, again=tuple(replace(it, vacuous=True) for it in t.again)) for t in risen.tests))
+    assert "none of 6 changed rows was answered anew: nothing to check" in against(before, vacuous, CONFIRMED)[0].text
+    assert "mean drop 0.33 a row" in against(before, vacuous, replace(CONFIRMED, vacuous="count"))[0].text
+
+
+@pytest.mark.parametrize(
+    ("rows", "gates", "total", "found"),
+    [
+        ([*[F] * 8, P], [CONFIRMED], 9, {f"t[a{n}]": {"points"} for n in range(9)}),
+        ([*[F] * 8, P], [LOSS], 9, {}),
+        ([*[F] * 8, F], [CONFIRMED], 9, {f"t[a{n}]": {"points"} for n in range(8)}),
+        ([*[P] * 6, F, F, P], [CONFIRMED], 9, {}),
+        ([*[P] * 6, F, F, P], [CONFIRMED], 10, {f"t[a{n}]": {"points"} for n in (6, 7, 8)}),
+        ([*[F] * 7, None, P], [CONFIRMED], 9, {}),
+        ([*[F] * 8, P], [replace(CONFIRMED, metric="other")], 9, {}),
+        ([*[F] * 8, P], [replace(CONFIRMED, metric="other")], 10, {}),
+    ],
+)
+def test_the_rows_to_confirm(
+    rows: Answers, gates: Sequence[Gate], total: int, found: Mapping[str, Collection[str]]
+) -> None:
+    """They are those that changed in either direction, where the gate would fail, or may as that of a whole set."""
+    tests = {test.id: test for test in run_of(*points(*rows)).tests}
+    gated = replace(set_of(tests, *gates), total=total)
+    assert rows_to_confirm(gated, tests.get, NINE) == found
+
+
+def test_each_metric_is_confirmed_by_its_own_rows() -> None:
+    """The gates of a function that would pass ask for nothing; the first answers of theirs still share alpha."""
+    names = ("points", "b", "quiet")
+    gates = [replace(CONFIRMED, metric=name) for name in names]
+    before = run_of(*(each for name in names for each in points(*[P] * 16, metric=name)))
+    after = run_of(
+        *points(*[F] * 8, *[P] * 8),
+        *points(*[P] * 6, *[F] * 10, metric="b"),
+        *points(*[P] * 12, *[F] * 4, metric="quiet"),
+    )
+    tests = {test.id: test for test in after.tests}
+    wanted = rows_to_confirm(set_of(tests, *gates), tests.get, before)
+    assert {len(metrics) for metrics in wanted.values()} == {1, 2}
+    assert {name: sum(name in metrics for metrics in wanted.values()) for name in names} == {
+        "points": 8,
+        "b": 10,
+        "quiet": 0,
+    }
+    again = {
+        test.id: replace(test, again=tuple(replace(it, score=P) for it in test.records if it.metric == "points") * 2)
+        for test in after.tests
+    }
+    found = against(before, document(*again.values()), *gates)
+    assert [each.record.outcome for each in found] == ["failed", "failed", "passed"]
+    assert "not confirmed" in found[1].text
+    assert found[2].record.regression.confirmation is None
+
+
+def test_shards_confirm_as_one_run() -> None:
+    """Each confirms the rows of its part; what they decide together is what one run decides."""
+    rows = [*[SOFT] * 8, LUCKY]
+    whole = run_again(*rows)
+    one = against(NINE, whole, CONFIRMED)[0].record
+    tests = {test.id: test for test in whole.tests}
+    skipped = evaluate_gate(CONFIRMED, replace(set_of({}, CONFIRMED), total=9), tests.get, skipped=(), ran=())
+    gate = replace(row("gate"), id=f"t[{CONFIRMED.id}]", gate=skipped.record, outcome="skipped")
+    merged = evaluate_merged_gate(gate, [*whole.tests, gate], NINE)
+    assert merged is not None
+    assert (merged.gate, merged.outcome) == (one, "passed")
+    without = evaluate_merged_gate(gate, [*run_again(*([it[0]] for it in rows)).tests, gate], NINE)
+    assert without is not None
+    assert without.outcome == "failed"
+    assert "not confirmed: none of 9 changed rows" in (without.message or "")
+    assert load(Document, dump(whole)) == whole

@@ -1,0 +1,142 @@
+"""A drop that is confirmed by further answers of the application, however the set is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.cli import main
+from tests.plugin.conftest import MANY, SERIAL, Run, RunOnce
+
+#: The answers of each row, in the order in which it is asked, are in SCRIPT; all that were asked are in asked.txt.
+SUITE = """
+    import os
+    from pathlib import Path
+    import pytest
+    from texts import SOURCE, TRUE, FALSE
+    LOG = Path(__file__).with_name("asked.txt")
+    ROWS = [{"id": f"r{n}", "question": f"{n}?", "contexts": [SOURCE]} for n in range(9)]
+    @pytest.fixture(scope=os.environ.get("SCOPE", "session"))
+    def rag_respond():
+        is_open = [True]
+        def respond(sample):
+            assert is_open
+            with LOG.open("a") as log:
+                log.write(f"{sample.id}\\n")
+            asked = LOG.read_text().split().count(sample.id)
+            answers = os.environ["SCRIPT"].split()[int(sample.id[1:])]
+            answer = answers[min(asked, len(answers)) - 1]
+            if answer == "E":
+                raise RuntimeError("out of order")
+            return TRUE if answer == "P" else FALSE
+        yield respond
+        is_open.clear()
+    @pytest.mark.rag_gate("quoted_spans_alignment", regression=True, confirm=2)
+    @pytest.mark.rag_dataset(ROWS, metrics=["quoted_spans_alignment"])
+    def test_golden(rag_sample):
+        pass
+"""
+GATE = "test_suite.py::test_golden[gate-quoted_spans_alignment-regression-confirm-2]"
+BEFORE = f"{'P ' * 8} F"
+STEADY, SOFT = f"{'F ' * 8} F", f"{'FPP ' * 8} P"
+NONE = "not confirmed: none of 8 changed rows was answered anew"
+CLEARED = (
+    "would have been red; cleared by 2 more answers of 9 changed rows: "
+    "mean drop 0.19 a row, by the first answers 0.78 (p=0.020)"
+)
+CONFIRMED = "confirmed by 2 more answers of 8 changed rows: mean drop 1.00 a row, by the first answers 1.00 (p=0.004)"
+JSON = "--rag-json=out.json"
+RunScript = Callable[..., Run]
+
+
+@pytest.fixture(scope="module")
+def baseline(run_once: RunOnce) -> Path:
+    """Run the suite with eight of nine good answers, and return the file of it."""
+    first = run_once(JSON, env={"SCRIPT": BEFORE}, test_suite=SUITE)
+    first.result.assert_outcomes(passed=9, skipped=1)
+    return first.folder / "out.json"
+
+
+@pytest.fixture(scope="module")
+def play(run_once: RunOnce, baseline: Path) -> RunScript:
+    """Run the suite with the answers of a script, against the baseline."""
+
+    def run(script: str, *args: str, **env: str) -> Run:
+        return run_once(f"--rag-baseline={baseline}", *args, env={"SCRIPT": script, **env}, test_suite=SUITE)
+
+    return run
+
+
+def asked(run: Run) -> int:
+    """Return how many answers the application gave."""
+    return len(run.text("asked.txt").split())
+
+
+def gate(run: Run) -> dict[str, Any]:
+    """Return the record of the gate."""
+    return dict(run.tests[GATE]["gate"])
+
+
+@pytest.fixture(scope="module")
+def cleared(play: RunScript) -> list[Run]:
+    """Run rows that fail once and pass twice, in one process and with workers."""
+    files = (JSON, "--rag-report=out.html", "--rag-markdown=out.md", "--junitxml=out.xml")
+    return [play(SOFT, *SERIAL, *files, SCOPE="function"), play(SOFT, *MANY, *files)]
+
+
+def test_a_drop_that_further_answers_do_not_show_is_cleared(cleared: list[Run]) -> None:
+    """The gate passes, and every report says why; only rows that changed are asked again, each twice."""
+    for run in cleared:
+        run.result.assert_outcomes(passed=10)
+        assert asked(run) == 9 + 2 * 9
+        run.result.stdout.fnmatch_lines([f"gate: quoted_spans_alignment against the baseline *{CLEARED}*"])
+        assert CLEARED in unescape(run.text("out.md"))
+        assert CLEARED in unescape(run.text("out.html"))
+        assert "answered again, to confirm a gate: quoted_spans_alignment 1.00, 1.00" in run.text("out.html")
+        assert 'name="rag.quoted_spans_alignment.regression.confirmed" value="9"' in run.text("out.xml")
+        assert {len(test["again"]) for test in run.tests.values() if not test["gate"]} == {2}
+    assert gate(cleared[0]) == gate(cleared[1])
+
+
+@pytest.mark.parametrize("how", [SERIAL, MANY], ids=["one process", "workers"])
+def test_a_drop_that_stays_is_red(play: RunScript, how: list[str]) -> None:
+    """It says how many answers confirm it."""
+    run = play(STEADY, *how)
+    run.result.assert_outcomes(passed=9, failed=1)
+    assert asked(run) == 9 + 2 * 8
+    run.result.stdout.fnmatch_lines(["*  the scores dropped (p=0.004)", f"*  {CONFIRMED}", "*regressed: 8"])
+
+
+@pytest.mark.parametrize(
+    ("script", "args", "answers", "said"),
+    [
+        (f"{'P ' * 5} {'FPP ' * 4}", (), 9, "no drop is shown (p=0.125)*"),
+        (STEADY, ("--rag-cache=replay",), 9, f"{NONE}: a replay asks nothing anew"),
+        (f"{'FEP ' * 8} F", (), 25, f"{NONE}: rag_respond raised RuntimeError: out of order"),
+        (f"{'FFF ' * 7} FEP F", (), 25, "confirmed by 2 more answers of 7 of 8 changed rows (rag_respond raised *"),
+        (f"{'F ' * 8} E", (), 9, "1 of 9 rows is unscored; a gate is over all of them"),
+        (STEADY, ("--deselect=test_suite.py::test_golden[r0]",), 8, "1 of 9 tests of the set were skipped or not *"),
+    ],
+)  # fmt: skip
+def test_what_is_not_confirmed(play: RunScript, script: str, args: tuple[str, ...], answers: int, said: str) -> None:
+    """Nothing is asked again where it cannot change the outcome; a row that has not all answers keeps its first."""
+    run = play(script, *args, "-rs")
+    run.result.stdout.fnmatch_lines([f"*{said}"])
+    assert asked(run) == answers
+
+
+def test_shards_confirm_their_rows(play: RunScript, cleared: list[Run], baseline: Path, tmp_path: Path) -> None:
+    """Merged, they come to the outcome of one run."""
+    names = [f"test_suite.py::test_golden[r{n}]" for n in range(9)]
+    parts = [play(SOFT, JSON, *(f"--deselect={name}" for name in left_out)) for left_out in (names[:4], names[4:])]
+    assert [asked(part) for part in parts] == [5 + 2 * 5, 4 + 2 * 4]
+    merged = tmp_path / "merged.json"
+    files = [str(part.folder / "out.json") for part in parts]
+    assert main(["report", "merge", *files, "--baseline", str(baseline), "-o", str(merged)]) == 0
+    tests = {row["id"]: row for row in json.loads(merged.read_text("utf-8"))["tests"]}
+    assert (tests[GATE]["gate"], tests[GATE]["outcome"]) == (gate(cleared[0]), "passed")
