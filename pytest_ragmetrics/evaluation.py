@@ -150,7 +150,6 @@ class Evaluation:
         )
 
     def _share(self, metric: str, score: float) -> float:
-        """Return how much of its scale a score is from the bad end."""
         low, high = self.scales.get(metric, (0.0, 1.0))
         if not (math.isfinite(low) and math.isfinite(high)):
             msg = f"{metric} has a scale from {low:g} to {high:g}, which has no share: leave it out of weights"

@@ -12,7 +12,7 @@ from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines
 from pytest_ragmetrics.comparison import key_of
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.errors import DatasetError, UnscoredError
-from pytest_ragmetrics.evaluation import evaluate
+from pytest_ragmetrics.evaluation import Evaluation, evaluate
 from pytest_ragmetrics.explain.results import explain_vacuous
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_choice
@@ -76,18 +76,8 @@ def calibrate(
         concurrency=concurrency,
         progress=progress,
     )
-    rows, unscored = [], []
-    for row, (sample, label) in zip(table.rows, labelled, strict=True):
-        result, name = row.results.get(chosen.name), key_of(sample)
-        if result is None:
-            unscored.append((name, row.unscored.get(chosen.name, "it was not scored")))
-            continue
-        good, group = scale.is_good(label), group_of(sample, group_field)
-        rows.append(LabelledRow(name=name, sample=sample, result=result, label=label, good=good, group=group))
-    if not rows:
-        msg = f"{chosen.name}: none of {len(labelled)} labelled rows has a score; the first: {unscored[0][1]}"
-        raise UnscoredError(msg)
-    found = score_set(rows, counts)
+    scored, unscored = _scored(table, labelled, chosen.name, scale, group_field)
+    found = score_set(scored, counts)
     if not found.counted:
         raise UnscoredError(explain_vacuous(chosen.name, len(found.vacuous)))
     figures = calibration_figures(
@@ -107,10 +97,31 @@ def calibrate(
         scale=chosen.scale,
         figures=figures,
         rows=found.counted,
-        unscored=tuple(unscored),
+        unscored=unscored,
         unlabelled=len(dataset) - len(labelled),
         vacuous=len(found.vacuous),
     )
+
+
+def _scored(
+    table: Evaluation,
+    labelled: Sequence[tuple[Sample, float]],
+    metric: str,
+    scale: LabelScale,
+    group_field: str | None,
+) -> tuple[list[LabelledRow], tuple[tuple[str, str], ...]]:
+    """Return the labelled rows with a score, and the names and reasons of the others; raise if no row has a score."""
+    rows, unscored = [], []
+    for row, (sample, label) in zip(table.rows, labelled, strict=True):
+        result, name = row.results.get(metric), key_of(sample)
+        if result is None:
+            unscored.append((name, row.unscored.get(metric, "it was not scored")))
+            continue
+        good, group = scale.is_good(label), group_of(sample, group_field)
+        rows.append(LabelledRow(name=name, sample=sample, result=result, label=label, good=good, group=group))
+    if not rows:
+        raise UnscoredError(f"{metric}: none of {len(labelled)} labelled rows has a score; the first: {unscored[0][1]}")
+    return rows, tuple(unscored)
 
 
 def _labelled(dataset: Sequence[DatasetRow], scale: LabelScale, group_field: str | None) -> list[tuple[Sample, float]]:

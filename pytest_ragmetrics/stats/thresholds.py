@@ -264,9 +264,8 @@ def calibration_figures(
     except ValueError as error:
         failure = error
     if threshold is not None:
-        used = threshold
-        passed = [meets(score, used, better) for score in scores]
-        found = agreement(passed, good, clusters=clusters, confidence=confidence)
+        passed = [meets(score, threshold, better) for score in scores]
+        used, found = threshold, agreement(passed, good, clusters=clusters, confidence=confidence)
     elif suggestion is not None:
         used, found = suggestion.threshold, suggestion.agreement
     else:
