@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
@@ -101,7 +102,7 @@ class Forecast:
     [1, 0]
     """
 
-    lines: dict[str, ForecastLine] = field(default_factory=dict)
+    lines: defaultdict[str, ForecastLine] = field(default_factory=lambda: defaultdict(ForecastLine))
     #: All that was asked of judges, by metrics or not.
     judged: ForecastLine = field(default_factory=ForecastLine)
     _tests: dict[str, int] = field(default_factory=dict)
@@ -123,7 +124,7 @@ class Forecast:
         with self._turn:
             new = [text for key, text in missing.items() if key not in self._seen]
             self._seen.update(missing)
-            self._line(_EMBEDDINGS).add(usage(new), samples=texts)
+            self.lines[_EMBEDDINGS].add(usage(new), samples=texts)
 
     def scored(self, test: str | None, scoring: Scoring) -> None:
         """Count what a scoring would take, and make its result decide nothing."""
@@ -132,7 +133,7 @@ class Forecast:
         if hasattr(outcome, "decides"):
             outcome.decides = False
         with self._turn:
-            self._line(scoring.metric).add(usage, samples=1)
+            self.lines[scoring.metric].add(usage, samples=1)
             if test is not None:
                 self._tests[test] = self._tests.get(test, 0) + usage.calls
 
@@ -148,7 +149,7 @@ class Forecast:
         """Take in what :meth:`to_row` of another process made."""
         self.judged.join(row["judged"])
         for name, line in row["lines"].items():
-            self._line(name).join(line)
+            self.lines[name].join(line)
 
     def summary(self, *, lost: int = 0) -> list[str]:
         """Return the table and what it rests on; ``lost`` workers crashed, and their counts are missing."""
@@ -169,9 +170,6 @@ class Forecast:
             total.join({**asdict(line), "samples": 0})
         rows.append((_TOTAL, "", *total.cells("")[2:]))
         return ["dry run:", *(line.rstrip() for line in text_table(rows)), *ASSUMPTIONS, *crashed]
-
-    def _line(self, name: str) -> ForecastLine:
-        return self.lines.setdefault(name, ForecastLine())
 
 
 A = TypeVar("A")

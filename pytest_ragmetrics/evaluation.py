@@ -25,7 +25,7 @@ from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.scoring import ProgressCall, ascoring_session, score_table, scoring_session
+from pytest_ragmetrics.scoring import ProgressCall, score_table, scoring_session
 from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.stats.scores import ScoreSet, Vacuous, check_vacuous, goodness, score_set, standing
 
@@ -509,7 +509,7 @@ async def aevaluate(
     """Score like :func:`evaluate`, awaitable from any event loop."""
     rows, chosen = _rows(samples), _chosen(metrics, judge, embedder)
     counts = check_vacuous(vacuous)
-    async with ascoring_session(cache_dir, concurrency) as session:
+    async with scoring_session(cache_dir, concurrency) as session:
         table = await loop.arun(_evaluated(rows, chosen, session, votes=votes, progress=progress))
     return replace(table, vacuous=counts)
 

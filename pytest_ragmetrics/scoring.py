@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import nullcontext
 from contextvars import copy_context
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -51,35 +51,13 @@ def unscored_reason(metric: Metric, error: Exception) -> str:
     return said if is_told else f"{metric.name}: {type(error).__name__}: {said}"
 
 
-@contextmanager
-def scoring_session(cache_dir: str | Path | None, concurrency: int) -> Iterator[context.Session]:
-    """Yield the running session, or one that is closed at the end of the block."""
+def scoring_session(cache_dir: str | Path | None, concurrency: int) -> nullcontext[context.Session] | OwnSession:
+    """Return the running session, or one that is closed at the end of its ``with`` or ``async with`` block."""
     session = context.current().session
-    if session is not None:
-        yield session
-        return
-    own = _OwnSession(cache_dir, concurrency)
-    try:
-        yield own
-    finally:
-        own.engine.close()
+    return OwnSession(cache_dir, concurrency) if session is None else nullcontext(session)
 
 
-@asynccontextmanager
-async def ascoring_session(cache_dir: str | Path | None, concurrency: int) -> AsyncIterator[context.Session]:
-    """Do as :func:`scoring_session`, awaitable from any loop."""
-    session = context.current().session
-    if session is not None:
-        yield session
-        return
-    own = _OwnSession(cache_dir, concurrency)
-    try:
-        yield own
-    finally:
-        await loop.arun(own.engine.aclose())
-
-
-class _OwnSession:
+class OwnSession:
     """A session around one evaluation outside pytest; its scorings are recorded nowhere."""
 
     votes = 1
@@ -94,6 +72,18 @@ class _OwnSession:
 
     def scored(self, scoring: context.Scoring) -> None:
         """Record nothing."""
+
+    def __enter__(self) -> context.Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.engine.close()
+
+    async def __aenter__(self) -> context.Session:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await loop.arun(self.engine.aclose())
 
 
 async def score_table(

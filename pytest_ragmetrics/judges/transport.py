@@ -266,16 +266,12 @@ class Limiter:
             raise ValueError(f"at least 1 request must be allowed in flight, not {width}")
         self._following = following or Providers()
         self._full = width
-        self._width = width
+        #: The number of requests that may be in flight now.
+        self.width = width
         self._busy = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._clock = clock
         self._narrowed = -math.inf
-
-    @property
-    def width(self) -> int:
-        """The number of requests that may be in flight now."""
-        return self._width
 
     async def send(self, request: AnyRequest) -> Reply:
         """Send a request when fewer than ``width`` are in flight."""
@@ -288,10 +284,10 @@ class Limiter:
         now = self._clock()
         if now - self._narrowed >= _ONE_OVERLOAD:
             self._narrowed = now
-            self._width = max(1, self._width // 2)
+            self.width = max(1, self.width // 2)
 
     async def __aenter__(self) -> None:
-        if self._busy < self._width:
+        if self._busy < self.width:
             # The queue is empty: a free place goes to the next in it at once.
             self._busy += 1
             return
@@ -311,13 +307,13 @@ class Limiter:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._width < self._full and self._clock() - self._narrowed >= _COOL_DOWN:
-            self._width += 1
+        if kind is None and self.width < self._full and self._clock() - self._narrowed >= _COOL_DOWN:
+            self.width += 1
         self._leave()
 
     def _leave(self) -> None:
         self._busy -= 1
-        while self._waiting and self._busy < self._width:
+        while self._waiting and self._busy < self.width:
             turn = self._waiting.popleft()
             if not turn.done():
                 self._busy += 1
