@@ -10,7 +10,7 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from typing import Any, Generic, TypeVar
@@ -139,6 +139,21 @@ async def arun(coro: Coroutine[Any, Any, T]) -> T:
     except RuntimeError:  # awaited by another framework, which can at least be given the result
         return run(coro)
     return await asyncio.wrap_future(_submit(coro))
+
+
+async def gather_or_cancel(awaitables: Iterable[Awaitable[T]]) -> list[T]:
+    """Await all at the same time; when one raises, or this is cancelled, cancel the others and wait for them.
+
+    >>> asyncio.run(gather_or_cancel([asyncio.sleep(0, "one"), asyncio.sleep(0, "two")]))
+    ['one', 'two']
+    """
+    tasks = [asyncio.ensure_future(each) for each in awaitables]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def stop() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-#: Kinds of judges whose models are sold by one provider.
-_PROVIDERS = {"openai": "openai", "anthropic": "anthropic"}
+#: Kinds of judges whose models are sold by the provider of that name.
+_PROVIDERS = ("openai", "anthropic")
 
 
 def estimated_tokens(*texts: str) -> int:
@@ -27,8 +27,7 @@ def price(kind: str, model: str, prompt_tokens: int, completion_tokens: int) -> 
     >>> price("custom", "my-model", 100, 10) is None
     True
     """
-    provider = _PROVIDERS.get(kind)
-    if provider is None:
+    if kind not in _PROVIDERS:
         return None
     try:
         from genai_prices import Usage, calc_price
@@ -36,6 +35,6 @@ def price(kind: str, model: str, prompt_tokens: int, completion_tokens: int) -> 
         return None
     try:
         usage = Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens)
-        return float(calc_price(usage, model, provider_id=provider).total_price)
+        return float(calc_price(usage, model, provider_id=kind).total_price)
     except (LookupError, ValueError):
         return None

@@ -112,16 +112,11 @@ async def score_table(
                 progress(scorer.done, total)
 
     with context.changed(private=session, breaker=breaker), voting(None, votes=votes):
-        workers = [asyncio.ensure_future(work()) for _ in range(min(width, total))]
         try:
-            await asyncio.gather(*workers)
+            await loop.gather_or_cancel(work() for _ in range(min(width, total)))
             scorer.check_judged()
             return scorer
         finally:
-            # When one raises, the rest is called off.
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
             shown.finish()
             scorer.thread.shutdown(wait=False, cancel_futures=True)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import mean
 
-from pytest_ragmetrics import context
+from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.explain.phrases import describe_votes
 from pytest_ragmetrics.metrics.base import Metric, check_count
@@ -113,7 +112,7 @@ async def collect_votes(vote: Callable[[int], Awaitable[Vote]], plan: VotePlan, 
     votes: list[Vote] = []
     number = plan.least_wave((), scale, plan.votes) or plan.votes
     while number:
-        wave = await _all_of([vote(index) for index in range(len(votes), len(votes) + number)])
+        wave = await loop.gather_or_cancel(map(vote, range(len(votes), len(votes) + number)))
         votes += wave
         if not any(each.is_varied for each in wave):
             return _single(votes[0].outcome)
@@ -169,14 +168,3 @@ def _unscored(outcomes: Sequence[Outcome]) -> UnscoredError:
 
 def _usage(outcomes: Sequence[Outcome]) -> Usage:
     return sum((outcome.usage or Usage() for outcome in outcomes), start=Usage())
-
-
-async def _all_of(votes: Sequence[Awaitable[Vote]]) -> list[Vote]:
-    """Await all; when one raises, call off the others."""
-    tasks = [asyncio.ensure_future(vote) for vote in votes]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -212,13 +211,7 @@ async def _asked(engine: Engine, probes: Sequence[Probe], progress: Progress) ->
 
     # The first one alone: a provider that is out of reach is not asked 192 times.
     first = [await ask(probe, alone=True) for probe in probes[:1]]
-    tasks = [asyncio.ensure_future(ask(probe)) for probe in probes[1:]]
-    try:
-        return [*first, *await asyncio.gather(*tasks)]
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    return [*first, *await loop.gather_or_cancel(map(ask, probes[1:]))]
 
 
 def _read(probe: Probe, answer: Any) -> tuple[str, str]:
