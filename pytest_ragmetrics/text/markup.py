@@ -263,6 +263,8 @@ def lift_block_quotes(text: str) -> tuple[str, list[BlockQuote]]:
 
     A last line that starts with a dash is the attribution and belongs to the lines, not to what is quoted.
     """
+    if ">" not in text:
+        return text, []
     blocks: list[BlockQuote] = []
     markers: list[_Patch] = []
     for block in _BLOCK_QUOTE.finditer(text):

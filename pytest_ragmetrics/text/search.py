@@ -632,7 +632,8 @@ def _split_words(text: str) -> _Words:
         # The quicker way, as splitting at white space finds the same words.
         tokens, forms = _TOKEN.findall(text), comparable.split()
     else:
-        tokens, forms = _UNSPACED_TOKEN.findall(text), _UNSPACED_TOKEN.findall(comparable)
+        tokens = _UNSPACED_TOKEN.findall(text)
+        forms = tokens if comparable == text else _UNSPACED_TOKEN.findall(comparable)
     keys = [form.strip(_EDGES) for form in forms]
     if "" not in keys:
         return _Words(tokens, keys)
