@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragmetrics.codec import dump, load
+from pytest_ragmetrics.comparison import cluster_of
 from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, gate_among, rows_to_confirm
@@ -26,6 +27,7 @@ from pytest_ragmetrics.records import GateRecord, Record, TestRecord, record_of
 from pytest_ragmetrics.reporting import AGAIN, GATE, Collector, RunReport, gate_properties, read_baseline
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.session import PytestSession, function_of
+from pytest_ragmetrics.stats.stopping import draw
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.prefetch.dataset_tests import DatasetTests
@@ -50,7 +52,7 @@ class GatePlugin:
             return
         function = function_of(tests[0])
         try:
-            gated = _gated_set(tests)
+            gated = _gated_set(tests, stops=self._session.settings.stop_when_decided)
         except (TypeError, ValueError) as error:
             self._session.note_collected("rag_gate", function, fault=str(error))
             return
@@ -67,6 +69,7 @@ class GatePlugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         """Put each gate behind the last test of its set, when all others have selected and ordered the tests."""
         yield
+        self._draw(items)
         last: dict[str, pytest.Item] = {}
         selected: dict[str, list[str]] = {}
         for item in items:
@@ -84,6 +87,29 @@ class GatePlugin:
             if last.get(function) is item and function in selected and not self._session.is_worker:
                 placed += self._items(self._sets[function], item.parent)
         items[:] = placed
+
+    @property
+    def drawn(self) -> list[GatedSet]:
+        """The sets whose rows are asked in a drawn order until their gates are decided."""
+        return [gated for gated in self._sets.values() if gated.draw is not None]
+
+    def _draw(self, items: list[pytest.Item]) -> None:
+        """Put the tests of each whole set that may stop into a drawn order, at the places where they stood."""
+        places: dict[str, list[int]] = {}
+        for place, item in enumerate(items):
+            function = function_of(item)
+            if not isinstance(item, GateItem) and function in self._sets and self._sets[function].may_stop:
+                places.setdefault(function, []).append(place)
+        for function, found in places.items():
+            if len(found) != self._sets[function].total or self._session.dry_run:
+                continue
+            tests = {items[place].nodeid: items[place] for place in found}
+            samples = {name: _case(test).row.sample for name, test in tests.items()}
+            clusters = {name: None if sample is None else cluster_of(sample) for name, sample in samples.items()}
+            order, drawn = draw(clusters, self._session.seed)
+            self._sets[function] = replace(self._sets[function], draw=drawn)
+            for place, name in zip(found, order, strict=True):
+                items[place] = tests[name]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -199,7 +225,15 @@ class GatePlugin:
     def _decide(self, gate: Gate, function: str) -> GateDecision:
         tests = self._collector
         gated = self._sets[function]
-        return evaluate_gate(gate, gated, tests.test, skipped=tests.skipped, ran=tests.ran, baseline=self._baseline)
+        return evaluate_gate(
+            gate,
+            gated,
+            tests.test,
+            skipped=tests.skipped,
+            ran=tests.ran,
+            baseline=self._baseline,
+            spared=tests.spared,
+        )
 
     def _items(self, gated: GatedSet, parent: Any) -> list[GateItem]:
         made: Callable[..., GateItem] = GateItem.from_parent
@@ -209,12 +243,20 @@ class GatePlugin:
         ]
 
 
-def _gated_set(tests: Sequence[pytest.Function]) -> GatedSet:
+def _case(test: Any) -> Any:
+    """Return the row of a data set that a test is of, ``None`` for another test."""
+    return getattr(getattr(test, "callspec", None), "params", {}).get("rag_sample")
+
+
+def _gated_set(tests: Sequence[pytest.Function], *, stops: bool) -> GatedSet:
     first = tests[0]
-    listed = getattr(getattr(first, "callspec", None), "params", {}).get("rag_sample")
-    metrics = [each.metric for each in getattr(listed, "metrics", ())]
-    marked = (gate_among(metrics, m.args, m.kwargs) for m in first.iter_markers("rag_gate"))
-    gates = {gate.id: gate for gate in marked}
+    metrics = [each.metric for each in getattr(_case(first), "metrics", ())]
+    gates: dict[str, Gate] = {}
+    for marker in first.iter_markers("rag_gate"):
+        gate = gate_among(metrics, marker.args, marker.kwargs, stops=stops)
+        if gates.setdefault(gate.id, gate) != gate:
+            msg = f"two gates {gate.id!r} differ in stop_when_decided= alone; leave out one of them"
+            raise ValueError(msg)
     regressions = [gate for gate in gates.values() if gate.alpha is not None]
     for name in ("alpha", "confirm"):
         if len(found := {getattr(gate, name) for gate in regressions}) > 1:
@@ -233,6 +275,7 @@ def _gated_set(tests: Sequence[pytest.Function]) -> GatedSet:
         # iter_markers() begins with the decorator next to the function; the gates are listed as written.
         gates=tuple(reversed(gates.values())),
         total=len(tests),
+        metrics=len(metrics),
     )
 
 

@@ -25,7 +25,13 @@ from pytest_ragmetrics.comparison import (
     key_of,
 )
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK
-from pytest_ragmetrics.explain.results import explain_threshold, explain_unscored, explain_vacuous, shortcoming
+from pytest_ragmetrics.explain.results import (
+    explain_stop,
+    explain_threshold,
+    explain_unscored,
+    explain_vacuous,
+    shortcoming,
+)
 from pytest_ragmetrics.explain.runs import confirmation_text, gist
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric
@@ -38,6 +44,7 @@ from pytest_ragmetrics.records import (
     GateRecord,
     Record,
     RegressionRecord,
+    StopRecord,
     TestRecord,
 )
 from pytest_ragmetrics.result import Direction
@@ -48,9 +55,10 @@ from pytest_ragmetrics.stats.decisions import (
     mean_threshold,
     rate_threshold,
 )
-from pytest_ragmetrics.stats.intervals import check_confidence, whole_clusters
+from pytest_ragmetrics.stats.intervals import Interval, check_confidence, whole_clusters
 from pytest_ragmetrics.stats.regression import Drop
 from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, check_vacuous, score_set, standing
+from pytest_ragmetrics.stats.stopping import Draw, DrawnSet, Rule
 from pytest_ragmetrics.text.characters import printable
 
 _EXAMPLES = '@pytest.mark.rag_gate("faithfulness", mean=0.85) or rag_gate("faithfulness", rate=0.95, min=0.8)'
@@ -60,8 +68,10 @@ _ROWS = '@pytest.mark.rag_dataset("golden.jsonl", metrics=["faithfulness"]) on t
 #: Which scores a bound of single scores calls good.
 _BOUNDS: tuple[tuple[str, Direction], ...] = (("min", "higher"), ("max", "lower"))
 _FIGURES = ("mean", "rate", "min", "max", "confidence")
-_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha", "confirm"}
+_TAKEN = {"metric", *_FIGURES, "inconclusive", "vacuous", "regression", "alpha", "confirm", "stop_when_decided"}
 _ALPHA = 0.05
+#: Of gates without one that stop because --rag-stop-when-decided says so.
+_CONFIDENCE = 0.95
 # Skipped, not failed: the same suite writes the first baseline.
 _NO_BASELINE = "there is no baseline to compare with: give --rag-baseline=FILE, which --rag-json wrote"
 
@@ -74,6 +84,7 @@ class Gate:
     says whether an interval with the bound in it fails, ``vacuous`` whether scores with nothing to check are left out.
     A regression gate alone has an ``alpha``: how often all those of a function together fail where nothing has changed,
     and ``confirm``: how many more answers of the rows that changed a drop takes, the same for all those of a function.
+    One that stops when it is decided needs the ``scale`` of the metric.
     """
 
     metric: str
@@ -86,6 +97,8 @@ class Gate:
     vacuous: Vacuous = "skip"
     alpha: float | None = None
     confirm: int = 0
+    stop_when_decided: bool = False
+    scale: tuple[float, float] = (0.0, 1.0)
 
     @property
     def id(self) -> str:
@@ -114,7 +127,9 @@ class Gate:
 class GatedSet:
     """The tests that one function makes: ``total`` of them, of which ``selected`` were to run, and their gates.
 
-    ``file``, ``line`` and ``scope`` (the classes around it) are the place of the function, as reports have it.
+    ``file``, ``line`` and ``scope`` (the classes around it) are the place of the function, as reports have it. Where
+    no further row is asked once the gates are decided, ``selected`` is in the order of a ``draw``. ``metrics`` is how
+    many each row is scored by.
     """
 
     function: str
@@ -125,6 +140,30 @@ class GatedSet:
     gates: tuple[Gate, ...]
     total: int
     selected: tuple[str, ...] = ()
+    draw: Draw | None = None
+    metrics: int = 0
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether all gates of the function stop when they are decided: any other needs all rows."""
+        return bool(self.gates) and all(gate.stop_when_decided for gate in self.gates)
+
+    def rule(self, gate: Gate) -> Rule:
+        """Return what the rows of the set are to reach by a gate that stops."""
+        return Rule(
+            metric=gate.metric,
+            bound=gate.bound,
+            alpha=1.0 - (gate.confidence or _CONFIDENCE),
+            scale=gate.scale,
+            better=gate.better or "higher",
+            score_bound=gate.score_bound,
+            vacuous=gate.vacuous,
+            gates=max(1, sum(each.stop_when_decided for each in self.gates)),
+        )
+
+    def row_name(self, test: str) -> str:
+        """Return the part of a test's id that names its row."""
+        return test.removeprefix(self.function).strip("[]") or test
 
     def has(self, test: str) -> bool:
         """Tell whether a test is one of the function, or was in an earlier run."""
@@ -145,8 +184,13 @@ def gate_of(*given: Any, **named: Any) -> Gate:
     return gate_among(None, given, named)
 
 
-def gate_among(listed: Sequence[Metric] | None, given: Sequence[Any], named: Mapping[str, Any]) -> Gate:
-    """Return the gate as :func:`gate_of` does; ``listed`` are the metrics of the data set, of which it must be one."""
+def gate_among(
+    listed: Sequence[Metric] | None, given: Sequence[Any], named: Mapping[str, Any], *, stops: bool = False
+) -> Gate:
+    """Return the gate as :func:`gate_of` does; ``listed`` are the metrics of the data set, of which it must be one.
+
+    With ``stops`` it stops when it is decided, where it can and does not say otherwise.
+    """
     unknown = sorted(named.keys() - _TAKEN)
     metrics = [*given, *(named[name] for name in ("metric",) if name in named)]
     if unknown or len(metrics) != 1 or not isinstance(metrics[0], str) or not metrics[0].strip():
@@ -157,6 +201,7 @@ def gate_among(listed: Sequence[Metric] | None, given: Sequence[Any], named: Map
     figures = {name: _figure(name, named[name]) for name in _FIGURES if named.get(name) is not None}
     vacuous: Vacuous = "skip" if named.get("vacuous") is None else check_vacuous(named["vacuous"])
     name, better, scale = _known(metrics[0].strip(), listed)
+    stops = _stops(name, listed, named, stops=stops)
     if alpha is not None:
         return Gate(
             metric=name,
@@ -182,7 +227,30 @@ def gate_among(listed: Sequence[Metric] | None, given: Sequence[Any], named: Map
         confidence=figures.get("confidence"),
         inconclusive=check_inconclusive(named.get("inconclusive") or "fail", figures.get("confidence")),
         vacuous=vacuous,
+        stop_when_decided=stops,
+        scale=(scale or (0.0, 1.0)) if stops else (0.0, 1.0),
     )
+
+
+def _stops(metric: str, listed: Sequence[Metric] | None, named: Mapping[str, Any], *, stops: bool) -> bool:
+    """Return whether a gate stops when it is decided: as it says, else as ``stops`` if its rows are scored ahead."""
+    given = named.get("stop_when_decided")
+    if given is None:
+        return stops and bool(listed)
+    if given not in (True, False):
+        msg = f"stop_when_decided={given!r} is neither True nor False"
+        raise ValueError(msg)
+    if given and named.get("regression"):
+        msg = "a regression gate compares all rows, and takes no stop_when_decided=; write it above another function"
+        raise ValueError(msg)
+    if given and named.get("confidence") is None:
+        msg = "stop_when_decided=True goes with the confidence= of its decision, such as 0.95"
+        raise ValueError(msg)
+    if given and not listed:
+        example = f'@pytest.mark.rag_dataset("golden.jsonl", metrics=[{metric!r}])'
+        msg = f"stop_when_decided=True needs rows that are scored ahead of their tests; write {example}"
+        raise ValueError(msg)
+    return bool(given)
 
 
 def _alpha(named: Mapping[str, Any]) -> float | None:
@@ -287,18 +355,23 @@ def evaluate_gate(
     skipped: Collection[str],
     ran: Collection[str],
     baseline: Document | None = None,
+    spared: Collection[str] = (),
 ) -> GateDecision:
     """Decide a gate by the records of the tests of its set.
 
     ``find`` returns the record of a test, if it left one; ``skipped`` and ``ran`` are the tests that were skipped, and
-    those that ran to their end. A set that did not run whole decides nothing; one with unscored rows fails, and so does
-    one in which there was nothing to check. A regression gate compares with the ``baseline``; without one it is
-    skipped, and where the two are not comparable it fails.
+    those that ran to their end. ``spared`` are those that were not needed any more. A set that did not run whole
+    decides nothing; one with unscored rows fails, and so does one in which there was nothing to check. A regression
+    gate compares with the ``baseline``; without one it is skipped, and where the two are not comparable it fails. One
+    that stops when it is decided is exact over a whole set, and else decided by the first rows of the drawn order.
     """
-    rows, better, omitted = _rows(gate, gated, find, skipped=skipped, ran=ran)
+    rows, better, omitted = _rows(gate, gated, find, skipped=skipped, ran=ran, spared=spared)
     found = score_set(rows, gate.vacuous)
     decided: _Decided | None = None
-    if gate.alpha is None and found.counted and not omitted:
+    if gate.stop_when_decided and not omitted:
+        scored = {test: _first(gate, find(test)) for test in gated.selected if test in ran and test not in spared}
+        decided = _stopped(gate, gated, found, scored, len({*spared} & {*gated.selected}))
+    elif gate.alpha is None and found.counted and not omitted:
         decided = _bounded(gate, better, found)
     elif gate.alpha is not None and baseline is not None and not omitted:
         decided = _compared(
@@ -310,7 +383,7 @@ def evaluate_gate(
         outcome, text = "skipped", f"{missing}; a gate is over all of them"
     elif gate.alpha is not None and baseline is None:
         outcome, text = "skipped", _NO_BASELINE
-    elif found.unscored:
+    elif found.unscored and (decided is None or not gate.stop_when_decided):
         unscored = [(row.name, row.reason or "") for row in found.unscored]
         total = max(gated.total, len(rows))
         text = "\n".join(explain_unscored(gate.metric, total, unscored, hint="; a gate is over all of them"))
@@ -344,6 +417,7 @@ def _record(gate: Gate, gated: GatedSet, better: Direction, found: ScoreSet[Scor
         counts_vacuous=gate.vacuous == "count",
         inconclusive=gate.inconclusive,
         regression=None if gate.alpha is None else RegressionRecord(alpha=gate.alpha, confirm=gate.confirm),
+        stop=StopRecord(seed=None if gated.draw is None else gated.draw.seed) if gate.stop_when_decided else None,
     )
 
 
@@ -364,6 +438,61 @@ def _bounded(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> _Deci
         ends = {"low": result.interval.low, "high": result.interval.high}
         figures |= {name: None if math.isinf(end) else end for name, end in ends.items()}
     text = "\n".join(explain_threshold(result, found.counted))
+    return _Decided(outcome=result.outcome, text=text, figures=figures)
+
+
+def _first(gate: Gate, found: TestRecord | None) -> ScoredRow | None:
+    """Return the score that the data set gave a row: the first of the metric."""
+    records = () if found is None else found.records
+    return next((_row("", record) for record in records if record.metric == gate.metric), None)
+
+
+def _stopped(
+    gate: Gate, gated: GatedSet, found: ScoreSet[ScoredRow], scored: Mapping[str, ScoredRow | None], spared: int
+) -> _Decided | None:
+    """Decide a gate that stops: by all rows if they have scores, else by the first of them in the drawn order.
+
+    ``scored`` are the rows that were asked, by their tests. ``None`` where neither says anything.
+    """
+    better = gate.better or "higher"
+    stop = StopRecord(
+        seed=None if gated.draw is None else gated.draw.seed,
+        asked=len(scored),
+        spared=spared,
+        judgements=spared * gated.metrics,
+    )
+    plain = replace(gate, confidence=None)
+    if found.counted and not found.unscored and not spared:
+        result = _threshold(plain, better, found)
+        return _with_stop(result, stop, found, gated.total)
+    if gated.draw is None:
+        return None
+    drawn = DrawnSet(gated.selected, gated.draw, [gated.rule(gate)])
+    for test, row in scored.items():
+        drawn.note(test, {} if row is None else {gate.metric: row})
+    decided = drawn.gates[0]
+    tests = drawn.order[: decided.after or drawn.complete]
+    rows = [scored[test] or ScoredRow(name="", score=None) for test in tests]
+    first = score_set(
+        [replace(row, name=gated.row_name(test)) for test, row in zip(tests, rows, strict=True)], gate.vacuous
+    )
+    if not first.counted or (decided.outcome is None and drawn.missing is None):
+        return None
+    result = _threshold(plain, better, first)
+    low, high = decided.rule.ends(decided.units, gated.total)
+    confidence = 1.0 - decided.rule.alpha
+    interval = Interval(estimate=result.value, low=low, high=high, confidence=confidence, n=result.n)
+    result = replace(result, interval=interval, outcome=decided.outcome or "inconclusive")
+    return _with_stop(result, replace(stop, decided_after=decided.after), first, gated.total)
+
+
+def _with_stop(result: ThresholdResult, stop: StopRecord, rows: ScoreSet[ScoredRow], total: int) -> _Decided:
+    """Return what rows decide of their whole set, with how many of it were asked."""
+    figures: dict[str, Any] = {"value": result.value, "stop": stop}
+    figures |= {"n": result.n, "unscored": len(rows.unscored), "vacuous": len(rows.vacuous)}
+    if (ends := result.interval) is not None:
+        figures |= {"low": ends.low, "high": ends.high, "confidence": ends.confidence}
+    text = "\n".join(explain_threshold(result, rows.counted, explain_stop(result.outcome, stop, total)))
     return _Decided(outcome=result.outcome, text=text, figures=figures)
 
 
@@ -531,17 +660,20 @@ def _rows(
     *,
     skipped: Collection[str],
     ran: Collection[str],
+    spared: Collection[str],
 ) -> tuple[list[ScoredRow], Direction, int]:
     """Return the rows of a set, the direction of good scores, and how many tests were left out."""
     rows: list[ScoredRow] = []
     better = gate.better
     omitted = gated.total - len(gated.selected)
     for test in gated.selected:
+        if test in spared:
+            continue
         found = find(test)
         if test in skipped or (found is not None and found.outcome == "skipped"):
             omitted += 1
             continue
-        name = test.removeprefix(gated.function).strip("[]") or test
+        name = gated.row_name(test)
         records = [] if found is None or test not in ran else [it for it in found.records if it.metric == gate.metric]
         rows += [_row(name, record) for record in records]
         better = better or next((record.better for record in records if record.score is not None), None)
@@ -650,4 +782,5 @@ def _gate_again(record: GateRecord) -> Gate:
         vacuous="count" if record.counts_vacuous else "skip",
         alpha=None if record.regression is None else record.regression.alpha,
         confirm=0 if record.regression is None else record.regression.confirm,
+        stop_when_decided=record.stop is not None,
     )

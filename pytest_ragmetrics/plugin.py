@@ -35,6 +35,7 @@ GATES = pytest.StashKey["GatePlugin"]()
 MARKERS = (
     "rag_dataset(source, *, metrics=[...] or {metric: bound}, limit=None, where=None): one test per row, scored ahead.",
     "rag_gate(metric, *, mean=, rate=, min=, max=, confidence=, vacuous=): a bound for all tests of a function.",
+    "rag_gate(metric, ..., confidence=, stop_when_decided=True): no further row is asked once its set is decided.",
     "rag_gate(metric, *, regression=True, alpha=0.05, confirm=, vacuous=): no drop against --rag-baseline.",
     "rag_judge(spec): the judge of this test, as --rag-judge takes it.",
     "rag_votes(k): how many judgements make a score in this test.",
@@ -121,7 +122,8 @@ def _dataset_tests(request: pytest.FixtureRequest) -> DatasetTests:
     if DATASET_TESTS not in config.stash:
         from pytest_ragmetrics.prefetch.dataset_tests import DatasetTests
 
-        config.stash[DATASET_TESTS] = DatasetTests(config.stash[SESSION], request.session.items, config)
+        drawn = _gates(config).drawn if GATES in config.stash else []
+        config.stash[DATASET_TESTS] = DatasetTests(config.stash[SESSION], request.session.items, config, drawn)
         config.pluginmanager.register(config.stash[DATASET_TESTS], "ragmetrics-rows")
     return config.stash[DATASET_TESTS]
 

@@ -122,6 +122,22 @@ class RegressionRecord:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class StopRecord:
+    """How much of a set a gate took that stops when it is decided: rows in the order that the ``seed`` drew.
+
+    ``decided_after`` is the number of rows of this order that decided it, ``None`` where all rows did or nothing is
+    decided. ``asked`` counts the rows that were answered and scored, ``spared`` those that were not needed, which saved
+    so many ``judgements``.
+    """
+
+    seed: str | None
+    decided_after: int | None = None
+    asked: int = 0
+    spared: int = 0
+    judgements: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class GateRecord:
     """A threshold over a whole set: the mean of a metric, or the share of scores that reach ``min_score``.
 
@@ -132,7 +148,8 @@ class GateRecord:
     was asked for: then ``low`` is what is compared with ``bound``, or ``high`` where lower scores are better. ``total``
     counts the tests of the set, ``n`` the scores that count, ``unscored`` the scorings without one, and ``vacuous`` the
     scores that were left out because there was nothing to check, unless ``counts_vacuous``. ``inconclusive`` says what
-    an interval with the bound in it makes of the test.
+    an interval with the bound in it makes of the test. Of a gate that may ``stop`` before all rows are asked, figures
+    are of the rows that decided it, and the interval is for the whole set.
     """
 
     metric: str
@@ -152,6 +169,7 @@ class GateRecord:
     counts_vacuous: bool = False
     inconclusive: Literal["fail", "pass"] = "fail"
     regression: RegressionRecord | None = None
+    stop: StopRecord | None = None
 
     @property
     def passes(self) -> bool:

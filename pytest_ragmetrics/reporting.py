@@ -32,6 +32,8 @@ ATTRIBUTE = "rag_records"
 AGAIN = "rag_again"
 #: The attribute of a test report that carries the record of a gate.
 GATE = "rag_gate"
+#: The attribute of the report of a test that was skipped because its set was decided without it.
+SPARED = "rag_spared"
 SECTION = "RAG metrics"
 
 # All that XML 1.0 does not allow, not even as a reference.
@@ -210,6 +212,8 @@ class Collector:
         #: The tests without a record that were skipped or failed as expected, and all tests that were torn down.
         self.skipped: set[str] = set()
         self.ran: set[str] = set()
+        #: The tests that were not needed, because the gates of their set were decided.
+        self.spared: set[str] = set()
         self._started = time.time()
 
     def add(self, report: pytest.TestReport) -> None:
@@ -227,6 +231,8 @@ class Collector:
         test.gate = getattr(report, GATE, test.gate)
         self._again.update(getattr(report, AGAIN, {}))
         test.duration = round(test.duration + report.duration, 6)
+        if hasattr(report, SPARED):
+            self.spared.add(report.nodeid)
         outcome = _outcome(report)
         if outcome != "passed" and test.outcome not in ("failed", "error"):
             test.outcome, test.message = outcome, _message(report)
@@ -235,7 +241,8 @@ class Collector:
             self.ran.add(report.nodeid)
             if not test.is_kept:
                 # Another attempt may have had another outcome.
-                change = self.skipped.add if test.outcome in ("skipped", "xfailed") else self.skipped.discard
+                left_out = test.outcome in ("skipped", "xfailed") and test.id not in self.spared
+                change = self.skipped.add if left_out else self.skipped.discard
                 change(test.id)
                 del self._tests[report.nodeid]
 

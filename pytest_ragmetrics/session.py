@@ -22,7 +22,7 @@ import pytest
 from pytest_ragmetrics import context
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
 from pytest_ragmetrics.reporting import Recorder, records_as_json, records_from_json, redact_report
-from pytest_ragmetrics.settings import Settings, judge_spec
+from pytest_ragmetrics.settings import Settings, commit_of, judge_spec
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.budget import Budget
@@ -312,6 +312,7 @@ class PytestSession:
         workers: int | None = config.workerinput.get("workercount", 1) if self.is_worker else None  # type: ignore[attr-defined] # set by xdist
         #: Names the run, the same in the controller and all its workers.
         self.run: str = received.get("run") or uuid.uuid4().hex
+        self._seed: str | None = received.get("seed")
         #: The folder that the workers on this machine share; the first that needs it makes it.
         self.shared_folder: Path | None = Path(received["folder"]) if received.get("folder") else None
         #: How many requests this process may have in flight: its share of what all workers may.
@@ -361,6 +362,11 @@ class PytestSession:
     def votes(self) -> int:
         """How many judgements make a score: as the marker of the running test says, else the settings."""
         return self._votes or self.settings.votes
+
+    @cached_property
+    def seed(self) -> str:
+        """What draws the order of rows, the same in the controller and all its workers."""
+        return self._seed or self.settings.seed or commit_of(self._config.rootpath)
 
     @property
     def metrics(self) -> list[Metric | type[Metric]]:
@@ -541,6 +547,7 @@ class PytestSession:
         spec, budget = node.gateway.spec, self._budget.budget
         node.workerinput["ragmetrics"] = {
             "run": self.run,
+            "seed": self.seed,
             "folder": str(self.shared_folder) if spec.popen else None,
             "budget": None if budget is None else str(budget.file),
             "cassette": self._cassette.entries_for(spec),

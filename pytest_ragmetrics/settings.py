@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -90,6 +91,15 @@ def _number(kind: type[int | float], least: float) -> Callable[[str, Path], floa
         return number
 
     return parse
+
+
+def _truth(text: str, base: Path) -> bool:
+    del base
+    words = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+    if text.strip().lower() not in words:
+        msg = f"{text.strip()!r} is neither true nor false"
+        raise ValueError(msg)
+    return words[text.strip().lower()]
 
 
 def _setting(
@@ -210,6 +220,21 @@ class Settings:
         metavar="FILE",
     )
 
+    stop_when_decided: bool = _setting(
+        _truth,
+        False,  # noqa: FBT003 - the default
+        "Ask the rows of data sets in a random order, and no more once all gates over a set are decided.",
+        action="store_const",
+        const="yes",
+    )
+    seed: str = _setting(
+        _text,
+        "",
+        "Any text, which draws that order (default: the commit that is checked out).",
+        environment=True,
+        metavar="TEXT",
+    )
+
     def files(self) -> dict[str, Path]:
         """Return the files to write, by the name of their renderer."""
         files = (("report", self.report), ("json", self.json), ("markdown", self.markdown))
@@ -240,6 +265,28 @@ def add_options(parser: pytest.Parser) -> None:
 def read_settings(config: pytest.Config) -> Settings:
     """Read and check every setting; raise ``pytest.UsageError`` naming the one that is wrong."""
     return Settings(**{option.field: _read(option, config) for option in OPTIONS})
+
+
+#: Where providers of CI name the commit: GitHub, GitLab, Azure, Bitbucket, Buildkite, CircleCI, Jenkins, Travis.
+_COMMITS = (
+    *("GITHUB_SHA", "CI_COMMIT_SHA", "BUILD_SOURCEVERSION", "BITBUCKET_COMMIT", "BUILDKITE_COMMIT", "CIRCLE_SHA1"),
+    *("GIT_COMMIT", "TRAVIS_COMMIT"),
+)
+_DIGITS = 12
+_NO_COMMIT = "no commit"
+
+
+def commit_of(root: Path) -> str:
+    """Return the beginning of the commit that is tested, the same text for all folders that are in no repository."""
+    named = next((os.environ[name].strip() for name in _COMMITS if os.environ.get(name, "").strip()), "")
+    if not named:
+        import subprocess
+
+        command = ["git", "-C", str(root), "rev-parse", "HEAD"]
+        with suppress(OSError, subprocess.SubprocessError):
+            found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603 - a fixed command
+            named = found.stdout.strip() if found.returncode == 0 else ""
+    return named[:_DIGITS] or _NO_COMMIT
 
 
 def judge_spec(text: str, config: pytest.Config) -> str:

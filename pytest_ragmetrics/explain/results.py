@@ -20,7 +20,7 @@ from pytest_ragmetrics.explain.phrases import (
     quoted,
     readable,
 )
-from pytest_ragmetrics.records import Record
+from pytest_ragmetrics.records import Record, StopRecord
 from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Verdict, WordChange
 from pytest_ragmetrics.sample import Message, Sample, is_conversation, read_messages
 from pytest_ragmetrics.text.characters import printable
@@ -188,14 +188,14 @@ def _change_text(change: WordChange) -> str:
     return f"adds {quoted(change.said)}" if change.kind == "added" else f"leaves out {quoted(change.source)}"
 
 
-def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = ()) -> list[str]:
+def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = (), stop: Sequence[str] = ()) -> list[str]:
     """Return the lines that say whether a set of scores meets a bound: the figures, then the worst rows.
 
     ``rows`` are those of the set whose score counts; of those on the wrong side of the bound the worst are shown, at
-    most :data:`SHOWN`.
+    most :data:`SHOWN`. ``stop`` are the lines of :func:`explain_stop` on a set that may not have been asked whole.
     """
-    lines = [_threshold_line(result)]
-    if result.outcome == "inconclusive":
+    lines = [_threshold_line(result), *stop]
+    if result.outcome == "inconclusive" and not stop:
         figure = "mean" if result.statistic == "mean" else "rate"
         lines.append(
             f"  the {figure} is too close to the bound, or the samples too few, to tell how many more would settle it"
@@ -214,6 +214,24 @@ def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = ()) -
         reason = f": {readable(row.reason)}" if row.reason else ""
         lines.append(f"  {format_apart(score, bound)[0]}  {named(row.name)}{reason}")
     return lines + and_more(len(worst))
+
+
+def explain_stop(outcome: Decision, stop: StopRecord, total: int) -> list[str]:
+    """Return the lines that say which rows decided a gate that stops, and for which rows that holds.
+
+    >>> explain_stop("passed", StopRecord(seed="a", decided_after=59, asked=67, spared=433, judgements=433), 500)[0]
+    "  decided after 59 of 500 rows in the order drawn by the seed 'a'; 433 not needed, 433 judgements saved"
+    """
+    if outcome != "inconclusive" and stop.decided_after is None:
+        return [f"  exact: all {counted(total, 'row')} of this set have a score"]
+    order = f"{counted(total, 'row')} in the order drawn by the seed {stop.seed!r}"
+    if stop.decided_after is None:
+        return [f"  not decided: of the {order} only the first have a score, the run ended before the others"]
+    saved = f"{stop.spared:,} not needed, {counted(stop.judgements, 'judgement')} saved"
+    return [
+        f"  decided after {stop.decided_after:,} of {order}; {saved}",
+        f"  the interval is for all {total:,} of them: whether this set passes, not the application beyond it",
+    ]
 
 
 def _threshold_line(result: ThresholdResult) -> str:

@@ -219,6 +219,7 @@ def gate_line(gate: GateRecord) -> str:
     if gate.confidence is not None and gate.low is not None and gate.high is not None:
         ends = f"{gate.low:.{_DECIMALS}f} to {gate.high:.{_DECIMALS}f}"
         sides.append(f"{gate.confidence:.0%} interval {ends}")
+    sides += filter(None, [stop_text(gate)])
     return f"{what} {value}, {needed}: {gate.outcome} ({', '.join(sides)})"
 
 
@@ -293,6 +294,20 @@ def regression_rows(gate: GateRecord) -> list[str]:
     if gate.counts_vacuous:
         sides.append("vacuous scores count")
     return [*sides, *([f"{gate.vacuous} with {NOTHING_TO_CHECK}"] if gate.vacuous else [])]
+
+
+def stop_text(gate: GateRecord) -> str:
+    """Return how many rows a gate took that stops when it is decided; nothing for another one, or if it was skipped."""
+    stop = gate.stop
+    if stop is None or gate.outcome == "skipped":
+        return ""
+    rows = f"{counted(gate.total, 'row')} (seed {named(stop.seed or '')})"
+    if stop.decided_after is not None:
+        saved = f"{stop.spared:,} not needed, {counted(stop.judgements, 'judgement')} saved"
+        return f"decided after {stop.decided_after:,} of {rows}, {saved}"
+    if gate.outcome == "inconclusive":
+        return f"not decided by the first of {rows}"
+    return "" if gate.n + gate.vacuous < gate.total else f"exact: all {counted(gate.total, 'row')}"
 
 
 def gate_checked(gate: GateRecord) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import pytest
 
@@ -30,15 +30,18 @@ from pytest_ragmetrics.explain.results import explain_row, explain_sample
 from pytest_ragmetrics.locks import remove_abandoned
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
+from pytest_ragmetrics.prefetch.drawn import DrawnRows, SparedError
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.prefetch.prefetcher import Prefetcher
 from pytest_ragmetrics.prefetch.sharing import SharedResults, kind_and_message
 from pytest_ragmetrics.records import record_of
+from pytest_ragmetrics.reporting import SPARED
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample, written_for
 from pytest_ragmetrics.session import MARKER_FAULT, PytestSession, function_of, marked_judge, marked_votes
 
 if TYPE_CHECKING:
+    from pytest_ragmetrics.gates import GatedSet
     from pytest_ragmetrics.prefetch.jobs import Respond
     from pytest_ragmetrics.records import Record
 
@@ -236,7 +239,13 @@ def _bounded(metric: Metric, bound: Any) -> BoundedMetric:
 class DatasetTests:
     """The tests of a session that take rows of data sets, and the hooks by which their rows are done ahead."""
 
-    def __init__(self, session: PytestSession, items: Sequence[pytest.Item], config: pytest.Config) -> None:
+    def __init__(
+        self,
+        session: PytestSession,
+        items: Sequence[pytest.Item],
+        config: pytest.Config,
+        drawn: Sequence[GatedSet] = (),
+    ) -> None:
         self._session = session
         self._worker: str | None = getattr(config, "workerinput", {}).get("workerid")
         self._jobs = {job.test: job for job in map(self._job, items) if job is not None}
@@ -252,7 +261,14 @@ class DatasetTests:
         shared = self._shared_results()
         #: A worker that cannot share rows does its own only: no other may be done twice.
         self._alone = self._worker is not None and shared is None
-        self._prefetcher = Prefetcher(session, threads=session.settings.respond_threads, shared=shared)
+        #: Of the running test, if its row is not needed.
+        self._spared: str | None = None
+        self._prefetcher = Prefetcher(
+            session,
+            threads=session.settings.respond_threads,
+            shared=shared,
+            drawn=() if self._alone else [DrawnRows(gated, self._jobs) for gated in drawn],
+        )
         self._line = _ProgressLine(config)
 
     @pytest.hookimpl(wrapper=True)
@@ -292,6 +308,11 @@ class DatasetTests:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Show the row of a test that failed; the innermost wrapper, so that the session can redact it."""
         report = yield
+        if self._spared == item.nodeid and report.skipped and isinstance(report.longrepr, tuple):
+            setattr(report, SPARED, True)
+            # pytest.skip() names the line of this package that calls it, not that of the test.
+            file, line, _ = item.location
+            report.longrepr = (file, (line or 0) + 1, report.longrepr[2])
         job = self._running
         if report.failed and report.when != "teardown" and job is not None and job.test == item.nodeid:
             raised = None if call.excinfo is None else call.excinfo.value
@@ -326,12 +347,16 @@ class DatasetTests:
             pytest.fail(str(case.row.error), pytrace=False)
         test = request.node.nodeid
         job = self._running = self._jobs[test]
-        self._scores, self._bounds = {}, case.metrics
+        self._scores, self._bounds, self._spared = {}, case.metrics, None
         if not self._began and not self._alone:
             # Then the tests before it: other workers begin with those.
             tests = list(self._jobs)
             self._begin(tests[tests.index(test) :] + tests)
         self._begin([test])
+        try:
+            self._prefetcher.check_needed(test)
+        except SparedError as spared:
+            self._skip(test, str(spared))
         if job.group in self._unanswered:
             respond = self._application(request)
             self._check_answered(job, respond)
@@ -347,6 +372,11 @@ class DatasetTests:
                 is_own = scoring.outcome is result
                 self._session.scored(replace(scoring, declared=declared) if is_own else scoring)
         return outcome.sample
+
+    def _skip(self, test: str, reason: str) -> NoReturn:
+        """Skip a test whose row is not needed, because the gates of its set are decided."""
+        self._spared = test
+        pytest.skip(reason)
 
     def scores(self) -> Scores:
         """Return the scores of the row of the running test."""
@@ -418,6 +448,8 @@ class DatasetTests:
             line, prefetcher = self._line, self._prefetcher
             try:
                 outcome = prefetcher.outcome(job.test, lambda: line.show(prefetcher.done, prefetcher.total))
+            except SparedError as spared:
+                self._skip(job.test, str(spared))
             finally:
                 line.end()
         self._last = {job.test: outcome}

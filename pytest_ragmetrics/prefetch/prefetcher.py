@@ -18,6 +18,7 @@ from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.context import Scoring, Session
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.prefetch.drawn import DrawnRows, SparedError
 from pytest_ragmetrics.prefetch.jobs import Application, Asked, Respond, RowJob, RowOutcome, RowRecorder, RowScore
 from pytest_ragmetrics.prefetch.sharing import SharedResults, read, written
 from pytest_ragmetrics.result import MetricResult
@@ -51,14 +52,23 @@ class Prefetcher:
     """Does jobs on the background loop; its methods are called by the thread that runs the tests.
 
     ``threads`` is how many calls of an application that is not asynchronous are made at once. With ``shared`` each
-    row is done by the worker that claims it first; the others read its outcome there.
+    row is done by the worker that claims it first; the others read its outcome there. The rows of ``drawn`` sets are
+    begun a few at a time, until they are not needed any more.
     """
 
-    def __init__(self, session: Session, *, threads: int, shared: SharedResults | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        *,
+        threads: int,
+        shared: SharedResults | None = None,
+        drawn: Sequence[DrawnRows] = (),
+    ) -> None:
         self.total = 0
         self.done = 0
         self._session = session
         self._shared = shared
+        self._drawn = {test: rows for rows in drawn for test in rows.order}
         self._width = UNDER_WAY * session.concurrency
         # How many scores of a test are yet to come, while its job is done here.
         self._under_way: dict[str, int] = {}
@@ -80,7 +90,12 @@ class Prefetcher:
         self.total += len(jobs)
         for job in jobs:
             self._jobs[job.test] = job
-            self._queue_of(job)[job.test] = job
+            if job.test in self._drawn:
+                self._drawn[job.test].hold(job)
+            else:
+                self._queue_of(job)[job.test] = job
+        for drawn in dict.fromkeys(self._drawn[job.test] for job in jobs if job.test in self._drawn):
+            self._advance(drawn)
         self._fill()
 
     def set_application(self, group: str, respond: Respond | None) -> None:
@@ -113,7 +128,10 @@ class Prefetcher:
             await asyncio.wait(answering)
 
     def outcome(self, test: str, waiting: Callable[[], None]) -> RowOutcome:
-        """Return the outcome of the job of a test, once; until it is there, ``waiting`` is called now and then."""
+        """Return the outcome of the job of a test, once; until it is there, ``waiting`` is called now and then.
+
+        Raises ``SparedError`` for a row that is not needed any more.
+        """
         timeout = _FIRST_WAIT
         # An outcome that is there is taken without the loop: on a busy one a turn takes longer than most tests.
         while not (self._has_ended(test) or self._wait(test, timeout)):
@@ -121,9 +139,30 @@ class Prefetcher:
             timeout = _NEXT_WAIT
         return self._tasks.pop(test).result()
 
+    def check_needed(self, test: str) -> None:
+        """Raise ``SparedError`` if the row of a test is not needed any more and was not begun."""
+        if test in self._drawn:
+            self._check_needed(test)
+
+    @_on_loop
+    async def _check_needed(self, test: str) -> None:
+        drawn = self._drawn[test]
+        self._advance(drawn)
+        self._raise_spared(drawn, test)
+
+    def _raise_spared(self, drawn: DrawnRows, test: str) -> None:
+        if drawn.is_decided and not self._was_begun(test):
+            raise SparedError(drawn.why_spared)
+
     @_on_loop
     async def _wait(self, test: str, timeout: float) -> bool:
-        await self._wait_for(self._jobs[test], timeout)
+        job, drawn = self._jobs[test], self._drawn.get(test)
+        if drawn is not None:
+            await self._hold(drawn, test, timeout)
+            self._raise_spared(drawn, test)
+            if drawn.holds(test):
+                return False
+        await self._wait_for(job, timeout)
         return self._has_ended(test)
 
     async def _wait_for(self, job: RowJob, timeout: float | None) -> None:
@@ -150,6 +189,56 @@ class Prefetcher:
             return None
         await self._wait_for(job, None)
         return self._tasks[test].result()
+
+    async def _hold(self, drawn: DrawnRows, test: str, timeout: float) -> None:
+        """Wait until a row may be begun or is not needed, and do those before it meanwhile."""
+        end = asyncio.get_running_loop().time() + timeout
+        while True:
+            self._advance(drawn)
+            self._fill()
+            if drawn.holds(test) and drawn.missing is not None and not self._is_coming(drawn.missing):
+                # Another worker may be stuck as this one is: a row more costs less than a run that does not end.
+                self._queue(drawn.released(test))
+            if not drawn.holds(test) or asyncio.get_running_loop().time() >= end:
+                return
+            await asyncio.sleep(_LONGEST_PAUSE)
+
+    def _advance(self, drawn: DrawnRows) -> None:
+        """Read what other workers have done of a drawn set, and queue the rows that may be begun after it."""
+        with contextlib.suppress(sqlite3.Error):
+            while self._shared is not None and (test := drawn.missing) in self._jobs and test not in self._under_way:
+                text = self._shared.outcome(test)
+                if text is None:
+                    break
+                drawn.note(test, read(text, self._jobs[test]))
+        self._queue(drawn.released())
+        if drawn.is_decided:
+            for queue in (self._ready, *self._unanswered.values()):
+                for test in [test for test in queue if self._drawn.get(test) is drawn]:
+                    del queue[test]
+
+    def _queue(self, jobs: Sequence[RowJob]) -> None:
+        """Put rows that were held back before all others, because tests may wait for them."""
+        for job in reversed(jobs):
+            queue = self._queue_of(job)
+            queue[job.test] = job
+            queue.move_to_end(job.test, last=False)
+
+    def _is_coming(self, test: str) -> bool:
+        """Tell whether somebody does a row, or can; that of a worker which has ended is begun here."""
+        job = self._jobs[test]
+        is_answered = job.group in self._applications or self._queue_of(job) is self._ready
+        if test not in self._under_way and test not in self._queue_of(job) and is_answered:
+            self._begin(job)
+        return is_answered or self._was_begun(test)
+
+    def _was_begun(self, test: str) -> bool:
+        drawn = self._drawn.get(test)
+        if test in self._tasks or (drawn is not None and drawn.knows(test)):
+            return True
+        with contextlib.suppress(sqlite3.Error, OSError):
+            return self._shared is not None and self._shared.is_begun(test)
+        return False
 
     @_on_loop
     async def retry(self, test: str, before: RowOutcome) -> None:
@@ -202,9 +291,12 @@ class Prefetcher:
         self._under_way[job.test] = max(1, len(job.metrics))
         task = self._tasks[job.test] = asyncio.ensure_future(self._performed(job, self._asked(job)))
 
-        def ended(_: object) -> None:
+        def ended(task: asyncio.Task[RowOutcome]) -> None:
             del self._under_way[job.test]
             self.done += 1
+            if (drawn := self._drawn.get(job.test)) is not None:
+                drawn.note(job.test, None if task.cancelled() or task.exception() else task.result())
+                self._advance(drawn)
             self._fill()
 
         task.add_done_callback(ended)
@@ -239,6 +331,8 @@ class Prefetcher:
         except (sqlite3.Error, OSError):
             # Without shared results each worker does its own rows, and answers are shared by the cache.
             self._shared = None
+            for drawn in set(self._drawn.values()):
+                drawn.give_up()
             return True
 
     async def _awaited(self, job: RowJob) -> RowOutcome:

@@ -60,6 +60,11 @@ class SharedResults:
         found = self._rows.execute("SELECT outcome FROM rows WHERE test = ?", (test,)).fetchone()
         return None if found is None else found[0]
 
+    def is_begun(self, test: str) -> bool:
+        """Tell whether the row of a test is done, or under way in a worker that lives."""
+        owner = self._owner(test)
+        return owner is not None and (self.outcome(test) is not None or owner == self._worker or self._lives(owner))
+
     def close(self) -> None:
         """Give back what was not finished."""
         self._rows.execute("DELETE FROM rows WHERE worker = ? AND outcome IS NULL", (self._worker,))

@@ -40,6 +40,7 @@ from pytest_ragmetrics.explain.runs import (
     regression_rows,
     regression_text,
     status_of,
+    stop_text,
     tally,
     total_usage,
 )
@@ -334,9 +335,9 @@ def build_gate_view(gate: GateRecord) -> GateView:
     needs = f"{'≤' if falling else '≥'} {bound_text(gate.bound)}"
     text = f"{statistic} {gate.metric} {value}{between and f', between {between}'}, needs {needs}: "
     text += f"{counted(gate.n, 'score')}, {gate.unscored:,} unscored"
-    checked = "" if gate.outcome == "skipped" else gate_checked(gate)
+    checked = "" if gate.outcome == "skipped" else ", ".join(filter(None, [gate_checked(gate), stop_text(gate)]))
     text += checked and f", {checked}"
-    if gate.n + gate.unscored + gate.vacuous < gate.total:
+    if gate.n + gate.unscored + gate.vacuous < gate.total and not (gate.stop and gate.stop.decided_after):
         text += f", of {counted(gate.total, 'test')}"
     return GateView(
         gate=gate,

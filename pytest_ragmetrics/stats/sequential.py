@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,12 +27,15 @@ _HALVINGS = 30
 class Unit:
     """A row or a cluster of ``size`` rows: the lowest and the highest sum its scores can have.
 
-    They differ where a row has no score.
+    They differ where a row has no score. The sums are over all rows but the ``vacuous`` ones, which have nothing to
+    check: each is taken as a score equal to the mean that is tested, because a mean over the others reaches a bound if
+    and only if it does so with scores on the bound added.
     """
 
     low: float
     high: float
     size: int = 1
+    vacuous: int = 0
 
 
 def drawn_order(sizes: Mapping[str, int], seed: str) -> list[str]:
@@ -76,8 +79,8 @@ class _Capital:
 class SequentialTest:
     """Decides whether the mean of ``total`` rows reaches a bound, unit by unit in the order of :func:`drawn_order`.
 
-    ``is_rate`` says that all scores are 0 or 1. A false "passed" has at most the probability ``alpha``; so has a false
-    "failed" in any of ``gates`` that are decided together.
+    ``is_rate`` says that all scores are 0 or 1 and none is vacuous. A false "passed" has at most the probability
+    ``alpha``; so has a false "failed" in any of ``gates`` that are decided together.
 
     >>> test = SequentialTest(200, 0.85, alpha=0.05)
     >>> [test.add(Unit(low=1.0, high=1.0)) for _ in range(26)].index("passed")
@@ -86,10 +89,11 @@ class SequentialTest:
 
     def __init__(self, total: int, bound: float, *, alpha: float, is_rate: bool = True, gates: int = 1) -> None:
         self._total = total
+        self._bound = bound
         self._needed = math.ceil(total * bound - _ROUNDING) if is_rate else total * bound
         self._is_rate = is_rate
         self._alpha, self._gates = alpha, gates
-        self._units: list[Unit] = []
+        self._units = 0
         self._seen, self._low, self._high = 0, 0.0, 0.0
         self._for, self._against = _Capital(), _Capital()
         self.outcome: Literal["passed", "failed"] | None = None
@@ -99,13 +103,14 @@ class SequentialTest:
         left = self._total - self._seen
         # Of shares there is none between two counts.
         refuted = self._needed - 1 if self._is_rate else self._needed
-        self._for.bet(unit.low / unit.size, (refuted - self._low) / left)
-        self._against.bet(1.0 - unit.high / unit.size, 1.0 - (self._needed - self._high) / left)
-        self._units.append(unit)
+        low, high = (end + unit.vacuous * self._bound for end in (unit.low, unit.high))
+        self._for.bet(low / unit.size, (refuted - self._low) / left)
+        self._against.bet(1.0 - high / unit.size, 1.0 - (self._needed - self._high) / left)
+        self._units += 1
         self._seen += unit.size
-        self._low += unit.low
-        self._high += unit.high
-        if self.outcome is None and (len(self._units) >= FEWEST or self._seen == self._total):
+        self._low += low
+        self._high += high
+        if self.outcome is None and (self._units >= FEWEST or self._seen == self._total):
             self.outcome = self._decide()
         return self.outcome
 
@@ -139,7 +144,8 @@ def limit(units: Sequence[Unit], total: int, *, alpha: float, side: Literal["low
             rest = (mean * total - total_so_far) / (total - seen)
             if rest < 0.0 or capital.best >= -math.log(alpha):
                 return True
-            share = unit.low if side == "low" else unit.size - unit.high
+            share = unit.low if side == "low" else unit.size - unit.vacuous - unit.high
+            share += unit.vacuous * mean
             capital.bet(share / unit.size, rest)
             seen += unit.size
             total_so_far += share
@@ -150,13 +156,3 @@ def limit(units: Sequence[Unit], total: int, *, alpha: float, side: Literal["low
         middle = (low + high) / 2.0
         low, high = (middle, high) if is_refuted(middle) else (low, middle)
     return low if side == "low" else 1.0 - low
-
-
-def in_prefix(order: Iterable[str], units: Mapping[str, Unit]) -> list[Unit]:
-    """Return the units of the longest beginning of an order that is complete."""
-    found = []
-    for name in order:
-        if name not in units:
-            break
-        found.append(units[name])
-    return found

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pytest_ragmetrics.stats import sequential
-from pytest_ragmetrics.stats.sequential import SequentialTest, Unit, drawn_order, in_prefix, limit, uniform
+from pytest_ragmetrics.stats.sequential import SequentialTest, Unit, drawn_order, limit, uniform
 
 
 def run(scores: Sequence[float], total: int, bound: float = 0.85, **options: Any) -> tuple[int, str | None]:
@@ -101,13 +101,6 @@ def test_the_order_is_drawn_by_size() -> None:
     draws = [uniform("seed", str(number)) for number in range(2_000)]
     assert 0.0 < min(draws) < max(draws) <= 1.0
     assert np.mean(draws) == pytest.approx(0.5, abs=0.02)
-
-
-def test_only_a_complete_beginning_counts() -> None:
-    """Rows that are done out of turn wait for those before them."""
-    unit = Unit(low=1.0, high=1.0)
-    assert in_prefix("abcd", {"a": unit, "b": unit, "d": unit}) == [unit, unit]
-    assert in_prefix("abcd", {"b": unit}) == []
 
 
 @pytest.mark.parametrize("clustered", [False, True])

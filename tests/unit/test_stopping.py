@@ -1,0 +1,371 @@
+"""Gates that stop when they are decided: what the rows decide, in which order they are asked, and how often wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_ragmetrics.context import Scoring
+from pytest_ragmetrics.datasets import DatasetRow
+from pytest_ragmetrics.errors import UnscoredError
+from pytest_ragmetrics.explain.runs import gate_line
+from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, evaluate_merged_gate, gate_among
+from pytest_ragmetrics.metrics import Faithfulness, Metric, TokenF1
+from pytest_ragmetrics.prefetch.drawn import AHEAD, DrawnRows
+from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
+from pytest_ragmetrics.records import TestRecord
+from pytest_ragmetrics.report.view import build_gate_view
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.settings import commit_of
+from pytest_ragmetrics.stats.scores import ScoredRow
+from pytest_ragmetrics.stats.stopping import Draw, DrawnSet, Rule, draw
+from tests.documents import record
+from tests.documents import row as one_test
+
+STOP = {"confidence": 0.95, "stop_when_decided": True}
+FAITHFUL = [Faithfulness()]
+
+
+class Stars(Metric):
+    """Of 1 to 5, where one is best."""
+
+    name = "stars"
+    scale = (1.0, 5.0)
+    better = "lower"
+
+    def measure(self, sample: Sample) -> MetricResult:  # noqa: D102 - as in the base
+        return MetricResult(float(sample.response or 0), metric=self.name)
+
+
+def scores(values: Sequence[float | None], *, vacuous: Collection[int] = ()) -> dict[str, dict[str, ScoredRow]]:
+    """Return rows with their score of the metric ``m``."""
+    return {
+        f"r{n}": {"m": ScoredRow(name=f"r{n}", score=value, vacuous=n in vacuous)} for n, value in enumerate(values)
+    }
+
+
+def decided(rows: Mapping[str, Any], sizes: Sequence[int] = (), **rule: Any) -> tuple[str | None, int | None]:
+    """Return what rows in their order decide, and after how many of them."""
+    drawn = Draw(seed="s", sizes=tuple(sizes) or (1,) * len(rows))
+    found = DrawnSet(list(rows), drawn, [Rule(**{"metric": "m", "bound": 0.85, "alpha": 0.05, **rule})])
+    for name, of_row in rows.items():
+        found.note(name, of_row)
+    return found.gates[0].outcome, found.gates[0].after
+
+
+@pytest.mark.parametrize(
+    ("values", "rule", "expected"),
+    [
+        ([1.0] * 500, {}, ("passed", 28)),
+        ([0.0] * 500, {}, ("failed", 10)),
+        # A lower bound of single scores makes them pass or fail; the good end may be the low one.
+        ([0.6] * 500, {"score_bound": 0.5}, ("passed", 28)),
+        ([0.6] * 500, {"score_bound": 0.5, "vacuous": "count"}, ("passed", 27)),
+        ([0.4] * 500, {"score_bound": 0.5}, ("failed", 10)),
+        ([0.4] * 500, {"score_bound": 0.5, "better": "lower"}, ("passed", 28)),
+        ([1.0] * 500, {"scale": (1.0, 5.0), "better": "lower", "bound": 1.6}, ("passed", 28)),
+        ([5.0] * 500, {"scale": (1.0, 5.0), "bound": 4.4}, ("passed", 28)),
+        ([5.0] * 500, {"scale": (1.0, 5.0), "better": "lower", "bound": 1.6}, ("failed", 10)),
+        # Of scores beyond the scale nothing is known.
+        ([1.0] * 5 + [1.5] + [1.0] * 494, {}, (None, None)),
+        # All scores on the bound: exact at the end.
+        ([0.85] * 100, {}, ("passed", 100)),
+        # A row without a score is bad for a pass and good for a failure.
+        ([1.0] * 4 + [None] + [1.0] * 495, {}, ("passed", 41)),
+        ([None] * 500, {}, (None, None)),
+        ([None] * 20 + [0.0] * 180, {}, ("failed", 31)),
+    ],
+)
+def test_rows_decide(values: list[float | None], rule: dict[str, Any], expected: tuple[str | None, int]) -> None:
+    """On any scale and in either direction, as soon as the first rows of the order do."""
+    assert decided(scores(values), **rule) == expected
+
+
+def test_vacuous_rows_decide_nothing() -> None:
+    """They are taken as scores on the bound, or count where the gate says so."""
+    half = range(0, 500, 2)
+    rows = scores([1.0] * 500, vacuous=half)
+    assert decided(rows) == ("passed", 54)
+    assert decided(rows, vacuous="count") == ("passed", 28)
+    assert decided(scores([0.0] * 500, vacuous=half)) == ("failed", 10)
+    assert decided(scores([1.0] * 60, vacuous=range(60)))[1] in (None, 60)
+
+
+def test_only_a_complete_beginning_decides() -> None:
+    """Rows that come early wait for those before them, and a cluster for all of its rows."""
+    rows = scores([1.0] * 500)
+    drawn = DrawnSet(list(rows), Draw(seed="s", sizes=(5,) * 100), [Rule(metric="m", bound=0.85, alpha=0.05)])
+    for name, of_row in [*rows.items()][1:]:
+        drawn.note(name, of_row)
+    assert (drawn.missing, drawn.complete, drawn.is_decided) == ("r0", 0, False)
+    drawn.note(*next(iter(rows.items())))
+    # Nothing before ten clusters; the other score of a row does not count.
+    drawn.note("r3", {"m": ScoredRow(name="r3", score=0.0)})
+    assert (drawn.missing, drawn.complete, drawn.gates[0].after) == (None, 500, 125)
+
+
+def test_clusters_are_drawn_whole() -> None:
+    """Each stays together; the order is that of the seed, and does not depend on the one in the file."""
+    clusters = {f"r{n}": f"'{n // 3}'" if n < 30 else None for n in range(40)}
+    order, drawn = draw(clusters, "seed")
+    assert sorted(order) == sorted(clusters)
+    assert sorted(drawn.sizes) == [1] * 10 + [3] * 10
+    ends = [sum(drawn.sizes[: n + 1]) for n in range(len(drawn.sizes))]
+    for end, size in zip(ends, drawn.sizes, strict=True):
+        assert len({clusters[name] for name in order[end - size : end]}) == 1
+    assert sorted(draw(dict(reversed(clusters.items())), "seed")[1].sizes) == sorted(drawn.sizes)
+    assert draw(clusters, "other")[0] != order
+
+
+@pytest.mark.parametrize("kind", ["rows", "clusters", "vacuous", "graded"])
+@pytest.mark.parametrize("margin", [-1, 0])
+def test_whole_sets_seldom_contradict_a_decision(kind: str, margin: int) -> None:
+    """At most 5 % of sets on the bound or a row below it, two standard errors allowed."""
+    random, wrong, runs = np.random.default_rng(5), 0, 120
+    for run in range(runs):
+        good = 102 + margin
+        flags = np.array([1.0] * good + [0.0] * (120 - good))
+        values = flags * 0.9 + 0.05 if kind == "graded" else flags
+        clusters: dict[str, str | None] = {f"r{n}": f"c{n // 4}" if kind == "clusters" else None for n in range(120)}
+        vacuous: set[int] = set()
+        if kind == "vacuous":
+            values, vacuous = np.append(flags, np.ones(40)), set(range(120, 160))
+            clusters = {f"r{n}": None for n in range(160)}
+        bound = 0.85 if kind != "graded" else 0.815
+        rows = scores(values.tolist(), vacuous=vacuous)
+        order, drawn = draw(clusters, f"{kind} {run}")
+        outcome, after = decided({name: rows[name] for name in order}, drawn.sizes, bound=bound)
+        assert after is not None
+        wrong += (outcome == "passed") != (margin >= 0)
+        random.shuffle(flags)
+    assert wrong / runs <= 0.09
+
+
+def gated(
+    values: Sequence[float | None],
+    *,
+    gate: Gate,
+    missing: Collection[int] = (),
+    spared: Collection[int] = (),
+    **of: Any,
+) -> GateDecision:
+    """Return the decision on rows of which some did not run or were not needed."""
+    names = [f"t.py::t[r{n}]" for n in range(len(values))]
+    tests: dict[str, TestRecord] = {
+        name: one_test(f"t[r{n}]", *([] if value is None else [record(gate.metric, value)]), file="t.py")
+        for n, (name, value) in enumerate(zip(names, values, strict=True))
+        if n not in {*missing, *spared}
+    }
+    whole = GatedSet(
+        function="t.py::t",
+        name="t",
+        file="t.py",
+        line=1,
+        scope="",
+        gates=(gate,),
+        total=len(names),
+        selected=tuple(names),
+        draw=Draw(seed="abc", sizes=(1,) * len(names)),
+        metrics=3,
+    )
+    whole = replace(whole, **of)
+    return evaluate_gate(gate, whole, tests.get, skipped=(), ran=tests.keys(), spared=[names[n] for n in spared])
+
+
+MEAN = gate_among(FAITHFUL, ("faithfulness",), {"mean": 0.85, **STOP})
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "outcome", "after", "said"),
+    [
+        ([1.0] * 200, {"spared": range(26, 200)}, "passed", 26, "decided after 26 of 200 rows in the order drawn by"),
+        ([1.0] * 200, {"spared": range(26, 200)}, "passed", 26, "seed 'abc'; 174 not needed, 522 judgements saved"),
+        ([0.0] * 200, {"spared": range(15, 200)}, "failed", 10, "decided after 10 of 200 rows"),
+        ([1.0] * 200, {"spared": range(30, 200)}, "passed", 26, "this set passes, not the application beyond it"),
+        # What every row says is no guess.
+        ([1.0] * 200, {}, "passed", None, "exact: all 200 rows of this set have a score"),
+        ([0.8] * 40, {}, "failed", None, "faithfulness mean 0.80 < 0.85 (n=40): failed"),
+        ([0.8] * 40, {"draw": None}, "failed", None, "exact: all 40 rows"),
+        # The run ended early.
+        ([1.0] * 200, {"missing": range(12, 200)}, "inconclusive", None, "not decided: of the 200 rows in the order"),
+        ([1.0] * 200, {"missing": [3]}, "inconclusive", None, "the run ended before the others"),
+        ([1.0] * 200, {"missing": [190]}, "passed", 26, "0 not needed"),
+        ([1.0] * 200, {"missing": range(200)}, "failed", None, "200 of 200 rows are unscored; a gate is over all"),
+        # A row without a score.
+        ([1.0] * 5 + [None] + [1.0] * 194, {}, "passed", 39, "decided after"),
+        ([1.0] * 12 + [None], {}, "passed", 12, "decided after"),
+        ([0.85] * 40 + [None], {}, "failed", None, "1 of 41 rows is unscored"),
+        ([1.0] * 40 + [None], {"draw": None}, "failed", None, "1 of 41 rows is unscored"),
+        ([], {"total": 3, "selected": ()}, "skipped", None, "3 of 3 tests of the set were skipped or not selected"),
+    ],
+)  # fmt: skip
+def test_a_gate_that_stops_says_what_decided_it(
+    values: list[float | None], options: dict[str, Any], outcome: str, after: int | None, said: str
+) -> None:
+    """By the first rows of the order, else by all; what is left open is inconclusive or lists its unscored rows."""
+    decision = gated(values, gate=MEAN, **options)
+    stop = decision.record.stop
+    assert stop is not None
+    assert (decision.record.outcome, stop.decided_after) == (outcome, after)
+    assert said in decision.text
+    assert decision.record.passes == (outcome == "passed")
+    assert stop.seed == (None if options.get("draw", 0) is None else "abc")
+
+
+def test_the_record_has_figures_of_the_rows_that_decided() -> None:
+    """Not those under way then; they were asked all the same. The reports say it in one line."""
+    values = [1.0] * 27 + [0.0] * 173
+    decision = gated(values, gate=MEAN, spared=range(34, 200))
+    found = decision.record
+    assert found.stop is not None
+    assert (found.n, found.value, found.total, found.stop.asked, found.stop.spared) == (26, 1.0, 200, 34, 166)
+    assert found.low is not None
+    assert 0.85 <= found.low < 0.86
+    assert found.high == pytest.approx(1.0)
+    said = "decided after 26 of 200 rows (seed abc), 166 not needed, 498 judgements saved"
+    assert said in gate_line(found)
+    assert said in build_gate_view(found).text
+    assert "of 200 tests" not in build_gate_view(found).text
+    exact = gated([1.0] * 40, gate=MEAN).record
+    assert gate_line(exact).endswith("1.000, needed >= 0.85: passed (n 40, exact: all 40 rows)")
+    ended = gated([1.0] * 200, gate=MEAN, missing=range(12, 200)).record
+    assert "95% interval 0.6" in gate_line(ended)
+    assert "not decided by the first of 200 rows (seed abc)" in gate_line(ended)
+    assert "stop" not in gate_line(gated([], gate=MEAN, total=3, selected=()).record)
+
+
+def test_an_inconclusive_gate_passes_where_it_may() -> None:
+    """As any other with a confidence."""
+    lenient = gate_among(FAITHFUL, ("faithfulness",), {"mean": 0.85, "inconclusive": "pass", **STOP})
+    assert gated([1.0] * 200, gate=lenient, missing=range(12, 200)).record.passes
+
+
+def test_the_figures_are_on_the_scale_of_the_metric() -> None:
+    """Also where the lower scores are the good ones."""
+    gate = gate_among([Stars()], ("stars",), {"mean": 1.6, **STOP})
+    assert (gate.scale, gate.better) == ((1.0, 5.0), "lower")
+    found = gated([1.0] * 29 + [5.0] * 471, gate=gate, spared=range(29, 500)).record
+    assert (found.outcome, found.value) == ("passed", 1.0)
+    assert found.high is not None
+    assert 1.5 < found.high <= 1.6
+    assert found.low == pytest.approx(1.0)
+
+
+def test_shards_stop_nothing_and_their_union_is_exact() -> None:
+    """Each has a part of the set, so its gate is skipped; all rows together decide it."""
+    shard = gated([], gate=MEAN, total=40, selected=(), draw=None).record
+    assert shard.outcome == "skipped"
+    tests = [one_test(f"t[r{n}]", record("faithfulness", 0.9 if n else 0.2), file="t.py") for n in range(40)]
+    undecided = one_test("t[gate-x]", file="t.py", gate=shard, outcome="skipped")
+    merged = evaluate_merged_gate(undecided, tests)
+    assert merged is not None
+    assert merged.gate is not None
+    assert (merged.gate.outcome, merged.gate.stop, merged.gate.low) == ("passed", replace(shard.stop, asked=40), None)  # type: ignore[type-var]
+    assert evaluate_merged_gate(undecided, tests[1:]) is None
+
+
+@pytest.mark.parametrize(
+    ("named", "listed", "said"),
+    [
+        ({"mean": 0.5, "stop_when_decided": True}, FAITHFUL, "goes with the confidence= of its decision, such as 0.95"),
+        ({"mean": 0.5, **STOP}, [], "needs rows that are scored ahead of their tests; write @pytest.mark.rag_dataset"),
+        ({"mean": 0.5, **STOP}, [TokenF1()], "'faithfulness' is not scored, the marker rag_dataset lists token_f1"),
+        (
+            {"regression": True, "stop_when_decided": True},
+            FAITHFUL,
+            "a regression gate compares all rows, and takes no",
+        ),
+        ({"mean": 0.5, "stop_when_decided": "yes"}, FAITHFUL, "stop_when_decided='yes' is neither True nor False"),
+    ],
+)
+def test_what_cannot_stop_says_what_to_write(named: dict[str, Any], listed: list[Metric], said: str) -> None:
+    """It needs a confidence, and rows that are scored ahead."""
+    with pytest.raises(ValueError, match=r"stop_when_decided|not scored") as raised:
+        gate_among(listed, ("faithfulness",), named)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("named", "listed", "stops"),
+    [
+        ({"mean": 0.5}, FAITHFUL, True),
+        ({"rate": 0.5, "min": 0.5, "confidence": 0.9}, FAITHFUL, True),
+        ({"mean": 0.5, "stop_when_decided": False}, FAITHFUL, False),
+        ({"regression": True}, FAITHFUL, False),
+        ({"mean": 0.5}, [], False),
+    ],
+)
+def test_the_option_makes_the_others_stop(named: dict[str, Any], listed: list[Metric], *, stops: bool) -> None:
+    """All that can and do not say otherwise, at a confidence of 0.95 where they have none; their names stay."""
+    gate = gate_among(listed, ("faithfulness",), named, stops=True)
+    assert (gate.stop_when_decided, gate.id) == (stops, gate_among(listed, ("faithfulness",), named).id)
+    whole = GatedSet(function="t", name="t", file="t", line=1, scope="", gates=(gate,) * 2, total=1)
+    assert whole.may_stop == stops
+    if stops:
+        assert whole.rule(gate).alpha == pytest.approx(1 - (named.get("confidence") or 0.95))
+        assert whole.rule(gate).gates == 2
+
+
+def test_a_few_rows_are_begun_ahead_of_the_first_that_is_missing() -> None:
+    """No more than are needed to keep the judge busy, none once all gates are decided, all if nothing can be read."""
+    names = tuple(f"t[{n}]" for n in range(100))
+    base = GatedSet(
+        function="t", name="t", file="t", line=1, scope="", gates=(MEAN,), total=100, selected=names,
+        draw=Draw(seed="s", sizes=(1,) * 100),
+    )  # fmt: skip
+    jobs = {
+        name: RowJob(
+            test=name, group="t", row=DatasetRow(sample=Sample(), id=name), sample=Sample(), metrics=(), judge=""
+        )
+        for name in names
+    }
+    broken = names[3]
+    drawn = DrawnRows(base, jobs.keys() - {broken})
+    for name in names:
+        if name != broken:
+            drawn.hold(jobs[name])
+    assert [job.test for job in drawn.released()] == [name for name in names[:10] if name != broken]
+    assert drawn.released() == []
+    assert (drawn.holds(names[10]), drawn.holds(names[9])) == (True, False)
+    drawn.note(names[1], outcome(1.0))
+    assert drawn.released() == []
+    drawn.note(names[0], outcome(1.0))
+    assert drawn.missing == names[2]
+    drawn.note(names[2], outcome(1.0))
+    assert (drawn.missing, drawn.knows(names[2]), drawn.knows(names[4])) == (names[4], True, False)
+    assert [job.test for job in drawn.released()] == list(names[10 : 4 + AHEAD])
+    assert [job.test for job in drawn.released(names[50])] == [names[50]]
+    for name in names[4:60]:
+        drawn.note(name, outcome(1.0))
+    assert drawn.is_decided
+    assert (drawn.released(), drawn.holds(names[80])) == ([], False)
+    assert drawn.why_spared == f"not needed: {MEAN.id} was decided after 36 of 100 rows"
+    unread = DrawnRows(base, jobs)
+    for job in jobs.values():
+        unread.hold(job)
+    unread.give_up()
+    assert len(unread.released()) == 100
+
+
+def outcome(value: float | None) -> RowOutcome:
+    """Return what came of a row."""
+    found = UnscoredError("away") if value is None else MetricResult(value, metric="faithfulness")
+    scoring = Scoring(metric="faithfulness", sample=Sample(), outcome=found, better="higher")
+    return RowOutcome(sample=Sample(), scores={"faithfulness": RowScore(outcome=found, scorings=(scoring,))})
+
+
+def test_the_seed_is_the_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """That of the provider of CI, else of the repository; the same text where there is none."""
+    for name in ("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "TRAVIS_COMMIT", "BUILD_SOURCEVERSION", "CIRCLE_SHA1"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert commit_of(tmp_path) == commit_of(tmp_path / "nowhere") == "no commit"
+    monkeypatch.setenv("PATH", "")
+    assert commit_of(tmp_path) == "no commit"
+    monkeypatch.setenv("GITHUB_SHA", "0123456789abcdef")
+    assert commit_of(tmp_path) == "0123456789ab"
