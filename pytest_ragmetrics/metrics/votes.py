@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import mean
 
-from pytest_ragmetrics import context, loop
+from pytest_ragmetrics import context
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.explain.phrases import describe_votes
 from pytest_ragmetrics.metrics.base import Metric, check_count
@@ -109,6 +109,8 @@ async def collect_votes(vote: Callable[[int], Awaitable[Vote]], plan: VotePlan, 
     has no score could have had any: raises its ``UnscoredError`` unless the others decide the outcome without it. One
     vote is enough where nothing varies.
     """
+    from pytest_ragmetrics import loop
+
     votes: list[Vote] = []
     number = plan.least_wave((), scale, plan.votes) or plan.votes
     while number:
