@@ -6,21 +6,21 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import TextIO
 
 from pytest_ragmetrics.commands.cache import CACHE
 from pytest_ragmetrics.commands.calibrate import CALIBRATE
-from pytest_ragmetrics.commands.command import Command, CommandResult
+from pytest_ragmetrics.commands.command import Command, CommandResult, write
 from pytest_ragmetrics.commands.doctor import DOCTOR
 from pytest_ragmetrics.commands.generate import GENERATE
 from pytest_ragmetrics.commands.init import INIT
+from pytest_ragmetrics.commands.label import LABEL
 from pytest_ragmetrics.commands.metrics import METRICS_COMMAND
 from pytest_ragmetrics.commands.probe import PROBE
 from pytest_ragmetrics.commands.report import REPORT
 from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 
 #: Every command there is.
-COMMANDS = (INIT, DOCTOR, PROBE, CACHE, GENERATE, CALIBRATE, METRICS_COMMAND, REPORT)
+COMMANDS = (INIT, DOCTOR, PROBE, CACHE, GENERATE, LABEL, CALIBRATE, METRICS_COMMAND, REPORT)
 
 # The status of a shell after SIGINT.
 _INTERRUPTED = 130
@@ -40,10 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ArgumentError as error:
         arguments.refuse(str(error))  # raises SystemExit
     except (RagMetricsError, OSError) as error:
-        _write(sys.stderr, f"ragmetrics: {error}\n")
+        write(sys.stderr, f"ragmetrics: {error}\n")
         return 1
     except KeyboardInterrupt:
-        _write(sys.stderr, "\nragmetrics: interrupted\n")
+        write(sys.stderr, "\nragmetrics: interrupted\n")
         return _INTERRUPTED
     result = found if isinstance(found, CommandResult) else CommandResult(lines=found, status=0)
     return result.status if _printed(result.lines) else 1
@@ -52,22 +52,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _printed(lines: Sequence[str]) -> bool:
     """Print lines; return whether they were written."""
     try:
-        _write(sys.stdout, "".join(f"{line}\n" for line in lines))
+        write(sys.stdout, "".join(f"{line}\n" for line in lines))
     except OSError as error:
         # Python flushes standard output again at exit, and would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         # A closed pipe, as of head, is no error.
         if not isinstance(error, BrokenPipeError):
-            _write(sys.stderr, f"ragmetrics: standard output: {error}\n")
+            write(sys.stderr, f"ragmetrics: standard output: {error}\n")
         return False
     return True
-
-
-def _write(stream: TextIO, text: str) -> None:
-    """Write a text; characters that the encoding of the stream lacks are escaped."""
-    encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    stream.flush()
 
 
 def _add(parser: argparse.ArgumentParser, commands: Sequence[Command]) -> None:

@@ -163,6 +163,7 @@ class Evaluation:
         tpr: Interval | float | None = None,
         tnr: Interval | float | None = None,
         calibration: Calibration | JudgeRates | str | Path | None = None,
+        labels: str | Path | Sequence[object] | None = None,
         threshold: float | None = None,
         confidence: float = 0.95,
         skip_unscored: bool = False,
@@ -172,8 +173,9 @@ class Evaluation:
 
         ``calibration`` is what :func:`rag_calibrated` returned or ``ragmetrics calibrate --json`` wrote; or ``tpr`` and
         ``tnr`` say how often a judge is right about good and bad answers at a ``threshold`` (Rogan and Gladen 1978).
-        With neither, rows with a human label in ``metadata["label"]``, a part chosen by chance, correct the mean score,
-        or with a ``threshold`` the rate that passes (prediction-powered inference, Angelopoulos et al. 2023).
+        With neither, human labels of a part chosen by chance correct the mean score, or with a ``threshold`` the rate
+        that passes (prediction-powered inference, Angelopoulos et al. 2023): those in ``metadata["label"]``, or those
+        in ``labels``, a file of ``ragmetrics label`` or such rows, which it takes for the chances they were drawn with.
 
         The interval covers what is unknown of the judge and of the samples; those with a ``metadata["cluster"]`` in
         common count as dependent. Raises ``ValueError`` where nothing is known of the judge, it is no better than
@@ -203,6 +205,7 @@ class Evaluation:
             tpr=tpr,
             tnr=tnr,
             calibration=calibration,
+            labels=labels,
             threshold=threshold,
             confidence=confidence,
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from pytest_ragmetrics.calibration.labels import ReadLabel, read_labels
 from pytest_ragmetrics.calibration.result import GROUP_FIELDS, Calibration, DecidedBy, LabelledRow, LabelScale, group_of
 from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines
 from pytest_ragmetrics.comparison import key_of
@@ -18,7 +19,6 @@ from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_choice
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
-from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.stats.scores import Vacuous, check_vacuous, score_set
 from pytest_ragmetrics.stats.thresholds import Aim, calibration_figures
@@ -50,9 +50,10 @@ def calibrate(
 
     ``labels`` is a file or a list of rows that :func:`~pytest_ragmetrics.datasets.read_dataset` reads. The label of a
     row is in its ``metadata`` (any further field of a row); rows with the same ``group`` or ``cluster`` there count as
-    dependent. Without a ``threshold`` the figures are the cross-validated ones of the threshold with the highest
-    ``aim``. Answers with nothing to check are in no figure, unless ``vacuous="count"``. The other parameters are those
-    of :func:`~pytest_ragmetrics.evaluation.evaluate`.
+    dependent. Rows that ``ragmetrics label`` drew with unequal chances are weighted by the inverse of these: as they
+    are, the hard answers would make the judge look worse. Without a ``threshold`` the figures are the cross-validated
+    ones of the threshold with the highest ``aim``. Answers with nothing to check are in no figure, unless
+    ``vacuous="count"``. The other parameters are those of :func:`~pytest_ragmetrics.evaluation.evaluate`.
 
     Raises ``DatasetError`` for a row or label that cannot be read, and if there is no label at all; ``UnscoredError``
     if no labelled row has a score, or had something to check; ``ValueError`` if the labels are all equal, or no
@@ -68,9 +69,11 @@ def calibrate(
     if threshold is not None:
         check_bound("threshold", threshold, metric=chosen.name, scale=chosen.scale)
     dataset = read_dataset(labels, base=base or Path.cwd(), limit=limit)
-    labelled = _labelled(dataset, scale, group_field)
+    read, alike = read_labels(dataset, scale)
+    labelled = [row for row in read if row.label is not None and row.weight is not None]
+    _check_labelled(labelled, dataset, scale, group_field)
     table = evaluate(
-        [sample for sample, _ in labelled],
+        [row.sample for row in labelled],
         chosen,
         cache_dir=None if cache_dir is None else Path(cache_dir),
         concurrency=concurrency,
@@ -85,6 +88,7 @@ def calibrate(
         [row.good for row in found.counted],
         threshold=threshold,
         clusters=whole_clusters(row.group for row in found.counted),
+        weights=None if alike else [row.weight for row in found.counted],
         better=chosen.better,
         scale=chosen.scale,
         aim=aim,
@@ -98,48 +102,52 @@ def calibrate(
         figures=figures,
         rows=found.counted,
         unscored=unscored,
-        unlabelled=len(dataset) - len(labelled),
+        unlabelled=sum(row.label is None for row in read),
+        undrawn=sum(row.label is not None and row.weight is None for row in read),
         vacuous=len(found.vacuous),
     )
 
 
 def _scored(
     table: Evaluation,
-    labelled: Sequence[tuple[Sample, float]],
+    labelled: Sequence[ReadLabel],
     metric: str,
     scale: LabelScale,
     group_field: str | None,
 ) -> tuple[list[LabelledRow], tuple[tuple[str, str], ...]]:
     """Return the labelled rows with a score, and the names and reasons of the others; raise if no row has a score."""
     rows, unscored = [], []
-    for row, (sample, label) in zip(table.rows, labelled, strict=True):
-        result, name = row.results.get(metric), key_of(sample)
+    for row, given in zip(table.rows, labelled, strict=True):
+        result, name, label = row.results.get(metric), key_of(given.sample), given.label or 0.0
         if result is None:
             unscored.append((name, row.unscored.get(metric, "it was not scored")))
             continue
-        good, group = scale.is_good(label), group_of(sample, group_field)
-        rows.append(LabelledRow(name=name, sample=sample, result=result, label=label, good=good, group=group))
+        rows.append(
+            LabelledRow(
+                name=name,
+                sample=given.sample,
+                result=result,
+                label=label,
+                good=scale.is_good(label),
+                group=group_of(given.sample, group_field),
+                weight=given.weight or 1.0,
+            )
+        )
     if not rows:
         raise UnscoredError(f"{metric}: none of {len(labelled)} labelled rows has a score; the first: {unscored[0][1]}")
     return rows, tuple(unscored)
 
 
-def _labelled(dataset: Sequence[DatasetRow], scale: LabelScale, group_field: str | None) -> list[tuple[Sample, float]]:
-    """Return the samples that have a label, each with it; raise ``DatasetError`` for a row that is wrong."""
-    found = []
-    for row in dataset:
-        if row.error is not None or row.sample is None:
-            raise row.error or DatasetError("it has no sample", file=row.file, line=row.line)
-        label = scale.read(row.sample, file=row.file, line=row.line)
-        if label is not None:
-            found.append((row.sample, label))
-    if not found:
+def _check_labelled(
+    labelled: Sequence[ReadLabel], dataset: Sequence[DatasetRow], scale: LabelScale, group_field: str | None
+) -> None:
+    """Raise ``DatasetError`` unless some row is labelled, and one of these has the field that names groups."""
+    if not labelled:
         msg = f"none of {len(dataset)} rows has a label in the field {scale.field!r}; name the field of the labels"
         raise DatasetError(msg, file=dataset[0].file)
-    if group_field not in (None, *GROUP_FIELDS) and not any(group_of(sample, group_field) for sample, _ in found):
+    if group_field not in (None, *GROUP_FIELDS) and not any(group_of(row.sample, group_field) for row in labelled):
         msg = f"no labelled row has the field {group_field!r}, which is to name its group"
         raise DatasetError(msg, file=dataset[0].file)
-    return found
 
 
 def rag_calibrated(

@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from pytest_ragmetrics.calibration.labels import answer_key, read_labels
 from pytest_ragmetrics.calibration.result import Calibration, JudgeRates, LabelScale, judges_of, read_rates
+from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.result import REUSED, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
+from pytest_ragmetrics.stats.corrected import corrected_rate, drawn_mean, prediction_powered_mean
 from pytest_ragmetrics.stats.decisions import meets
 from pytest_ragmetrics.stats.intervals import Interval, check_confidence, rate_interval
 from pytest_ragmetrics.stats.scores import goodness
@@ -28,6 +31,7 @@ def corrected_mean(
     tpr: Interval | float | None,
     tnr: Interval | float | None,
     calibration: Calibration | JudgeRates | str | Path | None,
+    labels: str | Path | Sequence[object] | None,
     threshold: float | None,
     confidence: float,
 ) -> Interval:
@@ -39,8 +43,12 @@ def corrected_mean(
             goodness(value, scale, better) if threshold is None else float(meets(value, threshold, better))
             for value in values
         ]
-        labels = _labels(samples, binary=threshold is not None)
-        return prediction_powered_mean(scores, labels, clusters=clusters, confidence=confidence)
+        given, weights = _labels(samples, labels, binary=threshold is not None)
+        if weights is None:
+            return prediction_powered_mean(scores, given, clusters=clusters, confidence=confidence)
+        return drawn_mean(scores, given, weights, clusters=clusters, confidence=confidence)
+    if labels is not None:
+        raise ValueError("give labels=, or what a calibration found, not both")
     bound = threshold
     if calibration is not None:
         if tpr is not None or tnr is not None:
@@ -82,12 +90,28 @@ def _matching_rates(
     return rates
 
 
-def _labels(samples: Sequence[Sample], *, binary: bool) -> list[float | None]:
+def _labels(
+    samples: Sequence[Sample], file: str | Path | Sequence[object] | None, *, binary: bool
+) -> tuple[list[float | None], list[float] | None]:
+    """Return the label of each sample that has one and was drawn by chance, and the inverse chances if they differ."""
     scale = LabelScale()
-    labels = [scale.read(sample) for sample in samples]
-    if all(label is None for label in labels):
+    rows = (
+        [DatasetRow(sample=sample, id="") for sample in samples]
+        if file is None
+        else read_dataset(file, base=Path.cwd())
+    )
+    read, alike = read_labels(rows, scale)
+    read = [row if row.weight is not None else replace(row, label=None) for row in read]
+    if file is not None:
+        places = {answer_key(row.sample): row for row in read}
+        unlabelled = replace(read[0], label=None)
+        read = [places.get(answer_key(sample), unlabelled) for sample in samples]
+    if all(row.label is None for row in read):
         raise ValueError(
             "nothing is known of the judge's errors: give calibration=, or tpr=, tnr= and threshold=, or label some "
-            'rows, chosen by chance, in metadata["label"]'
+            'rows, chosen by chance, in metadata["label"] or by ragmetrics label'
+            if file is None
+            else "no label is one of an answer in this table: give the labels of the run that it is of"
         )
-    return [None if label is None else float(scale.is_good(label)) if binary else label for label in labels]
+    given = [None if row.label is None else float(scale.is_good(row.label)) if binary else row.label for row in read]
+    return given, None if alike else [row.weight or 1.0 for row in read]

@@ -135,7 +135,7 @@ def judges_of(results: Sequence[MetricResult]) -> str | None:
 class LabelledRow:
     """A scored answer with its human label from 0 to 1; ``good`` says whether that is the label of a good answer.
 
-    Rows of one ``group`` have something in common, such as their source.
+    Rows of one ``group`` have something in common, such as their source; ``weight`` is the inverse chance to be drawn.
     """
 
     name: str
@@ -144,6 +144,7 @@ class LabelledRow:
     label: float
     good: bool
     group: Hashable | None
+    weight: float = 1.0
 
     @property
     def score(self) -> float:
@@ -161,7 +162,8 @@ class Calibration:
     """A judge's scores against human labels: ``figures`` over the ``rows`` that have both.
 
     ``unscored`` has the name of each labelled row without a score and the reason; ``vacuous`` counts the labelled rows
-    that are left out because there was nothing to check; ``unlabelled`` the rows without a label, which are not scored.
+    that are left out because there was nothing to check; ``unlabelled`` the rows without a label, and ``undrawn`` those
+    with one that were not drawn by chance, as the others were: both are not scored.
     """
 
     metric: str
@@ -172,6 +174,12 @@ class Calibration:
     unscored: tuple[tuple[str, str], ...]
     unlabelled: int
     vacuous: int = 0
+    undrawn: int = 0
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the figures weigh rows that had unequal chances to be drawn."""
+        return len({row.weight for row in self.rows}) > 1
 
     @property
     def rates(self) -> JudgeRates:
@@ -241,6 +249,7 @@ class Calibration:
             "scale": self.scale,
             "threshold": figures.threshold,
             "cross_validated": not figures.is_given,
+            "weighted": self.weighted,
             "rows": {
                 "scored": len(self.rows),
                 "unscored": len(self.unscored),

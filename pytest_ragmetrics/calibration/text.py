@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_ragmetrics.calibration.result import Calibration, DecidedBy, LabelledRow
 from pytest_ragmetrics.explain.phrases import (
@@ -16,10 +16,14 @@ from pytest_ragmetrics.explain.phrases import (
     named,
     readable,
 )
-from pytest_ragmetrics.explain.results import explain
-from pytest_ragmetrics.result import ThresholdCheck
+from pytest_ragmetrics.explain.results import explain, explain_row
+from pytest_ragmetrics.records import is_met
+from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Verdict
 from pytest_ragmetrics.stats.intervals import Interval
 from pytest_ragmetrics.text.characters import printable, shortened
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.calibration.queue import QueuedRow
 
 _LABELS_ASKED = "a very good judge takes about 50 labels to reach 0.6, a good one 100 or more"
 _TEXT_LIMIT = 200
@@ -27,6 +31,8 @@ _TEXT_LIMIT = 200
 _EVIDENCE = 6
 _SUPPORTED = 3
 _BAR = 20
+# The characters of a text that a person reads before labelling an answer.
+_READ = 3000
 
 
 class FigureLine(NamedTuple):
@@ -68,6 +74,10 @@ def left_out(calibration: Calibration) -> list[str]:
     lines = []
     if calibration.unlabelled:
         lines.append(f"without a label, not scored: {counted(calibration.unlabelled, 'row')}")
+    if calibration.undrawn:
+        lines.append(f"not drawn by chance as the others, in no figure: {counted(calibration.undrawn, 'label')}")
+    if calibration.weighted:
+        lines.append("drawn with unequal chances: figures are weighted by the inverse of these, counts are as they are")
     if calibration.vacuous:
         lines.append(f"{checked_text(len(calibration.rows), calibration.vacuous)}, the others are in no figure")
     if calibration.unscored:
@@ -177,16 +187,44 @@ def evidence_lines(calibration: Calibration, row: LabelledRow) -> list[str]:
     )
     lines = explain(row.result, bound)
     if passed:
-        del lines[1:]
-        for verdict in (verdict for verdict in row.result.verdicts[:_SUPPORTED] if verdict.ok and verdict.counts):
-            lines.append(f'  held to be right: "{shortened(printable(verdict.text), _TEXT_LIMIT)}"')
-            for evidence in verdict.evidence[:1]:
-                place = f"contexts[{evidence.context}][{evidence.start}:{evidence.end}]"
-                lines.append(f'    by: "{shortened(printable(evidence.text), _TEXT_LIMIT)}" ({place})')
+        lines[1:] = _support_lines(row.result.verdicts[:_SUPPORTED])
     if len(lines) > _EVIDENCE:
         lines = [*lines[:_EVIDENCE], f"  ... and {counted(len(lines) - _EVIDENCE, 'more line')}"]
     response = row.sample.response
     return [*([f'response: "{shortened(printable(response), _TEXT_LIMIT)}"'] if response else []), *lines]
+
+
+def _support_lines(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    for verdict in (verdict for verdict in verdicts if verdict.ok and verdict.counts):
+        yield f'  held to be right: "{shortened(printable(verdict.text), _TEXT_LIMIT)}"'
+        for evidence in verdict.evidence[:1]:
+            place = f"contexts[{evidence.context}][{evidence.start}:{evidence.end}]"
+            yield f'    by: "{shortened(printable(evidence.text), _TEXT_LIMIT)}" ({place})'
+
+
+def queued_lines(row: QueuedRow) -> list[str]:
+    """Return the lines that show an answer to label: what was asked and answered, and what the judge says of it."""
+    record = row.record
+    result = MetricResult(
+        record.score or 0.0,
+        metric=record.metric,
+        reason=record.reason,
+        verdicts=record.verdicts,
+        judge=record.judge,
+        disagreements=record.disagreements,
+        samples=record.samples,
+        votes=len(record.samples),
+        noun=record.noun,
+        complaint=record.complaint,
+    )
+    bound = record.threshold
+    held = None
+    if bound is not None:
+        held = ThresholdCheck(operator=bound.operator, bound=bound.bound, held=is_met(result.value, bound))
+    supported = list(_support_lines(record.verdicts))
+    shown = supported[: 2 * SHOWN]
+    rest = [f"  ... and {counted(len(supported) - len(shown), 'more line')}"] if supported[len(shown) :] else []
+    return [*explain_row(record.sample, longest=_READ), *explain(result, held), *shown, *rest]
 
 
 def _figures(calibration: Calibration) -> Iterator[str]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TextIO, TypeVar
 
 from pytest_ragmetrics import files as paths
 from pytest_ragmetrics.embedders.specs import check_embedder_spec
@@ -111,6 +111,13 @@ def take_run(
     parser.add_argument("--concurrency", type=count(), default=concurrency, metavar="N", help=requests)
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help=f"where answers are kept (default: {cache})")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"{seed} (default: 0)")
+
+
+def write(stream: TextIO, text: str) -> None:
+    """Write a text; characters that the encoding of the stream lacks are escaped."""
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
 
 
 @contextmanager

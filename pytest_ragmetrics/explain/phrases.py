@@ -20,7 +20,8 @@ SHOWN = 10
 NOTHING_TO_CHECK = "nothing to check"
 #: The operator that is true where another one is false.
 CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!="}
-_TEXT_LIMIT = 300
+#: How many characters of a text a line has.
+SHORT = 300
 _NAME_LIMIT = 200
 _VOTES_SHOWN = 9
 
@@ -43,12 +44,12 @@ def and_more(number: int, *, indent: str = "  ") -> list[str]:
     return [f"{indent}... and {number - SHOWN} more"] if number > SHOWN else []
 
 
-def readable(text: str, limit: int = _TEXT_LIMIT) -> str:
+def readable(text: str, limit: int = SHORT) -> str:
     """Return a text of any length and origin on one line."""
     return shortened(printable(text), limit)
 
 
-def quoted(text: str, limit: int = _TEXT_LIMIT) -> str:
+def quoted(text: str, limit: int = SHORT) -> str:
     """Return a text in quotation marks."""
     return f'"{readable(text, limit)}"'
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.explain.phrases import (
     CONTRARY,
+    SHORT,
     SHOWN,
     and_more,
     checked_text,
@@ -19,6 +20,7 @@ from pytest_ragmetrics.explain.phrases import (
     named,
     quoted,
     readable,
+    score_text,
 )
 from pytest_ragmetrics.records import Record, StopRecord
 from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Verdict, WordChange
@@ -39,8 +41,8 @@ _LONGEST = 600
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def explain(result: MetricResult, comparison: ThresholdCheck) -> list[str]:
-    """Return the lines that say why a result met or missed a bound.
+def explain(result: MetricResult, comparison: ThresholdCheck | None) -> list[str]:
+    """Return the lines that say why a result met or missed a bound, or what was found where there is none.
 
     The first line has metric, score, bound and counts; then the verdicts that are not ok, the worst first, and
     where the judges of a panel disagree.
@@ -74,37 +76,42 @@ def explain_sample(outcomes: Mapping[str, MetricResult | Exception]) -> list[str
     return [f"{len(heads) - unscored} {of_all} fell short{rest}: {', '.join(heads)}", *lines]
 
 
-def explain_row(sample: Sample) -> list[str]:
+def explain_row(sample: Sample, *, longest: int | None = None) -> list[str]:
     """Return the lines that show what a row asks, what was answered and from which contexts, each shortened.
 
-    Of a conversation they show the last turns.
+    Texts of more than ``longest`` characters are, by default contexts of 300, others of 600. Of a conversation they
+    show the last turns.
 
     >>> explain_row(Sample(user_input="How long?", response="Two minutes.", retrieved_contexts=["It takes two."]))
     ['question: "How long?"', 'answer: "Two minutes."', 'contexts[0]: "It takes two."']
     """
     given = sample.metadata.get("messages")
     messages = read_messages(given) if is_conversation(given) else ()
-    lines = _turn_lines(messages) if messages else _text_lines("question", sample.user_input)
+    limit = longest or _LONGEST
+    lines = _turn_lines(messages, longest or SHORT) if messages else _text_lines("question", sample.user_input, limit)
     if not messages or sample.response != messages[-1].text:
-        lines += _text_lines("answer", sample.response)
-    lines += _text_lines("reference", sample.reference)
+        lines += _text_lines("answer", sample.response, limit)
+    lines += _text_lines("reference", sample.reference, limit)
     contexts = sample.retrieved_contexts
-    lines += [f"contexts[{index}]: {quoted(text)}" for index, text in enumerate((contexts or ())[:_CONTEXTS_SHOWN])]
+    lines += [
+        f"contexts[{index}]: {quoted(text, longest or SHORT)}"
+        for index, text in enumerate((contexts or ())[:_CONTEXTS_SHOWN])
+    ]
     if contexts is not None and len(contexts) > _CONTEXTS_SHOWN:
         lines.append(f"... and {counted(len(contexts) - _CONTEXTS_SHOWN, 'more context')}")
     return [*lines, "contexts: none"] if contexts is not None and not contexts else lines
 
 
-def _text_lines(name: str, text: str | None) -> list[str]:
-    return [] if text is None else [f"{name}: {quoted(text, _LONGEST)}"]
+def _text_lines(name: str, text: str | None, limit: int) -> list[str]:
+    return [] if text is None else [f"{name}: {quoted(text, limit)}"]
 
 
-def _turn_lines(messages: Sequence[Message]) -> list[str]:
+def _turn_lines(messages: Sequence[Message], limit: int) -> list[str]:
     earlier = len(messages) - _TURNS_SHOWN
     lines = [f"{counted(earlier, 'earlier turn')}, then"] if earlier > 0 else []
     for message in messages[-_TURNS_SHOWN:]:
         calls = f" calls {', '.join(named(call.name) for call in message.tool_calls)}" if message.tool_calls else ""
-        lines.append(f"{message.role}{calls}: {quoted(message.text)}")
+        lines.append(f"{message.role}{calls}: {quoted(message.text, limit)}")
     return lines
 
 
@@ -118,7 +125,7 @@ def explain_comparison(operator: str, left: object, right: object) -> list[str] 
     return None if held is None or (held.operator, held.bound) != (operator, right) else explain(left, held)
 
 
-def headline(result: MetricResult, comparison: ThresholdCheck) -> str:
+def headline(result: MetricResult, comparison: ThresholdCheck | None) -> str:
     """Return one line: metric, score, bound and counts.
 
     >>> headline(MetricResult(0.5, metric="coverage"), ThresholdCheck(operator=">=", bound=0.9, held=False))
@@ -139,7 +146,9 @@ def shortcoming(result: MetricResult | Record) -> str:
     return f"{_summary(result)}: {quoted(failed[0].text)}" if failed else _summary(result)
 
 
-def _held_line(result: MetricResult, comparison: ThresholdCheck) -> str:
+def _held_line(result: MetricResult, comparison: ThresholdCheck | None) -> str:
+    if comparison is None:
+        return f"{result.metric} {score_text(float(result))}"
     operator = comparison.operator if comparison.held else CONTRARY[comparison.operator]
     score, bound = format_apart(float(result), comparison.bound)
     return f"{result.metric} {score} {operator} {bound}"

@@ -13,22 +13,23 @@ import json
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from pytest_ragmetrics.comparison import RunComparison
+from pytest_ragmetrics.comparison import RunComparison, key_of
 from pytest_ragmetrics.explain.phrases import cost_text, counted, duration_text, score_text, threshold_text
-from pytest_ragmetrics.records import Document
-from pytest_ragmetrics.report.sample_view import cut, fold
+from pytest_ragmetrics.records import Document, Record
+from pytest_ragmetrics.report.sample_view import build_sample_views, cut, fold
 from pytest_ragmetrics.report.view import TestView, build_report_view
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+    from pytest_ragmetrics.calibration.queue import QueuedRow
     from pytest_ragmetrics.calibration.result import Calibration
 
 _PACKAGE = "pytest_ragmetrics.report"
@@ -38,6 +39,8 @@ _CHUNK = 250_000
 #: The characters of tests in full for readers without JavaScript.
 _READABLE = 2_000_000
 _RAW_DEFLATE = -15
+#: The characters of a text in a page to label in.
+_LONGEST = 50_000
 
 # Controls (HTML forbids some and swallows others), bidirectional embeddings, overrides and isolates (they reorder
 # what follows), tag characters (text that only a model reads), lone surrogates and noncharacters (no valid UTF-8,
@@ -60,7 +63,7 @@ def render_html(document: Document, *, comparison: RunComparison | None = None) 
     """
     view = build_report_view(document, comparison)
     return render(
-        "report.html.jinja", style="report.css", script="report.js", view=view, listing=pack_tests(view.tests)
+        "report.html.jinja", styles=("report.css",), script="report.js", view=view, listing=pack_tests(view.tests)
     )
 
 
@@ -74,7 +77,7 @@ def render_calibration(calibration: Calibration, *, worst: int = 50) -> str:
     differing = calibration.disagreements()
     return render(
         "calibration.html.jinja",
-        style="calibration.css",
+        styles=("calibration.css",),
         headline=text.headline(calibration),
         left_out=[line.strip() for line in text.left_out(calibration)],
         threshold=text.threshold_line(calibration),
@@ -91,12 +94,43 @@ def render_calibration(calibration: Calibration, *, worst: int = 50) -> str:
     )
 
 
-def render(template: str, *, style: str, script: str | None = None, **values: object) -> str:
-    """Return a page from a template; its policy allows this style and this script, and nothing else."""
-    styles, scripts = _asset("palette.css") + _asset(style), None if script is None else _asset(script)
+def render_labels(rows: Sequence[QueuedRow], *, total: int) -> str:
+    """Return a page to label answers in: rows of a queue of ``total``, in its order.
+
+    Labels are kept by the browser and exported as the lines that ``ragmetrics label`` writes. Very long texts are cut.
+    """
+    places = [row.labelling for row in rows]
+    return render(
+        "label.html.jinja",
+        styles=("report.css", "label.css"),
+        script="label.js",
+        rows=[(row, key_of(row.record.sample), build_sample_views([_short(row.record)])[0]) for row in rows],
+        total=total,
+        key=" ".join(str(part) for place in places[:1] for part in (place.run, place.metric, place.order, place.seed)),
+        lines=_pack([[row.labelling.place, row.rest] for row in rows]),
+    )
+
+
+def _short(record: Record) -> Record:
+    """Return a record with its texts cut, and without the exchanges with the judge."""
+
+    def short(text: str) -> str:
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} … ({len(text) - _LONGEST:,} more characters)"
+
+    texts: dict[str, Any] = {
+        name: short(value) if isinstance(value, str) else tuple(map(short, value))
+        for name, value in record.sample.to_mapping().items()
+        if name in ("user_input", "response", "reference", "retrieved_contexts", "reference_contexts")
+    }
+    return replace(record, sample=replace(record.sample, **texts), exchanges=())
+
+
+def render(template: str, *, styles: Sequence[str], script: str | None = None, **values: object) -> str:
+    """Return a page from a template; its policy allows these styles and this script, and nothing else."""
+    style, scripts = "".join(map(_asset, ("palette.css", *styles))), None if script is None else _asset(script)
     policy = [
         "default-src 'none'",
-        f"style-src '{_hash(styles)}'",
+        f"style-src '{_hash(style)}'",
         *([f"script-src '{_hash(scripts)}'"] if scripts is not None else []),
         "base-uri 'none'",
         "form-action 'none'",
@@ -104,7 +138,7 @@ def render(template: str, *, style: str, script: str | None = None, **values: ob
         "trusted-types 'none'",
     ]
     page = environment().get_template(template)
-    return page.render(policy="; ".join(policy), style=styles, script=scripts, **values)
+    return page.render(policy="; ".join(policy), style=style, script=scripts, **values)
 
 
 def _asset(name: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_ragmetrics.stats.intervals import (
     Interval,
     check_values,
+    effective_size,
     propagated,
     rate_interval,
     t_quantile,
@@ -20,6 +21,8 @@ from pytest_ragmetrics.stats.intervals import (
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +51,7 @@ def agreement(
     good: Sequence[bool],
     *,
     clusters: Sequence[Hashable] | None = None,
+    weights: Sequence[float] | None = None,
     confidence: float = 0.95,
 ) -> Agreement:
     """Return how the verdicts of a judge, ``passed``, agree with those of people, ``good``.
@@ -55,7 +59,8 @@ def agreement(
     The intervals of ``tpr`` and ``tnr`` are those of :func:`rate_interval`, with ``clusters``. The other figures follow
     from these two and the share of good answers, and so do their intervals (see :func:`propagated`). In simulations
     they contain the truth in 0.93 to 0.98 of the cases from 20 clusters on (0.89 for a judge with hardly an error); a
-    bootstrap of whole clusters did so in 0.81 (0.69), as resamples of few errors contain none.
+    bootstrap of whole clusters did so in 0.81 (0.69), as resamples of few errors contain none. With ``weights`` all
+    figures are weighted, the counts are not.
 
     Raises ``ValueError`` for lists of different lengths, no answer, or labels that are all good or all bad.
 
@@ -69,10 +74,11 @@ def agreement(
 
     def rate(flags: Sequence[bool], chosen: Sequence[bool]) -> Interval:
         some = None if clusters is None else list(compress(clusters, chosen))
-        return rate_interval(list(compress(flags, chosen)), confidence=confidence, clusters=some)
+        theirs = None if weights is None else list(compress(weights, chosen))
+        return rate_interval(list(compress(flags, chosen)), confidence=confidence, clusters=some, weights=theirs)
 
     tpr, tnr = rate(passed, good), rate(caught, bad)
-    share = rate_interval(good, confidence=confidence, clusters=clusters)
+    share = rate_interval(good, confidence=confidence, clusters=clusters, weights=weights)
     n = len(good)
     return Agreement(
         passed_good=sum(compress(passed, good)),
@@ -92,6 +98,7 @@ def auroc(
     good: Sequence[bool],
     *,
     clusters: Sequence[Hashable] | None = None,
+    weights: Sequence[float] | None = None,
     confidence: float = 0.95,
 ) -> Interval:
     """Return how often a good answer scores higher than a bad one, a tie counted as half: the area under the ROC curve.
@@ -108,15 +115,19 @@ def auroc(
     check_labels(good, scores, clusters)
     check_values(scores, None, None)
     values, flags = np.array(scores, dtype=float), np.array(good, dtype=bool)
-    wins = np.where(flags, _share_below(values, values[~flags]), 1.0 - _share_below(values, values[flags]))
-    area = float(wins[flags].mean())
-    moves = (wins - area) / np.where(flags, flags.sum(), (~flags).sum())
+    weighed = np.ones(len(values)) if weights is None else np.array(weights, dtype=float)
+    below_bad, below_good = (_share_below(values, values[kind], weighed[kind]) for kind in (~flags, flags))
+    wins = np.where(flags, below_bad, 1.0 - below_good)
+    area = float(np.average(wins[flags], weights=weighed[flags]))
+    moves = (wins - area) * weighed / np.where(flags, weighed[flags].sum(), weighed[~flags].sum())
     totals = totals_by_cluster([float(move) for move in moves], clusters)
     variance = sum(total * total for total, _ in totals) * len(totals) / max(1, len(totals) - 1)
     names: Sequence[Hashable] = range(len(good)) if clusters is None else clusters
     fewest = min(len(set(compress(names, kind.tolist()))) for kind in (flags, ~flags))
     # Perfectly separated classes have no variance; each cluster of the rarer class counts once then.
-    size = min(float(len(good)), area * (1.0 - area) / variance) if 0.0 < area < 1.0 and variance else float(fewest)
+    size = float(fewest)
+    if 0.0 < area < 1.0 and variance:
+        size = min(effective_size(weighed.tolist()), area * (1.0 - area) / variance)
     low, high = wilson_ends(area, size, t_quantile(0.5 + confidence / 2.0, max(1.0, fewest - 1.0)))
     return Interval(estimate=area, low=low, high=high, confidence=confidence, n=len(good))
 
@@ -150,9 +161,12 @@ def _f1_bad(tpr: float, tnr: float, share: float) -> float:
     return 2.0 * caught / (caught + share * (1.0 - tpr) + 1.0 - share) if share < 1.0 else 0.0
 
 
-def _share_below(values: npt.NDArray[np.float64], others: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return for each value the share of others below it, ties counted as half."""
-    ranked = others.copy()
-    ranked.sort()
-    both: npt.NDArray[np.float64] = (ranked.searchsorted(values, "left") + ranked.searchsorted(values, "right")) / 2.0
-    return both / len(ranked)
+def _share_below(values: Floats, others: Floats, weights: Floats) -> Floats:
+    """Return for each value the share of the weight of others below it, ties counted as half."""
+    import numpy as np
+
+    order = others.argsort()
+    ranked, below = others[order], np.concatenate([[0.0], weights[order].cumsum()])
+    both: Floats = below[ranked.searchsorted(values, "left")] + below[ranked.searchsorted(values, "right")]
+    both /= 2.0 * below[-1]
+    return both

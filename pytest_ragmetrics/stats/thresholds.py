@@ -56,6 +56,7 @@ def suggest_threshold(
     good: Sequence[bool],
     *,
     clusters: Sequence[Hashable] | None = None,
+    weights: Sequence[float] | None = None,
     better: Direction = "higher",
     aim: Aim = "balanced_accuracy",
     confidence: float = 0.95,
@@ -80,21 +81,24 @@ def suggest_threshold(
         raise ValueError(f"aim must be one of {', '.join(get_args(Aim))}, not {aim!r}")
     sign = -1.0 if better == "lower" else 1.0
     values, flags = sign * np.array(scores, dtype=float), np.array(good, dtype=bool)
+    weighed = np.ones(len(values)) if weights is None else np.array(weights, dtype=float)
     if values.min() == values.max():
         raise ValueError(f"all scores are {sign * float(values[0]):g}, and no threshold parts them")
     groups = _numbers(range(len(values)) if clusters is None else clusters)
     folds = _folds(groups, flags, seed)
-    cuts = [_cut(values[folds != fold], flags[folds != fold], aim) for fold in range(int(folds.max()) + 1)]
+    others = [folds != fold for fold in range(int(folds.max()) + 1)]
+    cuts = [_cut(values[rest], flags[rest], weighed[rest], aim) for rest in others]
     passed: list[bool] = (values >= np.array(cuts)[folds]).tolist()
-    low, high = sorted(sign * end for end in _spread(values, flags, groups, aim, confidence=confidence, seed=seed))
+    ends = _spread(values, flags, weighed, groups, aim, confidence=confidence, seed=seed)
+    low, high = sorted(sign * end for end in ends)
     return Suggestion(
-        threshold=sign * _cut(values, flags, aim) + 0.0,
+        threshold=sign * _cut(values, flags, weighed, aim) + 0.0,
         low=low,
         high=high,
         confidence=confidence,
         aim=aim,
         folds=len(cuts),
-        agreement=agreement(passed, good, clusters=clusters, confidence=confidence),
+        agreement=agreement(passed, good, clusters=clusters, weights=weights, confidence=confidence),
     )
 
 
@@ -137,12 +141,12 @@ def _folds(groups: npt.NDArray[np.int64], flags: npt.NDArray[np.bool_], seed: in
     return places[groups]
 
 
-def _cut(values: Floats, flags: npt.NDArray[np.bool_], aim: Aim) -> float:
+def _cut(values: Floats, flags: npt.NDArray[np.bool_], weights: Floats, aim: Aim) -> float:
     """Return the best threshold for values that are better the higher they are."""
     import numpy as np
 
     steps, places = np.unique(values, return_inverse=True)
-    good, bad = (np.bincount(places[kind], minlength=len(steps)).astype(float)[None] for kind in (flags, ~flags))
+    good, bad = (np.bincount(places, weights * kind, len(steps)).astype(float)[None] for kind in (flags, ~flags))
     return float(_best_cuts(steps, good, bad, aim)[0])
 
 
@@ -178,6 +182,7 @@ def _kappas(tpr: Floats, tnr: Floats, share: Floats) -> Floats:
 def _spread(
     values: Floats,
     flags: npt.NDArray[np.bool_],
+    weights: Floats,
     groups: npt.NDArray[np.int64],
     aim: Aim,
     *,
@@ -189,14 +194,14 @@ def _spread(
 
     random, count = np.random.default_rng(seed), int(groups.max()) + 1
     order = np.argsort(values, kind="stable")
-    values, flags, groups = values[order], flags[order], groups[order]
+    values, flags, weights, groups = values[order], flags[order], weights[order], groups[order]
     steps, starts = np.unique(values, return_index=True)
     found = []
     step = max(1, _AT_ONCE // len(values))
     resamples = min(_RESAMPLES, max(_LEAST_RESAMPLES, _MOST_ROWS // len(values)))
     for done in range(0, resamples, step):
         size = min(step, resamples - done)
-        drawn = random.multinomial(count, np.full(count, 1.0 / count), size=size)[:, groups].astype(float)
+        drawn = random.multinomial(count, np.full(count, 1.0 / count), size=size)[:, groups] * weights
         good, bad = (np.add.reduceat(drawn * kind, starts, axis=1) for kind in (flags, ~flags))
         found.append(_best_cuts(steps, good, bad, aim))
     cuts = np.concatenate(found)
@@ -239,6 +244,7 @@ def calibration_figures(
     *,
     threshold: float | None = None,
     clusters: Sequence[Hashable] | None = None,
+    weights: Sequence[float] | None = None,
     better: Direction = "higher",
     scale: tuple[float, float] = (0.0, 1.0),
     aim: Aim = "balanced_accuracy",
@@ -247,7 +253,8 @@ def calibration_figures(
 ) -> CalibrationFigures:
     """Return how scores agree with labels, at a given threshold or the suggested one.
 
-    ``clusters`` names the cluster of each answer, such as its source. Raises ``ValueError`` for labels that are all
+    ``clusters`` names the cluster of each answer, such as its source; ``weights`` are the inverse chances of answers
+    that were not drawn alike. Raises ``ValueError`` for labels that are all
     equal, and if no threshold is given and none can be suggested.
 
     >>> figures = calibration_figures([0.1, 0.3, 0.9, 0.4, 0.8, 1.0], [False, False, False, True, True, True])
@@ -255,17 +262,18 @@ def calibration_figures(
     ('0.778', 0.35)
     """
     signed = [-score if better == "lower" else score for score in scores]
-    area = auroc(signed, good, clusters=clusters, confidence=confidence)
+    area = auroc(signed, good, clusters=clusters, weights=weights, confidence=confidence)
     suggestion, failure = None, None
     try:
         suggestion = suggest_threshold(
-            scores, good, clusters=clusters, better=better, aim=aim, confidence=confidence, seed=seed
+            scores, good, clusters=clusters, weights=weights, better=better, aim=aim, confidence=confidence, seed=seed
         )
     except ValueError as error:
         failure = error
     if threshold is not None:
         passed = [meets(score, threshold, better) for score in scores]
-        used, found = threshold, agreement(passed, good, clusters=clusters, confidence=confidence)
+        used = threshold
+        found = agreement(passed, good, clusters=clusters, weights=weights, confidence=confidence)
     elif suggestion is not None:
         used, found = suggestion.threshold, suggestion.agreement
     else:
@@ -275,7 +283,7 @@ def calibration_figures(
         is_given=threshold is not None,
         agreement=found,
         auroc=area,
-        reliability=reliability(scores, good, clusters=clusters, scale=scale, confidence=confidence),
+        reliability=reliability(scores, good, clusters=clusters, weights=weights, scale=scale, confidence=confidence),
         suggestion=suggestion,
         no_suggestion=None if failure is None else str(failure),
     )
@@ -286,6 +294,7 @@ def reliability(
     good: Sequence[bool],
     *,
     clusters: Sequence[Hashable] | None = None,
+    weights: Sequence[float] | None = None,
     scale: tuple[float, float] = (0.0, 1.0),
     confidence: float = 0.95,
 ) -> tuple[Bin, ...]:
@@ -309,6 +318,7 @@ def reliability(
             good=rate_interval(
                 [good[index] for index in members],
                 clusters=None if clusters is None else [clusters[index] for index in members],
+                weights=None if weights is None else [weights[index] for index in members],
                 confidence=confidence,
             ),
         )

@@ -26,7 +26,7 @@ LAYERS = (
     {"metrics"},
     {"comparison", "explain", "records"},
     {"context", "judges", "embedders", "cache", "budget", "prices", "circuit_breaker"},
-    {"calibration.correction", "calibration.result", "interop", "datasets", "stats", "text"},
+    {"calibration.correction", "calibration.labels", "calibration.result", "interop", "datasets", "stats", "text"},
     {"result", "sample", "errors", "codec", "files", "locks", "loop", "progress", "public_names"},
 )
 #: The pytest side; everything else works without a session.

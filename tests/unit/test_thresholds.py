@@ -202,3 +202,22 @@ def test_no_threshold_is_suggested_of_what_is_no_number(scores: list[float], con
     """A threshold of NaN would fail every answer, one of infinity too."""
     with pytest.raises(ValueError, match=said):
         suggest_threshold(scores, [False, True, False, True], confidence=confidence)
+
+
+def test_weights_are_copies_of_rows() -> None:
+    """A threshold and its figures with whole weights are those of a list in which each row is there as often."""
+    scores = [place * 7 % 11 / 10 for place in range(60)]
+    good = [score > place * 3 % 10 / 10 for place, score in enumerate(scores)]
+    weights = [float(place * 5 % 9 + 1) for place in range(60)]
+    copies = [row for row, weight in enumerate(weights) for _ in range(int(weight))]
+    found = suggest_threshold(scores, good, weights=weights)
+    expected = suggest_threshold([scores[row] for row in copies], [good[row] for row in copies])
+    assert found.threshold == expected.threshold
+    assert found.high - found.low >= expected.high - expected.low
+    given = calibration_figures(scores, good, threshold=0.5, weights=weights)
+    known = calibration_figures([scores[row] for row in copies], [good[row] for row in copies], threshold=0.5)
+    assert given.agreement.kappa.estimate == pytest.approx(known.agreement.kappa.estimate)
+    assert [bin_.good.estimate for bin_ in given.reliability] == pytest.approx(
+        [bin_.good.estimate for bin_ in known.reliability]
+    )
+    assert calibration_figures(scores, good, weights=[2.0] * 60) == calibration_figures(scores, good)

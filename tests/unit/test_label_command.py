@@ -1,0 +1,222 @@
+"""The `ragmetrics label` command: its arguments, and the queue in a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics import Sample
+from pytest_ragmetrics.calibration.queue import label_queue
+from pytest_ragmetrics.calibration.text import queued_lines
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.records import Threshold, read_document, render_json
+from pytest_ragmetrics.result import Evidence, Verdict
+from tests.documents import document, record, row
+
+pty = pytest.importorskip("pty", reason="there are pseudo-terminals on POSIX alone")
+
+Call = Callable[..., tuple[int, str, str]]
+CONTEXT = "Plots are let for one year from the first of March. " * 3
+LONG = "\x1b[31m多い" + "x" * 1_000_000
+
+
+def made(count: int = 6) -> Any:
+    """Return a run of answers with their verdicts."""
+    tests = []
+    for place in range(count):
+        found = Evidence(context=0, start=0, end=28, text=CONTEXT[:28])
+        verdicts = (
+            Verdict(text=f"It is {place} years.", ok=False, reason="It says one year."),
+            Verdict(text="Plots are let.", ok=True, evidence=(found,)),
+        )
+        sample = Sample(
+            user_input=f"How long, {place}?", response=f"For {place} years.", retrieved_contexts=[CONTEXT, LONG]
+        )
+        tests.append(
+            row(f"test[{place}]", replace(record("faithfulness", place / 8), sample=sample, verdicts=verdicts))
+        )
+    return document(*tests)
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call the command in a folder with the run; return its status and what it wrote."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.json").write_text(
+        render_json(document(row("test", record("faithfulness", 0.5)))), encoding="utf-8"
+    )
+
+    def run_command(*args: str) -> tuple[int, str, str]:
+        try:
+            status = main(["label", "run.json", *args])
+        except SystemExit as error:
+            status = int(str(error.code))
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run_command
+
+
+class Terminal:
+    """The command in a pseudo-terminal of 30 columns."""
+
+    def __init__(self, folder: Path, *args: str) -> None:
+        ours, theirs = pty.openpty()
+        command = [
+            sys.executable,
+            "-m",
+            "pytest_ragmetrics.cli",
+            "label",
+            "run.json",
+            "--metric",
+            "faithfulness",
+            *args,
+        ]
+        environment = {**os.environ, "COLUMNS": "30"}
+        self.process = subprocess.Popen(
+            command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+        )
+        os.close(theirs)
+        self._ours, self.said = ours, ""
+
+    def press(self, keys: str) -> None:
+        """Send each key when the command asks for one."""
+        for key in keys:
+            self._read_until("quit: ")
+            os.write(self._ours, b"\x1b[1~x" + key.encode())
+
+    def wait(self) -> int:
+        """Read to the end; return the status."""
+        self._read_until(None)
+        return self.process.wait()
+
+    def end(self, number: signal.Signals) -> int:
+        """Send a signal while it waits for a key; return the status."""
+        self._read_until("quit: ")
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def _read_until(self, end: str | None) -> None:
+        text = ""
+        while end is None or not text.endswith(end):
+            try:
+                data = os.read(self._ours, 65536)
+            except OSError:  # EIO: the other end is closed
+                data = b""
+            if not data:
+                assert end is None, f"{self.said}{text}"
+                break
+            text += data.decode("utf-8", "replace")
+        self.said += text
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Callable[..., Terminal]:
+    """Start the command in a folder with the run."""
+    (tmp_path / "run.json").write_text(render_json(made()), encoding="utf-8")
+    return lambda *args: Terminal(tmp_path, *args)
+
+
+def labels_in(folder: Path, name: str = "labelled.jsonl") -> list[int | None]:
+    """Return the labels in a file."""
+    return [json.loads(text)["label"] for text in (folder / name).read_text("utf-8").splitlines()]
+
+
+def test_answers_are_labelled_in_a_terminal(terminal: Callable[..., Terminal], tmp_path: Path) -> None:
+    """Each key is a label at once; a kill loses none, and the next call goes on. Function keys are no digits."""
+    first = terminal()
+    first.press("10Su")
+    first.end(signal.SIGKILL)
+    assert labels_in(tmp_path) == [1, 0]
+    second = terminal("--limit", "3")
+    second.press("s01")
+    assert second.wait() == 0
+    assert labels_in(tmp_path) == [1, 0, None, 0, 1]
+    assert "labelled.jsonl: 4 labels, 2 good, 1 skipped; 1 of 6 left" in second.said
+    assert "4 labels in the order of priority are too few for an interval" in second.said
+    third = terminal("--order", "random", "-o", "random.jsonl")
+    third.press("011\x04")
+    assert third.wait() == 0
+    assert "good answers: 0.67 (95 % interval" in third.said
+    for said in (first.said, second.said, third.said):
+        assert "\x1b" not in said
+        assert len(said) < 60_000
+    assert max(len(text) for text in second.said.splitlines() if set(text) == {"-"}) == 30
+
+
+def test_ctrl_c_ends_it_and_keeps_the_labels(terminal: Callable[..., Terminal], tmp_path: Path) -> None:
+    """With the status of an interrupt."""
+    found = terminal()
+    found.press("1")
+    assert found.end(signal.SIGINT) == 130
+    assert labels_in(tmp_path) == [1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["labelled.jsonl", "run.json"]
+
+
+def test_an_answer_is_shown_with_the_words_of_failures() -> None:
+    """What was asked and answered, the contexts, what the judge found wrong, and by what it held the rest right."""
+    queue = label_queue(made(), "faithfulness")
+    shown = queued_lines(next(row_ for row_ in queue if row_.record.score == 0.25))
+    assert shown[:3] == ['question: "How long, 2?"', 'answer: "For 2 years."', f'contexts[0]: "{CONTEXT.strip()}"']
+    assert shown[4:] == [
+        "faithfulness 0.25 < 0.90: 1 of 2 verdicts not ok",
+        '  not ok: "It is 2 years."',
+        "    reason: It says one year.",
+        '  held to be right: "Plots are let."',
+        '    by: "Plots are let for one year f" (contexts[0][0:28])',
+    ]
+    assert len(shown[3]) < 3100
+    measured = replace(queue[0], record=replace(queue[0].record, threshold=None, score=0.5))
+    assert "faithfulness 0.50: 1 of 2 verdicts not ok" in queued_lines(measured)
+    held = replace(queue[0], record=replace(queue[0].record, threshold=Threshold(operator="<=", bound=0.9), score=0.5))
+    assert "faithfulness 0.50 <= 0.90: 1 of 2 verdicts not ok" in queued_lines(held)
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "said"),
+    [
+        (["--metric", "faithfulnes"], 1, "run.json: this run has no scores of faithfulnes; did you mean faithfulness?"),
+        (["--metric", "faithfulness"], 1, "and there is none: write a page, with --html FILE.html"),
+        (["--metric", "faithfulness", "-o", "labels.csv"], 2, "'labels.csv' is not a *.jsonl file"),
+        (["--metric", "faithfulness", "-o", "run.json/labels.jsonl"], 2, "cannot be written"),
+        (["--metric", "faithfulness", "--html", "page.txt"], 2, "'page.txt' is not a *.html file"),
+        (["--metric", "faithfulness", "--import", "none.jsonl"], 1, "No such file or directory: 'none.jsonl'"),
+        (["--metric", "faithfulness", "--import", "run.json"], 1, "run.json"),
+        (["--metric", "faithfulness", "--limit", "0"], 2, "'0' is not a whole number of at least 1"),
+        ([], 2, "--metric"),
+    ],
+)
+def test_what_cannot_be_done_is_said(call: Call, args: list[str], status: int, said: str) -> None:
+    """By name, with what to do instead."""
+    found = call(*args)
+    assert found[0] == status
+    assert said in found[2]
+
+
+def test_a_page_has_the_rows_that_are_left(call: Call, tmp_path: Path) -> None:
+    """Those of the queue without a label in the file, as many as asked for."""
+    (tmp_path / "run.json").write_text(render_json(made()), encoding="utf-8")
+    queue = label_queue(read_document(tmp_path / "run.json"), "faithfulness")
+    (tmp_path / "other.jsonl").write_text('{"label": 1, ' + queue[0].rest + "\n", encoding="utf-8")
+    status, out, _ = call("--metric", "faithfulness", "--import", "other.jsonl", "--html", "page.html", "--limit", "3")
+    assert status == 0
+    assert out.splitlines()[:3] == [
+        "other.jsonl: 1 new labels",
+        "page.html: written, 3 rows to label",
+        "labelled.jsonl: 1 label, 1 good; 5 of 6 left",
+    ]
+    assert labels_in(tmp_path) == [1]
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert [place for place in range(1, 7) if f'data-place="{place}"' in page] == [2, 3, 4]
+    assert len(page) < 1_000_000
+    assert call("--metric", "faithfulness", "--html", "page.html", "-o", "new.jsonl")[0] == 0
+    assert not (tmp_path / "new.jsonl").exists()

@@ -1,0 +1,365 @@
+"""Labels of a run: the order to give them in, the file that takes them, and what is made of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_ragmetrics import Sample
+from pytest_ragmetrics.calibration.calibrate import calibrate
+from pytest_ragmetrics.calibration.labels import Labelling, answer_key, draw_weights, labelling_of, line, rest_of_line
+from pytest_ragmetrics.calibration.queue import LabelFile, QueuedRow, label_queue, labelled_mean
+from pytest_ragmetrics.calibration.result import CalibrationError
+from pytest_ragmetrics.calibration.text import calibration_lines
+from pytest_ragmetrics.codec import encodable
+from pytest_ragmetrics.datasets import read_dataset
+from pytest_ragmetrics.errors import DatasetError, RagMetricsError
+from pytest_ragmetrics.evaluation import Evaluation, Row
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.records import Document, Record
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.stats.corrected import drawn_mean, prediction_powered_mean
+from pytest_ragmetrics.stats.sequential import uniform
+from tests.documents import HOSTILE, document, record, row
+
+GRADED = (0.0, 0.1, 0.3, 0.5, 0.8, 0.9, 0.95, 1.0)
+
+
+def run(scores: Sequence[float | None], metric: str = "faithfulness") -> Document:
+    """Return a run with an answer for each score, which is written in it."""
+    records = [
+        replace(
+            record(metric, score, outcome="unscored" if score is None else "measured", threshold=None),
+            sample=Sample(user_input=f"Question {place}?", response=f"{score} {place}", retrieved_contexts=["Here."]),
+            vacuous=False,
+        )
+        for place, score in enumerate(scores)
+    ]
+    return document(*(row(f"test[{place}]", made) for place, made in enumerate(records)))
+
+
+def queue_of(scores: Sequence[float | None] = GRADED, **options: object) -> list[QueuedRow]:
+    """Return the queue of such a run."""
+    return label_queue(run(scores), "faithfulness", **options)  # type: ignore[arg-type]
+
+
+def test_a_row_comes_earlier_where_its_label_says_more() -> None:
+    """By its weight over a number that seed and answer fix, whatever the order of the rows and the ids."""
+    queue = queue_of(GRADED * 5)
+    for place, row_ in enumerate(queue, 1):
+        found = row_.labelling
+        score = row_.record.score or 0.0
+        assert found.weight == pytest.approx(math.sqrt(score * (1 - score)) + 0.2)
+        assert found.priority == found.weight / uniform("0", answer_key(row_.record.sample))
+        assert found.place == place
+        assert found.following == (queue[place].labelling.priority if place < len(queue) else None)
+    priorities = [row_.labelling.priority for row_ in queue]
+    assert priorities == sorted(priorities, reverse=True)
+    made = run(GRADED * 5)
+    tests = list(made.tests)
+    np.random.default_rng(4).shuffle(tests)
+    assert label_queue(replace(made, tests=tuple(tests)), "faithfulness") == queue
+    assert queue_of(GRADED * 5, seed=1) != queue
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "weights"),
+    [((0.0, 1.0) * 4, {}, 1), (GRADED, {"order": "random"}, 1), ((1.0,) * 3, {}, 1), ((0.0, 0.5, 1.0), {}, 2)],
+)
+def test_bare_verdicts_and_a_random_order_weigh_all_rows_alike(
+    scores: Sequence[float], options: dict[str, object], weights: int
+) -> None:
+    """Then any beginning of the order has equal chances."""
+    assert len({row_.labelling.weight for row_ in queue_of(scores, **options)}) == weights
+
+
+def test_scores_of_another_scale_are_brought_to_shares() -> None:
+    """Of a metric that is known by its scale, of another by its scores."""
+    own = label_queue(run([1.0, 3.0, 5.0], "house_stars"), "house_stars")
+    assert sorted(row_.share for row_ in own) == [0.0, 0.5, 1.0]
+    assert [row_.share for row_ in label_queue(run([7.0], "house_stars"), "house_stars")] == [0.0]
+
+
+def test_an_answer_is_queued_once_and_only_with_a_score_that_counts() -> None:
+    """An answer that two tests score is one; unscored and vacuous ones are none; ids are unique in the file."""
+    made = run([0.5, None, 0.7])
+    first = made.tests[0].records[0]
+    again = replace(first, sample=replace(first.sample, id="other name"))
+    vacuous = replace(first, sample=replace(first.sample, response="nothing"), vacuous=True)
+    named = [replace(first, sample=replace(first.sample, id="q", response=text)) for text in ("one", "two")]
+    made = replace(made, tests=(*made.tests, row("more", again, vacuous, *named)))
+    queue = label_queue(made, "faithfulness")
+    assert sorted(row_.record.sample.response or "" for row_ in queue) == ["0.5 0", "0.7 2", "one", "two"]
+    assert sorted(str(row_.record.sample.id) for row_ in queue) == ["None", "None", "None", "q"]
+
+
+@pytest.mark.parametrize(
+    ("made", "metric", "said"),
+    [
+        (run([0.5]), "faithfulnes", "this run has no scores of faithfulnes; did you mean faithfulness?"),
+        (run([0.5]), "x", "this run has no scores of x; it has faithfulness"),
+        (run([None]), "faithfulness", "faithfulness has no score in this run with anything to check"),
+        (document(), "faithfulness", "this run has no scores, and so nothing to label"),
+    ],
+)
+def test_a_run_without_such_scores_is_refused(made: Document, metric: str, said: str) -> None:
+    """With the nearest name, or those there are."""
+    with pytest.raises(CalibrationError, match=said.replace("?", r"\?")):
+        label_queue(made, metric)
+
+
+def test_labels_are_a_data_set_of_the_same_answers(tmp_path: Path) -> None:
+    """Whatever the texts contain: the file is read as rows with the label, and the judge is asked the same."""
+    samples = [
+        Sample(
+            user_input=text,
+            response=text[::-1],
+            retrieved_contexts=[text, "a\u2028b"],
+            metadata={"label": 7, "k": text},
+        )
+        for text in (*HOSTILE, "Wie lange?", "多久？", "\u202eמתי")
+    ]
+    records = [replace(record("faithfulness", 0.5), sample=sample, vacuous=False) for sample in samples]
+    queue = label_queue(document(row("test", *records)), "faithfulness")
+    file = tmp_path / "labelled.jsonl"
+    with LabelFile(file, queue) as labels:
+        for place, row_ in enumerate(queue):
+            labels.add(row_, (0, 1, None)[place % 3])
+        assert labels.next() is None
+    rows = read_dataset(file, base=tmp_path)
+    assert [row_.sample and row_.sample.metadata.get("label") for row_ in rows] == [
+        (0, 1, None)[place % 3] for place in range(len(rows))
+    ]
+    for read, row_ in zip(rows, queue, strict=True):
+        assert read.sample is not None
+        assert answer_key(read.sample) == answer_key(row_.record.sample)
+        assert labelling_of(read.sample) == row_.labelling
+        assert read.sample.metadata["k"] == encodable(row_.record.sample.metadata["k"])
+    with LabelFile(file, queue) as labels:
+        assert list(labels.labels.values()) == [(0, 1, None)[place % 3] for place in range(len(rows))]
+
+
+def test_a_file_goes_on_where_it_ended(tmp_path: Path) -> None:
+    """Every label is in the file at once; undo takes back the last, of an earlier time too."""
+    queue, file = queue_of(), tmp_path / "deep" / "labelled.jsonl"
+    with LabelFile(file, queue) as labels:
+        assert not labels.undo()
+        assert not file.exists()
+        for label in (1, 0, None):
+            following = labels.next()
+            assert following is not None
+            labels.add(following, label)
+            assert file.read_text("utf-8").count("\n") == len(labels.labels)
+    file.write_text(file.read_text("utf-8") + "\n", encoding="utf-8")
+    with LabelFile(file, queue) as labels:
+        assert labels.labels == {1: 1, 2: 0, 3: None}
+        assert labels.undo()
+        assert labels.next() == queue[2]
+        labels.add(queue[2], 1)
+    assert [json.loads(text)["label"] for text in file.read_text("utf-8").splitlines()] == [1, 0, 1]
+    assert [path.name for path in file.parent.iterdir()] == ["labelled.jsonl"]
+
+
+@pytest.mark.parametrize("kept", [1, 30, -2, -1])
+def test_a_torn_line_is_mended(tmp_path: Path, kept: int) -> None:
+    """A line of which a part was written is taken away, one without its end gets that."""
+    queue, file = queue_of(), tmp_path / "labelled.jsonl"
+    lines = [f"{line(1, row_.rest)}\n" for row_ in queue[:2]]
+    file.write_text(lines[0] + lines[1][:kept], encoding="utf-8")
+    with LabelFile(file, queue) as labels:
+        assert labels.labels == ({1: 1, 2: 1} if kept == -1 else {1: 1})
+        for row_ in queue[len(labels.labels) : 3]:
+            labels.add(row_, 0)
+    assert [json.loads(text)["label"] for text in file.read_text("utf-8").splitlines()] == (
+        [1, 1, 0] if kept == -1 else [1, 0, 0]
+    )
+
+
+def test_two_labellers_do_not_write_one_file(tmp_path: Path) -> None:
+    """The second is told so, and may write when the first has ended."""
+    queue, file = queue_of(), tmp_path / "labelled.jsonl"
+    with LabelFile(file, queue) as labels:
+        labels.add(queue[0], 1)
+        with pytest.raises(CalibrationError, match="another ragmetrics label is writing it"), LabelFile(file, queue):
+            pass
+        labels.add(queue[1], 1)
+    with LabelFile(file, queue) as labels:
+        assert labels.labels == {1: 1, 2: 1}
+
+
+def _changed(text: str, **changes: object) -> str:
+    data = json.loads(text)
+    return json.dumps({**data, "labelling": {**data["labelling"], **changes}})
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (lambda text: '{"response": "Yes.", "label": 1}', "jsonl:1: .*not written by ragmetrics label: name another"),
+        (lambda text: _changed(text, metric="answer_relevancy"), "jsonl:1: .*of answer_relevancy, not of faithfulness"),
+        (lambda text: _changed(text, seed=3), "jsonl:1: .*begun with --order priority --seed 3: go on with these"),
+        (lambda text: _changed(text, run="2020"), "jsonl:1: .*of another run, of 2020, not of 2026"),
+        (lambda text: _changed(text, place=99), "jsonl:1: .*of another run"),
+        (lambda text: _changed(text, place=0), "jsonl:1: .*a place above 0"),
+        (lambda text: _changed(text, weight="much"), "jsonl:1: .*labelling.weight must be a valid number"),
+        (lambda text: text.replace('"response": "', '"response": "Not '), "jsonl:1: .*of another run"),
+        (lambda text: f"{text}\n{text}", "jsonl:2: .*has a label above"),
+        (lambda text: text.replace('"label": 1', '"label": "perhaps"'), "jsonl:1: .*a label is a number from 0 to 1"),
+        (lambda text: f"{{\n{text}", "jsonl:1: "),
+    ],
+)
+def test_lines_of_something_else_are_refused(tmp_path: Path, write: object, said: str) -> None:
+    """With file and line, and what to do."""
+    queue, file = queue_of(), tmp_path / "labelled.jsonl"
+    text = write(line(1, queue[0].rest))  # type: ignore[operator]
+    file.write_text(f"{text}\n", encoding="utf-8")
+    with pytest.raises(RagMetricsError, match=said) as raised, LabelFile(file, queue):
+        pass
+    assert "labelled.jsonl" in str(raised.value)
+    assert file.read_text("utf-8") == f"{text}\n"
+
+
+def test_labels_of_another_file_are_taken_up(tmp_path: Path) -> None:
+    """What is new, in the order of the queue; nothing where the two contradict each other."""
+    queue, file, other = queue_of(), tmp_path / "labelled.jsonl", tmp_path / "page.jsonl"
+    with LabelFile(other, queue) as labels:
+        for row_, label in zip(reversed(queue[:4]), (0, None, 1, 1), strict=True):
+            labels.add(row_, label)
+    with LabelFile(file, queue) as labels:
+        labels.add(queue[0], 1)
+        assert labels.take(other) == 3
+        assert labels.labels == {1: 1, 2: 1, 3: None, 4: 0}
+        assert labels.take(other) == 0
+        labels.undo()
+        labels.add(queue[3], 1)
+        before = file.read_bytes()
+        with pytest.raises(CalibrationError, match=r"in place 4 is bad there and good in .*labelled.jsonl"):
+            labels.take(other)
+        assert file.read_bytes() == before
+
+
+def test_chances_follow_from_the_first_row_that_has_no_line() -> None:
+    """Skipped rows are passed over; what was labelled out of turn, or by hand, was not drawn by chance."""
+    queue = [row_.labelling for row_ in queue_of(GRADED * 4)]
+    assert draw_weights([None, None]) is None
+    found = draw_weights(queue[:10])
+    limit = queue[10].priority
+    assert found == [max(1.0, limit / row_.weight) for row_ in queue[:10]]
+    assert draw_weights([*queue[9::-1], queue[20], None]) == [*found[::-1], None, None]
+    assert draw_weights(queue) == [1.0] * len(queue)
+    assert draw_weights(queue[1:3]) == [None, None]
+    others = [replace(row_, metric="other") for row_ in queue[:5]]
+    both = draw_weights([*queue[:10], *others]) or []
+    assert both[:10] == found
+    assert both[10:] == [max(1.0, queue[5].priority / row_.weight) for row_ in others]
+
+
+class Written(Metric):
+    """A metric whose score is the first word of the response."""
+
+    name = "faithfulness"
+    scale = (0.0, 1.0)
+
+    def measure(self, sample: Sample) -> MetricResult:
+        """Return the number in the response."""
+        return MetricResult(float((sample.response or "").split()[0]), metric=self.name)
+
+
+def table_of(records: Sequence[Record]) -> Evaluation:
+    """Return the table with these scores."""
+    rows = [
+        Row(sample=made.sample, results={"faithfulness": MetricResult(made.score or 0.0, metric="faithfulness")})
+        for made in records
+    ]
+    return Evaluation(metrics=("faithfulness",), rows=tuple(rows))
+
+
+def labelled(
+    tmp_path: Path, count: int, order: str = "priority"
+) -> tuple[list[QueuedRow], dict[int, int | None], Path]:
+    """Return a queue of 240 answers, some of them labelled at random by their score, and the file."""
+    chance = np.random.default_rng(8)
+    queue = queue_of(chance.choice(GRADED, 240).tolist(), order=order)
+    file = tmp_path / f"{order}.jsonl"
+    with LabelFile(file, queue) as labels:
+        for place, row_ in enumerate(queue[:count]):
+            labels.add(row_, None if place % 20 == 7 else int(chance.random() < (row_.record.score or 0.0)))
+        return queue, labels.labels, file
+
+
+def test_a_mean_is_corrected_by_a_file_of_labels(tmp_path: Path) -> None:
+    """With the chances that its rows were drawn with; random order has the exact interval."""
+    queue, labels, file = labelled(tmp_path, 90)
+    table = table_of([row_.record for row_ in reversed(queue)])
+    weights = draw_weights([row_.labelling for row_ in queue[:90]]) or []
+    given = [labels.get(row_.labelling.place) for row_ in queue]
+    expected = drawn_mean([row_.share for row_ in queue], given, [w or 1.0 for w in weights] + [1.0] * 150)
+    found = table.corrected_mean("faithfulness", labels=file)
+    assert (found.estimate, found.low, found.high) == pytest.approx((expected.estimate, expected.low, expected.high))
+    assert labelled_mean(queue, labels) == expected
+    rows = [json.loads(text) for text in file.read_text("utf-8").splitlines()]
+    assert table.corrected_mean("faithfulness", labels=rows) == found
+    assert table.corrected_mean("faithfulness", labels=file, threshold=0.5) != found
+
+    queue, labels, file = labelled(tmp_path, 20, "random")
+    given = [labels.get(row_.labelling.place) for row_ in queue]
+    exact = prediction_powered_mean([row_.share for row_ in queue], given)
+    found = table_of([row_.record for row_ in queue]).corrected_mean("faithfulness", labels=file)
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+
+
+def test_labels_that_do_not_fit_a_table_are_refused(tmp_path: Path) -> None:
+    """Too few of unequal chances, those of other answers, and a calibration beside them."""
+    queue, _, file = labelled(tmp_path, 30)
+    table = table_of([row_.record for row_ in queue])
+    with pytest.raises(ValueError, match=r"28 labels in the order of priority are too few .* --order random"):
+        table.corrected_mean("faithfulness", labels=file)
+    other = table_of([replace(queue[0].record, sample=Sample(response="0.5 other"))])
+    with pytest.raises(ValueError, match="no label is one of an answer in this table"):
+        other.corrected_mean("faithfulness", labels=file)
+    with pytest.raises(ValueError, match="give labels=, or what a calibration found, not both"):
+        table.corrected_mean("faithfulness", labels=file, tpr=0.9, tnr=0.9, threshold=0.5)
+    with pytest.raises(DatasetError, match="label"):
+        table.corrected_mean("faithfulness", labels=[{"response": "0.5", "label": 7}])
+
+
+def test_a_calibration_weighs_labels_by_their_chances(tmp_path: Path) -> None:
+    """The hard answers come first: unweighted figures would be those of hard answers."""
+    queue, labels, file = labelled(tmp_path, 120)
+    found = calibrate(Written(), file, threshold=0.5)
+    weights = draw_weights([row_.labelling for row_ in queue[:120]]) or []
+    sums = {True: 0.0, False: 0.0}
+    for row_, weight in zip(queue, weights, strict=False):
+        if labels[row_.labelling.place] == 1:
+            sums[(row_.record.score or 0.0) >= 0.5] += weight or 0.0
+    assert found.weighted
+    assert found.unlabelled == 6
+    assert found.figures.agreement.tpr.estimate == pytest.approx(sums[True] / (sums[True] + sums[False]))
+    assert json.loads(found.to_json())["weighted"] is True
+    said = "  drawn with unequal chances: figures are weighted by the inverse of these, counts are as they are"
+    assert said in calibration_lines(found)
+    plain = [{**json.loads(text), "labelling": None} for text in file.read_text("utf-8").splitlines()]
+    assert calibrate(Written(), plain, threshold=0.5).figures.agreement.kappa.estimate < (
+        found.figures.agreement.kappa.estimate
+    )
+
+    by_hand = [*map(json.loads, file.read_text("utf-8").splitlines()), {"response": "0.9 by hand", "label": 0}]
+    more = calibrate(Written(), by_hand, threshold=0.5)
+    assert more.figures == found.figures
+    assert "  not drawn by chance as the others, in no figure: 1 label" in calibration_lines(more)
+
+    _, _, file = labelled(tmp_path, 60, "random")
+    assert not calibrate(Written(), file, threshold=0.5).weighted
+
+
+def test_a_line_has_no_room_for_a_label_that_was_there() -> None:
+    """Neither label nor labelling of the metadata remains; a sample without other metadata has none."""
+    place = Labelling(metric="m", run="r", order="random", seed=0, place=1, weight=1.0, priority=2.0, following=None)
+    rest = rest_of_line(Sample(response="Yes.", metadata={"label": 0, "labelling": {}}), place)
+    assert json.loads(line(None, rest)).keys() == {"label", "response", "labelling"}
