@@ -48,15 +48,13 @@ class Option:
         return f"rag_{self.field}"
 
 
-def _text(text: str, base: Path) -> str:
-    del base
+def _text(text: str, _base: Path) -> str:
     return text.strip()
 
 
-def _embedder_spec(text: str, base: Path) -> str:
+def _embedder_spec(text: str, _base: Path) -> str:
     from pytest_ragmetrics.embedders.specs import check_embedder_spec
 
-    del base
     return check_embedder_spec(text)
 
 
@@ -70,8 +68,7 @@ def _spec(text: str, base: Path) -> str:
     return f"nli:{folder}" if spec.startswith("nli:") and folder.is_dir() else spec
 
 
-def _mode(text: str, base: Path) -> str:
-    del base
+def _mode(text: str, _base: Path) -> str:
     modes = ("auto", "replay", "refresh", "off")
     if text.strip() not in modes:
         raise ValueError(f"{text.strip()!r} is not one of {', '.join(modes)}")
@@ -79,8 +76,7 @@ def _mode(text: str, base: Path) -> str:
 
 
 def _number(kind: type[int | float], least: float) -> Callable[[str, Path], float]:
-    def parse(text: str, base: Path) -> float:
-        del base
+    def parse(text: str, _base: Path) -> float:
         try:
             number = kind(text)
         except ValueError:
@@ -93,12 +89,10 @@ def _number(kind: type[int | float], least: float) -> Callable[[str, Path], floa
     return parse
 
 
-def _truth(text: str, base: Path) -> bool:
-    del base
+def _truth(text: str, _base: Path) -> bool:
     words = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
     if text.strip().lower() not in words:
-        msg = f"{text.strip()!r} is neither true nor false"
-        raise ValueError(msg)
+        raise ValueError(f"{text.strip()!r} is neither true nor false")
     return words[text.strip().lower()]
 
 

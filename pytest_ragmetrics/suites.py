@@ -498,8 +498,7 @@ def read_baseline(file: str | Path) -> Mapping[str, Column]:
 
 
 @lru_cache(maxsize=_FILES)
-def _read(path: Path, changed: int, size: int) -> Mapping[str, Column]:
-    del changed, size  # part of the key of lru_cache
+def _read(path: Path, _changed: int, _size: int) -> Mapping[str, Column]:
     try:
         data = read_json(path)
     except ValueError as error:

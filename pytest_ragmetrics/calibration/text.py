@@ -167,9 +167,7 @@ def disagreement_lines(calibration: Calibration, *, worst: int) -> list[str]:
     for row in found[:worst]:
         lines.append(f"  {disagreement_line(calibration, row)}")
         lines += [f"    {line}" for line in evidence_lines(calibration, row)]
-    if len(found) > worst:
-        lines.append(f"  ... and {len(found) - worst} more")
-    return lines
+    return lines + and_more(len(found), shown=worst)
 
 
 def disagreement_line(calibration: Calibration, row: LabelledRow) -> str:

@@ -88,12 +88,11 @@ def _difference(comparison: RunComparison) -> list[str]:
     ]
 
 
-def _schema(arguments: argparse.Namespace) -> list[str]:
+def _schema(_: argparse.Namespace) -> list[str]:
     import json
 
     from pytest_ragmetrics.records import document_schema
 
-    del arguments
     return json.dumps(document_schema(), indent=2).splitlines()
 
 

@@ -39,9 +39,9 @@ def format_apart(score: float, bound: float) -> tuple[str, str]:
     return repr(score), repr(bound)
 
 
-def and_more(number: int, *, indent: str = "  ") -> list[str]:
+def and_more(number: int, *, shown: int = SHOWN, indent: str = "  ") -> list[str]:
     """Return the line that says how many were left out beyond those that are shown, none if all are there."""
-    return [f"{indent}... and {number - SHOWN} more"] if number > SHOWN else []
+    return [f"{indent}... and {number - shown} more"] if number > shown else []
 
 
 def readable(text: str, limit: int = SHORT) -> str:
