@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple
 
 from pytest_ragmetrics.result import Evidence, Nearest, Verdict, WordChange
 from pytest_ragmetrics.sample import as_contexts
-from pytest_ragmetrics.text.characters import is_word, printable
-from pytest_ragmetrics.text.editorial import Match, PhraseSearch, lost_at_edges, read_edits
+from pytest_ragmetrics.text.characters import is_word
+from pytest_ragmetrics.text.editorial import Match, PhraseSearch, describe_lost, lost_at_edges, read_edits
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe
 from pytest_ragmetrics.text.markup import Readable, as_readable, have_notes
 from pytest_ragmetrics.text.search import Passage, SourceIndex, find_nearest, key_length, split_tokens
@@ -216,7 +216,7 @@ class SpanSearch:
         if edited is None:
             return None
         if lost := self._lost.get(span):
-            return f'the {"ellipsis" if edited.has_ellipsis else "bracket"} leaves out "{printable(lost)}"'
+            return f"the {'ellipsis' if edited.has_ellipsis else 'bracket'} leaves out {lost}"
         if edited.problem:
             return edited.problem
         if not 1 < len(edited.phrases) <= _MOST_PHRASES:
@@ -291,7 +291,7 @@ class SpanSearch:
         (passage,) = found.passages
         lost = lost_at_edges(edited, self.sources.text(passage.context), passage.start, passage.end)
         if lost:
-            self._lost[span] = lost
+            self._lost[span] = describe_lost(lost, passage.context)
         return lost is not None
 
     def _find_edited(self, span: str) -> Match | None:

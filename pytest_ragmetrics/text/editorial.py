@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
-from pytest_ragmetrics.text.characters import is_unspaced
+from pytest_ragmetrics.text.additions import doubtful_words
+from pytest_ragmetrics.text.characters import is_unspaced, printable
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece
 from pytest_ragmetrics.text.negations import lost_at_edge, lost_negation, turns_round
 from pytest_ragmetrics.text.search import Passage, SourceIndex
@@ -28,6 +29,7 @@ _MOST_WORDS_IN_BRACKET = 5
 _STEPS, _STEPS_A_PIECE = 1000, 4
 _GAP_A_STEP = 10_000
 _MOST_LOOKED_UP = 32
+_MOST_WORDS_SHOWN = 8
 
 _BETWEEN_WORDS = re.compile(
     r"[\s!-&(-/:-@\[-`{-~\u00a1-\u00bf\u060c\u061b\u061f\u0964\u0965\u2010-\u2018\u201a-\u205e\u3001-\u301f]+"
@@ -231,6 +233,14 @@ def lost_at_edges(edited: Edited, text: str, start: int, end: int) -> str | None
     return lost_at_edge(text, end, before=False) if edited.cut_after and lost is None else lost
 
 
+def describe_lost(words: str, context: int, *, is_doubtful: bool = False) -> str:
+    """Return what is left out, and where; of words that only may turn a statement round the first are enough."""
+    if not is_doubtful:
+        return f'"{printable(words)}" (contexts[{context}])'
+    first = " ".join(words.split()[:_MOST_WORDS_SHOWN])
+    return f'"{printable(first)}" (contexts[{context}]), which may turn it round'
+
+
 class _Placed(NamedTuple):
     """A piece at a place: from where to where in the key of all contexts, and its passage."""
 
@@ -247,7 +257,7 @@ class PhraseSearch:
         self._sources = sources
         self._comparison = comparison
         self._steps = 0
-        #: What was left out in the first place where everything else agreed, a word that turns a statement round.
+        #: What was left out in the first place where everything else agreed, which turns the statement round or may.
         self.lost: str | None = None
 
     def find(self, edited: Edited) -> Match | None:
@@ -285,7 +295,8 @@ class PhraseSearch:
         found = [piece for pieces in placed for piece in pieces]
         first, last = found[0].passage, found[-1].passage
         lost = lost_at_edges(edited, self._sources.text(first.context), first.start, last.end)
-        self.lost = self.lost or lost
+        if lost and self.lost is None:
+            self.lost = describe_lost(lost, first.context)
         return [] if lost else found
 
     def _find_phrase(self, phrase: Phrase, start: int, end: int) -> list[_Placed]:
@@ -352,8 +363,11 @@ class PhraseSearch:
         start, end = left.passage.end, right.passage.start
         # Only texts made for it have a long gap again and again.
         self._steps -= (end - start) // _GAP_A_STEP
-        lost = lost_negation(self._sources.text(left.passage.context), start, end)
-        self.lost = self.lost or lost
+        text = self._sources.text(left.passage.context)
+        lost = lost_negation(text, start, end)
+        is_doubtful = lost is None and (lost := doubtful_words(text, start, end)) is not None
+        if lost and self.lost is None:
+            self.lost = describe_lost(lost, left.passage.context, is_doubtful=is_doubtful)
         return lost is not None
 
     def _between(self, left: _Placed, right: _Placed) -> str:

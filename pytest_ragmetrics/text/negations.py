@@ -126,6 +126,19 @@ class _Vocabulary:
         return any(word[:at] in self._beginnings or word[-at:] in self._endings for at in cuts)
 
 
+class Grammar(NamedTuple):
+    """Words of the grammar of the languages that a text may be in."""
+
+    #: A noun follows them: articles, prepositions, numerals, "and".
+    before_nouns: frozenset[str]
+    #: They follow a noun, or end one (``*ban``).
+    after_nouns: frozenset[str]
+    #: Auxiliaries, pronouns, conjunctions.
+    helpers: frozenset[str]
+    #: Time, size, colour, matter, age: they go with a noun or a clause and never turn it round; and ends of adjectives.
+    harmless: frozenset[str]
+
+
 class _Languages:
     """The words of ``negations.json``."""
 
@@ -137,10 +150,11 @@ class _Languages:
         #: Words that a stop follows inside a sentence.
         self.abbreviations = frozenset(" ".join(content["abbreviations"]).split())
         self._common = {
-            name: frozenset(_fold(language["common"]).split())
+            name: frozenset(fold(language["common"]).split())
             for name, language in self._languages.items()
             if "common" in language
         }
+        self._grammars: dict[tuple[str, ...], Grammar] = {}
 
     @cached_property
     def _latin(self) -> _Vocabulary:
@@ -168,12 +182,35 @@ class _Languages:
         yield self._latin
         if not folded.isascii():
             yield self._others
-        words = set(_WORD.findall(folded))
-        shared = {name: len(words & common) for name, common in self._common.items()}
+        shared = self._shared(folded)
         most = max(shared.values())
         for name, vocabulary in self._ambiguous.items():
             if 2 * shared.get(name, most) >= most:
                 yield vocabulary
+
+    def grammar(self, folded: str) -> Grammar:
+        """Return the words of the grammar of the languages that a text shares most of its words with."""
+        words = set(_WORD.findall(folded))
+        shared = {name: len(words & known) for name, known in self._grammatical.items()}
+        most = max(1, *shared.values())
+        names = tuple(name for name, count in shared.items() if count == most)
+        return self._grammars.get(names) or self._grammars.setdefault(names, self._join_grammars(names))
+
+    @cached_property
+    def _grammatical(self) -> dict[str, frozenset[str]]:
+        joined = {name: self._join_grammars([name]) for name in self._languages}
+        return {name: frozenset().union(self._common.get(name, ()), *words) for name, words in joined.items()}
+
+    def _join_grammars(self, names: Iterable[str]) -> Grammar:
+        lines = {
+            key: [line for name in names for line in self._languages[name].get(key, ())] for key in Grammar._fields
+        }
+        return Grammar(*(frozenset(fold(" ".join(lines[key])).split()) for key in Grammar._fields))
+
+    def _shared(self, folded: str) -> dict[str, int]:
+        """Return how many common words of each language are in a text."""
+        words = set(_WORD.findall(folded))
+        return {name: len(words & common) for name, common in self._common.items()}
 
 
 def _is_latin(expression: str) -> bool:
@@ -181,7 +218,7 @@ def _is_latin(expression: str) -> bool:
 
 
 def _expressions(lines: Iterable[str]) -> Iterator[str]:
-    return (_fold(expression) for line in lines for expression in line.split(", "))
+    return (fold(expression) for line in lines for expression in line.split(", "))
 
 
 @lru_cache(maxsize=1)
@@ -189,7 +226,7 @@ def _languages() -> _Languages:
     return _Languages()
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
     """Return a text in which words are written in one way: without case, vowel signs, and accents where they vary."""
     if text.isascii():
         return text.lower().replace("`", "'").replace("_", " ")
@@ -256,7 +293,7 @@ def lost_at_edge(text: str, at: int, *, before: bool) -> str | None:
 
 
 def _refers(sentence: str) -> bool:
-    folded = _fold(sentence)
+    folded = fold(sentence)
     if count_words(sentence) <= _SHORT or any(_languages().pointing.places_in(folded)):
         return True
     return any(place.start <= _FIRST for place in _languages().pointing_first.places_in(folded))
@@ -266,8 +303,8 @@ def _first_word(text: str, start: int, end: int, *, after_sentence: bool = False
     """Return the first negation that is at least in part in ``text[start:end]``."""
     low, high = max(start - _AROUND, 0), end + _AROUND
     window = text[low:high]
-    folded = _fold(window)
-    near = _fold(text[max(start - _GLANCE, 0) : start + _GLANCE] + text[max(end - _GLANCE, 0) : end + _GLANCE])
+    folded = fold(window)
+    near = _near(text, start, end)
     places = sorted({place for found in _languages().vocabularies(near) for place in found.places_in(folded)})
     if denial := _DENIAL.search(text, start, end):
         return denial[0]
@@ -286,13 +323,22 @@ def _first_word(text: str, start: int, end: int, *, after_sentence: bool = False
     return _first_word(joined, 0, len(joined)) if len(joined) < end - start else None
 
 
+def grammar_near(text: str, start: int, end: int) -> Grammar:
+    """Return the words of the grammar of the language that a text is in around ``text[start:end]``."""
+    return _languages().grammar(_near(text, start, end))
+
+
+def _near(text: str, start: int, end: int) -> str:
+    return fold(text[max(start - _GLANCE, 0) : start + _GLANCE] + text[max(end - _GLANCE, 0) : end + _GLANCE])
+
+
 def _offsets(window: str, start: int) -> list[int]:
     """Return for each offset of the folded form of a text where it is in the text, and the end."""
     if window.isascii():
         return list(range(start, start + len(window) + 1))
     offsets: list[int] = []
     for found in _ONE_CHARACTER.finditer(window):
-        offsets += [start + found.start()] * len(_fold(found[0]))
+        offsets += [start + found.start()] * len(fold(found[0]))
     return [*offsets, start + len(window)]
 
 
