@@ -132,6 +132,11 @@ class MetricComparison:
         return self._changed("better")
 
     @property
+    def changed(self) -> frozenset[str]:
+        """The ids of the rows that became worse or better."""
+        return frozenset(row.id for row in self.rows if _kind(row.before, row.after, self.better) != "same")
+
+    @property
     def unchanged(self) -> tuple[RowChange, ...]:
         """The rows whose score is the same."""
         return tuple(row for row in self.rows if _kind(row.before, row.after, self.better) == "same")

@@ -146,8 +146,8 @@ class GatePlugin:
         if settings.dry_run or session.shouldstop or session.shouldfail or (is_part and settings.json is None):
             return
         try:
-            if self._session.is_worker and self._session.shared_folder is None:
-                item.stash[_AGAIN] = _unanswered(gated, item.nodeid, "workers elsewhere do not share their rows")
+            if rows.is_alone:
+                item.stash[_AGAIN] = _unanswered(gated, item.nodeid, "the workers share no rows")
                 return
             baseline = self._baseline or read_baseline(settings.baseline)
         except pytest.UsageError as error:

@@ -517,7 +517,8 @@ def _compared(gate: Gate, gated: GatedSet, tests: Sequence[TestRecord], baseline
     drop, confirmation = found[gate.id], None
     if drop.shown and gate.confirm:
         for each in (gates[name] for name in found if found[name].shown):
-            family[each.id] = _pairs(each, gated, [_averaged(each, test) for test in tests], baseline)
+            changed = family[each.id].changed
+            family[each.id] = _pairs(each, gated, [_averaged(each, test, changed) for test in tests], baseline)
         confirmation = _confirmation(gate, tests, drop, own, family[gate.id])
         own, drop = family[gate.id], find_drops(TableComparison(metrics=family), alpha=drop.alpha)[gate.id]
     regression = _regression(own, drop, confirm=gate.confirm, confirmation=confirmation)
@@ -541,7 +542,8 @@ def _confirmation(
     gate: Gate, tests: Sequence[TestRecord], drop: Drop, first: MetricComparison, again: MetricComparison
 ) -> ConfirmationRecord:
     """Return what further answers made of a drop; the comparisons are those by the first answers and by all."""
-    before = {row.id: row.change for row in (*first.regressed, *first.improved)}
+    changed = first.changed
+    before = {row.id: row.change for row in first.rows if row.id in changed}
     after = [row.change for row in again.rows if row.id in before]
     sign = 1.0 if first.better == "lower" else -1.0
     missing = (it for test in tests for it in test.again if it.metric == gate.metric and not _counts(it, gate))
@@ -557,9 +559,9 @@ def _confirmation(
     )
 
 
-def _averaged(gate: Gate, test: TestRecord) -> TestRecord:
-    """Return a test whose row counts with the mean of all its answers, if there are as many as the gate asks for."""
-    further = _further(gate, test)
+def _averaged(gate: Gate, test: TestRecord, changed: Collection[str]) -> TestRecord:
+    """Return a test whose row, if it changed, counts with the mean of its answers, if it has all of them."""
+    further = {key: scores for key, scores in _further(gate, test).items() if key in changed}
     records = (
         replace(it, score=fmean([it.score, *further[key_of(it.sample)]]))
         if it.metric == gate.metric and it.score is not None and key_of(it.sample) in further
@@ -603,7 +605,7 @@ def rows_to_confirm(
             pairs = _pairs(gate, gated, tests, baseline)
         except ValueError:
             continue
-        changed = {row.id for row in (*pairs.regressed, *pairs.improved)}
+        changed = pairs.changed
         for test in tests:
             if any(it.metric == gate.metric and key_of(it.sample) in changed for it in test.records):
                 found.setdefault(test.id, set()).add(gate.metric)

@@ -260,14 +260,14 @@ class DatasetTests:
         self._shortfall: Exception | None = None
         shared = self._shared_results()
         #: A worker that cannot share rows does its own only: no other may be done twice.
-        self._alone = self._worker is not None and shared is None
+        self.is_alone = self._worker is not None and shared is None
         #: Of the running test, if its row is not needed.
         self._spared: str | None = None
         self._prefetcher = Prefetcher(
             session,
             threads=session.settings.respond_threads,
             shared=shared,
-            drawn=() if self._alone else [DrawnRows(gated, self._jobs) for gated in drawn],
+            drawn=() if self.is_alone else [DrawnRows(gated, self._jobs) for gated in drawn],
         )
         self._line = _ProgressLine(config)
 
@@ -283,7 +283,7 @@ class DatasetTests:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Begin with the rows that are certainly run here, in a worker that cannot share rows."""
-        if self._alone and self._began:
+        if self.is_alone and self._began:
             self._begin([test.nodeid for test in (item, nextitem) if test is not None])
 
     @pytest.hookimpl(wrapper=True)
@@ -348,7 +348,7 @@ class DatasetTests:
         test = request.node.nodeid
         job = self._running = self._jobs[test]
         self._scores, self._bounds, self._spared = {}, case.metrics, None
-        if not self._began and not self._alone:
+        if not self._began and not self.is_alone:
             # Then the tests before it: other workers begin with those.
             tests = list(self._jobs)
             self._begin(tests[tests.index(test) :] + tests)

@@ -18,11 +18,12 @@ from pytest_ragmetrics.stats.comparison import paired_difference
 from pytest_ragmetrics.stats.corrected import prediction_powered_mean
 from pytest_ragmetrics.stats.decisions import mean_threshold, samples_to_settle
 from pytest_ragmetrics.stats.intervals import mean_interval, verdict
-from pytest_ragmetrics.stats.regression import drops
+from pytest_ragmetrics.stats.regression import drop_p, drops
 from pytest_ragmetrics.stats.sequential import SequentialTest, Unit
 
 Scores = npt.NDArray[np.float64]
 Line = tuple[str, str]
+ALPHA = 0.05
 
 
 def share(draws: int, is_so: Callable[[], bool]) -> str:
@@ -52,6 +53,34 @@ def regressions(random: np.random.Generator, draws: int) -> Iterator[Line]:
     yield "unchanged, ten metrics of 200 rows: red", share(draws // 5, partial(is_red, 200, drop=0.0, metrics=10))
     for n in (50, 200, 1000):
         yield f"ten points lost, {n} rows: red", share(draws, partial(is_red, n, drop=0.1))
+
+
+def confirmations(random: np.random.Generator, draws: int) -> Iterator[Line]:
+    """Confirm a regression: those of 200 rows that changed count with the mean of three answers."""
+
+    def is_red(before: Scores, after: Scores) -> bool:
+        return drop_p((after - before).tolist()) <= ALPHA
+
+    def decide(rates: Scores, later: Scores) -> tuple[bool, bool, float]:
+        before, *answers = (random.random((4, 200)) < [rates, *[later] * 3]).astype(float)
+        changed = before != answers[0]
+        mean = np.where(changed, np.mean(answers, axis=0), answers[0])
+        first = is_red(before, answers[0])
+        return first, first and is_red(before, mean), 2 * changed.mean() * first
+
+    def few_coins() -> Scores:
+        return random.permutation(np.repeat([0.5, 1.0, 0.0], [20, 170, 10]))
+
+    for rows, rates in (("20 rows by coin", few_coins), ("every row unsteady", lambda: np.full(200, 0.95))):
+        for change in ("unchanged", "ten points lost for good", "ten points lost a little everywhere"):
+            found = []
+            for _ in range(draws * (10 if change == "unchanged" else 1)):
+                before = rates()
+                lost = np.where(random.random(200) < 0.1 / before.mean(), 0.0, before)
+                soft = before * (1.0 - 0.1 / before.mean())
+                found.append(decide(before, {"unchanged": before, "ten points lost for good": lost}.get(change, soft)))
+            red, confirmed, answers = np.mean(found, axis=0)
+            yield f"{rows}, {change}: red, confirmed, answers a row", f"{red:.4f}, {confirmed:.4f}, {answers:.3f}"
 
 
 def margins(random: np.random.Generator, draws: int) -> Iterator[Line]:
@@ -150,7 +179,14 @@ def labels(random: np.random.Generator, draws: int) -> Iterator[Line]:
         )
 
 
-PARTS = {"regressions": regressions, "margins": margins, "bounds": bounds, "stops": stops, "labels": labels}
+PARTS = {
+    "regressions": regressions,
+    "confirmations": confirmations,
+    "margins": margins,
+    "bounds": bounds,
+    "stops": stops,
+    "labels": labels,
+}
 
 
 def main() -> None:

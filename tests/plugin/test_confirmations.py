@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.cli import main
+from tests.fake_openai import Body, FakeOpenAI
 from tests.plugin.conftest import MANY, SERIAL, Run, RunOnce
 
 #: The answers of each row, in the order in which it is asked, are in SCRIPT; all that were asked are in asked.txt.
@@ -38,6 +39,22 @@ SUITE = """
         is_open.clear()
     @pytest.mark.rag_gate("quoted_spans_alignment", regression=True, confirm=2)
     @pytest.mark.rag_dataset(ROWS, metrics=["quoted_spans_alignment"])
+    def test_golden(rag_sample):
+        pass
+"""
+#: Workers that find no folder to share rows in.
+NOWHERE = """
+    import pytest
+    @pytest.hookimpl(optionalhook=True, trylast=True)
+    def pytest_configure_node(node):
+        node.workerinput["ragmetrics"]["folder"] = "/dev/null/nowhere"
+"""
+#: Rows that have an answer, so that only their judge may change its mind.
+JUDGED = """
+    import pytest
+    ROWS = [{"id": f"r{n}", "question": f"Is pool {n} blue?", "answer": f"Pool {n} is."} for n in range(8)]
+    @pytest.mark.rag_gate("relevance", regression=True, confirm=2)
+    @pytest.mark.rag_dataset(ROWS, metrics=["relevance"])
     def test_golden(rag_sample):
         pass
 """
@@ -103,7 +120,7 @@ def test_a_drop_that_further_answers_do_not_show_is_cleared(cleared: list[Run]) 
     assert gate(cleared[0]) == gate(cleared[1])
 
 
-@pytest.mark.parametrize("how", [SERIAL, MANY], ids=["one process", "workers"])
+@pytest.mark.parametrize("how", [SERIAL, [*MANY, "--dist=worksteal"]], ids=["one process", "workers"])
 def test_a_drop_that_stays_is_red(play: RunScript, how: list[str]) -> None:
     """It says how many answers confirm it."""
     run = play(STEADY, *how)
@@ -140,3 +157,46 @@ def test_shards_confirm_their_rows(play: RunScript, cleared: list[Run], baseline
     assert main(["report", "merge", *files, "--baseline", str(baseline), "-o", str(merged)]) == 0
     tests = {row["id"]: row for row in json.loads(merged.read_text("utf-8"))["tests"]}
     assert (tests[GATE]["gate"], tests[GATE]["outcome"]) == (gate(cleared[0]), "passed")
+
+
+def test_workers_that_share_no_rows_confirm_nothing(play: RunScript, run_once: RunOnce, baseline: Path) -> None:
+    """None of them knows the scores of all rows, so the gate stays red and says so."""
+    env = {"SCRIPT": SOFT, "PYTHONPATH": "."}
+    args = (*MANY, "-p", "nowhere", f"--rag-baseline={baseline}")
+    run = run_once(*args, env=env, test_suite=SUITE, nowhere=NOWHERE)
+    run.result.assert_outcomes(passed=9, failed=1)
+    run.result.stdout.fnmatch_lines(["*none of 9 changed rows was answered anew: the workers share no rows"])
+
+
+def test_judgements_that_confirm_are_kept_nowhere(run_once: RunOnce, tmp_path: Path) -> None:
+    """They are paid for, also where the same was judged before, and counted; the next run finds the first ones."""
+    seen: dict[str, int] = {}
+
+    def rate(body: Body) -> str:
+        """Rate the first answers of the second run 0, all others 4."""
+        prompt = str(body["messages"])
+        seen[prompt] = seen.get(prompt, 0) + 1
+        return json.dumps({"reason": "So it seems.", "rating": 0 if seen[prompt] == 2 else 4})
+
+    settings = ("-o", "rag_cassette=answers.jsonl", "--rag-judge=openai:gpt-mine", "-rf")
+    with FakeOpenAI(answer=rate) as server:
+        first = run_once(*settings, "--rag-json=first.json", provider=server, test_suite=JUDGED)
+        again = (*settings, "--rag-baseline=first.json", JSON)
+        runs = [
+            run_once(*again, *how, provider=server, folder=first.folder)
+            for how in (["--rag-cache=refresh"], ["--rag-max-calls=13"], ["--rag-cache=replay"])
+        ]
+        assert server.calls == 8 + 8 + 16 + 13
+    confirmed = "confirmed by 2 more answers of {}: mean drop {} a row, by the first answers 1.00 (p=0.004)"
+    budget = "[56] of 8 changed rows (*--rag-max-calls=13 is reached*)"
+    said = [
+        confirmed.format("8 changed rows", "0.33"),
+        confirmed.format(budget, "0.5?"),
+        "not confirmed: none of 8 changed rows was answered anew: a replay asks nothing anew",
+    ]
+    for run, text in zip(runs, said, strict=True):
+        run.result.assert_outcomes(passed=8, failed=1)
+        run.result.stdout.fnmatch_lines([f"*{text}"])
+    runs[0].result.stdout.fnmatch_lines(["judge calls: 24 made *", "*answers.jsonl: written, 8 answers, *"])
+    kept = first.text("answers.jsonl").splitlines()
+    assert [json.loads(json.loads(line)["reply"]["text"])["rating"] for line in kept] == [0] * 8

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fnmatch import fnmatch
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pytest_ragmetrics import metric
@@ -26,6 +27,7 @@ from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, Ragas
 from pytest_ragmetrics.records import Document, GateRecord, Record, TestRecord
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.intervals import mean_interval
+from pytest_ragmetrics.stats.regression import drop_p
 from tests.documents import document, record, row
 
 
@@ -664,3 +666,19 @@ def test_shards_confirm_as_one_run() -> None:
     assert without.outcome == "failed"
     assert "not confirmed: none of 9 changed rows" in (without.message or "")
     assert load(Document, dump(whole)) == whole
+
+
+@pytest.mark.parametrize(("lost", "least", "most"), [(0.0, 0, 1), (0.1, 6, 8)])
+def test_confirmed_drops_are_those_that_stay(lost: float, least: int, most: int) -> None:
+    """Of rows that all vary nearly all false alarms are cleared, of those that are lost for good few."""
+    random = np.random.default_rng(5)
+    confirmed = 0
+    for _ in range(8):
+        before, answers = np.ones(200), np.ones((3, 200))
+        while drop_p((answers[0] - before).tolist()) > 0.05:
+            rates = np.where(random.random(200) < lost, 0.0, 0.95)
+            before = (random.random(200) < 0.95).astype(float)
+            answers = (random.random((3, 200)) < rates).astype(float)
+        run = run_again(*answers.T.tolist())
+        confirmed += against(run_of(*points(*before.tolist())), run, CONFIRMED)[0].record.outcome == "failed"
+    assert least <= confirmed <= most
