@@ -236,6 +236,97 @@ def test_claims_in_another_language_are_not_compared(answered: str, found: str) 
     assert not any(check.shares_hardly_a_word(claim, [sentence]) for (_, claim), (sentence, _) in pairs)
 
 
+#: Two sentences and one with a number, and what is claimed because of the first two.
+COUNTED = """
+# en
+The ferry to the island leaves every morning.
+The crossing takes 40 minutes.
+The ferry to the island has {} cabins.
+The ferry to the island leaves every morning and takes 40 minutes.
+# de
+Die Fähre zur Insel fährt jeden Morgen ab.
+Die Überfahrt dauert 40 Minuten.
+Die Fähre zur Insel hat {} Kabinen.
+Die Fähre zur Insel fährt jeden Morgen ab und braucht 40 Minuten.
+# es
+El ferry a la isla sale cada mañana.
+La travesía dura 40 minutos.
+El ferry a la isla tiene {} camarotes.
+El ferry a la isla sale cada mañana y tarda 40 minutos.
+# ru
+Паром на остров отходит каждое утро.
+Переправа длится 40 минут.
+Паром на остров имеет {} кают.
+Паром на остров отходит каждое утро и идёт 40 минут.
+# tr
+Adaya giden feribot her sabah kalkar.
+Geçiş 40 dakika sürer.
+Adaya giden feribotun {} kamarası var.
+Adaya giden feribot her sabah kalkar ve 40 dakikada varır.
+# ar
+تغادر العبارة إلى الجزيرة كل صباح.
+يستغرق العبور 40 دقيقة.
+في العبارة إلى الجزيرة {} مقصورة.
+تغادر العبارة إلى الجزيرة كل صباح وتصل بعد 40 دقيقة.
+# hi
+द्वीप की नाव हर सुबह निकलती है।
+यात्रा में 40 मिनट लगते हैं।
+द्वीप की नाव में {} कमरे हैं।
+द्वीप की नाव हर सुबह निकलती है और 40 मिनट में पहुँचती है।
+# ko
+섬으로 가는 배는 매일 아침 출발한다.
+항해는 40 분 걸린다.
+섬으로 가는 배에는 선실이 {} 개 있다.
+섬으로 가는 배는 매일 아침 출발하고 40 분 걸린다.
+# ja
+島へのフェリーは毎朝出発する。
+航海は40分かかる。
+島へのフェリーには{}の客室がある。
+島へのフェリーは毎朝出発し、40分かかる。
+# zh
+去岛上的渡轮每天早上出发。
+航程需要40分钟。
+去岛上的渡轮有{}个客舱。
+去岛上的渡轮每天早上出发，需要40分钟。
+"""
+
+
+@pytest.mark.parametrize("texts", COUNTED.strip("# \n").split("\n# "))
+def test_a_number_that_stands_elsewhere_is_lacking_where_another_one_is_cited(texts: str) -> None:
+    """A claim may sum up more than is cited for it; a number in the place of another, or of no sentence, is noticed."""
+    leaves, takes, has, both = texts.split("\n")[1:]
+    check = EvidenceCheck([leaves + " " + takes, has.format(12)])
+    assert not check.is_suspicious(both, [leaves])
+    assert not check.is_suspicious(both, [leaves, takes])
+    assert not check.is_suspicious(has.format(12), [has.format(12)])
+    for claim, cited in (
+        (has.format(40), [has.format(12)]),
+        (has.format(77), [has.format(12)]),
+        (both.replace("40", "41"), [leaves, takes]),
+        (both, [has.format(12)]),
+    ):
+        assert check.is_suspicious(claim, cited)
+
+
+@pytest.mark.parametrize(
+    ("built", "owned"),
+    [
+        ("The bridge was built by {} in the old harbour.", "The mill belongs to {}."),
+        ("Die Brücke wurde von {} im alten Hafen gebaut.", "Die Mühle gehört {}."),
+        ("El puente fue construido por {} en el puerto viejo.", "El molino pertenece a {}."),
+        ("Most zbudowała {} w starym porcie.", "Młyn dostała {}."),
+        ("Köprüyü eski limanda {} yaptı.", "Değirmenin sahibi {} oldu."),
+    ],
+)
+def test_a_name_that_stands_elsewhere_is_lacking_in_the_place_of_another(built: str, owned: str) -> None:
+    """And where no sentence has it; not where it is one more than the cited sentences have."""
+    weber, lind, braun = "Karl Weber", "Anna Lind", "Otto Braun"
+    check = EvidenceCheck([built.format(weber), owned.format(lind)])
+    marked = [check.is_suspicious(built.format(name), [built.format(weber)]) for name in (weber, lind, braun)]
+    assert marked == [False, True, True]
+    assert not check.is_suspicious(f"{built.format(weber)[:-1]}, {lind}.", [built.format(weber)])
+
+
 FERRY = "The ferry leaves at nine. A return ticket costs 1,200 crowns. Bicycles travel free on the ferry."
 
 
@@ -264,6 +355,15 @@ def test_words_numbers_and_names_are_looked_up(claim: str, cited: int, question:
     assert check.is_suspicious(claim, [sentences[cited]]) is suspicious
     assert not check.is_suspicious(claim, [])
     assert check.shares_hardly_a_word(claim, sentences) is (claim.startswith("Nobody"))
+
+
+@pytest.mark.parametrize(("fish", "suspicious"), [("fish, bread and salt", True), ("fish and bread", False)])
+def test_a_name_that_stands_elsewhere_is_lacking_where_much_else_is(fish: str, suspicious: bool) -> None:  # noqa: FBT001
+    """Five words of eight are enough without a name, and too few with one that another sentence has with all eight."""
+    claim, cited = f"The old ferry Orla brings mail, {fish}.", "The old ferry brings mail and bread."
+    check = EvidenceCheck([cited, claim])
+    assert check.is_suspicious(claim, [cited]) is suspicious
+    assert not check.shares_hardly_a_word(claim, [cited])
 
 
 def test_number_is_one_word() -> None:
