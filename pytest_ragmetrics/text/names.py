@@ -59,8 +59,8 @@ _SHORTEST_LOUD, _SHORTEST_TITLE = 3, 4
 # Function words that are written large within names, or always.
 _OFTEN_LARGE = frozenset(("A", "I", "The"))
 _LINE = re.compile(r"[^\r\n]+(?=\r?\n)")
-# As far apart as the words of one long name: " of the ".
-_WITHIN_ROW = 8
+# As far apart as the words of one long name: "of the".
+_WITHIN_ROW = 6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -227,7 +227,8 @@ def _rows(text: str, tokens: Sequence[_Token]) -> Iterator[list[_Token]]:
         if token is not None:
             begins = token.capital and not token.month
             # A tab parts the cells of a table.
-            near = bool(row) and text[row[-1].end : token.start].strip(" \u00a0\r\n") in ("", ".")
+            gap = text[row[-1].end : token.start] if row else "\t"
+            near = "\t" not in gap and gap.strip() in ("", ".")
             goes_on = near and (begins or token.month or token.text in _CONNECTORS)
         if row and not goes_on:
             while not (row[-1].capital or row[-1].month):
@@ -338,7 +339,7 @@ def _capital_rows(text: str) -> Iterator[list[re.Match[str]]]:
         if is_function_word(fold_word(match[0])) and match[0] not in _ACRONYMS:
             continue
         large = match[0][0].isupper()
-        if row and (not large or match.start() - row[-1].end() > _WITHIN_ROW):
+        if row and (not large or len(" ".join(text[row[-1].end() : match.start()].split())) > _WITHIN_ROW):
             yield row
             row = []
         if large:
@@ -354,7 +355,7 @@ def _small_initials(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """
     row: deque[re.Match[str]] = deque(maxlen=_LONGEST_ACRONYM)
     for match in _TOKEN.finditer(text):
-        if row and text[row[-1].end() : match.start()] not in (" ", "-"):
+        if row and (gap := text[row[-1].end() : match.start()]) != "-" and not gap.isspace():
             row.clear()
         word = fold_word(match[0])
         if len(word) < _SHORTEST_SPELLED or is_function_word(word):

@@ -121,6 +121,8 @@ _STEP = (
     r"(?:steps?|schritt|[ée]tape|paso|passo|passaggio|stap|steg|trin|krok|vaihe|adım|шаг|крок|βήμα|(?:ال)?خطوة|चरण|步骤|步驟|"
     r"ステップ|단계)\s?\d{1,2}|第\s?\d{1,2}\s?步|手順\s?\d{1,2}|\d{1,2}\s?단계"
 )
+# What ends a line beside "\n", which is all that ^ knows.
+_LINE_END = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # Numbers that count the lines of a list or point at a passage say nothing about the world.
 _POINTER = re.compile(
     rf"""^[ \t>*+|\#-]*(?:{_STEP})\s?[.:)\uff1a\u2013\u2014-] | [(\uff08](?:{_STEP})[)\uff09]
@@ -179,7 +181,7 @@ def find_numbers(text: str) -> tuple[Number | Date, ...]:
     >>> [found.readings for found in find_numbers("From 3 March 2021 to 07/08/2021")]
     [((2021, 3, 3),), ((2021, 8, 7), (2021, 7, 8))]
     """
-    original, (text, at) = text, composed(text)
+    original, (text, at) = text, composed(_LINE_END.sub("\n", text))
     dates = list(_dates(text))
     taken = sorted([*_places(dates), *((match.start(), match.end()) for match in _POINTER.finditer(text))])
     digits = [number for number in _digits(text) if not _overlaps(number, taken)]

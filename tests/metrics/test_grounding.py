@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_ragmetrics.metrics.base import Metric, is_blank
 from pytest_ragmetrics.metrics.grounding import LexicalContextRecall, LexicalGrounding, NamesAligned, NumbersAligned
 from pytest_ragmetrics.result import MetricResult
-from pytest_ragmetrics.text.names import find_names
+from pytest_ragmetrics.text.names import NamesIn, find_names
 from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.words import content_words, stem
 from tests.growth import is_linear
@@ -382,3 +382,24 @@ def test_stems_are_short_and_rough() -> None:
     assert [word.text for word in content_words("It is 5 o'clock")] == ["clock"]
     found = [number for number in find_numbers("one, third, ten, twelve, 1") if isinstance(number, Number)]
     assert [number.plain for number in found] == [True, True, True, False, False]
+
+
+SPACES = ("  ", "\u00a0", "\u2009", "\u202f", "\u3000")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029"])
+def test_numbers_that_count_lines_are_none_whatever_ends_a_line(end: str) -> None:
+    """And the places of the others are those of the text as it is."""
+    text = end.join(["Steps:", "1. Open it.", "2. Wait 15 minutes.", "12) Close it."])
+    assert [(number.text, text[number.start : number.end]) for number in find_numbers(text)] == [("15", "15")]
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_name_is_one_with_any_spaces(space: str) -> None:
+    """In the text, and where it or what it stands for is looked up; a tab parts the cells of a table."""
+    text = "We asked the American Cancer Society about it."
+    assert [name.text for name in find_names(text.replace(" ", space))] == [f"American{space}Cancer{space}Society"]
+    (name,) = find_names("We asked the WAC about it.")
+    for there in ("It is the white adder club.", "It is the World Association of the Cranes."):
+        assert NamesIn(there.replace(" ", space)).locate(name)
+    assert len(find_names("We asked American\tCancer and others.")) == 2

@@ -35,6 +35,10 @@ LAYOUT: Mapping[str, Change] = {
     "lines": wrapped("\n"),
     "lines of Windows": wrapped("\r\n"),
     "indented lines": wrapped(" \n  "),
+    "lines of Unicode": wrapped("\u2028"),
+    "lines of a mainframe": wrapped("\x85"),
+    "thin spaces": lambda text: text.replace(" ", "\u2009"),
+    "hard spaces": lambda text: text.replace(" ", "\u00a0"),
     "composed": lambda text: normalize("NFC", text),
     "decomposed": lambda text: normalize("NFD", text),
 }
