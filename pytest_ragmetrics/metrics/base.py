@@ -300,9 +300,8 @@ class Metric(_Parameters, ABC):
             result = result.replaced(metric=self.name)
         if (result.noun, result.complaint) == (NOUN, COMPLAINT):
             result.noun, result.complaint = self.noun, self.complaint
-        if (
-            self.scale[0] <= result.value <= self.scale[1]
-        ):  # scores of your own metric may leave a scale it was not given
+        # Scores of your own metric may leave a scale that it was not given.
+        if self.scale[0] <= result.value <= self.scale[1]:
             result.scale = self.scale
         session = context.current().session
         if session is not None and session.dry_run:

@@ -42,6 +42,7 @@ class Written(Metric):
     """A metric whose score is written in the response; there is none where the response is no number."""
 
     name = "written"
+    noun = "grade"
     scale = (0.0, 1.0)
     times = 1
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -364,6 +365,8 @@ def test_a_regression_fails_only_where_it_is_proven() -> None:
     told = "  no drop is shown (p=0.062); 10 rows like these show one of 0.7 or more in at least 80 % of runs"
     assert str(found).splitlines()[1] == told
     assert not assert_no_regression(table([0.0] * 6 + [1.0] * 4), before, alpha=0.01).drops["faithfulness"].shown
+    wide = replace(table([3.0] * 50), scales={"faithfulness": (1.0, 5.0)})
+    assert "50 rows like these show one of 0.64 or more" in str(assert_no_regression(wide, wide))
     one = str(assert_no_regression(HALF, HALF)).splitlines()[1]
     assert one == "  no drop is shown (p=1.000); 1 row like these can hardly show one"
 
