@@ -31,6 +31,13 @@ def _refuse_constant(name: str) -> NoReturn:
 _STREAMS = (Path("/dev"), Path("/dev/fd"))
 
 
+def packaged_text(place: str) -> str:
+    """Return the text of a file of this package, named by its path in it."""
+    from importlib.resources import files  # not at start-up
+
+    return files("pytest_ragmetrics").joinpath(place).read_text("utf-8")
+
+
 def write_atomically(file: Path, text: str) -> None:
     """Write a file as UTF-8 so that readers see the old content or the new, never a part; raises ``OSError``.
 

@@ -6,12 +6,11 @@ import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from pytest_ragmetrics.commands.command import Command, checked
 from pytest_ragmetrics.commands.ini_file import IniFile, IniFileError, find_ini_file, read_ini_file
-from pytest_ragmetrics.files import write_atomically
+from pytest_ragmetrics.files import packaged_text, write_atomically
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 
 EXAMPLE = "test_rag_example.py"
@@ -66,7 +65,7 @@ def plan(folder: Path) -> tuple[Step, ...]:
 def _example(path: Path) -> Step:
     if path.exists() or path.is_symlink():
         return Step(path=path, what="there already")
-    text = (files("pytest_ragmetrics") / "commands" / "example_test.txt").read_text(encoding="utf-8")
+    text = packaged_text("commands/example_test.txt")
     return Step(path=path, what="a new example test", text=text)
 
 

@@ -12,12 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import accumulate
 from string import Template
 from typing import Any, NamedTuple, TypeVar
 from unicodedata import normalize
 
+from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.tasks import TOP_RATING, Judgement, Rating, Task
@@ -51,7 +51,7 @@ def _refusal_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[st
     """
     # Few words are up to four of the same clause: "the documents say who does not own it" is an answer. The lookaheads
     # keep manuals out: tables and disks have data too, and "we cannot answer calls on Sundays" is an answer.
-    phrases = json.loads((files("pytest_ragmetrics.judges") / "refusal_phrases.json").read_text("utf-8"))
+    phrases = json.loads(packaged_text("judges/refusal_phrases.json"))
     refusals: list[str] = []
     for language in phrases["languages"]:
         templates = language.pop("refusals")

@@ -12,13 +12,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.tasks.task import Block
 
@@ -104,4 +104,4 @@ def _encodable(text: str) -> str:
 
 @cache
 def _own_prompt(name: str) -> str:
-    return (files("pytest_ragmetrics") / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
+    return packaged_text(f"prompts/{name}.md").strip()

@@ -11,9 +11,10 @@ import json
 import re
 import unicodedata
 from functools import cache
-from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
+
+from pytest_ragmetrics.files import packaged_text
 
 _GAP = r"[^.!?。\n]{0,25}?"
 _NEAR = r"[^.!?。\n]{0,12}?"
@@ -112,7 +113,7 @@ _USUAL = {"start": r"\b", "end": r"\w{0,3}\b", "ending": r"\w*", "are": "", "tha
 
 @cache
 def _phrases() -> dict[str, list[dict[str, str]]]:
-    phrases = json.loads((files("pytest_ragmetrics.judges") / "attack_phrases.json").read_text("utf-8"))
+    phrases = json.loads(packaged_text("judges/attack_phrases.json"))
     return {kind: [_USUAL | row for row in rows] for kind, rows in phrases.items()}
 
 

@@ -6,13 +6,13 @@ import json
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from itertools import zip_longest
 from typing import Any
 
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
+from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import JudgeRefusal, ListClaims, RateRelevance, Task, VerifyClaims
 from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError
@@ -69,7 +69,7 @@ def read_probes() -> tuple[Probe, ...]:
     >>> probe.kind, probe.language, probe.expected
     ('number', 'en', 'supported')
     """
-    text = (files("pytest_ragmetrics") / "probes" / "probes.jsonl").read_text(encoding="utf-8")
+    text = packaged_text("probes/probes.jsonl")
     probes: dict[str, Probe] = {}
     for line in text.splitlines():
         row = json.loads(line)

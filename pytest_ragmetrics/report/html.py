@@ -15,12 +15,12 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from pytest_ragmetrics.comparison import RunComparison, key_of
 from pytest_ragmetrics.explain.phrases import cost_text, counted, duration_text, score_text, threshold_text
+from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.records import Document, Record
 from pytest_ragmetrics.report.sample_view import build_sample_views, cut, fold
 from pytest_ragmetrics.report.view import TestView, build_report_view
@@ -142,7 +142,7 @@ def render(template: str, *, styles: Sequence[str], script: str | None = None, *
 
 
 def _asset(name: str) -> str:
-    return (files(_PACKAGE) / _TEMPLATES / name).read_text(encoding="utf-8")
+    return packaged_text(f"report/{_TEMPLATES}/{name}")
 
 
 def _hash(text: str) -> str:

@@ -11,10 +11,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
-from importlib.resources import files
 from typing import NamedTuple
 from unicodedata import normalize
 
+from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.text.characters import DENIALS, INVISIBLE, UNSPACED_CHARACTER, VOWEL_SIGNS
 from pytest_ragmetrics.text.words import MARKS, count_words
 
@@ -143,7 +143,7 @@ class _Languages:
     """The words of ``negations.json``."""
 
     def __init__(self) -> None:
-        content = json.loads((files(__package__ or "") / "negations.json").read_text("utf-8"))
+        content = json.loads(packaged_text("text/negations.json"))
         self._languages: dict[str, dict[str, list[str]]] = content["languages"]
         self.pointing = _Vocabulary(_expressions(content["pointing"]))
         self.pointing_first = _Vocabulary(_expressions(content["pointing_first"]))

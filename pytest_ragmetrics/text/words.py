@@ -10,9 +10,9 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from itertools import pairwise
 
+from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.text.characters import (
     DASHES,
     INVISIBLE,
@@ -201,7 +201,7 @@ def _function_words() -> Mapping[str | None, frozenset[str]]:
 
 def read_word_lists(name: str) -> dict[str, str]:
     """Return the sections of a word list of this package by their headings (``# heading``)."""
-    text = (files(__package__ or "") / name).read_text("utf-8")
+    text = packaged_text(f"text/{name}")
     return {heading: body for heading, _, body in (part.partition("\n") for part in text.split("# ") if part)}
 
 
