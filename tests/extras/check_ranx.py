@@ -14,6 +14,9 @@ import pytest
 from pytest_ragmetrics.metrics import MAP, MRR, NDCG, HitRate, PrecisionAtK, RecallAtK
 from pytest_ragmetrics.metrics.retrieval import RankingMetric
 
+# Numba's, where ranx compiles its metrics.
+pytestmark = pytest.mark.filterwarnings("ignore:.*unsafe cast from")
+
 #: Theirs by name, and ours. Where fewer than k were retrieved ranx divides the hits by k, and ours by what is there.
 PAIRS: tuple[tuple[str, type[RankingMetric], dict[str, Any]], ...] = (
     ("recall", RecallAtK, {}),
