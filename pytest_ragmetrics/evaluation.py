@@ -17,7 +17,7 @@ from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, c
 from pytest_ragmetrics.datasets.reading import read_object
 from pytest_ragmetrics.datasets.rows import Raw, RowError, sample_of, written_id
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK
+from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, counted
 from pytest_ragmetrics.explain.results import explain_vacuous
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_number
@@ -114,6 +114,11 @@ class Evaluation:
             raise UnscoredError(explain_vacuous(metric, len(found.vacuous)))
         return fmean(found.scores)
 
+    def __repr__(self) -> str:
+        """Return the means: the rows with their texts would fill a terminal."""
+        means = (f"{name} {'-' if found.mean is None else f'{found.mean:.3g}'}" for name, found in self.stats().items())
+        return f"<Evaluation of {counted(len(self.rows), 'row')}: {', '.join(means)}>"
+
     def overall(
         self,
         weights: Mapping[str, float] | None = None,
@@ -124,8 +129,8 @@ class Evaluation:
         """Return the weighted mean of the metrics' means, each brought to 0..1 with 1 the best.
 
         ``weights`` are by name, and metrics that it does not name do not count; without it all count the same. Raises
-        ``ValueError`` for weights that are negative, not finite or all 0, and for a metric on a scale without known
-        ends; ``UnscoredError`` as :meth:`mean`.
+        ``TypeError`` for what is no mapping, ``ValueError`` for weights that are negative, not finite or all 0, and for
+        a metric on a scale without known ends; ``UnscoredError`` as :meth:`mean`.
 
         >>> rows = [Row(sample=Sample(), results={name: MetricResult(score, metric=name)
         ...                                       for name, score in {"brevity": 1.0, "noise": 0.5}.items()})]
@@ -134,6 +139,8 @@ class Evaluation:
         (0.75, 0.875)
         """
         weighted = dict.fromkeys(self.metrics, 1.0) if weights is None else weights
+        if not isinstance(weighted, Mapping):
+            raise TypeError(f"weights must map names of metrics to numbers, not be of type {type(weights).__name__}")
         for metric, weight in weighted.items():
             self._check(metric)
             check_number(f"the weight of {metric}", weight)

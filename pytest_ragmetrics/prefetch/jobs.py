@@ -94,7 +94,7 @@ def _as_sample(answer: Any) -> Sample:
     try:
         return sample_from(answer)
     except (TypeError, ValueError) as error:
-        what = "None" if answer is None else f"a {type(answer).__name__}"
+        what = "None" if answer is None else f"an object of type {type(answer).__name__}"
         msg = f"rag_respond returned {what}; it must return a text, a mapping of fields or a Sample"
         if isinstance(answer, Mapping):
             msg = f"rag_respond returned a mapping that is no sample: {error}"

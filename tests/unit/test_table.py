@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,6 +89,9 @@ def test_an_overall_score_is_a_weighted_mean(table: Evaluation) -> None:
     ):
         with pytest.raises(ValueError, match=problem):
             table.overall(weights)
+    wrong: Any = ["relevance"]
+    with pytest.raises(TypeError, match="weights must map names of metrics to numbers, not be of type list"):
+        table.overall(wrong)
     with pytest.raises(ValueError, match="relevance has a scale from 0 to inf, which has no share: leave it out"):
         replace(table, scales={"relevance": (0.0, math.inf)}).overall({"relevance": 1})
 
@@ -236,3 +240,14 @@ def test_a_data_frame_has_samples_and_scores(table: Evaluation, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(RagMetricsError, match=r'pip install "pytest-ragmetrics\[pandas\]"'):
         table.to_pandas()
+
+
+def test_a_table_prints_its_means_and_no_texts() -> None:
+    """Also of metrics without a score, and of no rows."""
+    rows = [
+        Row(sample=Sample(response="x" * 9_000), results={"fit": MetricResult(n / 3, metric="fit")}) for n in (1, 2)
+    ]
+    table = Evaluation(metrics=("fit", "more"), rows=tuple(rows))
+    assert repr(table) == str(table) == "<Evaluation of 2 rows: fit 0.5, more ->"
+    assert repr(replace(table, rows=table.rows[:1])) == "<Evaluation of 1 row: fit 0.333, more ->"
+    assert repr(replace(table, rows=())) == "<Evaluation of 0 rows: fit -, more ->"
