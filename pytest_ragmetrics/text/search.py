@@ -71,6 +71,8 @@ _STEP = 16
 _PASSES = 48
 _INDEXED = 65_536
 _MOST_MARKS = 32
+# Quotations that are looked for by their letters; for more of them it takes less to build another index.
+_MOST_CHECKS = 4
 # Pieces of a text that are looked up to find its place, and how often each is followed.
 _MOST_PIECES = 64
 _MOST_REPEATS = 4
@@ -329,7 +331,7 @@ class SourceIndex:
         #: From where to where in ``key`` each context goes.
         self.bounds = [(start, end - 1) for start, end in pairwise((*self._starts, len(self.key) + 1))]
         self._block_starts: dict[int, list[int]] = {}
-        self._searched = 0
+        self._searched = self._checks = 0
 
     def text(self, context: int) -> str:
         """Return a context as a reader sees it."""
@@ -373,6 +375,9 @@ class SourceIndex:
 
     def may_have(self, needle: bytes) -> bool:
         """Tell whether a key, or the two parts of it that two contexts have, would be found but for some numbers."""
+        self._checks += 1
+        if self._checks > _MOST_CHECKS:
+            return True
         letters, needle = self._letters, _without_numbers(needle)
         if len(needle) >= min(map(len, letters.split(_SEPARATOR.encode()))):
             return True
