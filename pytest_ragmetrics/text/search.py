@@ -136,14 +136,15 @@ def _in_letters(text: str) -> str:
         largest = np.maximum.reduce(letters)
     changes: dict[str, str] = {}
     if largest >= _SEVERAL:
-        several = letters >= _SEVERAL
-        letters &= np.uint32(_SEVERAL - 1)
-        if np.count_nonzero(several) * _CROWDED > codes.size:
+        # Numbers of places: an array of truth values takes ten times longer to read and write with.
+        places = (letters >= _SEVERAL).nonzero()[0]
+        letters[places] = chars = codes[places]
+        if places.size * _CROWDED > codes.size:
             # What is before the syllables wraps round to large numbers.
-            others = several & (codes - np.uint32(_SYLLABLE) >= _SYLLABLES)
-            if np.count_nonzero(several ^ others) * _CROWDED > codes.size:
-                letters, several = _split_syllables(letters), others
-        changes = {char: _SHORT_LETTERS[ord(char)] for char in map(chr, np.unique(codes[several]).tolist())}
+            others = chars - np.uint32(_SYLLABLE) >= _SYLLABLES
+            if (chars.size - np.count_nonzero(others)) * _CROWDED > codes.size:
+                letters, chars = _split_syllables(letters), chars[others]
+        changes = {char: _SHORT_LETTERS[ord(char)] for char in map(chr, set(chars.tolist()))}
     letters = letters.compress(letters != ord(" "))
     found = "".join(letters.view(f"<U{letters.size or 1}").tolist())
     if len(changes) > _FEW:
