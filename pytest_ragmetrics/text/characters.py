@@ -35,7 +35,7 @@ VOWEL_SIGNS = (
 )
 #: Symbols that deny what is beside them, such as crosses and signs of what is forbidden.
 DENIALS = (
-    "\u2612\u26d4\u2715-\u2718\u274c\u274e\U0001f232\U0001f44e\U0001f4f5\U0001f5d9\U0001f645\U0001f6ab\U0001f6ad\U0001f6af\U0001f6b1\U0001f6b3"
+    "\u00ac\u2260\u2262\u2612\u26d4\u2715-\u2718\u274c\u274e\U0001f232\U0001f44e\U0001f4f5\U0001f5d9\U0001f645\U0001f6ab\U0001f6ad\U0001f6af\U0001f6b1\U0001f6b3"
     "\U0001f6b7\U0001f6d1"
 )
 #: What is written for a hyphen or a minus sign.

@@ -263,7 +263,7 @@ def lost_negation(text: str, start: int, end: int) -> str | None:
     ('by no means', None)
     >>> lost_negation("It rained. Men who had come by boat did not stay there. They sang.", 9, 56)
     """
-    if not any(map(str.isalnum, text[start:end])):
+    if not _has_word(text, start, end):
         return (found := _DENIAL.search(text, start, end)) and found[0]
     ends = _sentence_ends(text, start, end)
     if len(ends) < 2:  # noqa: PLR2004 - no sentence is whole
@@ -285,11 +285,16 @@ def lost_at_edge(text: str, at: int, *, before: bool) -> str | None:
     if before:
         start = max(at - _GLANCE, 0)
         start = max((found.end for found in _sentence_ends(text, start, at)), default=start)
-        cuts = [found.end() for found in _CLAUSE_CUT.finditer(text, start, at) if text[found.end() : at].strip()]
+        cuts = [found.end() for found in _CLAUSE_CUT.finditer(text, start, at) if _has_word(text, found.end(), at)]
         return _first_word(text, max(cuts, default=start), at)
     end = min((found.start for found in _sentence_ends(text, at, at + _GLANCE)), default=at + _GLANCE)
-    cuts = [found.start() for found in _CLAUSE_CUT.finditer(text, at, end) if text[at : found.start()].strip()]
+    cuts = [found.start() for found in _CLAUSE_CUT.finditer(text, at, end) if _has_word(text, at, found.start())]
     return _first_word(text, at, min(cuts, default=end))
+
+
+def _has_word(text: str, start: int, end: int) -> bool:
+    """Tell whether there is more than punctuation and marks of emphasis."""
+    return any(map(str.isalnum, text[start:end]))
 
 
 def _refers(sentence: str) -> bool:
@@ -311,7 +316,7 @@ def _first_word(text: str, start: int, end: int, *, after_sentence: bool = False
     offsets = _offsets(window, low) if places else []
     for place in places:
         first, last = max(offsets[place.start], start), min(offsets[place.end], end)
-        if not any(map(str.isalnum, text[first:last])):
+        if not _has_word(text, first, last):
             continue
         # A Japanese word of which a part is left is torn, and not left out.
         if 2 * (last - first) <= place.end - place.start and UNSPACED_CHARACTER.match(text, first):

@@ -335,6 +335,9 @@ REVERSED = [
     "Nhà vua già |giả vờ| tin câu chuyện của người khách",
     "El vino tinto es |todo menos| barato en esta región",
     "町の裁判所は先月|却下し、|土地の売却の申請を",
+    "The drug is |\u2260| safe for small children",
+    "Das Mittel ist |dem Namen nach| sicher für kleine Kinder",
+    "The drug is |, in theory,| safe for small children",
 ]
 LOST += [(first.strip(), last.strip(), words.strip()) for first, words, last in (row.split("|") for row in REVERSED)]
 
