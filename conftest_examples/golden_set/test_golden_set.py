@@ -24,6 +24,16 @@ def test_every_answer_keeps_to_its_passages(rag_sample: Sample, rag_scores: Mapp
     assert rag_scores["faithfulness"] >= 0.8
 
 
+@pytest.mark.rag_gate("quoted_spans_alignment", mean=0.85, confidence=0.95, stop_when_decided=True)
+@pytest.mark.rag_dataset("questions.jsonl", metrics=["quoted_spans_alignment"])
+def test_answers_quote_what_they_found(rag_sample: Sample) -> None:
+    """The seed draws the order of the questions; no further one is asked once it is sure whether the whole set passes.
+
+    This takes a function of its own: a gate with regression=True needs all rows, and beside it nothing stops.
+    """
+    assert rag_sample.retrieved_contexts is not None
+
+
 @pytest.mark.rag_dataset("questions.jsonl", metrics=[RecallAtK(k=1)], where={"language": ["de", "es"]})
 def test_other_languages_find_their_passage_first(rag_scores: Mapping[str, MetricResult]) -> None:
     """A test may take some of the rows; here the right passage is to be the first for each of them."""

@@ -16,7 +16,7 @@ from tests.fake_openai import FakeOpenAI
 EXAMPLES = Path(__file__).parents[2] / "conftest_examples"
 OUTCOMES = {
     "custom_judge": {"passed": 3, "xfailed": 1},
-    "golden_set": {"passed": 64, "xfailed": 2},
+    "golden_set": {"passed": 109, "xfailed": 2},
     "observers": {"passed": 2},
     "openai": {"passed": 4, "xfailed": 1},
     "own_metric": {"passed": 6, "xfailed": 1},
@@ -42,6 +42,15 @@ def example(pytester: pytest.Pytester, request: pytest.FixtureRequest) -> Path:
     return folder
 
 
+def outcomes_of(result: pytest.RunResult) -> dict[str, int]:
+    """Return the outcomes of a run; tests that were not needed count as passed: how many they are is chance."""
+    found = result.parseoutcomes()
+    spared = sum(int(line.split("[")[1].split("]")[0]) for line in result.outlines if ": not needed: gate-" in line)
+    if found.get("skipped") == spared:
+        found["passed"] += found.pop("skipped")
+    return {name: number for name, number in found.items() if not name.startswith("warning")}
+
+
 def test_every_example_is_known() -> None:
     """An example that no test runs would go stale."""
     assert {path.parent.name for path in EXAMPLES.glob("*/pytest.ini")} == set(OUTCOMES)
@@ -55,8 +64,8 @@ def test_the_command_of_the_readme_passes(pytester: pytest.Pytester, example: Pa
     command = re.findall(r"^```\n(.*?)^```$", readme, flags=re.DOTALL | re.MULTILINE)[0]
     program, *args = shlex.split(command)
     assert program == "pytest"
-    result = pytester.runpytest_inprocess(*args, "-p", "no:cacheprovider")
-    result.assert_outcomes(**OUTCOMES[example.name])
+    result = pytester.runpytest_inprocess(*args, "-p", "no:cacheprovider", "-rs")
+    assert outcomes_of(result) == OUTCOMES[example.name]
     assert result.ret == pytest.ExitCode.OK
     assert {path for path in example.rglob("*") if "__pycache__" not in path.parts} == before
 
@@ -109,15 +118,18 @@ def test_the_golden_set_is_as_its_baseline_says(pytester: pytest.Pytester, examp
 
     def scores() -> list[tuple[str, list[float]]]:
         tests = json.loads(baseline.read_text("utf-8"))["tests"]
-        return [(test["id"], [record["score"] for record in test["records"]]) for test in tests]
+        # Which rows are under way when a gate is decided is chance.
+        whole = [test for test in tests if "test_answers_quote" not in test["id"]]
+        return [(test["id"], [record["score"] for record in test["records"]]) for test in whole]
 
     committed = scores()
-    result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example), f"--rag-json={baseline}")
-    result.assert_outcomes(**OUTCOMES["golden_set"])
+    result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example), "-rs", f"--rag-json={baseline}")
+    assert outcomes_of(result) == OUTCOMES["golden_set"]
     result.stdout.fnmatch_lines(
         [
             "gate: token_f1 against the baseline 0.705 -> 0.705, *",
-            "against the baseline: 0 better, 0 worse, 238 the same",
+            "gate: mean quoted_spans_alignment 1.000, *decided after 21 of 44 rows (seed golden set), *",
+            "against the baseline: 0 better, 0 worse, 2?? the same*",
         ]
     )
     assert scores() == committed
@@ -131,7 +143,7 @@ def test_the_golden_set_is_as_its_baseline_says(pytester: pytest.Pytester, examp
         (
             "best = next(iter(Index(sentences).ranked(question)), 0)",
             "best = 0",
-            {"passed": 62, "failed": 2, "xfailed": 2},
+            {"passed": 107, "failed": 2, "xfailed": 2},
             [
                 "gate: mean token_f1 0.349, needed >= 0.5: failed*",
                 "gate: token_f1 against the baseline 0.705 -> 0.349, needed no proven drop: failed *",
@@ -153,8 +165,8 @@ def test_the_golden_set_shows_what_a_change_does(  # noqa: PLR0917 - fixtures, a
     application = (example / "conftest.py").read_text("utf-8")
     assert before in application
     (example / "conftest.py").write_text(application.replace(before, after), encoding="utf-8")
-    result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example))
-    result.assert_outcomes(**outcomes)
+    result = pytester.runpytest_inprocess("-p", "ragmetrics", "-rs", str(example))
+    assert outcomes_of(result) == outcomes
     result.stdout.fnmatch_lines(said)
 
 
@@ -166,8 +178,8 @@ def test_a_broken_row_of_the_golden_set_fails_alone(
     lines = (example / "questions.jsonl").read_text("utf-8").split("\n")
     lines[4] = lines[4].replace("]", "")
     (example / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example))
-    result.assert_outcomes(passed=59, failed=4, errors=2, xfailed=3)
+    result = pytester.runpytest_inprocess("-p", "ragmetrics", "-rs", str(example))
+    assert outcomes_of(result) == {"passed": 103, "failed": 4, "errors": 3, "xfailed": 3}
     result.stdout.fnmatch_lines(["*questions.jsonl:5: row broken-*: no JSON: Expecting ',' delimiter (column *)"])
 
 

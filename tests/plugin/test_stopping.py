@@ -1,0 +1,168 @@
+"""Sets that are asked until their gates are decided: how many rows, in which order, with workers as in one process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.plugin.conftest import MANY, SERIAL, Run, RunOnce, RunPytest, Scored
+
+SUITE = """
+    import os
+    import pytest
+    from pytest_ragmetrics import MetricResult
+    from pytest_ragmetrics.metrics import Metric
+    ROWS = [{"id": f"r{n}", "user_input": "?", "cluster": f"c{n // 3}" if n < 30 else None} for n in range(60)]
+    BROKEN = [*ROWS[:20], {"id": "odd", "answer": 3}, *ROWS[21:]]
+    class Hum(Metric):
+        name = "hum"
+        def measure(self, sample):
+            return MetricResult(float(sample.response), metric=self.name)
+    class Hum2(Hum):
+        name = "hum_two"
+    @pytest.fixture(scope="session")
+    def rag_respond():
+        def respond(sample):
+            with open("asked.txt", "a") as file:
+                file.write(sample.id + "\\n")
+            return os.environ.get("HUM", "1")
+        return respond
+    @pytest.mark.rag_gate("hum", rate=0.7, min=0.5, confidence=0.95, stop_when_decided=True)
+    @pytest.mark.rag_gate("hum", mean=0.6, confidence=0.9, stop_when_decided=True)
+    @pytest.mark.rag_dataset(ROWS, metrics=[Hum(), Hum2()])
+    def test_marked(rag_sample):
+        if os.environ.get("BREAK") and rag_sample.id == os.environ["BREAK"]:
+            os._exit(3)
+    @pytest.mark.rag_gate("hum", mean=0.7)
+    @pytest.mark.rag_dataset(BROKEN, metrics=[Hum()])
+    def test_plain(rag_sample):
+        pass
+    @pytest.mark.rag_gate("hum", mean=0.7, stop_when_decided=False)
+    @pytest.mark.rag_dataset(ROWS, metrics=[Hum()])
+    def test_whole(rag_sample):
+        pass
+    @pytest.mark.rag_gate("hum", mean=0.7, confidence=0.95, stop_when_decided=True)
+    @pytest.mark.rag_gate("hum", regression=True)
+    @pytest.mark.rag_dataset(ROWS, metrics=[Hum()])
+    def test_with_another(rag_sample):
+        pass
+"""
+ASKED = ("--rag-seed=north", "--rag-json=out.json", "-rs", "-v")
+
+
+@pytest.fixture(scope="module")
+def runs(run_once: RunOnce) -> list[Run]:
+    """Run the suite in one process and with two workers."""
+    return [run_once(*how, *ASKED, "--rag-stop-when-decided", test_suite=SUITE) for how in (SERIAL, MANY)]
+
+
+def gates(run: Run) -> dict[str, dict[str, Any]]:
+    """Return the records of gates by their test."""
+    return {name.partition("::")[2]: test["gate"] for name, test in run.tests.items() if test["gate"]}
+
+
+def asked(run: Run) -> Counter[str]:
+    """Return how often the application was asked for each row."""
+    return Counter(run.text("asked.txt").split())
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["one process", "workers"])
+def test_no_further_row_is_asked(runs: list[Run], which: int) -> None:
+    """Those that were not needed are skipped, and count as nothing else; the gates are decided on the same rows."""
+    run = runs[which]
+    found = gates(run)
+    marked = found["test_marked[gate-hum-rate-0.7-min-0.5-confidence-0.95]"]
+    mean = found["test_marked[gate-hum-mean-0.6-confidence-0.9]"]
+    plain = found["test_plain[gate-hum-mean-0.7]"]
+    assert {gate["outcome"] for gate in (marked, mean, plain)} == {"passed"}
+    for gate, metrics in ((marked, 2), (plain, 1)):
+        stop = gate["stop"]
+        assert (stop["seed"], gate["total"]) == ("north", 60)
+        assert gate["n"] <= stop["decided_after"] < 40
+        # At most seven rows were under way when it was decided; the broken row fails in any case.
+        assert stop["decided_after"] <= stop["asked"] <= stop["decided_after"] + 7 + (gate is plain)
+        assert stop["spared"] == 60 - stop["asked"]
+        assert stop["judgements"] == stop["spared"] * metrics
+    assert mean["stop"]["decided_after"] <= marked["stop"]["decided_after"]
+    assert plain["confidence"] == 0.95
+    spared = marked["stop"]["spared"] + plain["stop"]["spared"]
+    run.result.assert_outcomes(passed=4 * 60 - spared - 1 + 5, skipped=spared + 1, errors=1)
+    assert sum(asked(run).values()) == 2 * 60 + 60 - marked["stop"]["spared"] + 59 - plain["stop"]["spared"]
+    after = marked["stop"]["decided_after"]
+    spared, all_gates = marked["stop"]["spared"], "all 2 gates of the set were decided"
+    run.result.stdout.fnmatch_lines([
+        f"gate: *decided after {after} of 60 rows (seed north), {spared} not needed, *",
+        f"SKIPPED [[]{spared}[]] test_suite.py:*: not needed: {all_gates} after {after} of 60 rows",
+        f"SKIPPED [[]{plain['stop']['spared']}[]] *: not needed: gate-hum-mean-0.7 was decided after *",
+    ])  # fmt: skip
+
+
+def test_workers_decide_as_one_process(runs: list[Run]) -> None:
+    """They share the order and the outcomes, so the decision is the same, after the same row."""
+    one, many = map(gates, runs)
+    assert one.keys() == many.keys()
+    for name, gate in one.items():
+        stops = [{} if it["stop"] is None else it["stop"] for it in (gate, many[name])]
+        for figure in ("seed", "decided_after"):
+            assert stops[0].get(figure) == stops[1].get(figure)
+        assert {**gate, "stop": None} == {**many[name], "stop": None}
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["one process", "workers"])
+def test_gates_that_need_all_rows_keep_them(runs: list[Run], which: int) -> None:
+    """One that says so, and a regression gate beside one that would stop, which is exact then."""
+    found = gates(runs[which])
+    assert found["test_whole[gate-hum-mean-0.7]"]["stop"] is None
+    exact = found["test_with_another[gate-hum-mean-0.7-confidence-0.95]"]
+    assert (exact["n"], exact["outcome"], exact["low"]) == (60, "passed", None)
+    assert exact["stop"] == {"seed": None, "decided_after": None, "asked": 60, "spared": 0, "judgements": 0}
+    assert all(asked(runs[which])[f"r{n}"] >= 2 for n in range(60))
+
+
+def test_a_part_of_the_set_stops_nothing(run: RunPytest, scored: Scored) -> None:
+    """With ``-k`` the tests stay in their order, all of them are asked, and the gate is skipped."""
+    result = run(*ASKED, "-k", "test_marked and r", "--deselect=test_suite.py::test_marked[r59]", test_suite=SUITE)
+    result.assert_outcomes(passed=59, skipped=2, deselected=181)
+    lines = [line for line in result.outlines if "::test_marked[r" in line]
+    assert [line.split("[")[1].split("]")[0] for line in lines] == [f"r{n}" for n in range(59)]
+    assert {test["gate"]["outcome"] for test in scored().values() if test["gate"]} == {"skipped"}
+
+
+def test_a_row_that_was_lost_leaves_the_gate_open(
+    run: RunPytest, scored: Scored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test of an early row took its worker down: what the rows before it say is inconclusive."""
+    only = "test_suite.py::test_marked"
+    order = run("--rag-seed=north", "--collect-only", "-q", only, test_suite=SUITE).outlines
+    monkeypatch.setenv("BREAK", order[12].split("[")[1].strip("]"))
+    run(*MANY, *ASKED, only)
+    found = [test["gate"] for test in scored().values() if test["gate"]]
+    assert [(gate["outcome"], gate["stop"]["decided_after"]) for gate in found] == [("inconclusive", None)] * 2
+    assert all(0.0 < gate["low"] < gate["bound"] < gate["high"] for gate in found)
+
+
+def test_a_dry_run_forecasts_all_rows(run: RunPytest) -> None:
+    """Its scores are placeholders, which decide nothing."""
+    result = run("--rag-dry-run", "-rs", "test_suite.py::test_marked", test_suite=SUITE)
+    result.stdout.no_fnmatch_line("*not needed*")
+    result.assert_outcomes(skipped=62)
+
+
+def test_a_gate_that_cannot_stop_is_an_error(run: RunPytest) -> None:
+    """It says what to write, as do two gates that are one."""
+    suite = """
+        import pytest
+        @pytest.mark.rag_gate("faithfulness", mean=0.8, confidence=0.9, stop_when_decided=True)
+        def test_rowless(): pass
+        @pytest.mark.rag_gate("token_f1", mean=0.8, confidence=0.9, stop_when_decided=True)
+        @pytest.mark.rag_gate("token_f1", mean=0.8, confidence=0.9)
+        @pytest.mark.rag_dataset([{"response": "a", "reference": "a"}], metrics=["token_f1"])
+        def test_twice(rag_sample): pass
+    """
+    result = run(test_suite=suite)
+    result.stdout.fnmatch_lines([
+        "*needs rows that are scored ahead of their tests; write @pytest.mark.rag_dataset(*",
+        "*two gates 'gate-token_f1-mean-0.8-confidence-0.9' differ in stop_when_decided= alone*",
+    ])  # fmt: skip
