@@ -7,19 +7,20 @@ model and no pytest takes part: rows pass or fail by chance, as those of an appl
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from pytest_ragmetrics.prefetch.drawn import AHEAD
 from pytest_ragmetrics.stats.comparison import paired_difference
 from pytest_ragmetrics.stats.corrected import prediction_powered_mean
 from pytest_ragmetrics.stats.decisions import mean_threshold, samples_to_settle
 from pytest_ragmetrics.stats.intervals import mean_interval, verdict
 from pytest_ragmetrics.stats.regression import drop_p, drops
-from pytest_ragmetrics.stats.sequential import SequentialTest, Unit
+from pytest_ragmetrics.stats.scores import ScoredRow
+from pytest_ragmetrics.stats.stopping import DrawnSet, Rule, draw
 
 Scores = npt.NDArray[np.float64]
 Line = tuple[str, str]
@@ -137,26 +138,37 @@ def bounds(random: np.random.Generator, draws: int) -> Iterator[Line]:
 
 
 def stops(random: np.random.Generator, draws: int) -> Iterator[Line]:
-    """Stop when decided: rows asked, and decisions that the whole set contradicts."""
+    """Stop when decided: rows asked, with those under way then, and decisions that the whole set contradicts."""
 
-    def decide(n: int, rate: float, size: int) -> tuple[int, bool]:
+    def decide(n: int, rate: float, size: int, vacuous: float, seed: str) -> tuple[int, bool]:
         good = round(n * rate)
-        rows = random.permutation(np.array([1.0] * good + [0.0] * (n - good)))
-        units = rows.reshape(-1, size)
-        if size > 1:  # good rows are together
-            units = np.sort(rows).reshape(-1, size)[random.permutation(n // size)]
-        test, asked = SequentialTest(n, 0.85, alpha=0.05), 0
-        for unit in units:
-            asked += size
-            if outcome := test.add(Unit(low=unit.sum(), high=unit.sum(), size=size)):
-                return asked, (outcome == "passed") != (good >= math.ceil(n * 0.85))
-        return asked, True
+        flags = np.array([1.0] * good + [0.0] * (n - good))
+        if size == 1:
+            random.shuffle(flags)  # else good rows are together
+        nothing = random.random(n) < vacuous
+        rows = {
+            f"row {row}": ScoredRow(name="", score=1.0 if nothing[row] else flags[row], vacuous=bool(nothing[row]))
+            for row in range(n)
+        }
+        clusters = {name: row // size if size > 1 else None for row, name in enumerate(rows)}
+        order, drawn = draw(clusters, seed)
+        found = DrawnSet(order, drawn, [Rule(metric="m", bound=0.85, alpha=0.05, score_bound=0.5)])
+        for name in order:
+            found.note(name, {"m": rows[name]})
+            if found.is_decided:
+                break
+        gate, counted = found.gates[0], flags[~nothing]
+        return min(n, (gate.after or n) + AHEAD - 1), (gate.outcome == "passed") != (counted.mean() >= 0.85)
 
-    for n, rate, size in ((500, 0.95, 1), (2000, 0.95, 1), (500, 0.8, 1), (500, 0.848, 1), (500, 0.848, 5)):
-        found = [decide(n, rate, size) for _ in range(max(1, draws // 5))]
+    for n, rate, size, vacuous in (
+        *((500, 0.95, 1, 0.0), (2000, 0.95, 1, 0.0), (500, 0.95, 1, 0.3), (500, 0.8, 1, 0.0)),
+        *((500, 0.848, 1, 0.0), (500, 0.848, 1, 0.3), (500, 0.848, 5, 0.0), (500, 0.95, 5, 0.0)),
+    ):
+        found = [decide(n, rate, size, vacuous, f"{draws} {run}") for run in range(max(1, draws // 5))]
         asked = sum(rows for rows, _ in found) / len(found) / n
         wrong = sum(is_wrong for _, is_wrong in found) / len(found)
-        yield f"{n} rows in clusters of {size}, rate {rate} against 0.85: asked, wrong", f"{asked:.3f}, {wrong:.3f}"
+        what = f"{n} rows in clusters of {size}, {vacuous:.0%} vacuous, rate {rate} against 0.85: asked, wrong"
+        yield what, f"{asked:.3f}, {wrong:.3f}"
 
 
 def labels(random: np.random.Generator, draws: int) -> Iterator[Line]:
