@@ -99,13 +99,21 @@ def _conversation_of(asked: object) -> object:
     if not isinstance(asked, str) or not asked.lstrip().startswith("["):
         return asked
     found = _opened(asked)
-    if not isinstance(found, list) or not all(isinstance(item, Mapping) and _SPEECH & item.keys() for item in found):
-        return asked
+    return found if is_spoken(found) else asked
+
+
+def is_spoken(value: object) -> bool:
+    """Tell whether a value is a list of messages in which the user speaks, and each of which says or calls something.
+
+    >>> is_spoken([{"role": "user", "content": "Rain?"}]), is_spoken([{"city": "Oslo"}])
+    (True, False)
+    """
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) and _SPEECH & item.keys() for item in value):
+        return False
     try:
-        spoken = any(message.role == "user" and message.text.strip() for message in read_messages(found))
+        return any(message.role == "user" and message.text.strip() for message in read_messages(value))
     except (TypeError, ValueError):
-        return asked
-    return found if spoken else asked
+        return False
 
 
 def _listed(value: object, name: str, what: str) -> tuple[Any, ...]:

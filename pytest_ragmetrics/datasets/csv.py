@@ -15,12 +15,13 @@ from typing import Any
 
 from pytest_ragmetrics.datasets.rows import CONVERSATION, KNOWN, Raw, RowError
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import ALIASES, TALKS
+from pytest_ragmetrics.sample import ALIASES, TALKS, is_spoken
 
 _DELIMITERS = (",", ";", "\t")
 _LISTS = ("retrieved_contexts", "reference_contexts")
 _CONTEXTS = frozenset([*_LISTS, *(alias for name in _LISTS for alias in ALIASES[name]), "ground_truths"])
-_MAYBE_LISTS = _CONTEXTS | frozenset(TALKS)
+_MAYBE_LISTS = _CONTEXTS | {*TALKS, "reference_topics"}
+_QUESTIONS = frozenset(["user_input", *ALIASES["user_input"]])
 _ALWAYS_LISTS = frozenset(["retrieved_context_ids", "reference_context_ids", *CONVERSATION]) - _MAYBE_LISTS
 _OBJECTS = frozenset(["metadata", "additional_metadata"])
 _INSTEAD: Mapping[type, str] = {
@@ -35,7 +36,7 @@ def read_csv(text: str, file: str) -> Sequence[Raw]:
     """Return the rows of a text with a header and ``,``, ``;`` or tabs between the cells, in quotes where needed.
 
     A list is written as JSON in its cell; a text in the cell of a list of contexts, also one such as ``[1] Moths fly``,
-    is one context. An empty cell is a missing value, and numbers stay text.
+    is one context, and a question may be a list of messages. An empty cell is a missing value, and numbers stay text.
     """
     with _any_length():
         header, delimiter, first = _header(text, file)
@@ -99,6 +100,9 @@ def _value(name: str, cell: str) -> tuple[Any, str | None]:
         value = _parsed(cell)
         is_text = not isinstance(value, list) and not _LIST_BEGINS.match(cell)
         return (cell, None) if is_text else _of_kind(list, value)
+    if name in _QUESTIONS and cell.lstrip().startswith("["):
+        value = _parsed(cell)
+        return value if is_spoken(value) else cell, None
     if name in _ALWAYS_LISTS or name in _OBJECTS:
         return _of_kind(dict if name in _OBJECTS else list, _parsed(cell)) if cell.strip() else (None, None)
     return cell, None

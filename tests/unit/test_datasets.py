@@ -245,6 +245,23 @@ def test_texts_in_a_frame_are_read_as_cells_of_csv(
     assert row.sample == Sample(id=row.id, user_input="Why?", **expected)
 
 
+@pytest.mark.parametrize("column", ["user_input", "question", "input"])
+@pytest.mark.parametrize("write", [json.dumps, repr])
+def test_a_question_in_a_table_may_be_a_conversation(
+    tmp_path: Path, column: str, write: Callable[[object], str]
+) -> None:
+    """As JSON or as Python writes it, which Ragas does; other texts in brackets are questions."""
+    talk = [{"content": "Is it open?", "type": "human"}, {"content": "It's “shut”.", "type": "ai", "tool_calls": None}]
+    asked = [write(talk), "[1] Is it open?", "[]", write(["Is it open?"]), write([{"city": "Oslo"}]), write(talk[1:])]
+    frame = pd.DataFrame({column: asked, "reference_topics": write(["doors"])})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    for source in (tmp_path / "rows.csv", frame):
+        first, *others = (row.sample for row in read_dataset(source, base=tmp_path) if row.sample is not None)
+        assert (first.user_input, first.response) == ("Is it open?", "It's “shut”.")
+        assert first.metadata == {"messages": talk, "reference_topics": ["doors"]}
+        assert [sample.user_input for sample in others] == asked[1:]
+
+
 @pytest.mark.parametrize(
     ("name", "cell", "message"),
     [
