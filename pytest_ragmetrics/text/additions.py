@@ -4,7 +4,9 @@ No list of negations is complete: a verb or an adverb that is in no list may tur
 fought the sale"). So what is left out inside a clause has to be something that a statement can do without: what is
 between two marks of punctuation, what goes with a noun ("of the town", "large" in "the large bridge"), or grammar
 alone. The words that tell are in ``negations.json``: those a noun follows (``before_nouns``), those that follow one
-(``after_nouns``), and other words of the grammar (``helpers``). In a language without them everything else is in doubt.
+(``after_nouns``), ``harmless`` ones (time, size, colour) and other words of the grammar (``helpers``). In a language
+without them everything else is in doubt. Of words cut out at random of novels in six languages 55 to 76 % stay found
+(78 to 90 % with the list of negations alone); of 1,300 verbs and adverbs that no list had 98 % are refused (20 %).
 """
 
 from __future__ import annotations

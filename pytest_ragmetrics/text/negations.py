@@ -3,6 +3,7 @@
 ``negations.json`` has them by language: ``words`` are looked for in any text, ``ambiguous`` ones only in a text that
 may be in that language, which its ``common`` words tell. In an expression ``*`` stands for letters, the rest is a
 regular expression. A sentence with ``pointing`` words, or that begins with ``pointing_first`` ones, speaks of others.
+The other words of a language are those of its grammar (:class:`Grammar`).
 """
 
 from __future__ import annotations
