@@ -98,8 +98,7 @@ def test_disagreements_are_in_every_output(first: Run) -> None:
     assert judges["test_claims[alike]"] == []
 
 
-@pytest.mark.parametrize("workers", [SERIAL, MANY])
-@pytest.mark.parametrize("mode", ["auto", "replay"])
+@pytest.mark.parametrize(("mode", "workers"), [("replay", SERIAL), ("auto", MANY)])
 def test_a_second_run_asks_nobody(  # noqa: PLR0917 - fixtures
     first: Run, run_once: RunOnce, shared_server: FakeOpenAI, tmp_path: Path, workers: list[str], mode: str
 ) -> None:

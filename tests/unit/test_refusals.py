@@ -91,12 +91,10 @@ MANUALS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "refusal"), [*((text, True) for text in REFUSALS), *((text, False) for text in (*DENIALS, *MANUALS))]
-)
-def test_refusals_and_answers_differ(text: str, refusal: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_refusals_and_answers_differ() -> None:
     """Only a text that says nothing but that nobody knows, or that the sources do not mention it, is a refusal."""
-    assert is_noncommittal(text) is refusal
+    assert [text for text in REFUSALS if not is_noncommittal(text)] == []
+    assert [text for text in (*DENIALS, *MANUALS) if is_noncommittal(text)] == []
 
 
 def test_what_is_said_beside_a_refusal_is_kept() -> None:

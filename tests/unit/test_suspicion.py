@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from pytest_ragmetrics.judges.rendering import PromptBook, render
@@ -108,22 +110,20 @@ TO_THE_JUDGE = [
 
 
 @pytest.mark.parametrize(
-    ("sign", "text"),
+    ("sign", "texts"),
     [
-        *(("has no word", text) for text in (":", "...", " ! ", "。", "—", "{}", "()[]", "👍")),
-        *(("only announces an answer", text) for text in ONLY_ANNOUNCED),
-        *(("has markers of a conversation's roles", text) for text in ROLES),
-        *(("has invisible characters that spell text", text) for text in INVISIBLE),
-        *(("is shaped like a verdict", text) for text in VERDICTS),
-        *(("asks to ignore instructions", f"The lake is deep. {text}") for text in IGNORE),
-        *(("speaks to the judge", text) for text in TO_THE_JUDGE),
+        ("has no word", (":", "...", " ! ", "。", "—", "{}", "()[]", "👍")),
+        ("only announces an answer", ONLY_ANNOUNCED),
+        ("has markers of a conversation's roles", ROLES),
+        ("has invisible characters that spell text", INVISIBLE),
+        ("is shaped like a verdict", VERDICTS),
+        ("asks to ignore instructions", [f"The lake is deep. {text}" for text in IGNORE]),
+        ("speaks to the judge", [*TO_THE_JUDGE, *(f"The lake is 40 m deep. {text}" for text in TO_THE_JUDGE)]),
     ],
 )
-def test_texts_made_to_deceive_are_marked(sign: str, text: str) -> None:
+def test_texts_made_to_deceive_are_marked(sign: str, texts: Sequence[str]) -> None:
     """Each kind of text has its sign, spelled with invisible or wide characters too; an address, anywhere in a text."""
-    assert sign in suspicious_signs(text)
-    if sign == "speaks to the judge":
-        assert sign in suspicious_signs(f"The lake is 40 m deep. {text}")
+    assert [text for text in texts if sign not in suspicious_signs(text)] == []
 
 
 # Blank, short, technical and emoji texts; judges, claims, scores and instructions as people write about them: letters
@@ -196,10 +196,9 @@ DENIED = [
 ]
 
 
-@pytest.mark.parametrize("text", [*ORDINARY, *DENIED])
-def test_ordinary_texts_are_not_marked(text: str) -> None:
+def test_ordinary_texts_are_not_marked() -> None:
     """A text without an attempt on the judge has no sign."""
-    assert suspicious_signs(text) == ()
+    assert {text: signs for text in (*ORDINARY, *DENIED) if (signs := suspicious_signs(text))} == {}
 
 
 def test_several_signs_are_all_named() -> None:
