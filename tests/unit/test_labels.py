@@ -253,6 +253,7 @@ def test_chances_follow_from_the_first_row_that_has_no_line() -> None:
     assert found == [max(1.0, limit / row_.weight) for row_ in queue[:10]]
     assert draw_weights([*queue[9::-1], queue[20], None]) == [*found[::-1], None, None]
     assert draw_weights(queue) == [1.0] * len(queue)
+    assert min(weight or 0.0 for weight in draw_weights(queue[:-3]) or []) == 1.0
     assert draw_weights(queue[1:3]) == [None, None]
     others = [replace(row_, metric="other") for row_ in queue[:5]]
     both = draw_weights([*queue[:10], *others]) or []
@@ -305,6 +306,8 @@ def test_a_mean_is_corrected_by_a_file_of_labels(tmp_path: Path) -> None:
     assert labelled_mean(queue, labels) == expected
     rows = [json.loads(text) for text in file.read_text("utf-8").splitlines()]
     assert table.corrected_mean("faithfulness", labels=rows) == found
+    by_hand = {**queue[200].record.sample.to_mapping(), "label": 1}
+    assert table.corrected_mean("faithfulness", labels=[*rows, by_hand]) == found
     assert table.corrected_mean("faithfulness", labels=file, threshold=0.5) != found
 
     queue, labels, file = labelled(tmp_path, 20, "random")
