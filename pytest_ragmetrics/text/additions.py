@@ -51,8 +51,12 @@ _THAT = frozenset(
         "că",
     )
 )
-# In front of a verb, with no auxiliary.
+# In front of a verb that has an object: reflexives, and forms of "have".
 _REFLEXIVE = frozenset(("se", "s", "si", "me", "m", "te", "t", "ci", "vi"))
+_HAVE = frozenset(
+    ("a", "ont", "avait", "ha", "han", "hanno", "había", "aveva", "hat", "haben", "hatte", "har", "hade", "havde")
+)
+_BEFORE_VERB = _REFLEXIVE | _HAVE | frozenset(("hadde", "has", "have", "had", "heeft", "hebben", "tem", "têm", "tinha"))
 _LONGEST_ENDING = 7
 # A preposition of several words that what follows depends on: "in spite of", "at the expense of".
 _LONGEST_PREPOSITION = 4
@@ -67,6 +71,7 @@ _JAPANESE_VERB = re.compile(
 _CHINESE_ADDITION = re.compile(f"[的地]$|^[在从從于於向与與和及由以自当當为為](?:[{_HAN}]|\\d)")
 _CHINESE_PREDICATE = re.compile("[了将將着著]")
 _HIRAGANA = re.compile("[\u3041-\u3096]")
+_OKURIGANA = re.compile("[\u3041-\u3096]{1,3}(?![\u3041-\u3096])")
 _HAN_LETTER = re.compile(f"[{_HAN}]")
 
 
@@ -142,9 +147,9 @@ def _doubtful_inside(text: str, start: int, end: int) -> str | None:
     is_doubtful = (
         naked[0]
         or sum(naked) > 1
-        or (any(naked) and fold(words[0][0]) in _REFLEXIVE)
+        or (any(naked) and fold(words[0][0]) in _BEFORE_VERB)
         or _governs(words, before, grammar)
-        or (ends_open and kinds[0] is _Kind.HELPER and _Kind.CONTENT in kinds)
+        or (ends_open and kinds[0] is _Kind.HELPER)
         or (ends_open and len(words) <= _LONGEST_PREPOSITION and kinds[0] is _Kind.BEFORE and _Kind.CONTENT in kinds)
     )
     return gap if is_doubtful else None
@@ -213,6 +218,6 @@ def _is_doubtful_japanese(text: str, start: int, end: int) -> bool:
     # A word that is cut in two keeps its stem, or its ending.
     if _HIRAGANA.match(text, end) and _HIRAGANA.match(text, end - 1):
         return False
-    if _HIRAGANA.match(text, start) and _HAN_LETTER.match(text, start - 1):
+    if _HAN_LETTER.match(text, start - 1) and _OKURIGANA.match(text, start):
         return False
     return bool(_JAPANESE_VERB.search(text[start:end]))

@@ -353,6 +353,7 @@ DOUBTFUL = [
     "The Old Mayor |Dreaded| The Sale Of The Mill.",
     "Der alte Bürgermeister |hasste| den Verkauf der Mühle.",
     "Le vieux maire |se méfiait de| la vente du moulin.",
+    "Le vieux maire |a gelé| la vente du moulin.",
     "El viejo alcalde |temía| la venta del molino.",
     "Stary burmistrz |nienawidził| sprzedaży wielkiego młyna.",
     "Vanha pormestari |kammoksui| suuren myllyn myyntiä.",
