@@ -43,7 +43,9 @@ _PROVIDERS = (
 @pytest.fixture(scope="session", autouse=True)
 def _lasting_modules() -> None:
     """Import what a request takes: a run inside a test forgets what it imports, and not all can be imported twice."""
-    for module in ("numpy", "diskcache", "filelock", "genai_prices", "pytest_ragmetrics.engine"):
+    third_party = ("numpy", "diskcache", "filelock", "genai_prices", "sentencex", "rapidfuzz.process")
+    own = ("engine", "plugin", "session", "reporting", "settings", "report.files", "report.markdown", "report.terminal")
+    for module in (*third_party, *(f"pytest_ragmetrics.{name}" for name in own)):
         import_module(module)
     built_in_metrics()
     with FakeOpenAI() as server:
