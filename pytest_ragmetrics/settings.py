@@ -224,7 +224,7 @@ class Settings:
     seed: str = _setting(
         _text,
         "",
-        "Any text, which draws that order (default: the commit that is checked out).",
+        "Any text, which draws that order (default: the commit that is checked out, with a cassette always the same).",
         environment=True,
         metavar="TEXT",
     )

@@ -55,9 +55,17 @@ class DrawnRows:
         return self._stops and self._set.is_decided
 
     @property
+    def _after(self) -> int:
+        return max(gate.after or 0 for gate in self._set.gates)
+
+    def is_past(self, test: str) -> bool:
+        """Tell whether all gates were decided by the rows before this one."""
+        return self.is_decided and test not in self.order[: self._after]
+
+    @property
     def why_spared(self) -> str:
         """Why a row is not needed."""
-        after = max(gate.after or 0 for gate in self._set.gates)
+        after = self._after
         names = list(self._gates)
         which = f"{names[0]} was" if len(names) == 1 else f"all {len(names)} gates of the set were"
         return f"not needed: {which} decided after {after:,} of {len(self.order):,} rows"

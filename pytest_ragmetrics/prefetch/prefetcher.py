@@ -137,7 +137,11 @@ class Prefetcher:
         while not (self._has_ended(test) or self._wait(test, timeout)):
             waiting()
             timeout = _NEXT_WAIT
-        return self._tasks.pop(test).result()
+        outcome, drawn = self._tasks.pop(test).result(), self._drawn.get(test)
+        if drawn is not None and not outcome.is_complete and drawn.is_past(test):
+            # It was under way when the gates were decided; a replay, or a budget, may not have it.
+            raise SparedError(drawn.why_spared)
+        return outcome
 
     def check_needed(self, test: str) -> None:
         """Raise ``SparedError`` if the row of a test is not needed any more and was not begun."""

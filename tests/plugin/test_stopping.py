@@ -27,7 +27,9 @@ SUITE = """
         def respond(sample):
             with open("asked.txt", "a") as file:
                 file.write(sample.id + "\\n")
-            return os.environ.get("HUM", "1")
+            if sample.id in os.environ.get("LOST", "").split():
+                raise KeyError(sample.id)
+            return "1"
         return respond
     @pytest.mark.rag_gate("hum", rate=0.7, min=0.5, confidence=0.95, stop_when_decided=True)
     @pytest.mark.rag_gate("hum", mean=0.6, confidence=0.9, stop_when_decided=True)
@@ -141,6 +143,21 @@ def test_a_row_that_was_lost_leaves_the_gate_open(
     found = [test["gate"] for test in scored().values() if test["gate"]]
     assert [(gate["outcome"], gate["stop"]["decided_after"]) for gate in found] == [("inconclusive", None)] * 2
     assert all(0.0 < gate["low"] < gate["bound"] < gate["high"] for gate in found)
+
+
+def test_rows_under_way_when_it_is_decided_may_fail(
+    run: RunPytest, scored: Scored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were not needed, as a row that was not begun: a replay may not have them, and passes all the same."""
+    only = ("--rag-cassette=tape.jsonl", "test_suite.py::test_marked")
+    listed = run("--collect-only", "-q", *only, test_suite=SUITE).outlines[:60]
+    order = [line.split("[")[1].strip("]") for line in listed]
+    run(*only, "--rag-json=out.json")
+    stops = [test["gate"]["stop"] for test in scored().values() if test["gate"]]
+    assert {stop["seed"] for stop in stops} == {"cassette"}
+    after = max(stop["decided_after"] for stop in stops)
+    monkeypatch.setenv("LOST", " ".join(order[after:]))
+    run(*only).assert_outcomes(passed=after + 2, skipped=60 - after)
 
 
 def test_a_dry_run_forecasts_all_rows(run: RunPytest) -> None:

@@ -331,7 +331,7 @@ def test_a_few_rows_are_begun_ahead_of_the_first_that_is_missing() -> None:
             drawn.hold(jobs[name])
     assert [job.test for job in drawn.released()] == [name for name in names[:10] if name != broken]
     assert drawn.released() == []
-    assert (drawn.holds(names[10]), drawn.holds(names[9])) == (True, False)
+    assert (drawn.holds(names[10]), drawn.holds(names[9]), drawn.is_past(names[99])) == (True, False, False)
     drawn.note(names[1], outcome(1.0))
     assert drawn.released() == []
     drawn.note(names[0], outcome(1.0))
@@ -344,6 +344,7 @@ def test_a_few_rows_are_begun_ahead_of_the_first_that_is_missing() -> None:
         drawn.note(name, outcome(1.0))
     assert drawn.is_decided
     assert (drawn.released(), drawn.holds(names[80])) == ([], False)
+    assert (drawn.is_past(names[35]), drawn.is_past(names[36])) == (False, True)
     assert drawn.why_spared == f"not needed: {MEAN.id} was decided after 36 of 100 rows"
     unread = DrawnRows(base, jobs)
     for job in jobs.values():
