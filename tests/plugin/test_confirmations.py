@@ -134,8 +134,8 @@ def test_a_drop_that_stays_is_red(play: RunScript, how: list[str]) -> None:
     [
         (f"{'P ' * 5} {'FPP ' * 4}", (), 9, "no drop is shown (p=0.125)*"),
         (STEADY, ("--rag-cache=replay",), 9, f"{NONE}: a replay asks nothing anew"),
-        (f"{'FEP ' * 8} F", (), 25, f"{NONE}: rag_respond raised RuntimeError: out of order"),
-        (f"{'FFF ' * 7} FEP F", (), 25, "confirmed by 2 more answers of 7 of 8 changed rows (rag_respond raised *"),
+        (f"{'FEE ' * 8} F", (), 25, f"{NONE}: rag_respond raised RuntimeError: out of order"),
+        (f"{'FFF ' * 7} FEE F", (), 25, "confirmed by 2 more answers of 7 of 8 changed rows (rag_respond raised *"),
         (f"{'F ' * 8} E", (), 9, "1 of 9 rows is unscored; a gate is over all of them"),
         (STEADY, ("--deselect=test_suite.py::test_golden[r0]",), 8, "1 of 9 tests of the set were skipped or not *"),
     ],

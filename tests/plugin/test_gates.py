@@ -363,3 +363,5 @@ def test_the_regression_gates_of_a_function_share_one_alpha(run: RunPytest) -> N
     result = run(test_drop=suite)
     assert result.ret != 0
     assert "share one alpha=, and here it is 0.01 and 0.05; write the same in each" in result.stdout.str()
+    result = run(test_drop=DROP.replace('"points", regression=True', '"points", regression=True, confirm=2'))
+    assert "share one confirm=, and here it is 0 and 2; write the same in each" in result.stdout.str()

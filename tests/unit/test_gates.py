@@ -650,6 +650,17 @@ def test_each_metric_is_confirmed_by_its_own_rows() -> None:
     assert found[2].record.regression.confirmation is None
 
 
+def test_what_clears_one_gate_clears_no_other() -> None:
+    """Each is decided anew beside the first answers of the others."""
+    before = run_of(*points(*[P] * 8, F), *points(*[P] * 7, F, P, metric="b"))
+    soft, steady = run_again(*[SOFT] * 8, LUCKY), run_again(*[STEADY] * 7, LUCKY, [P], metric="b")
+    both = zip(soft.tests, steady.tests, strict=True)
+    run = document(*(replace(a, records=a.records + b.records, again=a.again + b.again) for a, b in both))
+    found = against(before, run, CONFIRMED, replace(CONFIRMED, metric="b"))
+    assert [each.record.outcome for each in found] == ["passed", "failed"]
+    assert "confirmed by 2 more answers of 8 changed rows: mean drop 0.75 a row" in found[1].text
+
+
 def test_shards_confirm_as_one_run() -> None:
     """Each confirms the rows of its part; what they decide together is what one run decides."""
     rows = [*[SOFT] * 8, LUCKY]
