@@ -351,6 +351,10 @@ DOUBTFUL = [
     "We heard on Monday|, and he resented that| the sale of the mill went on.",
     "The old mayor |was deaf to the| sale of the mill.",
     "The Old Mayor |Dreaded| The Sale Of The Mill.",
+    "The old mayor |was keen to mothball| the sale of the mill.",
+    "Die alte Firma |war im Rückstand mit| den Löhnen der Fahrer.",
+    "Burmistrz przyszedł do nas|, wyśmiał to, że| młyn został sprzedany.",
+    "Imeya ifikile namhlanje|, yasola ukuthi| ukuthengiswa kwesigayo kuhle.",
     "Der alte Bürgermeister |hasste| den Verkauf der Mühle.",
     "Le vieux maire |se méfiait de| la vente du moulin.",
     "Le vieux maire |a gelé| la vente du moulin.",
@@ -365,6 +369,7 @@ DOUBTFUL = [
 ]
 ADDITIONS = [
     "The old mayor |of the town| signed the sale of the mill.",
+    "The town had 40 |sturdy| mills by the river.",
     "The old |stone| mill was sold by the mayor.",
     "The mayor |quickly| signed the sale of the mill.",
     "The old mayor|, who resented it,| signed the sale of the mill.",
