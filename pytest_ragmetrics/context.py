@@ -2,7 +2,7 @@
 
 Metrics work without pytest. Where a session runs it records every scoring, and has the judge, the embedder and the
 transport that metrics use unless they were given their own. All of it is one context variable, which tasks and the
-threads of ``asyncio.to_thread`` inherit. Sessions of pytest form a stack, because a test may run pytest inside pytest.
+threads of ``asyncio.to_thread`` inherit.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.running import innermost
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,7 +155,8 @@ class Context:
     @property
     def session(self) -> Session | None:
         """The innermost session."""
-        return self.private or (_running[-1] if _running else None)
+        running: Session | None = innermost()
+        return self.private or running
 
     def wanted_votes(self) -> int:
         """Return how many votes make a score."""
@@ -168,19 +170,8 @@ class Context:
             recorder.scored(scoring)
 
 
-_running: list[Session] = []
 _NOTHING = Context()
 _context: ContextVar[Context] = ContextVar("pytest_ragmetrics", default=_NOTHING)
-
-
-def enter(session: Session) -> None:
-    """Make this the running session."""
-    _running.append(session)
-
-
-def leave(session: Session) -> None:
-    """End this session; the one around it, if any, runs again."""
-    _running.remove(session)
 
 
 def current() -> Context:

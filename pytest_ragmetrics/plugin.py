@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragmetrics import hookspec
-from pytest_ragmetrics.report.terminal import header
 from pytest_ragmetrics.reporting import RunReport
 from pytest_ragmetrics.session import PytestSession
 from pytest_ragmetrics.settings import add_options, read_settings
@@ -31,6 +30,9 @@ REPORT = pytest.StashKey[RunReport]()
 DATASETS = pytest.StashKey["Datasets"]()
 DATASET_TESTS = pytest.StashKey["DatasetTests"]()
 GATES = pytest.StashKey["GatePlugin"]()
+
+#: The local judge is a heuristic, and every mention of it says so.
+_LABELS = {"local": "local (heuristic)"}
 
 MARKERS = (
     "rag_dataset(source, *, metrics=[...] or {metric: bound}, limit=None, where=None): one test per row, scored ahead.",
@@ -65,7 +67,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     """Return the line on judge, embedder and cache."""
-    return header(config.stash[SESSION].settings)
+    settings = config.stash[SESSION].settings
+    judge, embedder = (_LABELS.get(spec, spec) for spec in (settings.judge, settings.embedder))
+    dry = ", dry run: nothing is asked" if settings.dry_run else ""
+    return f"ragmetrics: judge {judge}, embedder {embedder}, cache {settings.cache}{dry}"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -36,10 +36,11 @@ GATE = "rag_gate"
 SPARED = "rag_spared"
 SECTION = "RAG metrics"
 
+# Few runs need these patterns, so each is compiled when it is first used.
 # All that XML 1.0 does not allow, not even as a reference.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 # xdist puts the name of the worker and the path of its Python before the text of a failure.
-_WORKER = re.compile(r"\A\[\w+\] \S+ -- Python .*\n+")
+_WORKER = r"\A\[\w+\] \S+ -- Python .*\n+"
 
 
 class Recorder:
@@ -165,7 +166,7 @@ def gate_properties(gate: GateRecord) -> list[tuple[str, object]]:
 
 
 def _name(metric: str, statistic: str = "") -> str:
-    return f"rag.{_FORBIDDEN.sub('', metric)}{statistic}"
+    return f"rag.{re.sub(_FORBIDDEN, '', metric)}{statistic}"
 
 
 def redact_report(report: pytest.TestReport, redact: Callable[[str], str]) -> None:
@@ -221,7 +222,7 @@ class Collector:
         test = self._tests.get(report.nodeid)
         if test is None:
             file, line, _ = report.location
-            test = _Test(id=report.nodeid, file=file.replace("\\", "/"), line=None if line is None else line + 1)
+            test = _Test(report.nodeid, file=file.replace("\\", "/"), line=None if line is None else line + 1)
             self._tests[report.nodeid] = test
         if report.when == "setup":
             test.outcome, test.message, test.duration = "passed", None, 0.0
@@ -281,19 +282,19 @@ class Collector:
         return Document(run=run, tests=tuple(sorted(records, key=position)))
 
 
-@dataclass(kw_only=True, slots=True)
 class _Test:
     """A :class:`~pytest_ragmetrics.records.TestRecord` that is not complete until the test is torn down."""
 
-    id: str
-    file: str
-    line: int | None
-    outcome: TestOutcome = "passed"
-    duration: float = 0.0
-    attempts: int = 0
-    message: str | None = None
-    records: tuple[Record, ...] = ()
-    gate: GateRecord | None = None
+    def __init__(self, nodeid: str, *, file: str, line: int | None) -> None:
+        self.id = nodeid
+        self.file = file
+        self.line = line
+        self.outcome: TestOutcome = "passed"
+        self.duration = 0.0
+        self.attempts = 0
+        self.message: str | None = None
+        self.records: tuple[Record, ...] = ()
+        self.gate: GateRecord | None = None
 
     @property
     def is_kept(self) -> bool:
@@ -304,7 +305,7 @@ class _Test:
         """Return it as it is now, with the further answers of its row."""
         from pytest_ragmetrics.records import TestRecord
 
-        return TestRecord(**{field.name: getattr(self, field.name) for field in fields(self)}, again=again)
+        return TestRecord(**vars(self), again=again)
 
 
 def _outcome(report: pytest.TestReport) -> TestOutcome:
@@ -321,7 +322,7 @@ def _message(report: pytest.TestReport) -> str | None:
     if isinstance(report.longrepr, tuple):
         reason = reason or report.longrepr[2]
     # Which worker it was is chance; the report of a run is the same with any number of workers.
-    text = _WORKER.sub("", report.longreprtext).strip() if report.failed else ""
+    text = re.sub(_WORKER, "", report.longreprtext).strip() if report.failed else ""
     return "\n\n".join(part for part in (reason, text) if part) or None
 
 
@@ -399,7 +400,7 @@ class RunReport:
 
     def _document(self, exit_status: int) -> Document:
         """Return the document of the run, the same on every machine: it names no folders outside of the project."""
-        given = {field.name: getattr(self._settings, field.name) for field in fields(self._settings)}
+        given = vars(self._settings)
         notes = list(self._notes)
         for path in given.values():
             if isinstance(path, Path):

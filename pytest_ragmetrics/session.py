@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragmetrics import context
-from pytest_ragmetrics.errors import JudgeNotConfiguredError
+from pytest_ragmetrics import running
 from pytest_ragmetrics.reporting import Recorder, records_as_json, records_from_json, redact_report
 from pytest_ragmetrics.settings import Settings, commit_of, judge_spec
 
@@ -343,6 +342,8 @@ class PytestSession:
 
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, else of the running test; one that is given is returned."""
+        from pytest_ragmetrics.errors import JudgeNotConfiguredError
+
         __tracebackhide__ = True
         try:
             return self.engine.judge(given or self._judge)
@@ -352,6 +353,8 @@ class PytestSession:
 
     def embedder(self, given: Embedder | str | None = None) -> Embedder:
         """Return the embedder of a spec, else of the run; one that is given is returned."""
+        from pytest_ragmetrics.errors import JudgeNotConfiguredError
+
         __tracebackhide__ = True
         try:
             return self.engine.embedder(given)
@@ -389,6 +392,7 @@ class PytestSession:
     @cached_property
     def engine(self) -> Engine:
         """The engine of this process."""
+        from pytest_ragmetrics import context
         from pytest_ragmetrics.engine import Engine
 
         settings, hook = self.settings, self._hook
@@ -436,11 +440,11 @@ class PytestSession:
 
     def pytest_configure(self) -> None:
         """Make this the session that metrics see."""
-        context.enter(self)
+        running.enter(self)
 
     def pytest_unconfigure(self) -> None:
         """Close what the run opened."""
-        context.leave(self)
+        running.leave(self)
         with ExitStack() as closing:
             # An error of one must not keep the others open.
             if self.shared_folder is not None and not self.is_worker:

@@ -1,10 +1,8 @@
-"""Options, ini keys and environment variables, read once into one frozen value.
+"""Options, ini keys and environment variables, read once into one value that does not change.
 
 Precedence: command line > environment > ini > default. A relative path given in the ini file starts at the rootdir,
 any other at the folder pytest was started in.
 """
-
-# ruff: noqa: RUF009 - _setting() returns a field
 
 from __future__ import annotations
 
@@ -12,7 +10,6 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,28 +21,41 @@ DEFAULT_REPORT = "rag-report.html"
 CACHE_FOLDER = ".ragmetrics"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Option:
     """How one setting may be given: on the command line, in an environment variable, in the ini file.
 
     ``parse`` reads its text, with the folder at which relative paths start. ``hook`` is the hook that may accept a text
-    which ``parse`` refuses: if a plugin implements it, any text is valid. ``extra`` goes to argparse as it is.
+    which ``parse`` refuses: if a plugin implements it, any text is valid. ``extra`` goes to argparse as it is. Its
+    flag, variable and ini key are named after its ``field`` of :class:`Settings`.
     """
 
-    field: str
-    parse: Callable[[str, Path], object]
-    default: object
-    help: str
-    flag: str | None
-    environment: str | None
-    in_ini: bool
-    hook: str | None
-    extra: Mapping[str, Any]
+    def __init__(
+        self,
+        parse: Callable[[str, Path], object],
+        default: object,
+        help_: str,
+        *,
+        flag: bool,
+        environment: bool,
+        in_ini: bool,
+        hook: str | None,
+        extra: Mapping[str, Any],
+    ) -> None:
+        self.parse = parse
+        self.default = default
+        self.help = help_
+        self.in_ini = in_ini
+        self.hook = hook
+        self.extra = extra
+        self._has_flag = flag
+        self._has_variable = environment
 
-    @property
-    def name(self) -> str:
-        """The ini key; also the name under which pytest keeps the command line's value."""
-        return f"rag_{self.field}"
+    def __set_name__(self, _: type, name: str) -> None:
+        self.field = name
+        #: The ini key; also the name under which pytest keeps the command line's value.
+        self.name = f"rag_{name}"
+        self.flag = f"--rag-{name.replace('_', '-')}" if self._has_flag else None
+        self.environment = f"RAGMETRICS_{name.upper()}" if self._has_variable else None
 
 
 def _text(text: str, _base: Path) -> str:
@@ -107,18 +117,19 @@ def _setting(
     hook: str | None = None,
     **extra: Any,
 ) -> Any:
-    """Return a field of :class:`Settings`; its option, variable and ini key are named after it."""
-    given = {"flag": flag, "environment": environment, "in_ini": in_ini, "hook": hook, "extra": extra}
-    return field(metadata={"parse": parse, "default": default, "help": help_, **given})
+    """Return the option of a field of :class:`Settings`."""
+    return Option(parse, default, help_, flag=flag, environment=environment, in_ini=in_ini, hook=hook, extra=extra)
 
 
 def _switch(help_: str) -> Any:
     return _setting(lambda *_: True, False, help_, in_ini=False, action="store_const", const="yes")  # noqa: FBT003 - the default
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """Everything a run was asked for; each field says where it may be given."""
+    """Everything a run was asked for; each field says where it may be given.
+
+    No dataclass: making one of so many fields takes longer than the rest of the start.
+    """
 
     judge: str = _setting(
         _spec,
@@ -229,19 +240,17 @@ class Settings:
         metavar="TEXT",
     )
 
+    def __init__(self, **values: Any) -> None:
+        """Take the value of each field."""
+        vars(self).update(values)
+
     def files(self) -> dict[str, Path]:
         """Return the files to write, by the name of their renderer."""
         files = (("report", self.report), ("json", self.json), ("markdown", self.markdown))
         return {name: path for name, path in files if path is not None}
 
 
-def _option(name: str, metadata: Mapping[str, Any]) -> Option:
-    flag = f"--rag-{name.replace('_', '-')}" if metadata["flag"] else None
-    environment = f"RAGMETRICS_{name.upper()}" if metadata["environment"] else None
-    return Option(field=name, **{**metadata, "flag": flag, "environment": environment})
-
-
-OPTIONS = tuple(_option(setting.name, setting.metadata) for setting in fields(Settings))
+OPTIONS = tuple(option for option in vars(Settings).values() if isinstance(option, Option))
 
 
 def add_options(parser: pytest.Parser) -> None:

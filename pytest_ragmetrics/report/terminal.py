@@ -10,17 +10,6 @@ if TYPE_CHECKING:
 
     from pytest_ragmetrics.comparison import RunComparison
     from pytest_ragmetrics.records import Document, Record
-    from pytest_ragmetrics.settings import Settings
-
-#: The local judge is a heuristic, and every mention of it says so.
-_LABELS = {"local": "local (heuristic)"}
-
-
-def header(settings: Settings) -> str:
-    """Return the one line at the start of a run: judge, embedder, cache."""
-    judge, embedder = (_LABELS.get(spec, spec) for spec in (settings.judge, settings.embedder))
-    dry = ", dry run: nothing is asked" if settings.dry_run else ""
-    return f"ragmetrics: judge {judge}, embedder {embedder}, cache {settings.cache}{dry}"
 
 
 def write_summary(

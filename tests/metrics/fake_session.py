@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ragmetrics import context
+from pytest_ragmetrics import context, running
 from pytest_ragmetrics.embedders.embedder import as_embedder
 from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
@@ -43,11 +43,11 @@ class FakeSession:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Be the running session for a while."""
-        context.enter(self)
+        running.enter(self)
         try:
             yield
         finally:
-            context.leave(self)
+            running.leave(self)
 
     def scored(self, scoring: context.Scoring) -> None:
         """Keep a scoring."""
@@ -80,9 +80,9 @@ def outside_sessions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     around = []
-    while (running := context.current().session) is not None:
-        context.leave(running)
-        around.append(running)
+    while (session := context.current().session) is not None:
+        running.leave(session)
+        around.append(session)
     yield
-    for running in reversed(around):
-        context.enter(running)
+    for session in reversed(around):
+        running.enter(session)

@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pytest_ragmetrics import Evaluation, aevaluate, assert_mean, assert_no_regression, context, evaluate, loop
+from pytest_ragmetrics import Evaluation, aevaluate, assert_mean, assert_no_regression, evaluate, loop
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError, JudgeNotConfiguredError
@@ -29,6 +29,7 @@ from pytest_ragmetrics.metrics import Faithfulness, NumbersAligned, Relevance
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import Ask, JudgedMetric
 from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.running import enter, leave
 from pytest_ragmetrics.sample import Sample
 from tests.asking import MemoryTransport
 from tests.fake_answers import answer_sensibly
@@ -282,14 +283,14 @@ def test_the_session_around_it_is_used(server: FakeOpenAI) -> None:
         name = "enters"
 
         async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
-            context.enter(late)
+            enter(late)
             result = await Relevance().ascore_sample(sample)
             return ask.result(result.value, reason=None)
 
     try:
         assert not evaluate(ROWS[:1], [Enters()]).rows[0].unscored
     finally:
-        context.leave(late)
+        leave(late)
     assert late.scorings == []
 
 

@@ -27,7 +27,7 @@ LAYERS = (
     {"comparison", "explain", "records"},
     {"context", "judges", "embedders", "cache", "budget", "prices", "circuit_breaker"},
     {"calibration.correction", "calibration.labels", "calibration.result", "interop", "datasets", "stats", "text"},
-    {"result", "sample", "errors", "codec", "files", "locks", "loop", "progress", "public_names"},
+    {"result", "sample", "errors", "codec", "files", "locks", "loop", "progress", "public_names", "running"},
 )
 #: The pytest side; everything else works without a session.
 PYTEST_SIDE = {
