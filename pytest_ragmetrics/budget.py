@@ -9,7 +9,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,10 +81,17 @@ class Receipt:
         self.calls = 1
         self.prompt_tokens = 0
         self.completion_tokens = 0
+        self.cost: float | None = None
 
-    def took(self, prompt_tokens: int, completion_tokens: int = 0, *, calls: int = 1) -> None:
-        """Note the tokens of prompt and reply, and the ``calls`` that it was in truth, 0 if it came from a cache."""
+    def took(
+        self, prompt_tokens: int, completion_tokens: int = 0, *, cost: float | None = None, calls: int = 1
+    ) -> None:
+        """Note the tokens of prompt and reply, what they cost, ``None`` where no price is known, and the calls.
+
+        ``calls`` is how many it was in truth, 0 if it came from a cache.
+        """
         self.calls, self.prompt_tokens, self.completion_tokens = calls, prompt_tokens, completion_tokens
+        self.cost = cost
 
 
 class Budget:
@@ -144,7 +151,7 @@ nothing more is asked, and the answers paid for are kept
             receipt.calls = 0
             raise
         finally:
-            self._charge(receipt, kind, model)
+            self._charge(receipt)
 
     def own_row(self) -> dict[str, float] | None:
         """Return what this process used as JSON builtins, where no other can see it."""
@@ -179,13 +186,12 @@ nothing more is asked, and the answers paid for are kept
         reached = f"{names} is reached ({format_use(limits, used)} used)"
         raise BudgetExceededError(f"{reached}: nothing more is asked, and the answers paid for are kept")
 
-    def _charge(self, receipt: Receipt, kind: str, model: str) -> None:
+    def _charge(self, receipt: Receipt) -> None:
         if receipt.calls != 1:
             self._do(_CORRECT, (receipt.calls - 1,))
         tokens = receipt.prompt_tokens + receipt.completion_tokens
         if tokens:
-            cost = price(kind, model, receipt.prompt_tokens, receipt.completion_tokens)
-            self._do(_CHARGE, (tokens, cost or 0.0, cost is None))
+            self._do(_CHARGE, (tokens, receipt.cost or 0.0, receipt.cost is None))
 
     def _do(self, statement: str, values: Any = ()) -> tuple[int, Any]:
         """Return how many rows a statement changed, and the row that it read."""
@@ -221,11 +227,15 @@ class Budgeted:
                 usage = error.usage
                 if usage is not None:
                     calls = usage.calls or int(not usage.cached_calls)
-                    receipt.took(usage.prompt_tokens, usage.completion_tokens, calls=calls)
+                    # A judge with an ask of its own may leave its cost out, which is 0 then.
+                    cost = usage.cost or price(request.kind, request.model, usage.prompt_tokens, 0)
+                    receipt.took(usage.prompt_tokens, usage.completion_tokens, cost=cost, calls=calls)
                 raise
             # A provider that counts no tokens takes some all the same; a reply from its own cache took none.
             prompt = reply.prompt_tokens or (estimated_tokens(*request.texts) if reply.calls else 0)
-            receipt.took(prompt, reply.completion_tokens or estimated_tokens(reply.text), calls=reply.calls)
+            completion = reply.completion_tokens or estimated_tokens(reply.text)
+            cost = replace(reply, prompt_tokens=prompt, completion_tokens=completion).cost(request)
+            receipt.took(prompt, completion, cost=cost, calls=reply.calls)
         return reply
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
+from typing import Any
 
 #: Kinds of judges whose models are sold by the provider of that name.
 _PROVIDERS = ("openai", "anthropic")
@@ -19,13 +23,37 @@ def estimated_tokens(*texts: str) -> int:
     return -(-sum(len(text.encode("utf-8", "replace")) for text in texts) // 4)
 
 
-# Answers found in a cache have the same tokens again and again.
+@lru_cache(maxsize=256)
+def note_price(text: str) -> None:
+    """Warn once of something that makes a price less exact; where warnings are errors it goes unsaid."""
+    with suppress(UserWarning):
+        warnings.warn(text, stacklevel=2)
+
+
+# Answers found in a cache have the same tokens again and again, and one look-up takes 0.1 ms.
 @lru_cache(maxsize=4096)
-def price(kind: str, model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """Return the price in US dollars, or ``None`` where it is not known.
+def price(
+    kind: str,
+    model: str,
+    prompt_tokens: int,
+    completion_tokens: int,
+    *,
+    cached: int = 0,
+    written: int = 0,
+    written_1h: int = 0,
+    tier: str | None = None,
+) -> float | None:
+    """Return the price of one request in US dollars, or ``None`` where it is not known.
+
+    ``prompt_tokens`` are all of them: ``cached`` ones were read from the provider's cache, ``written`` ones put into
+    it, ``written_1h`` of these for an hour at Anthropic. ``tier`` is the one that the answer reports, ``batch`` for one
+    out of a batch; where the list has no price of it, the full one is meant, and a warning says so once. Some models
+    have other rates above a number of prompt tokens of one request, so the price of a sum is not the sum of the prices.
 
     >>> price("custom", "my-model", 100, 10) is None
     True
+    >>> f"{price('openai', 'gpt-5.4-mini', 100_000, 10_000, cached=40_000, tier='batch'):.4f}"
+    '0.0465'
     """
     if kind not in _PROVIDERS:
         return None
@@ -33,8 +61,20 @@ def price(kind: str, model: str, prompt_tokens: int, completion_tokens: int) -> 
         from genai_prices import Usage, calc_price
     except ImportError:
         return None
+    counts = {"input_tokens": prompt_tokens, "output_tokens": completion_tokens}
+    counts |= {"cache_read_tokens": cached, "cache_write_tokens": written}
+    if written_1h:
+        counts |= {"cache_write_5m_tokens": written - written_1h, "cache_write_1h_tokens": written_1h}
+    context = None if tier is None else {"processing" if tier == "batch" else "service_tier": tier}
     try:
-        usage = Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens)
-        return float(calc_price(usage, model, provider_id=kind).total_price)
+        found = calc_price(Usage(**counts), model, provider_id=kind, price_context=context)
     except (LookupError, ValueError):
         return None
+    # calc_price() itself falls back in silence.
+    if context is not None and not _has_variant(found.model.price_variants or (), context):
+        note_price(f"{kind}:{model} has no price for the tier {tier!r}: it is counted in full")
+    return float(found.total_price)
+
+
+def _has_variant(variants: Sequence[Any], context: dict[str, str]) -> bool:
+    return any(variant.when == context for variant in variants)

@@ -87,7 +87,9 @@ class Verdict:
 class Usage:
     """The cost of a score: requests made and cached, tokens, and dollars (``None`` where a price is unknown).
 
-    Tokens and ``cost`` are those of the requests made; ``saved`` is what the cached ones would have cost.
+    Tokens and ``cost`` are those of the requests made; ``saved`` is what the cached ones would have cost. Of the
+    prompt tokens the provider read ``cached_prompt_tokens`` from its own cache and wrote ``cache_write_tokens`` into
+    it. ``embedding_tokens`` are in ``cost`` and in no other count.
     """
 
     calls: int = 0
@@ -96,6 +98,9 @@ class Usage:
     completion_tokens: int = 0
     cost: float | None = 0.0
     saved: float | None = 0.0
+    cached_prompt_tokens: int = 0
+    cache_write_tokens: int = 0
+    embedding_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Return both together; an unknown price makes the sum unknown."""
@@ -106,6 +111,9 @@ class Usage:
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cost=None if self.cost is None or other.cost is None else self.cost + other.cost,
             saved=None if self.saved is None or other.saved is None else self.saved + other.saved,
+            cached_prompt_tokens=self.cached_prompt_tokens + other.cached_prompt_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            embedding_tokens=self.embedding_tokens + other.embedding_tokens,
         )
 
 

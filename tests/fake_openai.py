@@ -41,6 +41,7 @@ class Reply:
     does: Literal["answer", "drop", "hang"] = "answer"
     raw: bytes | None = None
     usage: tuple[int, int] | None = None
+    cached: int = 0
     latency: float = 0.0
 
 
@@ -310,7 +311,13 @@ def _completion(reply: Reply, body: Body) -> Body:
         "created": 0,
         "model": body.get("model"),
         "choices": [{"index": 0, "message": message, "finish_reason": reply.finish, "logprobs": None}],
-        "usage": {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion},
+        "usage": {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": prompt + completion,
+            "prompt_tokens_details": {"cached_tokens": reply.cached},
+        },
+        "service_tier": "default",
     }
 
 

@@ -107,6 +107,8 @@ Redact = Callable[[str], str]
 
 _KEY = re.compile("[0-9a-f]{64}")
 _COUNTS = ("prompt_tokens", "completion_tokens", "calls")
+# What is written only where there is something: most servers report nothing of it, and files of before have none.
+_DETAILS = ("cached_prompt_tokens", "cache_write_tokens", "cache_write_1h_tokens", "tier", "billed")
 
 
 class CacheError(RagMetricsError):
@@ -145,7 +147,8 @@ class CacheEntry:
 
     def answer(self, *, cached: bool = False) -> Reply:
         """Return the reply of a judge."""
-        return Reply(**self.reply, cached=cached)
+        parts = tuple(Reply(**part) for part in self.reply.get("parts", ()))
+        return Reply(**{**self.reply, "parts": parts}, cached=cached)
 
     def to_row(self) -> dict[str, Any]:
         """Return the entry as JSON builtins; what says nothing is left out."""
@@ -178,13 +181,20 @@ def new_entry(
     if isinstance(reply, str):
         row: dict[str, Any] = {"vector": reply}
     else:
-        row = {"text": reply.text, **{name: getattr(reply, name) for name in _COUNTS}}
+        row = {"text": reply.text, **_counts(reply)}
+        if reply.parts:
+            row["parts"] = [_counts(part) for part in reply.parts]
     shown = request
     if redact is not None:
         shown = redacted_request(request, redact)
         row |= {"text": _redacted_json(row["text"], redact)} if "text" in row else {}
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return CacheEntry(key=key, request=shown, reply=row, created=created, salt=salt, redacted=shown != request)
+
+
+def _counts(reply: Reply) -> dict[str, Any]:
+    details = {name: value for name in _DETAILS if (value := getattr(reply, name))}
+    return {**{name: getattr(reply, name) for name in _COUNTS}, **details}
 
 
 def redacted_request(request: Mapping[str, Any], redact: Redact) -> dict[str, Any]:
@@ -239,11 +249,24 @@ def _problem(row: object) -> str | None:
 def _is_reply(reply: Mapping[str, Any], task: str) -> bool:
     if task == EMBEDDING:
         return reply.keys() == {"vector"} and isinstance(reply["vector"], str)
-    counts = [reply[name] for name in _COUNTS if name in reply]
+    counts = {name: value for name, value in reply.items() if name not in ("text", "parts")}
+    parts = reply.get("parts", [])
     return (
         isinstance(reply.get("text"), str)
-        and reply.keys() <= {"text", *_COUNTS}
-        and all(type(count) is int and count >= 0 for count in counts)
+        and isinstance(parts, list)
+        and all(isinstance(part, Mapping) and _are_counts(part) for part in (counts, *parts))
+    )
+
+
+def _are_counts(row: Mapping[str, Any]) -> bool:
+    tier, billed = row.get("tier", ""), row.get("billed", 0)
+    whole = [value for name, value in row.items() if name not in ("tier", "billed")]
+    return (
+        row.keys() <= {*_COUNTS, *_DETAILS}
+        and all(type(count) is int and count >= 0 for count in whole)
+        and isinstance(tier, str)
+        and type(billed) in (int, float)
+        and 0 <= billed < math.inf
     )
 
 

@@ -308,18 +308,20 @@ class CachedTransport:
     async def _embed(self, request: EmbeddingRequest) -> Reply:
         keyed = self._keyed(request)
         rows = dict(keyed)
+        spent: list[Reply] = []
 
         async def fetch(keys: Sequence[str], started: Callable[[], None]) -> dict[str, Reply | str]:
             texts = tuple(rows[key]["text"] for key in keys)
-            vectors = (await self._counted(replace(request, texts=texts, started=started))).vectors
-            return {
-                key: vector_text(vector)
-                for key, vector in zip(keys, vectors if vectors is not None else (), strict=True)
-            }
+            reply = await self._counted(replace(request, texts=texts, started=started))
+            spent.append(reply)
+            vectors = () if reply.vectors is None else reply.vectors
+            return {key: vector_text(vector) for key, vector in zip(keys, vectors, strict=True)}
 
         entries, fetched = await self._entries(rows, fetch, self._embedding)
         self.embedded.cached += len(entries) - len(fetched)
-        return Reply(vectors=_stacked([read_vector(entries[key].reply["vector"]) for key, _ in keyed], request))
+        vectors = _stacked([read_vector(entries[key].reply["vector"]) for key, _ in keyed], request)
+        # What is fetched is fetched at once.
+        return replace(spent[0] if spent else Reply(), vectors=vectors)
 
     def _keyed(self, request: EmbeddingRequest) -> list[tuple[str, Row]]:
         rows = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    _Vector: TypeAlias = asyncio.Future[npt.NDArray[np.float32]]
+    _Vector: TypeAlias = "asyncio.Future[_Embedded]"
 
 #: How long the first text waits for others, in seconds.
 _WINDOW = 0.005
@@ -24,7 +25,8 @@ class Batches:
     """Collects the texts for each embedder that takes batches, and sends each text once.
 
     A batch is sent after a few milliseconds, and after the reply to the one before; what does not fit into one request
-    is sent in several at the same time. Belongs to one event loop.
+    is sent in several at the same time. The tokens of a batch are shared out over its texts by their bytes, and are in
+    the reply to the one that asked for a text first. Belongs to one event loop.
     """
 
     def __init__(self, following: Transport) -> None:
@@ -43,7 +45,13 @@ class Batches:
         collector = self._collectors.get(request.provider)
         if collector is None:
             collector = self._collectors[request.provider] = _BatchCollector(self._following, *batch)
-        return Reply(vectors=np.stack(await collector.vectors(request)))
+        found, own = await collector.embedded(request)
+        new = [found[text] for text in own]
+        return Reply(
+            vectors=np.stack([found[text].vector for text in request.texts]),
+            prompt_tokens=sum(embedded.tokens for embedded in new),
+            billed=None if any(embedded.billed is None for embedded in new) else fsum(e.billed or 0.0 for e in new),
+        )
 
     async def aclose(self) -> None:
         """Cancel all requests."""
@@ -70,6 +78,27 @@ def split(texts: Iterable[str], max_texts: int, max_bytes: int) -> Iterator[tupl
         yield tuple(batch)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Embedded:
+    """The vector of a text, and its share of what the batch took."""
+
+    vector: npt.NDArray[np.float32]
+    tokens: int
+    billed: float | None
+
+
+def _shared_out(texts: Sequence[str], reply: Reply) -> Iterator[_Embedded]:
+    """Yield each text with its vector and its share, which add up to what the reply says."""
+    # One more each, for the empty text.
+    sizes = [1 + len(text.encode("utf-8", "replace")) for text in texts]
+    total, end, given = sum(sizes), 0, 0
+    for size, vector in zip(sizes, () if reply.vectors is None else reply.vectors, strict=True):
+        end += size
+        tokens = reply.prompt_tokens * end // total - given
+        given += tokens
+        yield _Embedded(vector=vector, tokens=tokens, billed=reply.billed and reply.billed * size / total)
+
+
 class _BatchCollector:
     """The texts that wait for one embedder."""
 
@@ -80,18 +109,21 @@ class _BatchCollector:
         self._tasks: set[asyncio.Task[None]] = set()
         self._sending = asyncio.Lock()
 
-    async def vectors(self, request: EmbeddingRequest) -> list[npt.NDArray[np.float32]]:
+    async def embedded(self, request: EmbeddingRequest) -> tuple[dict[str, _Embedded], list[str]]:
+        """Return what each text of a request got, and the texts that nobody else was waiting for."""
         if request.texts and not self._waiting:
             # The loop itself keeps no reference to its tasks.
             task = asyncio.ensure_future(self._collect(request))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         new_future = asyncio.get_running_loop().create_future
-        futures = [self._waiting.get(text) or self._waiting.setdefault(text, new_future()) for text in request.texts]
+        texts = tuple(dict.fromkeys(request.texts))
+        own = [text for text in texts if text not in self._waiting]
+        futures = {text: self._waiting.get(text) or self._waiting.setdefault(text, new_future()) for text in texts}
         if futures:
             # Not gather: a call that is cancelled must not cancel what others wait for.
-            await asyncio.wait(futures)
-        return [future.result() for future in futures]
+            await asyncio.wait(futures.values())
+        return {text: future.result() for text, future in futures.items()}, own
 
     async def aclose(self) -> None:
         waiting, self._waiting = self._waiting, {}
@@ -111,7 +143,7 @@ class _BatchCollector:
     async def _deliver(self, batch: EmbeddingRequest, waiting: dict[str, _Vector]) -> None:
         futures = [waiting[text] for text in batch.texts]
         try:
-            vectors = (await self._following.send(batch)).vectors
+            found = list(_shared_out(batch.texts, await self._following.send(batch)))
         except asyncio.CancelledError:
             for future in futures:
                 future.cancel()
@@ -121,5 +153,5 @@ class _BatchCollector:
                 future.set_exception(error)
                 future.exception()  # retrieved: asyncio logs errors that are not
         else:
-            for future, vector in zip(futures, () if vectors is None else vectors, strict=True):
-                future.set_result(vector)
+            for future, embedded in zip(futures, found, strict=True):
+                future.set_result(embedded)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.embedders.batches import split
 from pytest_ragmetrics.embedders.embedder import Embedder, as_vectors
 from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.api import OPENAI, Connection, refused_parameter
+from pytest_ragmetrics.judges.api import OPENAI, Connection, counted_reply, refused_parameter
 from pytest_ragmetrics.judges.transport import EmbeddingRequest, Reply
 
 if TYPE_CHECKING:
@@ -69,8 +70,9 @@ class OpenAIEmbedder(Embedder):
             msg = f"{self.name}: asked for the vectors of {len(sent)} texts, the server sent {len(found)} of them"
             raise JudgeError(msg)
         vectors = as_vectors([_numbers(found[index]) for index in range(len(sent))], count=len(sent), name=self.name)
-        tokens = getattr(getattr(response, "usage", None), "prompt_tokens", None)
-        return Reply(vectors=vectors, prompt_tokens=tokens if isinstance(tokens, int) else 0)
+        usage = getattr(response, "usage", None)
+        tokens, billed = (getattr(usage, name, None) for name in ("prompt_tokens", "cost"))
+        return replace(counted_reply(self.name, prompt=tokens, billed=billed), vectors=vectors)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -166,13 +166,29 @@ def usage_text(usage: Usage) -> str:
     >>> usage_text(Usage(calls=2, cached_calls=1, prompt_tokens=900, completion_tokens=80, cost=0.0031, saved=0.0014))
     '2 calls, 980 tokens, $0.0031; 1 saved by the cache, $0.0014'
     """
-    made = [counted(usage.calls, "call")]
+    made = [counted(usage.calls, "call")] if usage.calls else []
     if tokens := usage.prompt_tokens + usage.completion_tokens:
         made.append(counted(tokens, "token"))
-    made.append(cost_text(usage.cost))
+    made += provider_parts(usage)
+    made += [cost_text(usage.cost)] if made else []
     cached = f"{usage.cached_calls:,}" if usage.calls else counted(usage.cached_calls, "call")
     saved = [f"{cached} saved by the cache", *([cost_text(usage.saved)] if usage.saved else [])]
-    return "; ".join([*([", ".join(made)] if usage.calls else []), *([", ".join(saved)] if usage.cached_calls else [])])
+    return "; ".join([*([", ".join(made)] if made else []), *([", ".join(saved)] if usage.cached_calls else [])])
+
+
+def provider_parts(usage: Usage) -> list[str]:
+    """Return which share of the prompt tokens came from the provider's cache, and how many tokens were embedded.
+
+    >>> provider_parts(Usage(calls=1, prompt_tokens=4000, cached_prompt_tokens=3584, embedding_tokens=90))
+    ["90 % of prompt tokens from the provider's cache", '90 tokens embedded']
+    """
+    parts = []
+    if usage.cached_prompt_tokens and usage.prompt_tokens:
+        share = 100 * usage.cached_prompt_tokens / usage.prompt_tokens
+        parts.append(f"{'<1' if share < 1 else f'{share:.0f}'} % of prompt tokens from the provider's cache")
+    if usage.embedding_tokens:
+        parts.append(f"{counted(usage.embedding_tokens, 'token')} embedded")
+    return parts
 
 
 def cost_text(cost: float | None) -> str:

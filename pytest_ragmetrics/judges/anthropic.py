@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from pytest_ragmetrics.judges.api import ANTHROPIC, ApiJudge, Vendor, refused_parameter
-from pytest_ragmetrics.judges.transport import Request
+from pytest_ragmetrics.judges.api import ANTHROPIC, ApiJudge, Vendor, counted_reply, refused_parameter, token_count
+from pytest_ragmetrics.judges.transport import Reply, Request
 
 #: The API requires a limit; no answer to a task of ours comes near it.
 _MAX_TOKENS = 8192
@@ -49,12 +49,20 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
             return f"refused to answer: {_text(answer)}".rstrip(": ")
         return None if _text(answer).strip() else "replied with nothing"
 
-    def _tokens(self, answer: Any) -> tuple[int, int]:
+    def _spent(self, answer: Any) -> Reply:
         usage = getattr(answer, "usage", None)
-        if usage is None:
-            return 0, 0
-        cached = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
-        return usage.input_tokens + cached, usage.output_tokens
+        names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+        new, read, written, completion = (token_count(getattr(usage, name, None)) for name in names)
+        return counted_reply(
+            self.name,
+            # Unlike OpenAI's, its input tokens are those that have nothing to do with the cache.
+            prompt=new + read + written,
+            completion=completion,
+            cached=read,
+            written=written,
+            written_1h=getattr(getattr(usage, "cache_creation", None), "ephemeral_1h_input_tokens", None),
+            tier=getattr(usage, "service_tier", None),
+        )
 
     def _text(self, answer: Any) -> str:
         return _text(answer)

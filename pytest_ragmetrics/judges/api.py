@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 import sys
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from importlib import import_module
 from types import MappingProxyType
@@ -19,6 +20,7 @@ from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError, Reply, Request
+from pytest_ragmetrics.prices import note_price
 from pytest_ragmetrics.text.characters import printable, shortened
 
 if TYPE_CHECKING:
@@ -79,6 +81,8 @@ _NO_KEY = "none"
 # The HTTP library shows a key with any other character in its error.
 _KEY = re.compile(r"[!-~]+")
 _SHOWN = 400
+#: What answers call the tier of the ordinary price.
+_ORDINARY = frozenset({"", "auto", "default", "standard"})
 _REJECTED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 _REFUSING = re.compile(
     r"support|unknown|unrecogni|unexpected|(?:may|is) not |not (?:allowed|permitted)|cannot be (?:used|specified)"
@@ -325,6 +329,43 @@ def refused_parameter(error: Any, names: Iterable[str]) -> str | None:
     return None
 
 
+def counted_reply(
+    who: str,
+    *,
+    prompt: object,
+    completion: object = 0,
+    cached: object = 0,
+    written: object = 0,
+    written_1h: object = 0,
+    tier: object = None,
+    billed: object = None,
+) -> Reply:
+    """Return a reply without text with the counts of an answer, 0 for what is no count.
+
+    More tokens from the provider's cache than the prompt has are cut to it, with one warning that names ``who``.
+    """
+    tokens = token_count(prompt)
+    read = min(token_count(cached), tokens)
+    kept = min(token_count(written), tokens - read)
+    if read + kept < token_count(cached) + token_count(written):
+        note_price(f"{who} reports more cached tokens than the prompt has: the prompt's are counted")
+    known = isinstance(billed, (int, float)) and not isinstance(billed, bool) and 0 <= billed < math.inf
+    return Reply(
+        prompt_tokens=tokens,
+        completion_tokens=token_count(completion),
+        cached_prompt_tokens=read,
+        cache_write_tokens=kept,
+        cache_write_1h_tokens=min(token_count(written_1h), kept),
+        tier=tier if isinstance(tier, str) and tier not in _ORDINARY else None,
+        billed=float(billed) if known else None,  # type: ignore[arg-type] # a number, looked at above
+    )
+
+
+def token_count(value: object) -> int:
+    """Return a number of tokens as an answer states it, 0 for anything else."""
+    return value if type(value) is int and value > 0 else 0
+
+
 #: The sampling parameters of the first sample of a request, and of further ones.
 _STEADY = {"temperature": 0}
 _VARIED = {"temperature": 1}
@@ -364,12 +405,11 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
             lambda terms, error: self._concede(terms, request, error),
             rate_limited=request.rate_limited,
         )
-        prompt, completion = self._tokens(answer)
+        spent = self._spent(answer)
         if (problem := self._problem(answer)) is not None:
-            msg = f"{self.name} {problem}"
-            spent = Reply(prompt_tokens=prompt, completion_tokens=completion)
-            raise JudgeError(msg, usage=spent.usage(request) if prompt or completion else None)
-        return Reply(text=self._text(answer), prompt_tokens=prompt, completion_tokens=completion)
+            is_counted = spent.prompt_tokens or spent.completion_tokens
+            raise JudgeError(f"{self.name} {problem}", usage=spent.usage(request) if is_counted else None)
+        return replace(spent, text=self._text(answer))
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -388,8 +428,8 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         """Return why an answer of the API has no reply, or ``None`` if it has one."""
 
     @abstractmethod
-    def _tokens(self, answer: Any) -> tuple[int, int]:
-        """Return the tokens of prompt and completion, 0 where an answer of the API does not count them."""
+    def _spent(self, answer: Any) -> Reply:
+        """Return what an answer of the API took, as a reply without its text; see :func:`counted_reply`."""
 
     @abstractmethod
     def _text(self, answer: Any) -> str:

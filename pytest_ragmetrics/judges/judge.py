@@ -137,6 +137,8 @@ class AnsweringJudge(PromptedJudge):
         return Reply(
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
+            cached_prompt_tokens=usage.cached_prompt_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
             calls=usage.calls or int(not usage.cached_calls),
             answered=answered,
         )

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from pytest_ragmetrics.judges.api import OPENAI, ApiJudge, Vendor, refused_parameter, said_by
-from pytest_ragmetrics.judges.transport import Request
+from pytest_ragmetrics.judges.api import OPENAI, ApiJudge, Vendor, counted_reply, refused_parameter, said_by
+from pytest_ragmetrics.judges.transport import Reply, Request
 
 Form = Literal["json_schema", "json_object", "text"]
 
@@ -66,10 +66,19 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         text = _field(message, "content")
         return None if isinstance(text, str) and text.strip() else "replied with nothing"
 
-    def _tokens(self, answer: object) -> tuple[int, int]:
+    def _spent(self, answer: object) -> Reply:
         usage = _field(answer, "usage")
-        prompt, completion = (_field(usage, f"{kind}_tokens") for kind in ("prompt", "completion"))
-        return prompt if isinstance(prompt, int) else 0, completion if isinstance(completion, int) else 0
+        details = _field(usage, "prompt_tokens_details")
+        return counted_reply(
+            self.name,
+            prompt=_field(usage, "prompt_tokens"),
+            completion=_field(usage, "completion_tokens"),
+            cached=_field(details, "cached_tokens"),
+            written=_field(details, "cache_write_tokens"),
+            tier=_field(answer, "service_tier"),
+            # Of OpenRouter, in dollars.
+            billed=_field(usage, "cost"),
+        )
 
     def _text(self, answer: object) -> str:
         return str(_field(_field(_choice(answer), "message"), "content"))

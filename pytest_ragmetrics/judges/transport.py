@@ -163,6 +163,11 @@ class Answered(Generic[A_co]):
 class Reply:
     """The text of a judge, or an embedder's vectors of shape (n, d), and the tokens; a ``cached`` one cost nothing now.
 
+    ``prompt_tokens`` are all of them: ``cached_prompt_tokens`` came from the provider's cache, ``cache_write_tokens``
+    went into it, ``cache_write_1h_tokens`` of these for an hour. ``tier`` is the one that the answer reports, ``None``
+    for the ordinary one and ``batch`` for an answer out of a batch. ``billed`` are the dollars that the server says it
+    bills. Of a repaired reply the counts are sums, and ``parts`` are those of each request.
+
     Behind the link that validates, ``text`` is JSON that fits the task. ``answered`` is the answer of a judge that
     writes no JSON.
     """
@@ -170,21 +175,70 @@ class Reply:
     text: str = ""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    tier: str | None = None
+    billed: float | None = None
     calls: int = 1
+    parts: tuple[Reply, ...] = ()
     cached: bool = False
     vectors: npt.NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
     answered: Answered[Any] | None = None
 
-    def usage(self, request: Request) -> Usage:
-        """Return its cost as the reply to a request."""
-        cost: float | None = 0.0
-        if request.provider is None or request.provider.is_paid:
-            cost = price(request.kind, request.model, self.prompt_tokens, self.completion_tokens)
+    def cost(self, request: AnyRequest) -> float | None:
+        """Return what it costs as the reply to a request, in dollars; ``None`` where that is not known."""
+        if request.provider is not None and not request.provider.is_paid:
+            return 0.0
+        if self.parts:
+            costs = [part.cost(request) for part in self.parts]
+            return math.fsum(cost or 0.0 for cost in costs) if None not in costs else None
+        if self.billed is not None:
+            return self.billed
+        return price(
+            request.kind,
+            request.model,
+            self.prompt_tokens,
+            self.completion_tokens,
+            cached=self.cached_prompt_tokens,
+            written=self.cache_write_tokens,
+            written_1h=self.cache_write_1h_tokens,
+            tier=self.tier,
+        )
+
+    def usage(self, request: AnyRequest) -> Usage:
+        """Return its usage as the reply to a request; an embedder that counts no tokens has none."""
+        if isinstance(request, EmbeddingRequest):
+            is_counted = self.prompt_tokens or self.billed
+            return Usage(embedding_tokens=self.prompt_tokens, cost=self.cost(request) if is_counted else 0.0)
+        cost = self.cost(request)
         if self.cached:
             return Usage(cached_calls=1, saved=cost)
         return Usage(
-            calls=self.calls, prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens, cost=cost
+            calls=self.calls,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            cost=cost,
+            cached_prompt_tokens=self.cached_prompt_tokens,
+            cache_write_tokens=self.cache_write_tokens,
         )
+
+    def counts(self) -> Reply:
+        """Return it without what it says."""
+        return replace(self, text="", vectors=None, answered=None)
+
+
+#: The counts of a reply that a repair sums.
+_SUMMED = (
+    *("prompt_tokens", "completion_tokens", "calls"),
+    *("cached_prompt_tokens", "cache_write_tokens", "cache_write_1h_tokens"),
+)
+
+
+def _together(first: Reply, second: Reply) -> Reply:
+    """Return the second reply with the counts of both, each priced by itself."""
+    sums: dict[str, Any] = {name: getattr(first, name) + getattr(second, name) for name in _SUMMED}
+    return replace(second, **sums, tier=None, billed=None, parts=(first.counts(), second.counts()))
 
 
 class Transport(Protocol):
@@ -224,12 +278,7 @@ class Repair:
             )
         turns = ChatMessage(role="assistant", content=first.text), ChatMessage(role="user", content=wanted)
         second = await self._following.send(replace(request, messages=(*request.messages, *turns)))
-        both = replace(
-            second,
-            prompt_tokens=first.prompt_tokens + second.prompt_tokens,
-            completion_tokens=first.completion_tokens + second.completion_tokens,
-            calls=first.calls + second.calls,
-        )
+        both = _together(first, second)
         try:
             return replace(both, text=_readable(request.asked, second.text))
         except InvalidAnswer as error:

@@ -290,8 +290,12 @@ class Ask:
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
         transport = self._transport if embedder.is_kept else DIRECT
-        vectors = (await transport.send(embedder.request([normalize("NFC", text) for text in texts]))).vectors
-        return np.zeros((0, 0), dtype=np.float32) if vectors is None else vectors
+        request = embedder.request([normalize("NFC", text) for text in texts])
+        reply = await transport.send(request)
+        usage = reply.usage(request)
+        self._log.usage += usage
+        self.usage += usage
+        return np.zeros((0, 0), dtype=np.float32) if reply.vectors is None else reply.vectors
 
     async def cosines(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """Return the cosine similarity of each text to each, shape (n, n).

@@ -334,7 +334,10 @@ class ProbeFigures:
             "unscored": len(self.unscored),
             "usage": {
                 name: getattr(self.usage, name)
-                for name in ("calls", "cached_calls", "prompt_tokens", "completion_tokens", "cost")
+                for name in (
+                    *("calls", "cached_calls", "prompt_tokens", "cached_prompt_tokens", "cache_write_tokens"),
+                    *("completion_tokens", "cost"),
+                )
             },
             "probes": [
                 {

@@ -500,7 +500,8 @@ def _asked(usage: Usage) -> str:
     text = usage_text(usage)
     if not text:
         return ""
-    kind = "partly cached" if usage.calls and usage.cached_calls else "live" if usage.calls else "cached"
+    is_live = bool(usage.calls or usage.embedding_tokens)
+    kind = "partly cached" if is_live and usage.cached_calls else "live" if is_live else "cached"
     return f"{kind}: {text}"
 
 

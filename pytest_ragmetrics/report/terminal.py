@@ -51,14 +51,18 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
 
 
 def _costs(records: Sequence[Record]) -> list[str]:
-    """Return the line on calls, tokens and cost; nothing without calls."""
+    """Return the line on calls, tokens and cost; nothing where nothing was asked."""
+    from pytest_ragmetrics.explain.phrases import provider_parts
+    from pytest_ragmetrics.result import Usage
+
     rows = [record.usage for record in records]
-    calls, cached = sum(usage.calls for usage in rows), sum(usage.cached_calls for usage in rows)
-    if not calls + cached:
-        return []
-    tokens = sum(usage.prompt_tokens + usage.completion_tokens for usage in rows)
+    total = sum(rows, Usage())
+    calls, cached = total.calls, total.cached_calls
     cost, saved = _money([usage.cost for usage in rows]), _money([usage.saved for usage in rows])
-    return [f"judge calls: {calls} made ({tokens} tokens, {cost}), {cached} saved by the cache ({saved})"]
+    if not calls + cached:
+        return [f"embedder: {total.embedding_tokens} tokens embedded ({cost})"] if total.embedding_tokens else []
+    spent = ", ".join([f"{total.prompt_tokens + total.completion_tokens} tokens", *provider_parts(total), cost])
+    return [f"judge calls: {calls} made ({spent}), {cached} saved by the cache ({saved})"]
 
 
 def _money(amounts: Sequence[float | None]) -> str:

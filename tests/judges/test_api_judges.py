@@ -131,7 +131,8 @@ class TestRepair:
         assert "nothing for claim 2" in fault["content"]
         ((request, reply),) = transport.kept
         assert request.messages[-1] == first[-1]
-        assert reply == Reply(text=self.FULL, prompt_tokens=230, completion_tokens=30, calls=2)
+        parts = Reply(prompt_tokens=100, completion_tokens=10), Reply(prompt_tokens=130, completion_tokens=20)
+        assert reply == Reply(text=self.FULL, prompt_tokens=230, completion_tokens=30, calls=2, parts=parts)
 
     def test_a_second_misfit_is_unscored(self, server: FakeOpenAI) -> None:
         """There is no third request: the error contains the fault, the reply and the tokens of both."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import xml.etree.ElementTree as ET
@@ -16,7 +17,9 @@ import pytest
 from pytest_ragmetrics.records import Document, TestRecord, document_schema, read_document
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.merge import merge_documents
+from tests import fake_openai
 from tests.documents import document as made_document
+from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored
 
@@ -587,6 +590,50 @@ def test_a_judged_run_says_who_was_asked_what(
         assert settings.items() >= {"judge": "openai:gpt-5.4-mini", "cache": "auto", "concurrency": 7}.items()
         assert settings.items() >= {"baseline": None, "votes": 1}.items()
         assert settings["cassette"] == ("side.jsonl" if cached else "tapes/judge.jsonl")
+
+
+def test_the_bill_names_the_cache_of_the_provider_and_the_embedder(
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
+) -> None:
+    """Summary, Markdown, page and document count what was read from the provider's cache, and the tokens embedded."""
+    suite = """
+        import pytest
+        from pytest_ragmetrics import assert_faithful, assert_semantically_similar
+        from texts import SOURCE
+
+        def test_fine():
+            assert_faithful("The pump needs two minutes to fill.", SOURCE, min=0.8)
+
+        def test_alike():
+            assert_semantically_similar("The pump needs two minutes.", "The pump needs two minutes!", min=0.5)
+    """
+    server.answer = lambda body: fake_openai.Reply(text=answer_sensibly(body), usage=(1000, 10), cached=580)
+    specs = ("--rag-judge=openai:gpt-5.4-mini", "--rag-embedder=openai:text-embedding-3-small")
+    args = (*specs, "--rag-json=out.json", "--rag-report=out.html", "--rag-markdown=out.md", "--rag-max-cost=1")
+    result = run(*args, test_suite=suite)
+    share = "58 % of prompt tokens from the provider's cache"
+    # (420 * 0.75 + 580 * 0.075 + 10 * 4.5) / 1e6 a request, two of them; 13 tokens of 54 letters at 0.02
+    result.stdout.fnmatch_lines(
+        [
+            f"judge calls: 2 made (2020 tokens, {share}, 13 tokens embedded, $0.0008), *",
+            "budget: 3 calls, 2033 tokens, $0.0008 of $1 used",
+        ]
+    )
+    for file in ("out.md", "out.html"):
+        assert f"2 calls, 2,020 tokens, {share}, 13 tokens embedded, $0.00081" in readable_page(pytester.path / file)
+    usages = [test.records[0].usage for test in read(pytester.path).tests]
+    assert [(usage.cached_prompt_tokens, usage.embedding_tokens) for usage in usages] == [(1160, 0), (0, 13)]
+    assert [usage.cost for usage in usages] == pytest.approx([0.000807, 13 * 0.02e-6])
+    result = run(*args, "-k", "alike")
+    result.stdout.no_fnmatch_line("judge calls*")
+    result = run(*args, "-k", "alike", "--rag-cache=refresh")
+    result.stdout.fnmatch_lines(["embedder: 13 tokens embedded ($0.0000)"])
+    assert "\n13 tokens embedded, $0.00000026" in readable_page(pytester.path / "out.md")
+
+
+def readable_page(file: Path) -> str:
+    """Return a file of a report as it is read."""
+    return html.unescape(file.read_text("utf-8")).replace("\\", "")
 
 
 def test_what_could_not_be_used_is_kept(run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester) -> None:

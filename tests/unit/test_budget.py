@@ -32,6 +32,7 @@ from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.tasks import RateRelevance, Task
 from pytest_ragmetrics.judges.transport import DIRECT, Answered, Providers, Transport
+from pytest_ragmetrics.prices import price
 from pytest_ragmetrics.result import Usage
 from tests.scripted_judge import ScriptedJudge, rated
 
@@ -42,7 +43,7 @@ TASK = RateRelevance(question="Does it hum?", response="It hums.")
 def spend(budget: Budget, *, prompt: int = 10, completion: int = 5, model: str = "mine", kind: str = "custom") -> None:
     """Make one request."""
     with budget.request(f"{kind}:{model}", kind=kind, model=model) as receipt:
-        receipt.took(prompt, completion)
+        receipt.took(prompt, completion, cost=price(kind, model, prompt, completion))
 
 
 def until_refused(budget: Budget) -> str:

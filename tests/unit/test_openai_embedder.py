@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.transport import Providers
+from pytest_ragmetrics.result import Usage
 from tests import fake_openai
 from tests.fake_answers import embed
 from tests.fake_openai import FakeOpenAI
@@ -220,3 +222,48 @@ def test_closing_cancels_what_is_under_way() -> None:
         return await asyncio.gather(sent, waiting, return_exceptions=True)
 
     assert all(isinstance(outcome, asyncio.CancelledError) for outcome in asyncio.run(run()))
+
+
+def test_tokens_are_those_of_the_batch_and_counted_once(server: FakeOpenAI) -> None:
+    """Shared out by length over the texts, to whoever asked for a text first; what is asked for twice is paid once."""
+    long, short = "a long text about the ferry, " * 20, "pike"
+
+    async def use(batched: Batched) -> list[Any]:
+        requests = [[long, short], [short, "perch", "perch"], [long]]
+        return list(await asyncio.gather(*(batched.link.send(batched.embedder.request(texts)) for texts in requests)))
+
+    first, second, third = (reply.prompt_tokens for reply in asked(server, use))
+    (request,) = server.requests
+    assert first + second + third == sum(map(len, request.body["input"])) // 4
+    assert first > 50 * second > 0
+    assert third == 0
+    assert len(request.body["input"]) == 3
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": "9"}, {"prompt_tokens": -2}])
+def test_a_server_may_count_no_tokens(server: FakeOpenAI, usage: object) -> None:
+    """Then there are none, and the price is not said to be unknown."""
+    rows = [{"object": "embedding", "index": 0, "embedding": [1.0, 0.0]}]
+    server.script(fake_openai.Reply(raw=json.dumps({"object": "list", "data": rows, "usage": usage}).encode()))
+
+    async def use(batched: Batched) -> Any:
+        request = batched.embedder.request(["pike"])
+        return (await batched.link.send(request)).usage(request)
+
+    assert asked(server, use) == Usage()
+
+
+def test_what_the_server_bills_is_the_bill(server: FakeOpenAI) -> None:
+    """A router states its price with each answer; half of two equal texts is half of it."""
+    rows = [{"object": "embedding", "index": index, "embedding": [1.0, 0.0]} for index in (0, 1)]
+    usage = {"prompt_tokens": 5, "cost": 0.25}
+    server.script(fake_openai.Reply(raw=json.dumps({"object": "list", "data": rows, "usage": usage}).encode()))
+
+    async def use(batched: Batched) -> list[Usage]:
+        requests = [batched.embedder.request([text]) for text in ("pike", "bass")]
+        replies = await asyncio.gather(*map(batched.link.send, requests))
+        return [reply.usage(request) for reply, request in zip(replies, requests, strict=True)]
+
+    first, second = asked(server, use)
+    assert (first.cost, second.cost) == (0.125, 0.125)
+    assert first.embedding_tokens + second.embedding_tokens == 5

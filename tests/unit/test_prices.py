@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pytest_ragmetrics.prices import price
+from pytest_ragmetrics.prices import note_price, price
 
 
 def test_the_price_grows_with_the_tokens() -> None:
@@ -17,6 +17,44 @@ def test_the_price_grows_with_the_tokens() -> None:
     assert 0 < read < written
     assert price("openai", "gpt-4o", 1_000_000, 1_000_000) == pytest.approx(read + written)
     assert price("openai", "gpt-4o", 0, 0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "standard", "batch", "flex"),
+    [
+        ("openai", "gpt-5.4-mini", 0.0930, 0.0465, 0.0465),
+        ("openai", "gpt-5.6-luna", 0.0258, 0.0129, 0.0129),
+        ("anthropic", "claude-sonnet-5-5", 0.234, 0.117, None),
+        ("anthropic", "claude-haiku-5-5", 0.0119, 0.00595, None),
+    ],
+)
+def test_each_token_has_one_rate(kind: str, model: str, standard: float, batch: float, flex: float | None) -> None:
+    """Of 100,000 prompt tokens 40,000 were read from the provider's cache and 20,000 written into it; 10,000 out."""
+    counts = {"cached": 40_000, "written": 20_000}
+    assert price(kind, model, 100_000, 10_000, **counts) == pytest.approx(standard)
+    assert price(kind, model, 100_000, 10_000, **counts, tier="batch") == pytest.approx(batch)
+    if flex is not None:
+        assert price(kind, model, 100_000, 10_000, **counts, tier="flex") == pytest.approx(flex)
+
+
+def test_an_hour_costs_more_than_five_minutes() -> None:
+    """Anthropic's rates of writing are 1.25 and 2 times that of reading."""
+    prices = [
+        price("anthropic", "claude-sonnet-5-5", 100_000, 0, written=written, written_1h=written_1h)
+        for written, written_1h in ((0, 0), (100_000, 0), (100_000, 100_000), (100_000, 40_000))
+    ]
+    assert prices[0]
+    assert [each and each / prices[0] for each in prices] == pytest.approx([1, 1.25, 2, 1.55])
+
+
+def test_a_tier_without_a_price_is_counted_in_full_and_said_once() -> None:
+    """The list itself falls back in silence."""
+    note_price.cache_clear()
+    price.cache_clear()
+    with pytest.warns(UserWarning, match="openai:gpt-3.5-turbo has no price for the tier 'flex': it is") as said:
+        found = [price("openai", "gpt-3.5-turbo", tokens, 10, tier="flex") for tokens in (10, 11)]
+    assert len(said) == 1
+    assert found == [price("openai", "gpt-3.5-turbo", tokens, 10) for tokens in (10, 11)]
 
 
 @pytest.mark.parametrize(("kind", "model"), [("openai", "house-model"), ("anthropic", "gpt-4o"), ("custom", "gpt-4o")])

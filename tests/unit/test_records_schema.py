@@ -201,6 +201,8 @@ def test_a_file_of_an_earlier_release_is_read() -> None:
         for scored in test["records"]:
             assert (scored.pop("noun"), scored.pop("complaint")) == ("verdict", "not ok")
             assert scored.pop("disagreements") == []
+            tokens = ("cached_prompt_tokens", "cache_write_tokens", "embedding_tokens")
+            assert [scored["usage"].pop(name) for name in tokens] == [0, 0, 0]
             assert {exchange.pop("judge") for exchange in scored["exchanges"]} <= {None}
             assert {verdict.pop("kind") for verdict in scored["verdicts"]} <= {None}
     assert found == written

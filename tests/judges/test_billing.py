@@ -1,0 +1,252 @@
+"""What an answer costs: every shape of usage that a provider sends, through the real SDKs, and what it is priced at."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.budget import Budget, Budgeted, Limits
+from pytest_ragmetrics.cache.entry import CacheEntry, key_of, new_entry, request_row
+from pytest_ragmetrics.judges.anthropic import AnthropicJudge
+from pytest_ragmetrics.judges.api import ApiJudge
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.judges.transport import Providers, Repair, Reply, Request
+from pytest_ragmetrics.prices import note_price, price
+from pytest_ragmetrics.result import Usage
+from tests import fake_openai as fake
+from tests.asking import MemoryTransport, ask
+from tests.fake_openai import FakeOpenAI
+
+CLAIMS = ListClaims(text="The lake is deep. Pike live in it.")
+GOOD = json.dumps({"claims": ["The lake is deep."]})
+_OPENAI = "openai", "gpt-5.4-mini"
+_ANTHROPIC = "anthropic", "claude-sonnet-5-5"
+
+
+def openai_answer(usage: object, text: str = GOOD, **more: object) -> fake.Reply:
+    """Return a completion with a usage as it is given; without one for ``...``."""
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    counted = {} if usage is ... else {"usage": usage}
+    return fake.Reply(raw=json.dumps({"id": "x", "choices": [choice], **counted, **more}).encode())
+
+
+def anthropic_answer(usage: object, text: str = GOOD) -> fake.Reply:
+    """Return a message with a usage as it is given."""
+    block = {"type": "tool_use", "id": "t", "name": "list_claims", "input": json.loads(text)}
+    head = {"id": "m", "type": "message", "role": "assistant", "model": "x", "stop_reason": "tool_use"}
+    return fake.Reply(raw=json.dumps({**head, "content": [block], "usage": usage}).encode())
+
+
+def judge(server: FakeOpenAI, kind: str, model: str, **options: Any) -> ApiJudge[Any]:
+    """Return a judge that asks the server."""
+    if kind == "anthropic":
+        return AnthropicJudge(model, base_url=server.root_url, api_key="sk-fake", **options)
+    return OpenAIJudge(model, base_url=server.base_url, api_key="sk-fake", **options)
+
+
+def reply_to(server: FakeOpenAI, kind: str, model: str, answer: fake.Reply) -> tuple[Reply, Usage]:
+    """Return the reply that is kept of an answer, and its usage."""
+    server.script(answer)
+    transport = MemoryTransport()
+    (answered,) = ask(judge(server, kind, model), CLAIMS, transport=transport)
+    return transport.kept[0][1], answered.usage
+
+
+_FULL = {
+    "prompt_tokens": 2006,
+    "completion_tokens": 300,
+    "prompt_tokens_details": {"cached_tokens": 1920, "cache_write_tokens": 50, "audio_tokens": None},
+    "completion_tokens_details": {"reasoning_tokens": 0},
+}
+_CLAUDE = {
+    "input_tokens": 100,
+    "cache_creation_input_tokens": 2000,
+    "cache_read_input_tokens": 3000,
+    "cache_creation": {"ephemeral_5m_input_tokens": 1500, "ephemeral_1h_input_tokens": 500},
+    "output_tokens": 50,
+}
+
+
+@pytest.mark.parametrize(
+    ("usage", "more", "counts"),
+    [
+        (_FULL, {}, (2006, 300, 1920, 50, None, None)),
+        (_FULL, {"service_tier": "default"}, (2006, 300, 1920, 50, None, None)),
+        (_FULL, {"service_tier": "flex"}, (2006, 300, 1920, 50, "flex", None)),
+        (_FULL, {"service_tier": None}, (2006, 300, 1920, 50, None, None)),
+        (_FULL, {"service_tier": 3}, (2006, 300, 1920, 50, None, None)),
+        ({**_FULL, "prompt_tokens_details": None}, {}, (2006, 300, 0, 0, None, None)),
+        ({**_FULL, "prompt_tokens_details": {}}, {}, (2006, 300, 0, 0, None, None)),
+        ({**_FULL, "prompt_tokens_details": [1]}, {}, (2006, 300, 0, 0, None, None)),
+        ({**_FULL, "prompt_tokens_details": {"cached_tokens": None}}, {}, (2006, 300, 0, 0, None, None)),
+        ({**_FULL, "prompt_tokens_details": {"cached_tokens": "many"}}, {}, (2006, 300, 0, 0, None, None)),
+        ({**_FULL, "prompt_tokens_details": {"cached_tokens": -5}}, {}, (2006, 300, 0, 0, None, None)),
+        ({**_FULL, "prompt_tokens_details": {"cached_tokens": True}}, {}, (2006, 300, 0, 0, None, None)),
+        ({"prompt_tokens": 9, "completion_tokens": 1}, {}, (9, 1, 0, 0, None, None)),
+        ({"prompt_tokens": None, "completion_tokens": -1}, {}, (0, 0, 0, 0, None, None)),
+        (None, {}, (0, 0, 0, 0, None, None)),
+        (..., {}, (0, 0, 0, 0, None, None)),
+        ("9", {}, (0, 0, 0, 0, None, None)),
+        ({**_FULL, "cost": 0.00125}, {}, (2006, 300, 1920, 50, None, 0.00125)),
+        ({**_FULL, "cost": 0}, {}, (2006, 300, 1920, 50, None, 0.0)),
+        ({**_FULL, "cost": -1}, {}, (2006, 300, 1920, 50, None, None)),
+        ({**_FULL, "cost": "0.1"}, {}, (2006, 300, 1920, 50, None, None)),
+        ({**_FULL, "cost": True}, {}, (2006, 300, 1920, 50, None, None)),
+        ({**_FULL, "cost": float("nan")}, {}, (2006, 300, 1920, 50, None, None)),
+    ],
+)
+def test_an_openai_usage_is_read(server: FakeOpenAI, usage: object, more: Any, counts: tuple[Any, ...]) -> None:
+    """Details may be missing, null or wrong; the tier is the one that the answer reports."""
+    reply, used = reply_to(server, *_OPENAI, openai_answer(usage, **more))
+    prompt, completion, cached, written, tier, billed = counts
+    assert (reply.prompt_tokens, reply.completion_tokens) == (prompt, completion)
+    assert (reply.cached_prompt_tokens, reply.cache_write_tokens) == (cached, written)
+    assert (reply.tier, reply.billed) == (tier, billed)
+    listed = price(*_OPENAI, prompt, completion, cached=cached, written=written, tier=tier)
+    assert used.cost == pytest.approx(listed if billed is None else billed)
+    assert (used.cached_prompt_tokens, used.cache_write_tokens) == (cached, written)
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        (_CLAUDE, (5100, 50, 3000, 2000, 500, None)),
+        ({**_CLAUDE, "cache_creation": None}, (5100, 50, 3000, 2000, 0, None)),
+        ({**_CLAUDE, "cache_creation": {"ephemeral_1h_input_tokens": 9000}}, (5100, 50, 3000, 2000, 2000, None)),
+        ({**_CLAUDE, "service_tier": "standard"}, (5100, 50, 3000, 2000, 500, None)),
+        ({**_CLAUDE, "service_tier": "batch"}, (5100, 50, 3000, 2000, 500, "batch")),
+        ({**_CLAUDE, "cache_read_input_tokens": None}, (2100, 50, 0, 2000, 500, None)),
+        ({"input_tokens": 100, "output_tokens": 50}, (100, 50, 0, 0, 0, None)),
+        ({"input_tokens": None, "output_tokens": 50, "cache_creation_input_tokens": -4}, (0, 50, 0, 0, 0, None)),
+        ({}, (0, 0, 0, 0, 0, None)),
+        (None, (0, 0, 0, 0, 0, None)),
+    ],
+)
+def test_an_anthropic_usage_is_read(server: FakeOpenAI, usage: object, counts: tuple[Any, ...]) -> None:
+    """Input tokens exclude those of the cache; all together are the prompt."""
+    reply, used = reply_to(server, *_ANTHROPIC, anthropic_answer(usage))
+    prompt, completion, cached, written, written_1h, tier = counts
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.tier) == (prompt, completion, tier)
+    assert (reply.cached_prompt_tokens, reply.cache_write_tokens) == (cached, written)
+    assert reply.cache_write_1h_tokens == written_1h
+    details = {"cached": cached, "written": written, "written_1h": written_1h, "tier": tier}
+    assert used.cost == price(*_ANTHROPIC, prompt, completion, **details)
+
+
+@pytest.mark.parametrize(
+    ("cached", "written", "kept"), [(4000, 0, (2006, 0)), (2000, 50, (2000, 6)), (9, 9**9, (9, 1997))]
+)
+def test_more_cached_tokens_than_the_prompt_has_are_cut(
+    server: FakeOpenAI, cached: int, written: int, kept: tuple[int, int]
+) -> None:
+    """The price stays known, and one warning says so; where warnings are errors the answer counts all the same."""
+    details = {"cached_tokens": cached, "cache_write_tokens": written}
+    note_price.cache_clear()
+    answer = openai_answer({**_FULL, "prompt_tokens_details": details})
+    with pytest.warns(UserWarning, match="openai:gpt-5.4-mini reports more cached tokens than the prompt has") as said:
+        (reply, used), _ = [reply_to(server, *_OPENAI, answer) for _ in "ab"]
+    assert len(said) == 1
+    assert (reply.cached_prompt_tokens, reply.cache_write_tokens) == kept
+    assert used.cost
+    note_price.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert reply_to(server, *_OPENAI, answer)[1] == used
+
+
+def test_each_part_of_a_repaired_answer_is_priced_by_itself(server: FakeOpenAI) -> None:
+    """The rates above 100,000 prompt tokens are those of one request, not of two of 60,000 together."""
+    kind, model = "anthropic", "claude-haiku-5-5"
+    usage = {"input_tokens": 20_000, "cache_read_input_tokens": 40_000, "output_tokens": 1000}
+    server.script(anthropic_answer(usage, '{"no": 1}'), anthropic_answer({**usage, "service_tier": "batch"}))
+    transport = MemoryTransport()
+    (answered,) = ask(judge(server, kind, model), CLAIMS, transport=transport)
+    whole, half = (price(kind, model, 60_000, 1000, cached=40_000, tier=tier) for tier in (None, "batch"))
+    assert whole
+    assert half
+    assert half == pytest.approx(whole / 2)
+    assert answered.usage.cost == pytest.approx(whole + half)
+    assert (answered.usage.calls, answered.usage.cached_prompt_tokens) == (2, 80_000)
+    summed = price(kind, model, 120_000, 2000, cached=80_000)
+    assert summed
+    assert summed > 4 * whole
+    # Kept and read again it has saved the same.
+    ((request, reply),) = transport.kept
+    row = request_row(request)
+    entry = new_entry(key_of(row), row, reply, salt="", redact=None)
+    again = CacheEntry.from_row(json.loads(json.dumps(entry.to_row())))
+    assert again.answer() == reply
+    assert again.answer(cached=True).usage(request) == Usage(cached_calls=1, saved=answered.usage.cost)
+
+
+def test_a_budget_counts_what_is_billed(server: FakeOpenAI) -> None:
+    """Cached tokens at their own rate, a bill of the server as it is, and an answer that cannot be read too."""
+    budget = Budget(Limits(cost=1.0))
+    chain = Repair(Budgeted(Providers(), budget))
+    cut = {"id": "x", "choices": [{"index": 0, "finish_reason": "length", "message": {"content": "{"}}], "usage": _FULL}
+    server.script(openai_answer(_FULL), openai_answer({**_FULL, "cost": 0.5}), openai_answer({**_FULL, "cost": 0}))
+    asked = judge(server, *_OPENAI)
+    ask(asked, *[CLAIMS] * 3, transport=chain)
+    listed = price(*_OPENAI, 2006, 300, cached=1920, written=50)
+    assert listed
+    assert budget.used().cost == pytest.approx(listed + 0.5)
+    server.script(fake.Reply(raw=json.dumps(cut).encode()))
+    with pytest.raises(Exception, match="cut off"):
+        ask(asked, CLAIMS, transport=chain)
+    assert budget.used().cost == pytest.approx(2 * listed + 0.5)
+    assert budget.used().unpriced == 0
+    budget.close()
+
+
+_REQUEST = Request(task="t", kind="openai", model="gpt-5.4-mini", messages=(), schema={}, parameters={})
+
+
+@pytest.mark.parametrize(
+    ("reply", "row"),
+    [
+        (Reply(text="{}", prompt_tokens=9), {}),
+        (
+            Reply(text="{}", prompt_tokens=9, cached_prompt_tokens=4, tier="flex", billed=0.25),
+            {"cached_prompt_tokens": 4, "tier": "flex", "billed": 0.25},
+        ),
+        (
+            Reply(text="{}", cache_write_tokens=2, cache_write_1h_tokens=1),
+            {"cache_write_tokens": 2, "cache_write_1h_tokens": 1},
+        ),
+    ],
+)
+def test_an_entry_has_only_the_details_there_are(reply: Reply, row: dict[str, Any]) -> None:
+    """So that what is recorded of a server without details is what it was."""
+    entry = new_entry("a" * 64, request_row(_REQUEST), reply, salt="", redact=None)
+    plain = {"text": "{}", "prompt_tokens": reply.prompt_tokens, "completion_tokens": 0, "calls": 1}
+    assert list(entry.reply.items()) == list({**plain, **row}.items())
+    assert CacheEntry.from_row(entry.to_row()).answer() == reply
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cached_prompt_tokens": -1},
+        {"cache_write_tokens": 1.5},
+        {"tier": 3},
+        {"tier": None},
+        {"billed": "0.1"},
+        {"billed": -0.1},
+        {"billed": True},
+        {"parts": {}},
+        {"parts": [3]},
+        {"parts": [{"text": "x"}]},
+        {"parts": [{"prompt_tokens": -3}]},
+        {"parts": [{"parts": []}]},
+    ],
+)
+def test_an_entry_with_wrong_details_is_refused(wrong: dict[str, Any]) -> None:
+    """A cassette is edited by hand."""
+    entry = new_entry("a" * 64, request_row(_REQUEST), Reply(text="{}"), salt="", redact=None)
+    row = entry.to_row()
+    with pytest.raises(ValueError, match="the reply is not one"):
+        CacheEntry.from_row({**row, "reply": {**row["reply"], **wrong}})
