@@ -56,7 +56,7 @@ def align(span: str, contexts: object, *, casefold: bool = True, matching: Match
 
     ``contexts`` is a text, a document, or a list of them. ``verbatim`` matching overlooks case, typography and layout;
     ``editorial`` matching also what honest quoting may change: punctuation that changes no word and no number, ellipses
-    and brackets that leave out no negation and, inside a clause, plain additions only, and a passage that runs over
+    and brackets that leave out no negation and, behind an auxiliary, no few words at all, and a passage that runs over
     adjoining chunks. Contexts are one text where they share 20 characters; they are chunks of one document where one
     follows the other in the list, the first stops in mid-sentence and the next goes on with it. Raises ``ValueError``
     for any other ``matching``.

@@ -13,10 +13,9 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
-from pytest_ragmetrics.text.additions import doubtful_words
 from pytest_ragmetrics.text.characters import is_unspaced, printable
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece
-from pytest_ragmetrics.text.negations import lost_at_edge, lost_negation, turns_round
+from pytest_ragmetrics.text.negations import doubtful_words, lost_at_edge, lost_negation, turns_round
 from pytest_ragmetrics.text.search import Passage, SourceIndex
 from pytest_ragmetrics.text.words import count_words, read_word_lists, stands_alone
 
@@ -29,7 +28,6 @@ _MOST_WORDS_IN_BRACKET = 5
 _STEPS, _STEPS_A_PIECE = 1000, 4
 _GAP_A_STEP = 10_000
 _MOST_LOOKED_UP = 32
-_MOST_WORDS_SHOWN = 8
 
 _BETWEEN_WORDS = re.compile(
     r"[\s!-&(-/:-@\[-`{-~\u00a1-\u00bf\u060c\u061b\u061f\u0964\u0965\u2010-\u2018\u201a-\u205e\u3001-\u301f]+"
@@ -234,11 +232,9 @@ def lost_at_edges(edited: Edited, text: str, start: int, end: int) -> str | None
 
 
 def describe_lost(words: str, context: int, *, is_doubtful: bool = False) -> str:
-    """Return what is left out, and where; of words that only may turn a statement round the first are enough."""
-    if not is_doubtful:
-        return f'"{printable(words)}" (contexts[{context}])'
-    first = " ".join(words.split()[:_MOST_WORDS_SHOWN])
-    return f'"{printable(first)}" (contexts[{context}]), which may turn it round'
+    """Return what is left out, and where."""
+    lost = f'"{printable(words)}" (contexts[{context}])'
+    return f"{lost}, which may turn it round" if is_doubtful else lost
 
 
 class _Placed(NamedTuple):
