@@ -118,8 +118,14 @@ def _phrases() -> dict[str, list[dict[str, str]]]:
 
 
 @cache
-def _ignore_phrases() -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """Return the pattern of "ignore the previous instructions" in all languages, and the verbs one of which it needs.
+def _ignore_verbs() -> tuple[str, ...]:
+    """Return the verbs one of which :func:`_ignore_phrases` needs."""
+    return _alternatives("|".join(row["verbs"] for row in _phrases()["ignore_instructions"]))
+
+
+@cache
+def _ignore_phrases() -> re.Pattern[str]:
+    """Return the pattern of "ignore the previous instructions" in all languages, which takes long to compile.
 
     A verb, what is ignored and which are close together, in any order.
     """
@@ -131,8 +137,7 @@ def _ignore_phrases() -> tuple[re.Pattern[str], tuple[str, ...]]:
         gap = r"[^.!?。\n]{0,30}?"
         what = f"(?:{row['before']}{gap}{row['instruction']}|{row['instruction']}{gap}{row['before']})"
         patterns.append(f"{ignore}{gap}{what}|{what}{gap}{ignore}")
-    verbs = _alternatives("|".join(row["verbs"] for row in _phrases()["ignore_instructions"]))
-    return _compiled("|".join(patterns)), verbs
+    return _compiled("|".join(patterns))
 
 
 def _has(beginnings: str, folded: str) -> bool:
@@ -215,7 +220,6 @@ def suspicious_signs(text: str) -> tuple[str, ...]:
     folded = text.lower() if text.isascii() else _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).casefold()
     # A line break does not end a phrase, a blank line does.
     joined = _SPACES.sub(lambda run: "\n" if run.group().count("\n") > 1 else " ", folded)
-    ignore, verbs = _ignore_phrases()
     found = {
         "has no word": bool(folded.strip()) and not any(character.isalnum() for character in folded),
         "only announces an answer": len(folded) <= _LONGEST_OPENING
@@ -227,7 +231,8 @@ def suspicious_signs(text: str) -> tuple[str, ...]:
         "is shaped like a verdict": _VERDICT.search(folded) is not None,
         "has a delimiter of a judge's prompt": (">>>" in folded or "<<<" in folded)
         and _DELIMITER.search(joined) is not None,
-        "asks to ignore instructions": any(verb in joined for verb in verbs) and ignore.search(joined) is not None,
+        "asks to ignore instructions": any(verb in joined for verb in _ignore_verbs())
+        and _ignore_phrases().search(joined) is not None,
         "speaks to the judge": _ENGLISH.search(joined) is not None
         or _DICTATED.search(joined) is not None
         or any(_addresses(row, joined) for row in _phrases()["address_judge"]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.result import Evidence, MetricResult, Verdict
@@ -31,6 +31,7 @@ Fact = Number | Date | Name
 Place = tuple[int, int]
 
 _CLOSING = re.compile(r"\W+$")
+_NO_LETTER = re.compile(r"\W")
 
 
 def share_of(metric: str, verdicts: Sequence[Verdict], counted: str, *, before: str = "") -> MetricResult:
@@ -98,6 +99,8 @@ class EvidenceCheck:
     def __init__(self, contexts: Sequence[str], question: str | None = None) -> None:
         self._contexts = contexts
         self._question = question
+        #: What is known of the texts that were cited, alone or with others.
+        self._cited: dict[str, _Known] = {}
 
     def is_suspicious(self, claim: str, cited: Sequence[str]) -> bool:
         """Tell whether sentences were cited for a claim that do not bear it out."""
@@ -105,28 +108,28 @@ class EvidenceCheck:
 
     def missing(self, claim: str, cited: Sequence[str]) -> Iterator[str]:
         """Yield the numbers and names of a claim that the cited sentences should have, and the question has not."""
-        lacking = list(_lacking(claim, [*cited, self._question] if self._question else cited))
-        yield from (fact.text for fact in lacking if self._is_due(fact, claim, "\n".join(cited)))
+        lacking = _lacking(claim, self._known_in([*cited, self._question] if self._question else cited))
+        yield from (fact.text for fact in lacking if self._is_due(fact, claim, cited))
 
-    def _is_due(self, fact: Fact, claim: str, cited: str) -> bool:
+    def _is_due(self, fact: Fact, claim: str, cited: Sequence[str]) -> bool:
         """Tell whether the cited sentences should have a number or a name: where only others do, they need not."""
         if not self._known.has(fact):
             return True
-        words = _ClaimWords(claim)
-        shared = words.shared_with(_Known(cited))
+        words = _words_of(claim)
+        shared = words.shared_with(self._known_in(cited))
         if shared < _BEHIND * self._most_shared(words):
             return True
         said = _Known(claim)
         if isinstance(fact, Name):
-            return shared >= _MUCH * len(words) and not all(map(said.has, find_names(cited)))
-        return not all(map(said.has, _numbers_of(cited)))
+            return shared >= _MUCH * len(words) and not all(map(said.has, _names_of("\n".join(cited))))
+        return not all(map(said.has, _numbers_of("\n".join(cited))))
 
     def shares_hardly_a_word(self, claim: str, cited: Sequence[str]) -> bool:
         """Tell whether a claim has hardly a word in common with the cited sentences, or far more with another one."""
-        words = _ClaimWords(claim)
+        words = _words_of(claim)
         if len(words) < _FEWEST or not may_be_in_language_of(claim, "\n".join(self._contexts)):
             return False
-        share = words.shared_with(_Known("\n".join(cited))) / len(words)
+        share = words.shared_with(self._known_in(cited)) / len(words)
         if share < _HARDLY or share >= _MUCH:
             return share < _HARDLY
         return share < _MUCH * self._most_shared(words) / len(words)
@@ -134,6 +137,10 @@ class EvidenceCheck:
     def _most_shared(self, words: _ClaimWords) -> int:
         """Return how many words of a claim the sentence of the contexts has that has most of them."""
         return max(map(words.shared_with, self._sentences), default=0)
+
+    def _known_in(self, cited: Sequence[str]) -> _Known:
+        text = "\n".join(cited)
+        return self._cited.setdefault(text, _Known(text))
 
     @cached_property
     def _known(self) -> _Known:
@@ -168,7 +175,7 @@ class _Known:
 
 
 class _ClaimWords:
-    """The different words and numbers of a claim."""
+    """The different words and numbers of a claim, each of which may be asked for several times."""
 
     def __init__(self, claim: str) -> None:
         self._numbers = _numbers_of(claim)
@@ -215,7 +222,7 @@ def supported_verdicts(
     question: str | None = None,
 ) -> tuple[Verdict, ...]:
     """Return one verdict a text, with the context sentences that support it and its place in the response, if any."""
-    table, check = sentence_table(contexts), EvidenceCheck(contexts, question)
+    table, check = sentence_table(contexts), _check_of(tuple(contexts), question)
     return tuple(
         on_claim(
             text,
@@ -229,6 +236,13 @@ def supported_verdicts(
     )
 
 
+# Several metrics look at the same sample; what is known of a text takes far more memory than the text.
+_check_of = lru_cache(maxsize=16)(EvidenceCheck)
+# The facts of a claim are looked for in several places; claims are short.
+_words_of = lru_cache(maxsize=128)(_ClaimWords)
+_names_of = lru_cache(maxsize=128)(find_names)
+
+
 def place_in(response: str, text: str) -> Place | None:
     """Return the offsets of a text in the response, word for word except for its closing mark.
 
@@ -236,10 +250,19 @@ def place_in(response: str, text: str) -> Place | None:
     (0, 18)
     """
     for form in (text, _CLOSING.sub("", text)):
-        found = re.search(rf"(?<!\w){re.escape(form)}(?!\w)", response) if form else None
-        if found:
-            return found.span()
+        at = response.find(form) if form else -1
+        while at >= 0:
+            end = at + len(form)
+            if not (_is_in_word(response[at - 1 : at]) or _is_in_word(response[end : end + 1])):
+                return at, end
+            # What begins behind a letter begins no word.
+            gap = _NO_LETTER.search(response, at)
+            at = -1 if gap is None else response.find(form, gap.end())
     return None
+
+
+def _is_in_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
 
 
 def missing_from(claim: str, sentences: Sequence[str]) -> Iterator[str]:
@@ -248,12 +271,11 @@ def missing_from(claim: str, sentences: Sequence[str]) -> Iterator[str]:
     >>> list(missing_from("In 1903 the prize went to Marie Curie.", ["Curie shared it in 1911."]))
     ['1903', 'Marie Curie']
     """
-    return (fact.text for fact in _lacking(claim, sentences))
+    return (fact.text for fact in _lacking(claim, _Known("\n".join(sentences))))
 
 
-def _lacking(claim: str, sentences: Sequence[str]) -> Iterator[Fact]:
-    known = _Known("\n".join(sentences))
-    return (fact for fact in (*_numbers_of(claim), *find_names(claim)) if not known.has(fact))
+def _lacking(claim: str, known: _Known) -> list[Fact]:
+    return [fact for fact in (*_numbers_of(claim), *_names_of(claim)) if not known.has(fact)]
 
 
 def _numbers_of(claim: str) -> list[Number | Date]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import NamedTuple
@@ -231,7 +231,9 @@ def _guess_latin(text: str) -> str:
     return "en" if best in _ENGLISH_RULES else best
 
 
-def _hits(text: str) -> dict[str, int]:
+# Claims are compared with the same contexts one by one.
+@lru_cache(maxsize=64)
+def _hits(text: str) -> Mapping[str, int]:
     """Count the words of a text that are among the commonest of a language, by language."""
     hits = dict.fromkeys(_FUNCTION_WORDS, 0)
     for word in _WORD.findall(text.lower()):

@@ -117,6 +117,10 @@ def test_support_without_the_number_or_the_name_is_suspicious(
         ("...", "...", (0, 3)),
         ("Moths fly.", "...", None),
         ("", "Moths.", None),
+        ("Mammoths fly, moths fly.", "moths fly.", (14, 24)),
+        ("Moths fly_, moths fly2, moths fly at night.", "moths fly.", (24, 33)),
+        ("moths_moths-moths fly", "moths fly", (12, 21)),
+        ("moths²moths", "moths.", None),
     ],
 )
 def test_places_are_those_of_whole_words(response: str, text: str, place: tuple[int, int] | None) -> None:
