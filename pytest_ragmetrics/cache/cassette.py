@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,12 @@ _CONFLICT = re.compile(r"<{7}|={7}$|>{7}|\|{7}")
 _INVISIBLE = re.compile("[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
 
 
+_BOM = b"\xef\xbb\xbf"
+_BEGINNING = re.compile(rb'\{"key": "([0-9a-f]{64})", "created": "')
+#: The number of a line, and where it begins and ends in the file.
+_Place = tuple[int, int, int]
+
+
 class CassetteError(CacheError):
     """A cassette cannot be read; names the file and, if one line is wrong, the line."""
 
@@ -90,13 +96,14 @@ class Saved:
 class Cassette:
     """The entries in a file; a file that does not exist has none.
 
-    The file is read when it is first needed. Lines may be in any order, and a key may occur twice, as after a merge:
-    the latest entry counts. Raises :class:`CassetteError` for a file or line that cannot be read.
+    The file is read when it is first needed, and a line when its entry is. Lines may be in any order, and a key may
+    occur twice, as after a merge: the latest entry counts. Raises :class:`CassetteError` for a file that cannot be
+    read, and for a line where its entry is used or the file is written.
     """
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self._entries: dict[str, CacheEntry] | None = None
+        self._entries: Mapping[str, CacheEntry] | None = None
 
     @classmethod
     def sent(cls, file: Path, rows: Iterable[Mapping[str, Any]]) -> Cassette:
@@ -109,7 +116,7 @@ class Cassette:
     def entries(self) -> Mapping[str, CacheEntry]:
         """All entries by key."""
         if self._entries is None:
-            self._entries = _read(self.file)
+            self._entries = _Lines.read(self.file)
         return self._entries
 
     def pick(self, keys: Iterable[str]) -> dict[str, CacheEntry]:
@@ -131,20 +138,19 @@ class Cassette:
         up by key in ``tests``.
         """
         # The file may have changed since it was read.
-        before = _read(self.file)
+        before = _Lines.read(self.file, self._entries)
         refused = _refusals(used, before, tests or {})
         barred = {refusal.key for refusal in refused}
         allowed = {key: entry for key, entry in used.items() if key not in barred}
-        after = allowed if complete and not keep and used else {**before, **allowed}
-        text = "".join(f"{line_of(after[key])}\n" for key in sorted(after))
-        written = after != before
-        if before and not written:
-            written = text != self.file.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
+        keys = allowed.keys() if complete and not keep and used else {*before, *allowed}
+        added, dropped = len(keys - before.keys()), len(before.keys() - keys)
+        changed = added or dropped or any(before[key] != entry for key, entry in allowed.items())
+        written = bool(changed or (before and not before.is_in_order))
+        self._entries = before
         if written:
-            write_atomically(self.file, text)
-        self._entries = after
-        added, dropped = len(after.keys() - before.keys()), len(before.keys() - after.keys())
-        return Saved(written=written, entries=len(after), added=added, dropped=dropped, refused=refused)
+            after = self._entries = {key: allowed[key] if key in allowed else before[key] for key in sorted(keys)}
+            write_atomically(self.file, "".join(f"{line_of(entry)}\n" for entry in after.values()))
+        return Saved(written=written, entries=len(keys), added=added, dropped=dropped, refused=refused)
 
 
 def line_of(entry: CacheEntry) -> str:
@@ -153,21 +159,69 @@ def line_of(entry: CacheEntry) -> str:
     return _INVISIBLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
-def _read(file: Path) -> dict[str, CacheEntry]:
-    try:
-        lines = file.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise CassetteError(error.strerror or str(error), file=file) from error
-    entries: dict[str, CacheEntry] = {}
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            entry = _read_line(line, file, number)
+class _Lines(Mapping[str, CacheEntry]):
+    """The entries of a file by key; a line is parsed when its entry is looked up, and an error of it raised then.
+
+    Of lines as this module writes them the key stands at the beginning; others are parsed to learn it.
+    """
+
+    def __init__(self, file: Path, data: bytes = b"") -> None:
+        self.data = data
+        #: Whether the file is as it would be written: each entry on one line, sorted by key.
+        self.is_in_order = data.endswith(b"\n") and not data.startswith(_BOM)
+        self._file = file
+        self._places: dict[str, list[_Place]] = {}
+        self._entries: dict[str, CacheEntry] = {}
+        last, number, start = "", 0, len(_BOM) if data.startswith(_BOM) else 0
+        while start < len(data):
+            end = data.find(b"\n", start)
+            end = len(data) if end < 0 else end
+            number += 1
+            if key := self._key(number, start, end):
+                self._places.setdefault(key, []).append((number, start, end))
+                self.is_in_order = self.is_in_order and key > last
+                last = key
+            start = end + 1
+
+    @classmethod
+    def read(cls, file: Path, known: Mapping[str, CacheEntry] | None = None) -> _Lines:
+        """Return the lines of a file as it is now, ``known`` if it is the same, with what was parsed of it."""
+        try:
+            data = file.read_bytes()
+        except FileNotFoundError:
+            return cls(file)
+        except OSError as error:
+            raise CassetteError(error.strerror or str(error), file=file) from error
+        return known if isinstance(known, cls) and known.data == data else cls(file, data)
+
+    def __getitem__(self, key: str) -> CacheEntry:
+        if key not in self._entries:
+            entries = [self._parsed(*place) for place in self._places[key]]
             # Equal times are ordered by text, so that both sides of a merge agree.
-            latest = max(entries.get(entry.key, entry), entry, key=lambda entry: (entry.made_at, line_of(entry)))
-            entries[entry.key] = latest
-    return entries
+            latest = max(entries, key=lambda entry: (entry.made_at, line_of(entry))) if entries[1:] else entries[0]
+            self._entries[key] = latest
+        return self._entries[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def _key(self, number: int, start: int, end: int) -> str:
+        """Return the key of the entry on a line, empty for a blank line."""
+        found = _BEGINNING.match(self.data, start, end)
+        # A line that was cut short or edited is read at once.
+        if found and self.data[max(start, end - 3) : end].rstrip(b"\r").endswith(b"}}"):
+            return found[1].decode("ascii")
+        self.is_in_order = False
+        return self._parsed(number, start, end).key if self.data[start:end].strip() else ""
+
+    def _parsed(self, number: int, start: int, end: int) -> CacheEntry:
+        return _read_line(self.data[start:end], self._file, number)
 
 
 def _read_line(line: bytes, file: Path, number: int) -> CacheEntry:

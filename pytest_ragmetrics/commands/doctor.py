@@ -365,7 +365,7 @@ def cassette_checks(project: Project) -> Iterator[Check]:
             yield Check("cassette", f"{file} does not exist", to_do)
         return
     try:
-        entries = Cassette(file).entries.values()
+        entries = [*Cassette(file).entries.values()]
     except CacheError as error:
         to_do = "take the file as it was committed, or delete that line: it is recorded again"
         yield Check("cassette", str(error), to_do)

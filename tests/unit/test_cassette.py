@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -117,9 +119,58 @@ def test_a_line_that_cannot_be_read_is_named(file: Path, line: str, problem: str
     file.parent.mkdir()
     file.write_bytes(f"{line_of(entry('one'))}\n\n{line}\n".encode(errors="surrogateescape"))
     with pytest.raises(CassetteError, match=problem) as raised:
-        Cassette(file).pick(["k"])
+        list(Cassette(file).entries.values())
     assert str(raised.value).startswith(f"{file}:3: ")
     assert (raised.value.file, raised.value.line) == (file, 3)
+
+
+FAULTY = GOOD.replace('"calls": 1', '"calls": -1')
+
+
+def test_a_line_is_parsed_where_its_entry_is_used(file: Path) -> None:
+    """A faulty line harms neither another entry nor a run that leaves the file as it is; its own use is an error."""
+    one, good = entry("one"), entry("good")
+    lines = sorted((line_of(one), FAULTY))
+    write(file, *lines)
+    before = file.read_bytes()
+    assert Cassette(file).pick([one.key, "unknown"]) == {one.key: one}
+    assert not Cassette(file).save(keyed(one), complete=False).written
+    assert Cassette(file).save({}, complete=True).entries == 2
+    place = f"{file}:{lines.index(FAULTY) + 1}: not an entry of a cassette: the reply is not one"
+    for use in (
+        lambda: Cassette(file).pick([good.key]),
+        lambda: Cassette(file).save(keyed(good), complete=True),
+        lambda: Cassette(file).save(keyed(one, entry("new")), complete=False),
+    ):
+        with pytest.raises(CassetteError, match=f"^{re.escape(place)}"):
+            use()
+    assert file.read_bytes() == before
+    # What is not used is dropped, whatever it is.
+    assert Cassette(file).save(keyed(one), complete=True).dropped == 1
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: text.removesuffix("\n"),
+        lambda text: f"\ufeff{text}",
+        lambda text: "".join(sorted(text.splitlines(keepends=True), reverse=True)),
+        lambda text: text + text,
+        lambda text: text.replace("\n", "\n\n"),
+        lambda text: text.replace('{"key"', '{ "key"'),
+    ],
+)
+def test_only_a_file_as_it_would_be_written_is_left_alone(file: Path, edit: Callable[[str], str]) -> None:
+    """Any other order or layout is read, and brought into order by the next run that writes."""
+    entries = keyed(*(entry(str(number)) for number in range(5)))
+    Cassette(file).save(entries, complete=True)
+    text = file.read_text("utf-8")
+    file.write_text(edit(text), "utf-8")
+    assert Cassette(file).entries == entries
+    assert Cassette(file).save(entries, complete=True).written
+    assert file.read_text("utf-8") == text
+    file.write_bytes(text.replace("\n", "\r\n").encode())
+    assert not Cassette(file).save(entries, complete=True).written
 
 
 def test_a_folder_is_no_cassette(tmp_path: Path) -> None:
