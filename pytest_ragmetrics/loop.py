@@ -176,6 +176,20 @@ def on_stop(close: Close) -> None:
         _started().closers.append(close)
 
 
+def on_stop_here(close: Close) -> None:
+    """Do as :func:`on_stop` if this is the loop's own thread, so that its end is also that of the client."""
+    if _background is not None and _is_own_thread():
+        # No lock, which a thread that waits for this loop may hold.
+        _background.closers.append(close)
+
+
+def closed_here(close: Close) -> None:
+    """Take back :func:`on_stop_here`."""
+    if _background is not None and _is_own_thread():
+        with suppress(ValueError):
+            _background.closers.remove(close)
+
+
 def _submit(coro: Coroutine[Any, Any, T], *awaited: Coroutine[Any, Any, Any]) -> Future[T]:
     """Hand over a coroutine; where no loop can be started, close it and those that it would have ``awaited``."""
     # The lock is held until the coroutine is scheduled, so that a loop that is stopping gets no more of them.

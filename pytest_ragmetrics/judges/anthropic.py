@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from pytest_ragmetrics.judges.api import ANTHROPIC, ApiJudge, Vendor, counted_reply, refused_parameter, token_count
+from pytest_ragmetrics.judges.api import (
+    ANTHROPIC,
+    ApiJudge,
+    Vendor,
+    counted_reply,
+    field_of,
+    refused_parameter,
+    token_count,
+)
 from pytest_ragmetrics.judges.transport import Reply, Request
 
 #: The API requires a limit; no answer to a task of ours comes near it.
@@ -33,26 +41,28 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
     needed: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_tokens": _MAX_TOKENS})
 
     async def _send(self, client: Any, request: Request, terms: frozenset[str]) -> Any:
-        return await client.messages.create(**_wire(request, terms))
+        # Without the SDK's types, as for OpenAI.
+        return await client.post("/v1/messages", body=_wire(request, terms), cast_to=object)
 
     def _concede(self, terms: frozenset[str], request: Request, error: Any) -> frozenset[str] | None:
         droppable = {_TOOL, *request.parameters} - terms - {"max_tokens"}
         name = refused_parameter(error, sorted(droppable))
         return None if name is None else terms | {name}
 
-    def _problem(self, answer: Any) -> str | None:
-        if not isinstance(getattr(answer, "content", None), list):
+    def _problem(self, answer: object) -> str | None:
+        if not isinstance(field_of(answer, "content"), list):
             return "does not answer like the Anthropic API; check ANTHROPIC_BASE_URL"
-        if answer.stop_reason in ("max_tokens", "model_context_window_exceeded"):
+        stopped = field_of(answer, "stop_reason")
+        if stopped in ("max_tokens", "model_context_window_exceeded"):
             return "was cut off by its length limit; raise max_tokens, or give it shorter texts"
-        if answer.stop_reason == "refusal":
+        if stopped == "refusal":
             return f"refused to answer: {_text(answer)}".rstrip(": ")
         return None if _text(answer).strip() else "replied with nothing"
 
-    def _spent(self, answer: Any) -> Reply:
-        usage = getattr(answer, "usage", None)
+    def _spent(self, answer: object) -> Reply:
+        usage = field_of(answer, "usage")
         names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-        new, read, written, completion = (token_count(getattr(usage, name, None)) for name in names)
+        new, read, written, completion = (token_count(field_of(usage, name)) for name in names)
         return counted_reply(
             self.name,
             # Unlike OpenAI's, its input tokens are those that have nothing to do with the cache.
@@ -60,11 +70,11 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
             completion=completion,
             cached=read,
             written=written,
-            written_1h=getattr(getattr(usage, "cache_creation", None), "ephemeral_1h_input_tokens", None),
-            tier=getattr(usage, "service_tier", None),
+            written_1h=field_of(field_of(usage, "cache_creation"), "ephemeral_1h_input_tokens"),
+            tier=field_of(usage, "service_tier"),
         )
 
-    def _text(self, answer: Any) -> str:
+    def _text(self, answer: object) -> str:
         return _text(answer)
 
 
@@ -76,9 +86,7 @@ def _wire(request: Request, refused: frozenset[str]) -> dict[str, Any]:
         "model": request.model,
         "system": "\n\n".join(message["content"] for message in messages if message["role"] == "system"),
         "messages": [message for message in messages if message["role"] != "system"],
-        "max_tokens": sent.pop("max_tokens"),
-        # The SDK has no arguments for sampling parameters that its newest models lack.
-        "extra_body": sent,
+        **sent,
     }
     if forced:
         wire["tools"] = [{"name": request.task, "description": "Give the answer.", "input_schema": request.schema}]
@@ -86,8 +94,9 @@ def _wire(request: Request, refused: frozenset[str]) -> dict[str, Any]:
     return wire
 
 
-def _text(message: Any) -> str:
-    for block in message.content:
-        if block.type == "tool_use":
-            return json.dumps(block.input, ensure_ascii=False)
-    return "".join(block.text for block in message.content if block.type == "text")
+def _text(message: object) -> str:
+    blocks = field_of(message, "content")
+    for block in blocks:
+        if field_of(block, "type") == "tool_use":
+            return json.dumps(field_of(block, "input"), ensure_ascii=False)
+    return "".join(str(field_of(block, "text")) for block in blocks if field_of(block, "type") == "text")

@@ -14,8 +14,10 @@ from http import HTTPStatus
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
+from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
@@ -26,48 +28,27 @@ from pytest_ragmetrics.text.characters import printable, shortened
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# Requests in flight in one pool.
-_POOL = 4
 # Seconds that a connection is kept without a request, as between two slow tests.
 _IDLE = 60.0
+# The limiter bounds the requests; aiohttp would take no limit for one of 100 connections.
+_CONNECTIONS = 100_000
 
 
-def pooled_transport(sdk: Any, *, secure: bool) -> Any:
-    """Return a transport of several pools, or ``None`` if a proxy is set: the client of the SDK uses it.
+def http_client(sdk: Any, url: str, **options: Any) -> Any:
+    """Return the HTTP client of an SDK for an address: on aiohttp, for which a request takes 0.6 of the processor.
 
-    ``sdk`` is built on httpx or a fork of it; ``secure`` is set for an https address.
+    On httpx where aiohttp is not installed, and for a proxy or a password in the address: aiohttp knows no SOCKS
+    proxies, and refuses a key beside a password. Both read ``SSL_CERT_FILE``.
     """
-    httpx = import_module(sdk.DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0])
-    return None if getproxies() else _Pools(httpx, secure=secure)
-
-
-class _Pools:
-    """Sends a request through the first pool that is not busy, so that few in flight need few connections."""
-
-    def __init__(self, httpx: Any, *, secure: bool) -> None:
-        self._httpx = httpx
-        self._pools: list[Any] = []
-        self._busy: list[int] = []
-        # Certificates take long to load: once for all pools, and not at all without TLS.
-        self._verify = httpx.create_ssl_context() if secure else False
-        self._limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=_IDLE)
-
-    async def handle_async_request(self, request: Any) -> Any:
-        """Send a request and return the response, whose body is still to be read."""
-        number = next((number for number, busy in enumerate(self._busy) if busy < _POOL), len(self._busy))
-        if number == len(self._busy):
-            self._pools.append(self._httpx.AsyncHTTPTransport(verify=self._verify, limits=self._limits))
-            self._busy.append(0)
-        self._busy[number] += 1
-        try:
-            return await self._pools[number].handle_async_request(request)
-        finally:
-            self._busy[number] -= 1
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        for pool in self._pools:
-            await pool.aclose()
+    limits = type(sdk.DEFAULT_CONNECTION_LIMITS)(max_connections=_CONNECTIONS, keepalive_expiry=_IDLE)
+    # Certificates take long to load: not at all without TLS.
+    options |= {"limits": limits, "verify": url.startswith("https:")}
+    if getproxies().keys() - {"no"} or "@" in urlsplit(url).netloc:
+        return sdk.DefaultAsyncHttpxClient(**options)
+    try:
+        return sdk.DefaultAioHttpClient(**options)
+    except RuntimeError:
+        return sdk.DefaultAsyncHttpxClient(**options)
 
 
 T = TypeVar("T")
@@ -80,6 +61,8 @@ _PAUSE = 8.0
 _NO_KEY = "none"
 # The HTTP library shows a key with any other character in its error.
 _KEY = re.compile(r"[!-~]+")
+# aiohttp shows addresses whole; what follows the path may be a token.
+_QUERY = re.compile(r"(://[^\s?]*)\?[^\s'\"]*")
 _SHOWN = 400
 #: What answers call the tier of the ordinary price.
 _ORDINARY = frozenset({"", "auto", "default", "standard"})
@@ -184,6 +167,8 @@ class Connection(Generic[Terms]):
         self._rate_limited = rate_limited
         if self._client is None:
             self._client = self._connect(sdk)
+            # A judge that a test was given is often closed by nobody, of which aiohttp complains.
+            loop.on_stop_here(self.aclose)
         # The SDK's own errors are not chained: their frames and headers contain the key.
         try:
             if sys.version_info < (3, 11):
@@ -198,6 +183,12 @@ class Connection(Generic[Terms]):
             raise self._meaning(sdk, error) from None
         except ValueError as error:
             raise JudgeError(self._clean(f"{self._who} sent what is no answer to the request: {error}")) from None
+        except Exception as error:
+            # One of those that OpenAI's SDK does not know, and so does not retry.
+            if not _is_of_aiohttp(error):
+                raise
+            msg = f"{self._who}: {self._shown_url} does not answer in HTTP ({self._clean(str(error))})"
+            raise JudgeOutageError(f"{msg}; check the network and {self._vendor.url_variable}") from None
 
     async def _reach(
         self, send: Callable[[Any, Terms], Awaitable[T]], concede: Callable[[Terms, Any], Terms | None]
@@ -221,6 +212,7 @@ class Connection(Generic[Terms]):
         """Close the client, if there is one."""
         client, self._client = self._client, None
         if client is not None:
+            loop.closed_here(self.aclose)
             await client.close()
 
     @property
@@ -246,14 +238,10 @@ class Connection(Generic[Terms]):
             variable = self._vendor.url_variable
             msg = f"{self._who}: {variable} must begin with http:// or https://, not {self._shown_url!r}"
             raise JudgeNotConfiguredError(msg)
-        options: dict[str, Any] = {"timeout": self._timeout, "event_hooks": {"response": [self._check_rate]}}
-        # Anthropic's SDK has a transport of its own.
-        if self._vendor is OPENAI:
-            transport = pooled_transport(sdk, secure=self._url.startswith("https:"))
-            options |= {} if transport is None else {"transport": transport}
-        http = sdk.DefaultAsyncHttpxClient(**options)
+        options: dict[str, Any] = {"timeout": self._timeout, "max_retries": self._retries}
+        http = http_client(sdk, self._url, timeout=self._timeout, event_hooks={"response": [self._check_rate]})
         return getattr(sdk, f"Async{self._vendor.label}")(
-            api_key=self._key, base_url=self._url, timeout=self._timeout, max_retries=self._retries, http_client=http
+            api_key=self._key, base_url=self._url, http_client=http, **options
         )
 
     async def _check_rate(self, response: Any) -> None:
@@ -267,7 +255,7 @@ class Connection(Generic[Terms]):
             self._rate_limited()
 
     def _meaning(self, sdk: Any, error: Any) -> JudgeError:
-        if isinstance(error, sdk.APITimeoutError):
+        if isinstance(error, sdk.APITimeoutError) and _took_too_long(error):
             return JudgeOutageError(
                 f"{self._who}: no answer within {self._timeout:g} s, {self._tried}; see --rag-timeout and --rag-retries"
             )
@@ -308,7 +296,20 @@ class Connection(Generic[Terms]):
     def _clean(self, text: str) -> str:
         if self._key != _NO_KEY:
             text = text.replace(self._key, "***")
-        return shortened(printable(text), _SHOWN)
+        return shortened(printable(_QUERY.sub(r"\1", text)), _SHOWN)
+
+
+def _took_too_long(error: Any) -> bool:
+    """Tell whether an SDK's timeout is one: OpenAI's calls so each connection that aiohttp loses or cannot make."""
+    causes = [error]
+    while causes[-1].__cause__ is not None:
+        causes.append(causes[-1].__cause__)
+    is_timeout = any(isinstance(cause, (TimeoutError, asyncio.TimeoutError)) for cause in causes)
+    return is_timeout or not any(map(_is_of_aiohttp, causes))
+
+
+def _is_of_aiohttp(error: BaseException) -> bool:
+    return type(error).__module__.startswith("aiohttp.")
 
 
 def said_by(error: Any) -> str:
@@ -327,6 +328,11 @@ def refused_parameter(error: Any, names: Iterable[str]) -> str | None:
         if getattr(error, "param", None) == name or (refusing and re.search(rf"\b{re.escape(name)}\b", said)):
             return name
     return None
+
+
+def field_of(value: object, name: str) -> Any:
+    """Return a field of an answer, ``None`` where it has none or is no object."""
+    return value.get(name) if isinstance(value, Mapping) else None
 
 
 def counted_reply(

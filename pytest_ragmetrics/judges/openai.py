@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from pytest_ragmetrics.judges.api import OPENAI, ApiJudge, Vendor, counted_reply, refused_parameter, said_by
+from pytest_ragmetrics.judges.api import OPENAI, ApiJudge, Vendor, counted_reply, field_of, refused_parameter, said_by
 from pytest_ragmetrics.judges.transport import Reply, Request
 
 Form = Literal["json_schema", "json_object", "text"]
@@ -54,42 +54,38 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
 
     def _problem(self, answer: object) -> str | None:
         choice = _choice(answer)
-        message = _field(choice, "message")
+        message = field_of(choice, "message")
         if message is None:
             return "does not answer like the OpenAI API; check OPENAI_BASE_URL (it often ends in /v1)"
-        if _field(choice, "finish_reason") == "length":
+        if field_of(choice, "finish_reason") == "length":
             return "was cut off by its length limit; raise max_tokens, or give it shorter texts"
-        if _field(choice, "finish_reason") == "content_filter":
+        if field_of(choice, "finish_reason") == "content_filter":
             return "was stopped by the provider's content filter"
-        if refusal := _field(message, "refusal"):
+        if refusal := field_of(message, "refusal"):
             return f"refused to answer: {refusal}"
-        text = _field(message, "content")
+        text = field_of(message, "content")
         return None if isinstance(text, str) and text.strip() else "replied with nothing"
 
     def _spent(self, answer: object) -> Reply:
-        usage = _field(answer, "usage")
-        details = _field(usage, "prompt_tokens_details")
+        usage = field_of(answer, "usage")
+        details = field_of(usage, "prompt_tokens_details")
         return counted_reply(
             self.name,
-            prompt=_field(usage, "prompt_tokens"),
-            completion=_field(usage, "completion_tokens"),
-            cached=_field(details, "cached_tokens"),
-            written=_field(details, "cache_write_tokens"),
-            tier=_field(answer, "service_tier"),
+            prompt=field_of(usage, "prompt_tokens"),
+            completion=field_of(usage, "completion_tokens"),
+            cached=field_of(details, "cached_tokens"),
+            written=field_of(details, "cache_write_tokens"),
+            tier=field_of(answer, "service_tier"),
             # Of OpenRouter, in dollars.
-            billed=_field(usage, "cost"),
+            billed=field_of(usage, "cost"),
         )
 
     def _text(self, answer: object) -> str:
-        return str(_field(_field(_choice(answer), "message"), "content"))
-
-
-def _field(value: object, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else None
+        return str(field_of(field_of(_choice(answer), "message"), "content"))
 
 
 def _choice(answer: object) -> Any:
-    choices = _field(answer, "choices")
+    choices = field_of(answer, "choices")
     return choices[0] if isinstance(choices, list) and choices else None
 
 
