@@ -202,7 +202,8 @@ def reading_costs(mark: Mark, text: str, guillemets: Guillemets) -> Costs:
         return _guillemet_costs(mark, text, place, guillemets)
     if place is MarkPlace.TIGHT and _is_hebrew(mark):
         return _hebrew_costs(mark, text)
-    if place is MarkPlace.TIGHT and mark.glyph in _UNSPACED_COSTS and is_in_unspaced(mark):
+    is_cut = (mark.glyph == "“" and mark.right == len(text)) or (mark.glyph == "”" and mark.left < 0)
+    if (place is MarkPlace.TIGHT or is_cut) and mark.glyph in _UNSPACED_COSTS and is_in_unspaced(mark):
         # What was said ends with a stop more often than what is before it; in Japanese a particle follows it.
         return _UNSPACED_COSTS[mark.glyph][_is_stop(mark.before) or mark.after in _QUOTATIVE]
     costs = _COSTS[mark.glyph][place]
@@ -346,6 +347,12 @@ class Mark(NamedTuple):
     def later(self, text: str) -> str:
         """Return the first character after the spaces after the mark, a line break if it ends its line."""
         return text[self.right : self.right + _NEAR].lstrip(_BLANKS)[:1] or "\n"
+
+    def is_torn(self, text: str) -> bool:
+        """Tell whether a text begins with a mark that must close, or ends with one that must open."""
+        if self.right + _NEAR >= len(text) and not text[self.right :].strip():
+            return self.left == self.start - 1 and self.before.isspace()
+        return self.left < _NEAR and not text[: self.start].strip() and self.right == self.end and _is_stop(self.after)
 
     def place(self, text: str) -> MarkPlace:
         """Tell from its neighbours what the mark may be."""

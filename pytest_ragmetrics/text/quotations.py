@@ -9,7 +9,7 @@ is found.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -54,6 +54,9 @@ _REOPENING = 10
 _REOPENING_SINGLE = 45
 _NESTING = 3
 _NESTING_SAME = 40
+# »so« in «so» or the other way round: two quotations side by side are likelier than one with its mirror image inside.
+_NESTING_MIRRORED = 100
+_MIRRORED = frozenset((("«", "»"), ("»", "«"), (LEFT_ANGLE, RIGHT_ANGLE), (RIGHT_ANGLE, LEFT_ANGLE)))
 _DEEPEST = 3
 # What a stray mark costs more inside a quotation, so that of two opening marks the one nearer to the end is taken.
 _INSIDE = 5
@@ -167,7 +170,7 @@ def _pair_marks(prose: str, start: int, end: int) -> list[Pair]:
         return []
     glyphs = {mark.glyph for mark in marks}
     # An excerpt may begin and end inside a quotation.
-    edges = (_edge(marks) if start == 0 else None, _edge(reversed(marks)) if end == len(prose) else None)
+    edges = (_edge(marks, prose) if start == 0 else None, _edge(marks[::-1], prose) if end == len(prose) else None)
     left, right = not glyphs.isdisjoint(("«", LEFT_ANGLE)), not glyphs.isdisjoint(("»", RIGHT_ANGLE))
     best = _read_all(paragraphs, prose, "»»" if right and not left else "«»", edges)
     if left and right and best[0] > _RARER:
@@ -180,13 +183,19 @@ def _pair_marks(prose: str, start: int, end: int) -> list[Pair]:
     return pairs[::-1]
 
 
-def _edge(marks: Iterable[Mark]) -> Mark | None:
+def _edge(marks: Sequence[Mark], prose: str) -> Mark | None:
     """Return the first mark that is no apostrophe, unless the spaces round it leave open what it is."""
+    if marks[0].is_torn(prose) and not any(map(_is_loose, marks[1:-1])):
+        return marks[0]
     for mark in marks:
         if mark.glyph not in (SINGLE, RIGHT_SINGLE):
             doubtful = mark.glyph in "«»\u2039\u203a" and is_in_unspaced(mark)
-            return None if doubtful or (mark.before.isspace() and mark.after.isspace()) else mark
+            return None if doubtful or _is_loose(mark) else mark
     return None
+
+
+def _is_loose(mark: Mark) -> bool:
+    return mark.before.isspace() and mark.after.isspace()
 
 
 def _read_all(
@@ -200,15 +209,21 @@ def _read_all(
         readings = {(): readings[()]}
         for mark in marks:
             costs = reading_costs(mark, prose, guillemets)
-            if mark is first and costs.closing + _CUT < costs.stray:
-                costs = costs._replace(stray=costs.closing + _CUT)
-            elif mark is last and costs.opening + _CUT < costs.stray:
-                costs = costs._replace(stray=costs.opening + _CUT)
+            if mark in (first, last):
+                costs = _cut_costs(costs, is_first=mark is first, is_torn=mark.is_torn(prose))
             readings = _read(readings, mark, costs, prose)
             for opened, reading in carried.items():
                 _keep(readings, opened, reading)
             carried = {}
     return readings[()]
+
+
+def _cut_costs(costs: Costs, *, is_first: bool, is_torn: bool) -> Costs:
+    """Return the costs of a mark that may have lost its partner where the text is cut."""
+    opening, closing, stray = costs
+    if is_torn:
+        return Costs(opening + _CUT * is_first, closing + _CUT * (not is_first), min(stray, _CUT))
+    return Costs(opening, closing, min(stray, (closing if is_first else opening) + _CUT))
 
 
 def _carried_over(readings: _Readings, mark: Mark) -> _Readings:
@@ -237,7 +252,7 @@ def _read(readings: _Readings, mark: Mark, costs: Costs, prose: str) -> _Reading
         _keep(kept, opened, (cost + stray + inside, first, pair))
         last, depth = opened[-1], len(opened)
         if opening < NEVER and depth < _DEEPEST:
-            nesting = _NESTING_SAME if last == glyph else _NESTING
+            nesting = _NESTING_SAME if last == glyph else _NESTING_MIRRORED if (last, glyph) in _MIRRORED else _NESTING
             _keep(kept, (*opened, glyph), (cost + opening + nesting, first, pair))
         if closing < NEVER and glyph in CLOSED_BY[last]:
             total = cost + closing + CLOSED_BY[last][glyph]

@@ -297,6 +297,19 @@ RULES = {
         "是这样的。”他走了出去。她说：“⟦请进来吧。⟧”又说：“我",
         '是这样的。"他走了出去。她说："⟦请进来吧。⟧"他说："⟦好的好的。⟧"又说："我',
         "そうだった」と言った。「⟦入ってください⟧」と呼んだ。「私は",
+        # The last mark opens what is cut off, and the first closes it.
+        *("sagte« und ging. »⟦Ich komme⟧«, sagte sie. Dann »", "«, sagte er. »⟦Ich komme⟧«, sagte sie. Dann »\n"),
+        *(
+            "ja‹ z ›⟦Ich komme⟧‹ z ›",
+            "»⟦Wir gehen jetzt⟧ « z »⟦Ich komme⟧«",
+            "oui\u202f», dit-il. «\u202f⟦Je viens⟧\u202f» et «",
+        ),
+        *('", she said. "⟦I am here⟧", he said. Then "', "home', she said. '⟦I am here⟧', he said. Then '"),
+        *(
+            "hem”, sade han. ”⟦Jag kommer⟧”, sade hon. Sedan ”",
+            "回家”他说。她说“⟦我在这里⟧”他又说“",
+            "”他说。她说“⟦我在这里⟧”他说“",
+        ),
     ],
     # A mark in a Hebrew word is that of an acronym, a numeral or a sound, unless a prefix is before it.
     "hebrew marks": [
