@@ -62,6 +62,10 @@ class DrawnRows:
         """Tell whether all gates were decided by the rows before this one."""
         return self.is_decided and test not in self.order[: self._after]
 
+    def has_reached(self, test: str) -> bool:
+        """Tell whether the gates are decided, or the outcomes of a row and of all before it are known."""
+        return self.is_decided or not self._stops or test in self.order[: self._set.complete]
+
     @property
     def why_spared(self) -> str:
         """Why a row is not needed."""

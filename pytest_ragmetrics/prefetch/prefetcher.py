@@ -134,7 +134,7 @@ class Prefetcher:
         """
         timeout = _FIRST_WAIT
         # An outcome that is there is taken without the loop: on a busy one a turn takes longer than most tests.
-        while not (self._has_ended(test) or self._wait(test, timeout)):
+        while not (self._is_settled(test) or self._wait(test, timeout)):
             waiting()
             timeout = _NEXT_WAIT
         outcome, drawn = self._tasks.pop(test).result(), self._drawn.get(test)
@@ -167,6 +167,8 @@ class Prefetcher:
             if drawn.holds(test):
                 return False
         await self._wait_for(job, timeout)
+        if drawn is not None and self._has_ended(test) and not self._is_settled(test):
+            return await self._follow(drawn, test, timeout)
         return self._has_ended(test)
 
     async def _wait_for(self, job: RowJob, timeout: float | None) -> None:
@@ -205,6 +207,18 @@ class Prefetcher:
                 self._queue(drawn.released(test))
             if not drawn.holds(test) or asyncio.get_running_loop().time() >= end:
                 return
+            await asyncio.sleep(_LONGEST_PAUSE)
+
+    async def _follow(self, drawn: DrawnRows, test: str, timeout: float) -> bool:
+        """Wait until the rows before one are known; tell whether they are, or somebody else has to do them."""
+        end = asyncio.get_running_loop().time() + timeout
+        while True:
+            self._advance(drawn)
+            self._fill()
+            if drawn.has_reached(test) or (drawn.missing is not None and not self._is_coming(drawn.missing)):
+                return True
+            if asyncio.get_running_loop().time() >= end:
+                return False
             await asyncio.sleep(_LONGEST_PAUSE)
 
     def _advance(self, drawn: DrawnRows) -> None:
@@ -270,6 +284,16 @@ class Prefetcher:
 
     def _has_ended(self, test: str) -> bool:
         return test in self._tasks and self._tasks[test].done()
+
+    def _is_settled(self, test: str) -> bool:
+        """Tell whether the outcome of a job can be given to its test.
+
+        Of a row without its scores it can when those before it are known: they may decide that it is not needed.
+        """
+        if not self._has_ended(test):
+            return False
+        drawn = self._drawn.get(test)
+        return drawn is None or drawn.has_reached(test) or self._tasks[test].result().is_complete
 
     def _queue_of(self, job: RowJob) -> OrderedDict[str, RowJob]:
         waits = job.is_unanswered and job.group not in self._as_they_are

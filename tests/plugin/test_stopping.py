@@ -160,6 +160,36 @@ def test_rows_under_way_when_it_is_decided_may_fail(
     run(*only).assert_outcomes(passed=after + 2, skipped=60 - after)
 
 
+def test_a_row_without_scores_waits_for_those_before_it(run: RunPytest) -> None:
+    """A worker may run its test before the gates are decided: it is not needed for all that."""
+    suite = """
+        import time
+        import pytest
+        from pytest_ragmetrics import MetricResult
+        from pytest_ragmetrics.metrics import Metric
+        ROWS = [{"id": f"r{n}", "user_input": "?"} for n in range(40)]
+        class Hum(Metric):
+            name = "hum"
+            def measure(self, sample):
+                return MetricResult(float(sample.response), metric=self.name)
+        @pytest.fixture(scope="session")
+        def rag_respond(request):
+            order = [item.callspec.params["rag_sample"].row.sample.id for item in request.session.items]
+            def respond(sample):
+                place = order.index(sample.id)
+                if place >= 10:
+                    raise KeyError(place)
+                time.sleep(2.5 if place == 9 else 0.0)
+                return "1"
+            return respond
+        @pytest.mark.rag_gate("hum", mean=0.5, confidence=0.95, stop_when_decided=True)
+        @pytest.mark.rag_dataset(ROWS, metrics=[Hum()])
+        def test_golden(rag_sample):
+            pass
+    """
+    run(*MANY, "--rag-seed=north", test_suite=suite).assert_outcomes(passed=11, skipped=30)
+
+
 def test_a_dry_run_forecasts_all_rows(run: RunPytest) -> None:
     """Its scores are placeholders, which decide nothing."""
     result = run("--rag-dry-run", "-rs", "test_suite.py::test_marked", test_suite=SUITE)
