@@ -156,19 +156,20 @@ class GatePlugin:
         # The last of several attempts at a test finds what an earlier one asked for.
         if baseline is None or item.stash.get(_AGAIN, None):
             return
-        wanted = rows_to_confirm(gated, partial(self._find, rows), baseline)
+        wanted = rows_to_confirm(gated, partial(self._find, rows, item.nodeid), baseline)
         if settings.cache == "replay" and wanted:
             item.stash[_AGAIN] = _unanswered(gated, item.nodeid, "a replay asks nothing anew")
         else:
             item.stash[_AGAIN] = rows.answer_again(wanted, gated.confirm)
 
-    def _find(self, rows: DatasetTests, test: str) -> TestRecord | None:
-        """Return the record of a test of a set; a worker knows those of others by the rows that workers share."""
-        if not self._session.is_worker:
-            return self._collector.test(test)
-        records = rows.records(test)
+    def _find(self, rows: DatasetTests, running: str, test: str) -> TestRecord | None:
+        """Return the record of a test of a set; a worker knows those of others by the rows that workers share.
+
+        The test that is ``running`` may be reported after its last attempt only.
+        """
+        records = rows.records(test) if self._session.is_worker or test == running else None
         if records is None:
-            return None
+            return None if self._session.is_worker else self._collector.test(test)
         return TestRecord(
             id=test,
             file="",

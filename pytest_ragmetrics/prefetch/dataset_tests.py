@@ -384,7 +384,9 @@ class DatasetTests:
 
     def records(self, test: str) -> tuple[Record, ...] | None:
         """Return the records of the row of a test that any worker runs; ``None`` where it cannot be done here."""
-        outcome = self._prefetcher.look(test) if test in self._jobs else None
+        outcome = self._last.get(test)
+        if outcome is None and test in self._jobs:
+            outcome = self._prefetcher.look(test)
         if outcome is None:
             return None
         return self._records(scoring for score in outcome.scores.values() for scoring in score.scorings)

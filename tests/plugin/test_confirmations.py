@@ -120,6 +120,14 @@ def test_a_drop_that_further_answers_do_not_show_is_cleared(cleared: list[Run]) 
     assert gate(cleared[0]) == gate(cleared[1])
 
 
+@pytest.mark.parametrize("last", ["P", "EP"], ids=["first attempt", "second attempt"])
+def test_reruns_confirm_as_well(play: RunScript, cleared: list[Run], last: str) -> None:
+    """They report the last test of the set behind its teardown, and its first attempt before the next one."""
+    run = play(f"{'FPP ' * 8} {last}", "-p", "rerunfailures", "--reruns=1", JSON)
+    run.result.assert_outcomes(passed=10)
+    assert gate(run) == gate(cleared[0])
+
+
 @pytest.mark.parametrize("how", [SERIAL, [*MANY, "--dist=worksteal"]], ids=["one process", "workers"])
 def test_a_drop_that_stays_is_red(play: RunScript, how: list[str]) -> None:
     """It says how many answers confirm it."""
