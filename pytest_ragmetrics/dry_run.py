@@ -20,8 +20,8 @@ from pytest_ragmetrics.explain.phrases import text_table
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.judges.transport import Answered, AnyRequest, EmbeddingRequest, Reply, Request
-from pytest_ragmetrics.prices import estimated_tokens, price
+from pytest_ragmetrics.judges.transport import SERVICE_TIER, Answered, AnyRequest, EmbeddingRequest, Reply, Request
+from pytest_ragmetrics.prices import estimated_tokens, price, priced_tier
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.sample import Sample
 
@@ -39,6 +39,7 @@ _OTHERS = "(asked by no metric)"
 ASSUMPTIONS = (
     "An estimate; no request was made. Tokens are a quarter of the bytes in UTF-8.",
     "The local heuristic stands in for the judge: its answers decide which requests follow, and the cost counts them.",
+    "The provider's cache is left out: what it serves costs less. A service tier counts as it is asked for.",
     "Votes are counted in full, repairs and retries not at all; what several workers ask alike is counted in each.",
     "Where a row of a data set has no response, its reference or its question stands in for it, and for its contexts.",
 )
@@ -230,7 +231,9 @@ class DryRun:
 def _usage(request: Request, answer: object) -> Usage:
     prompt = estimated_tokens(*request.texts, json.dumps(request.schema))
     completion = estimated_tokens(json.dumps(answer, default=_plain, ensure_ascii=False))
-    cost = price(request.kind, request.model, prompt, completion)
+    # No answer says yet which tier it had.
+    tier = priced_tier(request.parameters.get(SERVICE_TIER))
+    cost = price(request.kind, request.model, prompt, completion, tier=tier)
     return Usage(calls=1, prompt_tokens=prompt, completion_tokens=completion, cost=cost)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,6 +11,7 @@ from typing import Any
 
 #: Kinds of judges whose models are sold by the provider of that name.
 _PROVIDERS = ("openai", "anthropic")
+_ORDINARY = frozenset({"", "auto", "default", "standard"})
 
 
 def estimated_tokens(*texts: str) -> int:
@@ -21,6 +23,15 @@ def estimated_tokens(*texts: str) -> int:
     6
     """
     return -(-sum(len(text.encode("utf-8", "replace")) for text in texts) // 4)
+
+
+def priced_tier(tier: object) -> str | None:
+    """Return a service tier as :func:`price` takes it: ``None`` for what answers and judges call the ordinary one.
+
+    >>> priced_tier("flex"), priced_tier("standard"), priced_tier(None)
+    ('flex', None, None)
+    """
+    return tier if isinstance(tier, str) and tier not in _ORDINARY else None
 
 
 @lru_cache(maxsize=256)
@@ -64,7 +75,7 @@ def price(
     counts = {"input_tokens": prompt_tokens, "output_tokens": completion_tokens}
     counts |= {"cache_read_tokens": cached, "cache_write_tokens": written}
     if written_1h:
-        counts |= {"cache_write_5m_tokens": written - written_1h, "cache_write_1h_tokens": written_1h}
+        counts["cache_write_1h_tokens"] = written_1h
     context = None if tier is None else {"processing" if tier == "batch" else "service_tier": tier}
     try:
         found = calc_price(Usage(**counts), model, provider_id=kind, price_context=context)
@@ -78,3 +89,42 @@ def price(
 
 def _has_variant(variants: Sequence[Any], context: dict[str, str]) -> bool:
     return any(variant.when == context for variant in variants)
+
+
+# Tokens of prompt and completion of a judgement, to compare models by.
+_TYPICAL = (6000, 1000)
+# A model that is sold for texts alone: gpt-6-luna, claude-haiku-5-5; not gpt-audio, gpt-image-2, ft:gpt-4o.
+_FOR_TEXT = re.compile(r"(?:gpt-|claude-[a-z]+-)\d[\d.o-]*(?:-[a-z]+)?")
+
+
+def cheaper_successor(kind: str, model: str, *, least: float = 0.1) -> tuple[str, float] | None:
+    """Return the cheapest newer model of the same provider that costs less, and how many times as much ``model`` does.
+
+    ``None`` where the price list knows none that costs ``least`` of it or more: what costs less than a tenth is a model
+    of another kind. The list has no dates of release, so age goes by the version in the name: what has the same version
+    is a smaller model, and no successor. Models count that are sold in batches, as all for texts alone are.
+
+    >>> cheaper_successor("openai", "gpt-4o-mini") is not None, cheaper_successor("custom", "my-model")
+    (True, None)
+    """
+    costs = price(kind, model, *_TYPICAL)
+    if not costs:
+        return None
+    from genai_prices.data import providers
+
+    provider = next(each for each in providers if each.id == kind)
+    own = provider.find_model(model)
+    if own is None or not _FOR_TEXT.fullmatch(own.id):
+        return None
+    sold = [
+        (price(kind, each.id, *_TYPICAL) or costs, each.id)
+        for each in provider.models
+        if _FOR_TEXT.fullmatch(each.id) and _has_variant(each.price_variants or (), {"processing": "batch"})
+    ]
+    newer = [(cost, name) for cost, name in sold if _version(name) > _version(own.id) and cost >= least * costs]
+    cost, name = min(newer, default=(costs, ""))
+    return (name, costs / cost) if cost < costs else None
+
+
+def _version(model: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", model)))

@@ -1,6 +1,7 @@
 """A reply that is kept, with the request it answers, and the key that is computed from all that determines the reply.
 
-Thresholds, retries, timeouts, time, base URL, API key and reporting options determine nothing and stay out of the key.
+Thresholds, retries, timeouts, time, service tier, base URL, API key and reporting options determine nothing and stay
+out of the key.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from pytest_ragmetrics.errors import RagMetricsError
-from pytest_ragmetrics.judges.transport import Reply, Request
+from pytest_ragmetrics.judges.transport import SERVICE_TIER, Reply, Request
 
 #: The task of a row that asks for a vector.
 EMBEDDING = "embedding"
@@ -36,10 +37,16 @@ def request_row(request: Request) -> dict[str, Any]:
         "kind": request.kind,
         "model": request.model,
         "vote": request.vote,
-        "parameters": _plain(request.parameters, "parameters"),
+        "parameters": _plain(_determining(request.parameters), "parameters"),
         "messages": [{"role": message["role"], "content": message["content"]} for message in request.messages],
         "schema": _plain(request.schema, "schema"),
     }
+
+
+def _determining(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    if SERVICE_TIER not in parameters:
+        return parameters
+    return {name: value for name, value in parameters.items() if name != SERVICE_TIER}
 
 
 def embedding_row(*, kind: str, model: str, text: str, dimensions: int | None = None) -> dict[str, Any]:

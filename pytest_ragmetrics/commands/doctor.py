@@ -27,8 +27,9 @@ from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.schema import extract_json, parse_json
-from pytest_ragmetrics.judges.specs import make_judge, panel_members
+from pytest_ragmetrics.judges.specs import DEFAULT_REASON, make_judge, meant_by, panel_members, untiered
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, JudgeRefusal
+from pytest_ragmetrics.prices import cheaper_successor
 from pytest_ragmetrics.text.characters import printable, shortened
 
 if TYPE_CHECKING:
@@ -242,8 +243,23 @@ def provider_checks(project: Project) -> Iterator[Check]:
         return
     for each in judges:
         yield _asked(project, "judge", each, make_judge, _examined)
+        yield from price_checks(each.text)
     if embedder.text != "auto":
         yield _asked(project, "embedder", embedder, make_embedder, _measured)
+
+
+def price_checks(spec: str) -> Iterator[Check]:
+    """Say why ``auto`` chose a model, and which newer one of the same provider costs less; neither is a fault."""
+    try:
+        kind, _, model = untiered(meant_by(spec)).partition(":")
+    except RagMetricsError:
+        return
+    successor = cheaper_successor(kind, model)
+    if successor is not None:
+        name, times = successor
+        yield Check("price", f"{kind}:{model} costs {times:.1f} times as much as {kind}:{name}, which is newer")
+    elif spec == "auto":
+        yield Check("price", f"auto is {kind}:{model}: {DEFAULT_REASON}")
 
 
 def _members(judge: Setting) -> list[Setting]:
@@ -354,7 +370,7 @@ def _file_system(folder: Path, mounts: Path) -> str:
 
 def cassette_checks(project: Project) -> Iterator[Check]:
     """Check that the cassette can be read and has answers of the judge; if named or replayed it must exist."""
-    file, judges = project.path("cassette"), [judge.text for judge in _members(project.spec("judge"))]
+    file, judges = project.path("cassette"), [untiered(judge.text) for judge in _members(project.spec("judge"))]
     if file is None:
         return
     if not file.exists():

@@ -21,8 +21,8 @@ from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
-from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError, Reply, Request
-from pytest_ragmetrics.prices import note_price
+from pytest_ragmetrics.judges.transport import SERVICE_TIER, JudgeOutageError, JudgeUnavailableError, Reply, Request
+from pytest_ragmetrics.prices import note_price, priced_tier
 from pytest_ragmetrics.text.characters import printable, shortened
 
 if TYPE_CHECKING:
@@ -57,6 +57,9 @@ Terms = TypeVar("Terms")
 
 # The longest pause that the SDK makes by itself.
 _PAUSE = 8.0
+#: The tier of half the price, whose answers may take minutes: the seconds that its provider advises to wait.
+FLEX = "flex"
+_FLEX_TIMEOUT = 900
 #: What servers that need no key are sent.
 _NO_KEY = "none"
 # The HTTP library shows a key with any other character in its error.
@@ -64,8 +67,8 @@ _KEY = re.compile(r"[!-~]+")
 # aiohttp shows addresses whole; what follows the path may be a token.
 _QUERY = re.compile(r"(://[^\s?]*)\?[^\s'\"]*")
 _SHOWN = 400
-#: What answers call the tier of the ordinary price.
-_ORDINARY = frozenset({"", "auto", "default", "standard"})
+# OpenAI of its tier "flex", as a code and in words.
+_NO_CAPACITY = re.compile(r"resource[_ ]unavailable", re.IGNORECASE)
 _REJECTED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 _REFUSING = re.compile(
     r"support|unknown|unrecogni|unexpected|(?:may|is) not |not (?:allowed|permitted)|cannot be (?:used|specified)"
@@ -249,7 +252,8 @@ class Connection(Generic[Terms]):
         if response.status_code != HTTPStatus.TOO_MANY_REQUESTS:
             return
         await response.aread()
-        if b"insufficient_quota" in response.content:
+        said = response.content.decode("utf-8", "replace")
+        if "insufficient_quota" in said or _NO_CAPACITY.search(said):
             response.headers["x-should-retry"] = "false"
         elif self._rate_limited is not None:
             self._rate_limited()
@@ -312,6 +316,13 @@ def _is_of_aiohttp(error: BaseException) -> bool:
     return type(error).__module__.startswith("aiohttp.")
 
 
+def lacks_capacity(error: Any) -> bool:
+    """Tell whether a tier has no capacity just now, which says nothing of the account's limits."""
+    return getattr(error, "status_code", None) == HTTPStatus.TOO_MANY_REQUESTS and bool(
+        _NO_CAPACITY.search(str(error.body))
+    )
+
+
 def said_by(error: Any) -> str:
     """Return the message of the server behind an SDK error."""
     body = error.body if isinstance(error.body, dict) else {}
@@ -362,7 +373,7 @@ def counted_reply(
         cached_prompt_tokens=read,
         cache_write_tokens=kept,
         cache_write_1h_tokens=min(token_count(written_1h), kept),
-        tier=tier if isinstance(tier, str) and tier not in _ORDINARY else None,
+        tier=priced_tier(tier),
         billed=float(billed) if known else None,  # type: ignore[arg-type] # a number, looked at above
     )
 
@@ -394,7 +405,14 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         prompts: PromptBook | None = None,
         **connection: Unpack[ConnectionOptions],
     ) -> None:
-        asked = _STEADY if parameters is None else parameters
+        tiered = {} if parameters is None else {n: value for n, value in parameters.items() if n == SERVICE_TIER}
+        # The tier is no sampling parameter, and replaces none.
+        if parameters is None or (tiered and tiered == dict(parameters)):
+            parameters, asked = None, {**_STEADY, **tiered}
+        else:
+            asked = dict(parameters)
+        if tiered.get(SERVICE_TIER) == FLEX:
+            connection["timeout"] = max(connection.get("timeout", 0), _FLEX_TIMEOUT)
         super().__init__(name=f"{self.kind}:{model}", model=model, parameters={**self.needed, **asked}, prompts=prompts)
         self.varied = {} if parameters else dict(_VARIED)
         self._connection = Connection[Terms](self.vendor, self.offer, model=model, **connection)

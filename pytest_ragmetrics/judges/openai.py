@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from pytest_ragmetrics.judges.api import OPENAI, ApiJudge, Vendor, counted_reply, field_of, refused_parameter, said_by
-from pytest_ragmetrics.judges.transport import Reply, Request
+from pytest_ragmetrics.judges.api import (
+    FLEX,
+    OPENAI,
+    ApiJudge,
+    Vendor,
+    counted_reply,
+    field_of,
+    lacks_capacity,
+    refused_parameter,
+    said_by,
+)
+from pytest_ragmetrics.judges.transport import SERVICE_TIER, Reply, Request
+
+# Seconds after each attempt for which the tier "flex" has no capacity; then the ordinary tier is asked.
+_FLEX_PAUSES = (0.5, 2.0, 0.0)
 
 Form = Literal["json_schema", "json_object", "text"]
 
@@ -30,7 +44,9 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
     ``api_key`` and ``base_url`` default to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``; the key is needed when the
     first request is made, so that recorded replies can be replayed without. ``parameters`` are the sampling
     parameters, by default a temperature of 0, and 1 for further samples of one request. Those that the model
-    refuses are left out. Ask it from one event loop, and :meth:`aclose` it there.
+    refuses are left out. Among them may be a ``service_tier``, alone or with others: with ``"flex"`` an attempt may
+    take 15 minutes, and a request for which there is no capacity is asked in the ordinary tier in the end. Ask it from
+    one event loop, and :meth:`aclose` it there.
 
     >>> OpenAIJudge("gpt-5.4-mini").name
     'openai:gpt-5.4-mini'
@@ -42,7 +58,17 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
 
     async def _send(self, client: Any, request: Request, terms: OpenAICapabilities) -> Any:
         # Without the SDK's types: converting to and from them takes as long as the rest of a request.
-        return await client.post("/chat/completions", body=_body(request, terms), cast_to=object)
+        body = _body(request, terms)
+        if body.get(SERVICE_TIER) == FLEX:
+            for pause in _FLEX_PAUSES:
+                try:
+                    return await client.post("/chat/completions", body=body, cast_to=object)
+                except Exception as error:
+                    if not lacks_capacity(error):
+                        raise
+                await asyncio.sleep(pause)
+            body[SERVICE_TIER] = "default"
+        return await client.post("/chat/completions", body=body, cast_to=object)
 
     def _concede(self, terms: OpenAICapabilities, request: Request, error: Any) -> OpenAICapabilities | None:
         name = refused_parameter(error, [name for name in request.parameters if name not in terms.refused])

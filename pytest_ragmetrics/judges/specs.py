@@ -38,23 +38,34 @@ def made_by(spec: str, read: Callable[[Any], T], *, noun: str) -> T:
         raise JudgeNotConfiguredError(f"{spec} makes no {noun}: {type(error).__name__}: {error}") from error
 
 
-#: The choices of ``auto`` if a key of the provider is set.
-DEFAULT_OPENAI = "openai:gpt-5.4-mini"
+#: The choices of ``auto`` if a key of the provider is set, and why: a test compares them with the price list. Dearer
+#: models judge better; what a suite needs is told by ``ragmetrics calibrate``.
+DEFAULT_REASON = "no newer model of the provider costs less"
+DEFAULT_OPENAI = "openai:gpt-6-luna"
 DEFAULT_ANTHROPIC = "anthropic:claude-haiku-5-5"
 
 #: What the spec of a panel begins with.
 PANEL = "panel:"
 
-_PROVIDED = re.compile(r"(?:openai|anthropic):\S+|nli:\s*\S.*")
+_PROVIDED = re.compile(r"openai:[^\s?]+|anthropic:\S+|nli:\s*\S.*")
+# A model of OpenAI may be followed by the service tier: half the price for slower answers, or the double for fast ones.
+_TIERED = "?service_tier="
+_TIERS = ("auto", "default", "flex", "priority", "fast")
 
 
 def check_spec(spec: str) -> str:
     """Return the spec of a judge without outer white space; raise ``ValueError`` for another text.
 
-    >>> check_spec("openai:gpt-5.4-mini")
-    'openai:gpt-5.4-mini'
+    >>> check_spec("openai:gpt-5.4-mini"), check_spec("openai:gpt-5.4-mini?service_tier=flex")
+    ('openai:gpt-5.4-mini', 'openai:gpt-5.4-mini?service_tier=flex')
     """
     spec = spec.strip()
+    if spec.startswith("openai:") and "?" in spec:
+        model, mark, tier = spec.partition(_TIERED)
+        if not mark or tier not in _TIERS:
+            asked = f"{model.partition('?')[0]}{_TIERED}flex"
+            raise ValueError(f"{spec!r}: write {asked}; the tiers are {', '.join(_TIERS)}")
+        return f"{check_spec(model)}{mark}{tier}"
     if members := panel_members(spec):
         return f"{PANEL}{','.join(members)}"
     if spec in ("auto", "local") or _PROVIDED.fullmatch(spec):
@@ -86,7 +97,7 @@ def panel_members(spec: str, check: Callable[[str], str] = check_spec) -> list[s
             member = check(text)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from error
-        if member in members:
+        if any(untiered(member) == untiered(other) for other in members):
             msg = f"{place}: {member} is in the panel twice, and its answers would count twice; name another judge"
             raise ValueError(msg)
         members.append(member)
@@ -94,6 +105,15 @@ def panel_members(spec: str, check: Callable[[str], str] = check_spec) -> list[s
         msg = f"{spec!r} is a panel of one judge: write {members[0]}, or name two or more, separated by commas"
         raise ValueError(msg)
     return members
+
+
+def untiered(spec: str) -> str:
+    """Return the spec of a judge without its service tier, which determines no answer.
+
+    >>> untiered("openai:gpt-5.4-mini?service_tier=flex")
+    'openai:gpt-5.4-mini'
+    """
+    return spec.partition(_TIERED)[0]
 
 
 def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: PromptBook | None = None) -> Judge:
@@ -107,11 +127,14 @@ def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: Pro
         from pytest_ragmetrics.judges.panel import Panel
 
         return Panel(make_judge(member, timeout=timeout, retries=retries, prompts=prompts) for member in members)
-    provider, _, model = (_chosen() if spec == "auto" else spec).partition(":")
+    provider, _, model = meant_by(spec).partition(":")
     if provider == "openai":
         from pytest_ragmetrics.judges.openai import OpenAIJudge
+        from pytest_ragmetrics.judges.transport import SERVICE_TIER
 
-        return OpenAIJudge(model, timeout=timeout, retries=retries, prompts=prompts)
+        model, _, tier = model.partition(_TIERED)
+        parameters = {SERVICE_TIER: tier} if tier else None
+        return OpenAIJudge(model, parameters=parameters, timeout=timeout, retries=retries, prompts=prompts)
     if provider == "anthropic":
         from pytest_ragmetrics.judges.anthropic import AnthropicJudge
 
@@ -129,10 +152,14 @@ def make_judge(spec: str, *, timeout: float = 60, retries: int = 5, prompts: Pro
     return made_by(spec, lambda made: as_judge(made, name=spec, prompts=prompts), noun="judge")
 
 
-def _chosen() -> str:
+def meant_by(spec: str) -> str:
+    """Return the spec that ``auto`` stands for in this environment, another one as it is."""
+
     def is_set(variable: str) -> bool:
         return bool(os.environ.get(variable, "").strip())
 
+    if spec != "auto":
+        return spec
     if is_set("OPENAI_API_KEY") or is_set("OPENAI_BASE_URL"):
         return DEFAULT_OPENAI
     if is_set("ANTHROPIC_API_KEY"):

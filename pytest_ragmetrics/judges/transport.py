@@ -34,6 +34,9 @@ A = TypeVar("A")
 A_co = TypeVar("A_co", covariant=True)
 R_contra = TypeVar("R_contra", contravariant=True)
 
+#: The parameter of a judge that sets price and speed of a reply, and not what it says.
+SERVICE_TIER = "service_tier"
+
 # How much of an unusable reply an error shows.
 _SHOWN = 300
 # Seconds after "too many requests" before the limiter widens again.

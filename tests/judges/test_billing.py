@@ -10,11 +10,21 @@ import pytest
 
 from pytest_ragmetrics.budget import Budget, Budgeted, Limits
 from pytest_ragmetrics.cache.entry import CacheEntry, key_of, new_entry, request_row
+from pytest_ragmetrics.judges import openai as openai_module
 from pytest_ragmetrics.judges.anthropic import AnthropicJudge
 from pytest_ragmetrics.judges.api import ApiJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import Providers, Repair, Reply, Request
+from pytest_ragmetrics.judges.transport import (
+    SERVICE_TIER,
+    JudgeOutageError,
+    Limiter,
+    Providers,
+    Repair,
+    Reply,
+    Request,
+)
 from pytest_ragmetrics.prices import note_price, price
 from pytest_ragmetrics.result import Usage
 from tests import fake_openai as fake
@@ -176,6 +186,7 @@ def test_each_part_of_a_repaired_answer_is_priced_by_itself(server: FakeOpenAI) 
     assert summed > 4 * whole
     # Kept and read again it has saved the same.
     ((request, reply),) = transport.kept
+    assert (reply.tier, [part.tier for part in reply.parts]) == (None, [None, "batch"])
     row = request_row(request)
     entry = new_entry(key_of(row), row, reply, salt="", redact=None)
     again = CacheEntry.from_row(json.loads(json.dumps(entry.to_row())))
@@ -250,3 +261,62 @@ def test_an_entry_with_wrong_details_is_refused(wrong: dict[str, Any]) -> None:
     row = entry.to_row()
     with pytest.raises(ValueError, match="the reply is not one"):
         CacheEntry.from_row({**row, "reply": {**row["reply"], **wrong}})
+
+
+def no_capacity(status: int = 429, **error: object) -> fake.Reply:
+    """Have no capacity in the tier, as the provider says it."""
+    said = {"message": "Not enough resources.", "type": "rate_limit", "code": "resource_unavailable", **error}
+    return fake.Reply(status=status, error=said, headers={"retry-after": "7"})
+
+
+@pytest.mark.parametrize(
+    ("failures", "tiers"),
+    [
+        ([], ["flex"]),
+        ([no_capacity()], ["flex"] * 2),
+        ([no_capacity(code=None, message="Resource Unavailable")] * 2, ["flex"] * 3),
+        ([no_capacity()] * 3, ["flex"] * 3 + ["default"]),
+        ([fake.rate_limited()], ["flex"] * 2),
+        ([fake.failing(500)], ["flex"] * 2),
+        ([fake.failing(400, "Unsupported.", param="service_tier")], ["flex", None]),
+    ],
+)
+def test_flex_without_capacity_ends_in_the_ordinary_tier(
+    server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, failures: list[fake.Reply], tiers: list[str]
+) -> None:
+    """After two retries of ours, which no limiter hears of; what the answer reports is the price."""
+    monkeypatch.setattr(openai_module, "_FLEX_PAUSES", (0.0, 0.0, 0.0))
+    server.script(*failures, openai_answer(_FULL, service_tier=tiers[-1]))
+    limiter = Limiter(8)
+    asked = judge(server, *_OPENAI, parameters={SERVICE_TIER: "flex"})
+    (answered,) = ask(asked, CLAIMS, transport=Repair(limiter))
+    assert [request.body.get("service_tier") for request in server.requests] == tiers
+    assert limiter.width == (4 if failures[:1] == [fake.rate_limited()] else 8)
+    tier = "flex" if tiers[-1] == "flex" else None
+    assert answered.usage.cost == price(*_OPENAI, 2006, 300, cached=1920, written=50, tier=tier)
+
+
+def test_a_tier_never_had_is_an_outage(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the ordinary tier lacks capacity as well; nothing is asked more often than that."""
+    monkeypatch.setattr(openai_module, "_FLEX_PAUSES", (0.0, 0.0))
+    server.script(*[no_capacity()] * 9)
+    with pytest.raises(JudgeOutageError, match="Not enough resources"):
+        ask(judge(server, *_OPENAI, parameters={SERVICE_TIER: "flex"}), CLAIMS)
+    assert [request.body["service_tier"] for request in server.requests] == ["flex", "flex", "default"]
+
+
+def test_the_tier_is_a_parameter_that_determines_no_answer(server: FakeOpenAI) -> None:
+    """The sampling parameters stay, what is stored answers in every tier, and an attempt may take 15 minutes."""
+    plain, flex = (make_judge(f"openai:gpt-5.4-mini{tier}", timeout=7) for tier in ("", "?service_tier=flex"))
+    assert isinstance(plain, OpenAIJudge)
+    assert isinstance(flex, OpenAIJudge)
+    assert plain.name == flex.name == "openai:gpt-5.4-mini"
+    assert flex.parameters == {**plain.parameters, "service_tier": "flex"}
+    assert (flex.varied, plain.varied) == ({"temperature": 1}, {"temperature": 1})
+    rows = [request_row(each.request(CLAIMS, vote=vote)) for each in (plain, flex) for vote in (0, 1)]
+    assert rows[:2] == rows[2:]
+    assert [each._connection._timeout for each in (plain, flex)] == [7, 900]
+    own = OpenAIJudge("m", parameters={"service_tier": "priority", "top_p": 0.1}, timeout=7)
+    assert (own.parameters, own.varied) == ({"service_tier": "priority", "top_p": 0.1}, {})
+    assert own._connection._timeout == 7
+    assert OpenAIJudge("m", parameters={}).parameters == {}

@@ -136,6 +136,37 @@ FORMS: dict[Callable[[str], str], str] = {
 
 
 @pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        (
+            "openai:m?",
+            r"'openai:m\?': write openai:m\?service_tier=flex; the tiers are auto, default, flex, priority, fast$",
+        ),
+        ("openai:m?tier=flex", r"write openai:m\?service_tier=flex; "),
+        ("openai:m?service_tier=", "the tiers are "),
+        ("openai:m?service_tier=Flex", "the tiers are "),
+        ("openai:m?service_tier=flex&x=1", "the tiers are "),
+        ("openai:?service_tier=flex", "is not one of auto"),
+        ("local?service_tier=flex", "is not one of auto"),
+        ("panel:openai:m,openai:m?service_tier=flex", r"judge 2: openai:m\?service_tier=flex is in the panel twice"),
+    ],
+)
+def test_a_service_tier_that_is_none(spec: str, problem: str) -> None:
+    """Only models of OpenAI have one, and the error says how it is written."""
+    with pytest.raises(ValueError, match=problem):
+        check_spec(spec)
+
+
+def test_a_service_tier_in_a_panel() -> None:
+    """Each of its judges has its own."""
+    spec = "panel:openai:m?service_tier=flex,openai:n"
+    assert check_spec(spec) == spec
+    panel = make_judge(spec)
+    assert isinstance(panel, Panel)
+    assert [judge.name for judge in panel.judges] == ["openai:m", "openai:n"]
+
+
+@pytest.mark.parametrize(
     "spec", ["", "gpt-5", "openai", "openai:", "openai: ", "anthropic:", "a b:c", "m:", ":f", "m.:f"]
 )
 @pytest.mark.parametrize("check", FORMS)

@@ -14,7 +14,9 @@ from pytest_ragmetrics.cache.entry import key_of, new_entry
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.commands.doctor import cache_checks
+from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from pytest_ragmetrics.judges.transport import Reply
+from pytest_ragmetrics.prices import cheaper_successor
 from tests.fake_openai import FakeOpenAI, failing, out_of_quota
 from tests.fake_openai import Reply as Sent
 
@@ -67,6 +69,16 @@ def test_all_is_well(server: FakeOpenAI, call: Call) -> None:
     assert call(0, said, "--judge=openai:fake").endswith("all well\n")
     assert server.calls == 1
     assert not list(Path.cwd().iterdir())
+
+
+def test_a_cheaper_successor_is_named(server: FakeOpenAI, call: Call) -> None:
+    """It is no fault to ask an older model; of ``auto`` the reason is given."""
+    name, times = cheaper_successor("openai", "gpt-5.4-mini") or ("", 0)
+    said = f"price:     openai:gpt-5.4-mini costs {times:.1f} times as much as openai:{name}, which is newer\n"
+    assert call(0, [said], "--judge=openai:gpt-5.4-mini?service_tier=flex").endswith("all well\n")
+    call(0, [f"price:     auto is {DEFAULT_OPENAI}: no newer model of the provider costs less\n"])
+    assert "price" not in call(0, [], "--judge=panel:openai:fake,local")
+    assert server.calls == 3
 
 
 def test_each_judge_of_a_panel_is_asked(server: FakeOpenAI, call: Call) -> None:

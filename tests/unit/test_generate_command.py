@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, Reply, failing, filtered, out_of_quota, silent
 
@@ -89,7 +90,7 @@ def test_documents_become_rows_that_are_word_for_word_theirs(server: FakeOpenAI,
         assert row["reference_contexts"] == [text[metadata["start"] : metadata["end"]]]
         assert row["reference_context_ids"] == [f"{metadata['file']}#1"]
         assert metadata["support"] == [row["reference"]]
-        assert metadata["judge"] == "openai:gpt-5.4-mini"
+        assert metadata["judge"] == DEFAULT_OPENAI
     assert sorted(path.name for path in Path().iterdir()) == [".ragmetrics", "docs", "golden.jsonl"]
 
 

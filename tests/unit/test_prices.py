@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from pytest_ragmetrics.prices import note_price, price
+from pytest_ragmetrics.judges.specs import DEFAULT_ANTHROPIC, DEFAULT_OPENAI
+from pytest_ragmetrics.prices import cheaper_successor, note_price, price
 
 
 def test_the_price_grows_with_the_tokens() -> None:
@@ -67,3 +68,34 @@ def test_without_the_price_list_every_price_is_unknown(monkeypatch: pytest.Monke
     """The price list is not needed for judging."""
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     assert price("openai", "gpt-4o", 10, 10) is None
+
+
+@pytest.mark.parametrize("spec", [DEFAULT_OPENAI, DEFAULT_ANTHROPIC])
+def test_auto_is_up_to_date(spec: str) -> None:
+    """The price list that is installed knows no newer and cheaper model; where it does, change the constant."""
+    assert cheaper_successor(*spec.split(":"), least=0.0) is None
+    assert price(*spec.split(":"), 10, 10)
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "name", "times"),
+    [
+        ("openai", "gpt-5.4-mini", "gpt-6-luna", 8.18),
+        ("openai", "gpt-5.4-mini-2026-03-17", "gpt-6-luna", 8.18),
+        ("openai", "gpt-5.6-luna", "gpt-6-luna", 2.18),
+        ("anthropic", "claude-haiku-4-5", "claude-haiku-5-5", 10),
+        ("anthropic", "claude-sonnet-4-5", "claude-sonnet-5", 1.5),
+    ],
+)
+def test_a_cheaper_successor_is_known(kind: str, model: str, name: str, times: float) -> None:
+    """By the prices of the release that is installed, or of a later one, which may know a cheaper one still."""
+    found = cheaper_successor(kind, model)
+    assert found is not None
+    assert price(kind, found[0], 6, 1) <= price(kind, name, 6, 1)  # type: ignore[operator] # both are known
+    assert times - 0.01 <= found[1] <= 10.01
+
+
+@pytest.mark.parametrize("model", ["gpt-audio", "text-embedding-3-large", "gpt-image-2", "house-model", "ft:gpt-4o"])
+def test_what_is_no_model_for_texts_has_no_successor(model: str) -> None:
+    """Nor has one that the list does not know."""
+    assert cheaper_successor("openai", model) is None
