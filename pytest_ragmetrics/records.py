@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -302,15 +303,28 @@ def _is_to_look_into(record: Record) -> bool:
 def _plain(value: V, text: Callable[[str], str]) -> V:
     """Return an equal value of the same type, of exact JSON builtins, its texts passed through ``text``."""
     changed: Any
-    if is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in fields(value)]
-        texts = {name: encodable if name in _LABELS else text for name in names}
-        changed = type(value)(**{name: _plain(getattr(value, name), texts[name]) for name in names})
+    kind = type(value)
+    if value is None or kind is int or kind is bool:
+        return value
+    if kind is str:
+        changed = text(value)  # type: ignore[arg-type] # checked above
+    elif names := _fields_of(kind):
+        parts = {name: getattr(value, name) for name in names}
+        plain = {name: _plain(part, encodable if name in _LABELS else text) for name, part in parts.items()}
+        changed = value if all(plain[name] is parts[name] for name in names) else kind(**plain)
     elif isinstance(value, (list, tuple)):
-        changed = tuple(_plain(item, text) for item in value)
+        changed = tuple([_plain(item, text) for item in value])
+        if kind is tuple and all(map(operator.is_, changed, value)):
+            changed = value
     else:
         changed = dump(value, text=text)
     return changed  # type: ignore[no-any-return] # of the type that it was made of
+
+
+@cache
+def _fields_of(kind: type) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass, none of another class."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
 def _with_right_offsets(verdict: Verdict, response: str) -> Verdict:

@@ -121,7 +121,10 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
     <class 'pytest_ragmetrics.metrics.answers.AnswerRelevancy'>
     """
     session = context.current().session
-    known = _by_name((*built_in_metrics(), *(() if session is None else session.metrics), *also))
+    others = (*(() if session is None else session.metrics), *also)
+    if not others and (found := _named_like_its_class(name)) is not None:
+        return found
+    known = _by_name((*built_in_metrics(), *others))
     if name in known:
         return known[known[name].name]
     if name in _RENAMED:
@@ -130,6 +133,16 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
     names = sorted({metric.name for metric in known.values()})
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
     raise ValueError(f"there is no metric {name!r}: {hint}")
+
+
+@lru_cache(maxsize=128)
+def _named_like_its_class(name: str) -> type[Metric] | None:
+    """Return the metric of this package whose class is named after it, without loading the modules of others."""
+    package = import_module(__name__.rpartition(".")[0])
+    title = "".join(map(str.capitalize, name.split("_")))
+    kind = getattr(package, title) if title in package.__all__ else None
+    is_it = isinstance(kind, type) and _is_listed(kind, import_module(kind.__module__)) and kind.name == name
+    return kind if is_it else None
 
 
 def scale_of(name: str) -> tuple[float, float] | None:

@@ -23,7 +23,6 @@ import pytest
 from pytest_ragmetrics.assertions import BoundedMetric, raise_shortfall
 from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
-from pytest_ragmetrics.dry_run import with_stand_in
 from pytest_ragmetrics.errors import DatasetError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row, evaluate
 from pytest_ragmetrics.explain.results import explain_row, explain_sample
@@ -478,11 +477,18 @@ class DatasetTests:
             test=item.nodeid,
             group=f"{function_of(item)}{others}",
             row=case.row,
-            sample=with_stand_in(case.row.sample) if self._session.dry_run else case.row.sample,
+            sample=self._sample(case.row.sample),
             metrics=tuple(each.metric for each in case.metrics),
             judge=marked_judge(item) or self._session.settings.judge,
             votes=marked_votes(item) or self._session.settings.votes,
         )
+
+    def _sample(self, sample: Sample) -> Sample:
+        if not self._session.dry_run:
+            return sample
+        from pytest_ragmetrics.dry_run import with_stand_in
+
+        return with_stand_in(sample)
 
     def _shared_results(self) -> SharedResults | None:
         folder = self._session.shared_folder

@@ -95,6 +95,19 @@ def test_names_lead_to_metrics(kind: str, names: str) -> None:
         assert metric_named(name) is getattr(metrics, kind)
 
 
+@pytest.mark.parametrize("name", sorted({name for kind in built_in_metrics() for name in (kind.name, *kind.aliases)}))
+def test_a_name_means_the_same_with_and_without_the_metrics_of_others(name: str) -> None:
+    """Alone it may be looked up in one module; beside a registered metric it is looked up in all."""
+
+    class Other(Metric):
+        name = "other"
+
+        def measure(self, sample: Sample) -> MetricResult:
+            raise NotImplementedError
+
+    assert metric_named(name) is metric_named(name, also=[Other])
+
+
 def test_every_metric_is_public_and_has_a_name_of_its_own() -> None:
     """What is in the registry can be imported, and no two metrics share a name."""
     assert {kind.__name__ for kind in built_in_metrics()} == NAMES.keys()
