@@ -46,10 +46,11 @@ def _addresses(row: dict[str, str], folded: str) -> bool:
     verb comes last.
     """
     # Substrings are searched first: an ordinary text has few of them, and the patterns are far slower.
-    has_verdict = _has(f"{row['held']}|{row['best']}|supported", folded)
+    has_claim, has_rate = _has(row["claim"], folded), _has(row["rate"], folded)
+    has_verdict = (has_claim or has_rate) and _has(f"{row['held']}|{row['best']}|supported", folded)
     looked_for = (
-        (_dictates, _has(row["claim"], folded) and (has_verdict or _has(row["right"], folded))),
-        (_commands, has_verdict and _has(row["rate"], folded)),
+        (_dictates, has_claim and (has_verdict or _has(row["right"], folded))),
+        (_commands, has_rate and has_verdict),
         (_names, _has(row["judge"], folded)),
     )
     return any(maybe and _compiled(pattern(SimpleNamespace(**row))).search(folded) for pattern, maybe in looked_for)
@@ -227,8 +228,9 @@ def suspicious_signs(text: str) -> tuple[str, ...]:
         and bool(_OPENING.fullmatch(folded)),
         "has invisible characters that spell text": not text.isascii()
         and (_TAGS.search(_FLAG.sub("", text)) is not None or _SELECTORS.search(text) is not None),
-        "has markers of a conversation's roles": _ROLE.search(folded) is not None,
-        "is shaped like a verdict": _VERDICT.search(folded) is not None,
+        "has markers of a conversation's roles": any(mark in folded for mark in ":<[")
+        and _ROLE.search(folded) is not None,
+        "is shaped like a verdict": ":" in folded and _VERDICT.search(folded) is not None,
         "has a delimiter of a judge's prompt": (">>>" in folded or "<<<" in folded)
         and _DELIMITER.search(joined) is not None,
         "asks to ignore instructions": any(verb in joined for verb in _ignore_verbs())

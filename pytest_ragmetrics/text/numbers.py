@@ -72,7 +72,8 @@ _VALUE = {
     **_ORDINALS,
 }
 _SCALE = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_NUMBER_WORD = "|".join(sorted({*_VALUE, *_SCALE, *(f"{word}th" for word in _SCALE)}, key=len, reverse=True))
+_NUMBER_WORDS = frozenset((*_VALUE, *_SCALE, *(f"{word}th" for word in _SCALE)))
+_NUMBER_WORD = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
 _PHRASE = re.compile(rf"\b(?:{_NUMBER_WORD})(?:(?:\s+and\s+|\s+|-)(?:{_NUMBER_WORD}))*\b", re.IGNORECASE)
 _PART = re.compile(rf"\b(?:{_NUMBER_WORD})\b", re.IGNORECASE)
 _HUNDRED = 100
@@ -290,6 +291,8 @@ def _readings(found: dict[str, str | None]) -> Iterator[Parts]:
 
 def _number_words(text: str) -> Iterator[Number]:
     """Yield the numbers a text writes in English words: twenty-five, two hundred and six, nineteen eighty-four."""
+    if _NUMBER_WORDS.isdisjoint(_LETTERS.findall(text.casefold())):
+        return
     for match in _PHRASE.finditer(text):
         parts = [part.casefold() for part in _PART.findall(match.group())]
         value = _evaluate(parts)

@@ -80,6 +80,8 @@ _ENGLISH_RULES = frozenset({"fr"})
 _WORD = re.compile(r"[^\W\d_]+")
 
 
+# A context is shown alone and with others.
+@lru_cache(maxsize=128)
 def split_sentences(text: str) -> tuple[tuple[int, int], ...]:
     r"""Return the offsets of the sentences of a text, in order: ``text[start:end]`` is one, without outer white space.
 
@@ -236,8 +238,8 @@ def _guess_latin(text: str) -> str:
 def _hits(text: str) -> Mapping[str, int]:
     """Count the words of a text that are among the commonest of a language, by language."""
     hits = dict.fromkeys(_FUNCTION_WORDS, 0)
-    for word in _WORD.findall(text.lower()):
-        for language in _LANGUAGES_OF.get(word, ()):
+    for word in filter(_LANGUAGES_OF.__contains__, _WORD.findall(text.lower())):
+        for language in _LANGUAGES_OF[word]:
             hits[language] += 1
     return hits
 
