@@ -303,7 +303,7 @@ def _is_to_look_into(record: Record) -> bool:
 def _plain(value: V, text: Callable[[str], str]) -> V:
     """Return an equal value of the same type, of exact JSON builtins, its texts passed through ``text``."""
     changed: Any
-    kind = type(value)
+    kind: Any = type(value)
     if value is None or kind is int or kind is bool:
         return value
     if kind is str:

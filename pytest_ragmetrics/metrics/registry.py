@@ -140,9 +140,9 @@ def _named_like_its_class(name: str) -> type[Metric] | None:
     """Return the metric of this package whose class is named after it, without loading the modules of others."""
     package = import_module(__name__.rpartition(".")[0])
     title = "".join(map(str.capitalize, name.split("_")))
-    kind = getattr(package, title) if title in package.__all__ else None
-    is_it = isinstance(kind, type) and _is_listed(kind, import_module(kind.__module__)) and kind.name == name
-    return kind if is_it else None
+    kind: Any = getattr(package, title) if title in package.__all__ else None
+    is_metric = isinstance(kind, type) and _is_listed(kind, import_module(kind.__module__))
+    return kind if is_metric and kind.name == name else None
 
 
 def scale_of(name: str) -> tuple[float, float] | None:
