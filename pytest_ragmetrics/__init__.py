@@ -10,13 +10,15 @@ values up; a module imports only from its own layer and those below:
 - ``judges``: tasks (``judges/tasks``) are rendered with the prompts of ``prompts``, sent through a chain of transports
   (cache, single flight, budget, circuit breaker, limiter) to a provider, and the replies are parsed. ``embedders``.
 - ``cache``: the store of replies on this machine, the cassette to commit, keys and single flight.
-- ``records``, ``codec``: a run as values, and their JSON. ``comparison``: two runs compared.
+- ``records``, ``codec``: a run as values, and their JSON. ``comparison``: two tables compared,
+  ``run_comparison``: two runs.
 - ``explain``: the wording of scores, failures, sets and runs, for every output.
 - ``metrics``: every metric beside its assertion helper; ``metrics/registry`` finds them by name. ``assertions``,
   ``suites``: several metrics of one sample, and thresholds of whole sets. ``calibration``: a judge against labels.
 - ``engine``, ``evaluation``, ``dry_run``: judge, embedder and transports of a run; tables of samples; forecasts.
-- ``plugin``, ``settings``, ``session``, ``reporting``: the pytest side. ``gates`` and ``gate_plugin``: thresholds over
-  data sets. ``prefetch``: rows answered and scored ahead of their tests. ``report``: page, terminal, Markdown, junit.
+- ``plugin``, ``settings``, ``session``, ``reporting``: the pytest side. ``gates``, ``gate_decisions``, ``gate_plugin``:
+  thresholds over data sets. ``prefetch``: rows answered and scored ahead of their tests. ``report``: page, terminal,
+  Markdown, junit.
 - ``cli``, ``commands``, ``generate``, ``probes``: the ``ragmetrics`` command.
 """
 

@@ -1,8 +1,6 @@
-"""Two runs compared: their scores paired, what became better or worse, and the statistics of each metric.
+"""Two tables compared: their scores paired by sample, what became better or worse, and the statistics of each metric.
 
-:func:`compare_columns` compares one metric of two tables, paired by sample; suites, tables and ``assert_not_worse`` use
-it. :func:`compare_documents` compares what two pytest runs recorded, paired by test and sample; reports and
-``ragmetrics report diff`` use it.
+Suites, tables, gates and ``assert_not_worse`` use it; ``run_comparison`` compares what two pytest runs recorded.
 """
 
 from __future__ import annotations
@@ -10,10 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import fsum
 from typing import Any, Literal, get_args
 
 from pytest_ragmetrics.explain.phrases import (
@@ -25,7 +21,7 @@ from pytest_ragmetrics.explain.phrases import (
     format_interval,
     named,
 )
-from pytest_ragmetrics.records import Document, Record
+from pytest_ragmetrics.records import Record
 from pytest_ragmetrics.result import NOUN, REUSED, Direction
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.comparison import Difference, paired_difference
@@ -44,16 +40,6 @@ NO_PAIR = "nothing can be compared: give the samples ids that stay the same from
 Kind = Literal["unscored", "worse", "same", "better", "nothing to check", "scored again", "new", "gone"]
 #: Every kind, in the order in which changes are listed.
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_RANKS = {
-    "unscored": 0,
-    "worse": 1,
-    "same": 1,
-    "better": 1,
-    "nothing to check": 2,
-    "scored again": 3,
-    "new": 4,
-    "gone": 5,
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,15 +120,15 @@ class MetricComparison:
     @property
     def changed(self) -> frozenset[str]:
         """The ids of the rows that became worse or better."""
-        return frozenset(row.id for row in self.rows if _kind(row.before, row.after, self.better) != "same")
+        return frozenset(row.id for row in self.rows if kind_of(row.before, row.after, self.better) != "same")
 
     @property
     def unchanged(self) -> tuple[RowChange, ...]:
         """The rows whose score is the same."""
-        return tuple(row for row in self.rows if _kind(row.before, row.after, self.better) == "same")
+        return tuple(row for row in self.rows if kind_of(row.before, row.after, self.better) == "same")
 
     def _changed(self, kind: Kind) -> tuple[RowChange, ...]:
-        changed = (row for row in self.rows if _kind(row.before, row.after, self.better) == kind)
+        changed = (row for row in self.rows if kind_of(row.before, row.after, self.better) == kind)
         return tuple(sorted(changed, key=lambda row: -abs(row.change)))
 
     def lines(self) -> list[str]:
@@ -358,7 +344,7 @@ def _check_comparable(here: Column, there: Column, both: Sequence[str]) -> None:
     if here.better != there.better:
         msg = f"{here.metric}: {here.better} scores are better here, {there.better} ones there; they are not comparable"
         raise ValueError(msg)
-    if _is_redefined(here, there):
+    if is_redefined(here, there):
         raise ValueError(
             f"{here.metric}: its verdicts are on the {here.noun} here, on the {there.noun} there, so these are two "
             "metrics of one name; score both with this version"
@@ -368,7 +354,7 @@ def _check_comparable(here: Column, there: Column, both: Sequence[str]) -> None:
         raise ValueError(f"{here.metric}: {keys} has several different scores in one run; give each its own id")
 
 
-def _is_redefined(here: Column | Record, there: Column | Record) -> bool:
+def is_redefined(here: Column | Record, there: Column | Record) -> bool:
     """Tell whether a metric of one name is another one in the other run: what is good of it differs, or what it is."""
     return here.better != there.better or (here.metric in REUSED and here.noun != there.noun)
 
@@ -417,235 +403,16 @@ def _one_judge_each(metric: str, pairs: Iterable[tuple[ColumnEntry, ColumnEntry]
     return tuple(sorted(judges))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TestChange:
-    """One score against its counterpart in the baseline.
-
-    ``id`` and ``number`` name it: the test, and which of the test's records it is (of the baseline's where it is
-    gone). ``sample`` is the id of the sample, where it has one. ``before`` and ``after`` are ``None`` where there is no
-    score; a vacuous one had nothing to check. ``change`` is positive where the score became better, whichever end of
-    the scale is the good one, and ``None`` unless there are both scores and both had something to check.
-    ``baseline_id`` is the test in the baseline, another one after a move.
-    """
-
-    __test__ = False  # for pytest, where a test module imports it
-
-    id: str
-    number: int
-    metric: str
-    kind: Kind
-    before: float | None
-    after: float | None
-    change: float | None
-    better: Direction = "higher"
-    sample: str | None = None
-    baseline_id: str | None = None
-    before_vacuous: bool = False
-    after_vacuous: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MetricChange:
-    """One metric in both documents: its means over the ``pairs`` of scores that both had something to check.
-
-    The means and their ``change`` (positive where better) are ``None`` without any pair.
-    """
-
-    metric: str
-    pairs: int
-    before: float | None
-    after: float | None
-    change: float | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Incomparable:
-    """Scores of one metric that were not compared, ``pairs`` of them, because different judges gave them.
-
-    ``None`` is a score that no judge gave. Scores of a metric that was ``redefined`` are not compared either.
-    """
-
-    metric: str
-    judge: str | None
-    baseline_judge: str | None
-    pairs: int
-    redefined: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunComparison:
-    """Two documents against each other; ``changes`` come worst first, ``metrics`` and ``incomparable`` by name."""
-
-    changes: tuple[TestChange, ...]
-    metrics: tuple[MetricChange, ...]
-    incomparable: tuple[Incomparable, ...]
-
-    def of(self, *kinds: Kind) -> tuple[TestChange, ...]:
-        """Return the changes of some kinds, worst first."""
-        return tuple(change for change in self.changes if change.kind in kinds)
-
-    @property
-    def counts(self) -> dict[Kind, int]:
-        """How many changes there are of every kind."""
-        found = Counter(change.kind for change in self.changes)
-        return {kind: found[kind] for kind in KINDS}
-
-    def by_record(self) -> dict[tuple[str, int], TestChange]:
-        """Return the changes of what is scored now, by test id and number of the record in the test."""
-        return {(change.id, change.number): change for change in self.changes if change.kind != "gone"}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _ScoredRecord:
-    """A record with its place in a document."""
-
-    test: str
-    number: int
-    record: Record
-
-    @property
-    def sample(self) -> str | None:
-        return self.record.sample.id
-
-    @property
-    def function(self) -> str:
-        return self.test.partition("::")[2]
-
-
-_Pair = tuple[_ScoredRecord, _ScoredRecord]
-
-
-def compare_documents(document: Document, baseline: Document) -> RunComparison:
-    """Return what changed from the baseline to the document; the same documents give the same comparison.
-
-    Scores are paired by test, metric and sample id (by their order where one test scores the same more than once);
-    where tests moved or were renamed, by sample id alone. Scores by different judges, and of a metric that was
-    redefined in between, are not compared.
-    """
-    pairs, gone, new = _pairs(_scored_in(baseline), _scored_in(document))
-    changes = [*(_change(record, record, gone=True) for record in gone), *(_change(None, record) for record in new)]
-    foreign: Counter[tuple[str, str | None, str | None, bool]] = Counter()
-    for before, after in pairs:
-        old, this = before.record, after.record
-        redefined = _is_redefined(this, old)
-        # An unscored record has no judge to compare.
-        if old.score is not None and this.score is not None and (redefined or old.judge != this.judge):
-            foreign[this.metric, this.judge, old.judge, redefined] += 1
-        else:
-            changes.append(_change(before, after))
-    return RunComparison(
-        changes=tuple(sorted(changes, key=lambda it: (_RANKS[it.kind], it.change or 0.0, it.id, it.number, it.metric))),
-        metrics=tuple(_metric_change(name, changes) for name in sorted({change.metric for change in changes})),
-        incomparable=tuple(
-            Incomparable(metric=metric, judge=judge, baseline_judge=there, pairs=count, redefined=redefined)
-            for (metric, judge, there, redefined), count in sorted(foreign.items(), key=lambda item: str(item[0]))
-        ),
-    )
-
-
-def _scored_in(document: Document) -> list[_ScoredRecord]:
-    return [
-        _ScoredRecord(test=row.id, number=number, record=record)
-        for row in document.tests
-        for number, record in enumerate(row.records)
-    ]
-
-
-def _pairs(
-    olds: list[_ScoredRecord], news: list[_ScoredRecord]
-) -> tuple[list[_Pair], list[_ScoredRecord], list[_ScoredRecord]]:
-    """Pair by the strictest key first; return the pairs, and what is left over of both sides."""
-    keys: tuple[Callable[[_ScoredRecord], Hashable | None], ...] = (
-        lambda s: (*_place(s), s.sample),
-        # The file moved, then also the test.
-        lambda s: s.sample and (s.function, s.record.metric, s.sample),
-        lambda s: s.sample and (s.record.metric, s.sample),
-    )
-    pairs: list[_Pair] = []
-    for key in keys:
-        found, olds, news = _matched(olds, news, key)
-        pairs += found
-    # Where both have sample ids and these differ, it is not the same thing that was scored.
-    named = [{_place(s) for s in side if s.sample is not None} for side in (olds, news)]
-    differing = named[0] & named[1]
-    found, olds, news = _matched(olds, news, lambda s: None if _place(s) in differing else _place(s))
-    return [*pairs, *found], olds, news
-
-
-def _place(scored: _ScoredRecord) -> tuple[str, str]:
-    return scored.test, scored.record.metric
-
-
-def _matched(
-    olds: Sequence[_ScoredRecord], news: Iterable[_ScoredRecord], key: Callable[[_ScoredRecord], Hashable | None]
-) -> tuple[list[_Pair], list[_ScoredRecord], list[_ScoredRecord]]:
-    """Return the pairs of the same key in their order, and what is left over of both sides."""
-    waiting: defaultdict[Hashable, list[_ScoredRecord]] = defaultdict(list)
-    for old in reversed(olds):
-        waiting[key(old)].append(old)
-    nameless = waiting.pop(None, [])
-    pairs: list[_Pair] = []
-    left: list[_ScoredRecord] = []
-    for new in news:
-        name = key(new)
-        if name is not None and waiting.get(name):
-            pairs.append((waiting[name].pop(), new))
-        else:
-            left.append(new)
-    rest = sorted((s for some in (*waiting.values(), nameless) for s in some), key=lambda s: (s.test, s.number))
-    return pairs, rest, left
-
-
-def _change(before: _ScoredRecord | None, this: _ScoredRecord, *, gone: bool = False) -> TestChange:
-    old, new = None if before is None else before.record, None if gone else this.record
-    better = this.record.better
-    return TestChange(
-        id=this.test,
-        number=this.number,
-        metric=this.record.metric,
-        kind="gone" if new is None else "new" if old is None else _change_kind(old, new),
-        before=None if old is None else old.score,
-        after=None if new is None else new.score,
-        change=None if old is None or new is None else _change_gain(old, new),
-        better=better,
-        sample=this.sample,
-        baseline_id=None if before is None else before.test,
-        before_vacuous=old is not None and old.vacuous,
-        after_vacuous=new is not None and new.vacuous,
-    )
-
-
-def _change_kind(old: Record, new: Record) -> Kind:
-    """Return the kind of a change; a score that said nothing became neither better nor worse."""
-    if old.score is not None and new.score is not None and (old.vacuous or new.vacuous):
-        return "same" if old.vacuous and new.vacuous else "nothing to check"
-    return _kind(old.score, new.score, new.better)
-
-
-def _change_gain(old: Record, new: Record) -> float | None:
-    counted = standing(old) == standing(new) == "counted"
-    return _gain(old.score, new.score, new.better) if counted else None
-
-
-def _gain(before: float | None, after: float | None, better: Direction) -> float | None:
+def gain_of(before: float | None, after: float | None, better: Direction) -> float | None:
     """Return how much better a score became; ``None`` without both."""
     if before is None or after is None:
         return None
     return before - after if better == "lower" else after - before
 
 
-def _kind(before: float | None, after: float | None, better: Direction) -> Kind:
-    gain = _gain(before, after, better)
+def kind_of(before: float | None, after: float | None, better: Direction) -> Kind:
+    """Return what became of a score, ``None`` for one that is unscored."""
+    gain = gain_of(before, after, better)
     if gain is None:
         return "same" if before is after else "unscored" if after is None else "scored again"
     return "same" if abs(gain) <= _ROUNDING else "better" if gain > 0 else "worse"
-
-
-def _metric_change(metric: str, changes: Iterable[TestChange]) -> MetricChange:
-    both = [
-        (change.before, change.after, change.change)
-        for change in changes
-        if change.metric == metric and change.change is not None
-    ]
-    before, after, gain = [fsum(column) / len(both) for column in zip(*both, strict=True)] if both else [None] * 3
-    return MetricChange(metric=metric, pairs=len(both), before=before, after=after, change=gain)

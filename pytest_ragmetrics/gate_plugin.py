@@ -22,7 +22,8 @@ from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.comparison import cluster_of
 from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.errors import UnscoredError
-from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, gate_among, rows_to_confirm
+from pytest_ragmetrics.gate_decisions import GateDecision, evaluate_gate, rows_to_confirm
+from pytest_ragmetrics.gates import Gate, GatedSet, gate_among
 from pytest_ragmetrics.records import GateRecord, Record, TestRecord, record_of
 from pytest_ragmetrics.reporting import AGAIN, GATE, Collector, RunReport, gate_properties, read_baseline
 from pytest_ragmetrics.sample import Sample

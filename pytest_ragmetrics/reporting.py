@@ -21,9 +21,9 @@ import pytest
 from pytest_ragmetrics.files import portable
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.comparison import RunComparison
     from pytest_ragmetrics.context import Scoring
     from pytest_ragmetrics.records import Document, GateRecord, Record, Setting, TestOutcome, TestRecord
+    from pytest_ragmetrics.run_comparison import RunComparison
     from pytest_ragmetrics.settings import Settings
 
 #: The attribute of a test report that carries its records; serialised by pytest like any other.
@@ -393,7 +393,7 @@ class RunReport:
     def _compare(self, document: Document) -> RunComparison | None:
         """Return what changed since the baseline; once all tests have ended, it stays the same."""
         if self._comparison is None and self.baseline is not None:
-            from pytest_ragmetrics.comparison import compare_documents
+            from pytest_ragmetrics.run_comparison import compare_documents
 
             self._comparison = compare_documents(document, self.baseline)
         return self._comparison

@@ -12,8 +12,8 @@ from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.files import write_atomically
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.comparison import RunComparison
     from pytest_ragmetrics.records import Document
+    from pytest_ragmetrics.run_comparison import RunComparison
 
 _PAGE = Path("rag-report.html")
 
@@ -50,8 +50,8 @@ def _write(document: Document, comparison: RunComparison | None, files: dict[str
 
 
 def _diff(arguments: argparse.Namespace) -> CommandResult:
-    from pytest_ragmetrics.comparison import compare_documents
     from pytest_ragmetrics.records import read_document
+    from pytest_ragmetrics.run_comparison import compare_documents
 
     comparison = compare_documents(read_document(arguments.new), read_document(arguments.old))
     if arguments.fail_on_worse and not any(metric.pairs for metric in comparison.metrics):
@@ -98,9 +98,9 @@ def _schema(_: argparse.Namespace) -> list[str]:
 
 def _compared(arguments: argparse.Namespace) -> tuple[Document, RunComparison | None]:
     """Return the merged run of the files, and its comparison with the baseline if one is given."""
-    from pytest_ragmetrics.comparison import compare_documents
     from pytest_ragmetrics.records import read_document
     from pytest_ragmetrics.report.merge import merge_documents
+    from pytest_ragmetrics.run_comparison import compare_documents
 
     baseline = None if arguments.baseline is None else read_document(arguments.baseline)
     document = merge_documents([read_document(file) for file in arguments.files], baseline)

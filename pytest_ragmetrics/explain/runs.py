@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Literal, get_args
 
-from pytest_ragmetrics.comparison import Kind, RunComparison, TestChange, drop_text, probability_text
+from pytest_ragmetrics.comparison import Kind, drop_text, probability_text
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, checked_text, counted, named, readable, score_text
 from pytest_ragmetrics.records import (
     GateRecord,
@@ -20,6 +20,7 @@ from pytest_ragmetrics.records import (
     flips,
 )
 from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.run_comparison import RunComparison, TestChange
 from pytest_ragmetrics.stats.regression import Drop
 from pytest_ragmetrics.stats.scores import score_set
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_ragmetrics.comparison import RunComparison
 from pytest_ragmetrics.files import STEP_SUMMARY, write_atomically
 from pytest_ragmetrics.records import Document, GateRecord, render_json
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.markdown import render_markdown
+from pytest_ragmetrics.run_comparison import RunComparison
 
 #: GitHub Actions drops a step summary that is larger than this.
 STEP_SUMMARY_LIMIT = 1024 * 1024

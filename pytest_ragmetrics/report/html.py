@@ -18,12 +18,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from pytest_ragmetrics.comparison import RunComparison, key_of
+from pytest_ragmetrics.comparison import key_of
 from pytest_ragmetrics.explain.phrases import cost_text, counted, duration_text, score_text, threshold_text
 from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.records import Document, Record
 from pytest_ragmetrics.report.sample_view import build_sample_views, cut, fold
 from pytest_ragmetrics.report.view import TestView, build_report_view
+from pytest_ragmetrics.run_comparison import RunComparison
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from pytest_ragmetrics.comparison import RunComparison
 from pytest_ragmetrics.explain.phrases import score_text, threshold_text, usage_text
 from pytest_ragmetrics.explain.results import shortcoming
 from pytest_ragmetrics.explain.runs import (
@@ -28,6 +27,7 @@ from pytest_ragmetrics.explain.runs import (
     total_usage,
 )
 from pytest_ragmetrics.records import Document, Record, TestRecord
+from pytest_ragmetrics.run_comparison import RunComparison
 from pytest_ragmetrics.text.characters import printable, shortened
 
 _METRICS = 12

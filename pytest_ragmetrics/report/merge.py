@@ -64,7 +64,7 @@ def _decided_gates(tests: Mapping[str, TestRecord], baseline: Document | None) -
     undecided = [test for test in tests.values() if _is_undecided(test)]
     if not undecided:
         return {}
-    from pytest_ragmetrics.gates import evaluate_merged_gate
+    from pytest_ragmetrics.gate_decisions import evaluate_merged_gate
 
     ordered = sorted(tests.values(), key=position)
     decided = (evaluate_merged_gate(test, ordered, baseline) for test in undecided)

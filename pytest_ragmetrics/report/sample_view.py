@@ -17,11 +17,11 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
-from pytest_ragmetrics.comparison import TestChange
 from pytest_ragmetrics.explain.phrases import counted, score_text, similarity_text, usage_text
 from pytest_ragmetrics.explain.runs import change_text
 from pytest_ragmetrics.records import Record, flips, is_met
 from pytest_ragmetrics.result import Evidence, Nearest, Usage, Verdict, WordChange
+from pytest_ragmetrics.run_comparison import TestChange
 from pytest_ragmetrics.text.characters import shortened
 
 #: What a highlight says of its text; where several overlap, the first of these shows.

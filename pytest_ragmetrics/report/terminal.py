@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
-    from pytest_ragmetrics.comparison import RunComparison
     from pytest_ragmetrics.records import Document, Record
+    from pytest_ragmetrics.run_comparison import RunComparison
 
 
 def write_summary(

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from pytest_ragmetrics.comparison import KINDS, Incomparable, Kind, MetricChange, RunComparison, TestChange
+from pytest_ragmetrics.comparison import KINDS, Kind
 from pytest_ragmetrics.explain.phrases import (
     NOTHING_TO_CHECK,
     bound_text,
@@ -56,6 +56,7 @@ from pytest_ragmetrics.records import (
     flips,
 )
 from pytest_ragmetrics.report.sample_view import ChangeNote, SampleView, Scale, build_sample_views, change_note
+from pytest_ragmetrics.run_comparison import Incomparable, MetricChange, RunComparison, TestChange
 from pytest_ragmetrics.stats.scores import score_set
 from pytest_ragmetrics.text.characters import shortened
 

@@ -98,7 +98,7 @@ class Rule:
         return start + width * shares[0], start + width * shares[1]
 
 
-class _Gate:
+class _RuleInTest:
     """A rule, the units that have come, and what they decide after ``after`` rows."""
 
     def __init__(self, rule: Rule, total: int) -> None:
@@ -132,7 +132,7 @@ class DrawnSet:
 
     def __init__(self, order: Sequence[str], drawn: Draw, rules: Sequence[Rule]) -> None:
         self.order = tuple(order)
-        self.gates = [_Gate(rule, len(self.order)) for rule in rules]
+        self.gates = [_RuleInTest(rule, len(self.order)) for rule in rules]
         #: How many rows of the order have come without a gap.
         self.complete = 0
         self._rows: dict[str, Mapping[str, ScoredRow]] = {}

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragmetrics.comparison import compare_documents
 from pytest_ragmetrics.records import Document
 from pytest_ragmetrics.report.html import render_html
+from pytest_ragmetrics.run_comparison import compare_documents
 from tests.documents import crowd
 
 if TYPE_CHECKING:

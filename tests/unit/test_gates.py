@@ -14,15 +14,8 @@ import pytest
 from pytest_ragmetrics import metric
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.explain.runs import confirmation_text
-from pytest_ragmetrics.gates import (
-    Gate,
-    GatedSet,
-    evaluate_gate,
-    evaluate_merged_gate,
-    gate_among,
-    gate_of,
-    rows_to_confirm,
-)
+from pytest_ragmetrics.gate_decisions import evaluate_gate, evaluate_merged_gate, rows_to_confirm
+from pytest_ragmetrics.gates import Gate, GatedSet, gate_among, gate_of
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Metric, RagasScore
 from pytest_ragmetrics.records import Document, GateRecord, Record, TestRecord
 from pytest_ragmetrics.result import Direction

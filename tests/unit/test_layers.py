@@ -21,10 +21,10 @@ PACKAGE = Path(pytest_ragmetrics.__file__).parent
 LAYERS = (
     {"plugin", "cli", "commands"},
     {"session", "reporting", "gate_plugin", "prefetch", "hookspec"},
-    {"settings", "report", "gates", "assertions", "suites", "generate", "probes", "calibration"},
+    {"settings", "report", "gates", "gate_decisions", "assertions", "suites", "generate", "probes", "calibration"},
     {"evaluation", "scoring", "engine", "dry_run"},
     {"metrics"},
-    {"comparison", "explain", "records"},
+    {"comparison", "run_comparison", "explain", "records"},
     {"context", "judges", "embedders", "cache", "budget", "prices", "circuit_breaker"},
     {"calibration.correction", "calibration.labels", "calibration.result", "interop", "datasets", "stats", "text"},
     {"result", "sample", "errors", "codec", "files", "locks", "loop", "progress", "public_names", "running"},

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.cli import main
-from pytest_ragmetrics.comparison import compare_documents
 from pytest_ragmetrics.records import Document, document_schema, read_document, render_json
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.markdown import render_markdown
 from pytest_ragmetrics.report.merge import merge_documents
+from pytest_ragmetrics.run_comparison import compare_documents
 from tests.documents import document, record, row
 
 Call = Callable[..., tuple[int, str, str]]

@@ -25,7 +25,8 @@ from pytest_ragmetrics.comparison import compare_tables
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.explain.runs import checked_lines, gate_line, tallies
-from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, evaluate_merged_gate, gate_of
+from pytest_ragmetrics.gate_decisions import GateDecision, evaluate_gate, evaluate_merged_gate
+from pytest_ragmetrics.gates import Gate, GatedSet, gate_of
 from pytest_ragmetrics.prefetch.dataset_tests import Evaluate
 from pytest_ragmetrics.records import Record, render_json
 from pytest_ragmetrics.report.markdown import render_markdown

@@ -13,7 +13,8 @@ from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.datasets import DatasetRow
 from pytest_ragmetrics.errors import UnscoredError
 from pytest_ragmetrics.explain.runs import gate_line
-from pytest_ragmetrics.gates import Gate, GateDecision, GatedSet, evaluate_gate, evaluate_merged_gate, gate_among
+from pytest_ragmetrics.gate_decisions import GateDecision, evaluate_gate, evaluate_merged_gate
+from pytest_ragmetrics.gates import Gate, GatedSet, gate_among
 from pytest_ragmetrics.metrics import Faithfulness, Metric, TokenF1
 from pytest_ragmetrics.prefetch.drawn import AHEAD, DrawnRows
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore

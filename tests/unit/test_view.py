@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_ragmetrics import records as shapes
-from pytest_ragmetrics.comparison import compare_documents
 from pytest_ragmetrics.report.sample_view import Scale
 from pytest_ragmetrics.report.view import (
     ChangesView,
@@ -18,6 +17,7 @@ from pytest_ragmetrics.report.view import (
     build_report_view,
     build_test_views,
 )
+from pytest_ragmetrics.run_comparison import compare_documents
 from tests.documents import FILE, document, gate, record, row, usage, verdict
 
 if TYPE_CHECKING:
