@@ -1,0 +1,164 @@
+"""What the plugin costs a suite where no provider is asked: at the start, in a replay, in a data set without scores.
+
+    python -m tests.benchmarks.warm [--rows 150] [--plain-rows 20000] [--entries 10000] [--repeat 5]
+
+Processes are measured in pairs, with and without, in turn: processor time, of the fastest of each. The places of claims
+are compared with a search for a pattern a claim, reading a cassette with ``json.loads`` of each of its lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pytest_ragmetrics.cache.cassette import Cassette, line_of
+from pytest_ragmetrics.metrics.verdicts import place_in
+from tests.benchmarks.datasets import line
+from tests.benchmarks.judged import sample, server
+from tests.benchmarks.store import made
+
+METRICS = ("faithfulness", "answer_relevancy", "context_recall", "context_precision", "hallucination")
+_PLUGIN = ("-p", "pytest_ragmetrics.plugin")
+_JUDGE = ("--rag-judge=openai:fake", "--rag-embedder=openai:fake", "--rag-cassette=judge.jsonl")
+_ROWS = """
+import pytest
+
+@pytest.mark.rag_dataset("rows.jsonl"{metrics})
+def test_row(rag_sample{scores}):
+    assert rag_sample
+"""
+_BARE = """
+import json
+import pytest
+
+ROWS = [json.loads(line) for line in open("rows.jsonl", encoding="utf-8")]
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+def test_row(row):
+    assert row
+"""
+
+
+def processor(folder: Path, *options: str) -> float:
+    """Return the seconds of processor of a run of pytest that passes, without the plugins that happen to be there."""
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if run.returncode:
+        sys.exit(run.stdout + run.stderr)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def pair(repeat: int, one: Callable[[], float], other: Callable[[], float]) -> tuple[float, float]:
+    """Return the least of both, measured in turn."""
+    found = [(one(), other()) for _ in range(repeat)]
+    return min(first for first, _ in found), min(second for _, second in found)
+
+
+def start(folder: Path, repeat: int) -> None:
+    """Print what the plugin costs a suite that does not use it."""
+    (folder / "test_plain.py").write_text("def test_plain():\n    pass\n")
+    ours, bare = pair(repeat, lambda: processor(folder, *_PLUGIN), lambda: processor(folder))
+    print(f"start: {1000 * (ours - bare):.1f} ms over {1000 * bare:.0f} ms of pytest alone, ratio {ours / bare:.2f}")
+
+
+def plain_rows(folder: Path, rows: int, repeat: int) -> None:
+    """Print what a test of a row without scores costs, over a test of pytest's own."""
+    (folder / "rows.jsonl").write_text("".join(f"{line(number, named=True)}\n" for number in range(rows)))
+    (folder / "test_bare.py").write_text(_BARE)
+    (folder / "test_rows.py").write_text(_ROWS.format(metrics="", scores=""))
+    ours, bare = pair(
+        repeat, lambda: processor(folder, *_PLUGIN, "test_rows.py"), lambda: processor(folder, "test_bare.py")
+    )
+    each = [1000 * seconds / rows for seconds in (ours - bare, bare)]
+    print(f"{rows} rows: {each[0]:.2f} ms a test over {each[1]:.2f} of pytest alone, ratio {ours / bare:.2f}")
+
+
+def replay(folder: Path, rows: int, repeat: int) -> None:
+    """Print what a replay of judged metrics costs, over the same suite without scores."""
+    samples = [sample(number) for number in range(1, rows + 1)]
+    data = [{"id": it.id, "user_input": it.user_input, "response": it.response, "reference": it.reference,
+             "retrieved_contexts": it.retrieved_contexts} for it in samples]  # fmt: skip
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in data))
+    (folder / "test_scored.py").write_text(_ROWS.format(metrics=f", metrics={[*METRICS]}", scores=", rag_scores"))
+    (folder / "test_rows.py").write_text(_ROWS.format(metrics="", scores=""))
+    with server(0.0):
+        processor(folder, *_PLUGIN, *_JUDGE, "test_scored.py")
+    scored, bare = pair(
+        repeat,
+        lambda: processor(folder, *_PLUGIN, *_JUDGE, "--rag-cache=replay", "test_scored.py"),
+        lambda: processor(folder, *_PLUGIN, "test_rows.py"),
+    )
+    each = 1000 * (scored - bare) / (rows * len(METRICS))
+    print(f"replay of {rows} x {len(METRICS)}: {scored:.2f} s, {scored / bare:.2f} of {bare:.2f} s without scores"
+          f" ({each:.2f} ms a score, imports among it)")  # fmt: skip
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Return the seconds of some work, the least of three."""
+    seconds = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - begun)
+    return min(seconds)
+
+
+def cassette(folder: Path, entries: int) -> None:
+    """Print what it takes to open a cassette and use a hundredth of it, and to save it unchanged."""
+    kept = {entry.key: entry for entry in made(entries)}
+    file = folder / "judge.jsonl"
+    file.write_text("".join(f"{line_of(kept[key])}\n" for key in sorted(kept)), encoding="utf-8")
+    some = [*kept][::100]
+    used = Cassette(file).pick(some)
+    loads = timed(lambda: [json.loads(line) for line in file.read_bytes().splitlines()])
+    reading = timed(lambda: Cassette(file).pick(some))
+    saving = timed(lambda: Cassette(file).save(used, complete=False))
+    print(f"cassette of {entries}: opened {reading:.3f} s, saved unchanged {saving:.3f} s;"
+          f" json.loads of all lines {loads:.3f} s, ratios {reading / loads:.2f} and {saving / loads:.2f}")  # fmt: skip
+
+
+def claims(count: int) -> None:
+    """Print what it takes to find the places of claims, a half of which are in the response."""
+    response = " ".join(f"Mill {number} turns {number} times a day." for number in range(count))
+    texts = [f"Mill {n} turns {n} times a day." if n % 2 else f"Mill {n} stands still." for n in range(count)]
+    ours = timed(lambda: [place_in(response, text) for text in texts])
+    begun = time.perf_counter()
+    found = [re.search(rf"(?<!\w){re.escape(text)}(?!\w)", response) for text in texts]
+    pattern = time.perf_counter() - begun
+    print(f"places of {count} claims, {sum(map(bool, found))} of them there: {ours:.3f} s,"
+          f" a pattern each {pattern:.3f} s, ratio {ours / pattern:.3f}")  # fmt: skip
+
+
+def main() -> None:
+    """Print a line for each."""
+    parser = argparse.ArgumentParser(description="Measure what the plugin costs where no provider is asked.")
+    parser.add_argument("--rows", type=int, default=150)
+    parser.add_argument("--plain-rows", type=int, default=20_000)
+    parser.add_argument("--entries", type=int, default=10_000)
+    parser.add_argument("--repeat", type=int, default=5)
+    asked = parser.parse_args()
+    for measure in (
+        lambda folder: claims(3_000),
+        lambda folder: cassette(folder, asked.entries),
+        lambda folder: start(folder, 3 * asked.repeat),
+        lambda folder: replay(folder, asked.rows, asked.repeat),
+        lambda folder: plain_rows(folder, asked.plain_rows, asked.repeat),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            measure(Path(folder))
+
+
+if __name__ == "__main__":
+    main()
