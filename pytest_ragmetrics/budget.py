@@ -133,13 +133,13 @@ nothing more is asked, and the answers paid for are kept
         return budget
 
     @contextmanager
-    def request(self, name: str, *, kind: str, model: str) -> Iterator[Receipt]:
+    def request(self, name: str, *, kind: str, model: str, url: str | None = None) -> Iterator[Receipt]:
         """Reserve a call, and charge what its receipt says in the end.
 
         Raises ``BudgetExceededError`` if there is nothing left or the count cannot be kept, and ``UnpricedError``
         where the price of the model is unknown and dollars are what is limited.
         """
-        if self.limits.cost is not None and price(kind, model, 1, 1) is None:
+        if self.limits.cost is not None and price(kind, model, 1, 1, url=url) is None:
             raise UnpricedError(
                 f"{name} has no known price, so --rag-max-cost cannot be kept: use --rag-max-tokens or --rag-max-calls"
             )
@@ -219,7 +219,8 @@ class Budgeted:
         provider = request.provider
         if provider is None or not provider.is_paid:
             return await self._following.send(request)
-        with self._budget.request(provider.name, kind=request.kind, model=request.model) as receipt:
+        kind, model, url = request.kind, request.model, request.url
+        with self._budget.request(provider.name, kind=kind, model=model, url=url) as receipt:
             try:
                 reply = await self._following.send(request)
             except (UnscoredError, JudgeError) as error:
@@ -228,7 +229,7 @@ class Budgeted:
                 if usage is not None:
                     calls = usage.calls or int(not usage.cached_calls)
                     # A judge with an ask of its own may leave its cost out, which is 0 then.
-                    cost = usage.cost or price(request.kind, request.model, usage.prompt_tokens, 0)
+                    cost = usage.cost or price(kind, model, usage.prompt_tokens, 0, url=url)
                     receipt.took(usage.prompt_tokens, usage.completion_tokens, cost=cost, calls=calls)
                 raise
             # A provider that counts no tokens takes some all the same; a reply from its own cache took none.

@@ -233,7 +233,7 @@ def _usage(request: Request, answer: object) -> Usage:
     completion = estimated_tokens(json.dumps(answer, default=_plain, ensure_ascii=False))
     # No answer says yet which tier it had.
     tier = priced_tier(request.parameters.get(SERVICE_TIER))
-    cost = price(request.kind, request.model, prompt, completion, tier=tier)
+    cost = price(request.kind, request.model, prompt, completion, tier=tier, url=request.url)
     return Usage(calls=1, prompt_tokens=prompt, completion_tokens=completion, cost=cost)
 
 
@@ -242,7 +242,7 @@ def _embedding_usage(request: EmbeddingRequest, texts: Sequence[str]) -> Usage:
     if not texts or (request.provider is not None and not request.provider.is_paid):
         return Usage(cached_calls=1)
     tokens = estimated_tokens(*texts)
-    return Usage(calls=1, prompt_tokens=tokens, cost=price(request.kind, request.model, tokens, 0))
+    return Usage(calls=1, prompt_tokens=tokens, cost=price(request.kind, request.model, tokens, 0, url=request.url))
 
 
 def _smallest_answer(task: Task[A]) -> A:

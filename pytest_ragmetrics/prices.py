@@ -53,13 +53,15 @@ def price(
     written: int = 0,
     written_1h: int = 0,
     tier: str | None = None,
+    url: str | None = None,
 ) -> float | None:
     """Return the price of one request in US dollars, or ``None`` where it is not known.
 
     ``prompt_tokens`` are all of them: ``cached`` ones were read from the provider's cache, ``written`` ones put into
     it, ``written_1h`` of these for an hour at Anthropic. ``tier`` is the one that the answer reports, ``batch`` for one
-    out of a batch; where the list has no price of it, the full one is meant, and a warning says so once. Some models
-    have other rates above a number of prompt tokens of one request, so the price of a sum is not the sum of the prices.
+    out of a batch; where the list has no price of it, the full one is meant, and a warning says so once. ``url`` is the
+    address of a server that is not the provider's own; the prices are those of who sells there, if it is known. Some
+    models have other rates above a number of prompt tokens of one request: the price of a sum is not the sum of prices.
 
     >>> price("custom", "my-model", 100, 10) is None
     True
@@ -77,9 +79,12 @@ def price(
     if written_1h:
         counts["cache_write_1h_tokens"] = written_1h
     context = None if tier is None else {"processing" if tier == "batch" else "service_tier": tier}
-    try:
-        found = calc_price(Usage(**counts), model, provider_id=kind, price_context=context)
-    except (LookupError, ValueError):
+    sellers: list[dict[str, Any]] = [{"provider_id": kind}]
+    for seller in [{"provider_api_url": url}, *sellers] if url else sellers:
+        with suppress(LookupError, ValueError):
+            found = calc_price(Usage(**counts), model, price_context=context, **seller)
+            break
+    else:
         return None
     # calc_price() itself falls back in silence.
     if context is not None and not _has_variant(found.model.price_variants or (), context):

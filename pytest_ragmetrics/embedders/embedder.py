@@ -28,6 +28,8 @@ class Embedder(ABC):
     is_kept: bool = True
     #: Whether a request to it costs money.
     is_paid: bool = True
+    #: The address of its server where that is not the provider's own.
+    url: str | None = None
     #: The most texts and bytes of a request, if texts that are embedded at the same time share requests.
     batch: tuple[int, int] | None = None
 
@@ -38,7 +40,12 @@ class Embedder(ABC):
     def request(self, texts: Sequence[str]) -> EmbeddingRequest:
         """Return the request that asks for the vectors of texts."""
         return EmbeddingRequest(
-            kind=self.kind, model=self.model, texts=tuple(texts), dimensions=self.dimensions, provider=self
+            kind=self.kind,
+            model=self.model,
+            texts=tuple(texts),
+            dimensions=self.dimensions,
+            provider=self,
+            url=self.url,
         )
 
     async def complete(self, request: EmbeddingRequest) -> Reply:

@@ -42,6 +42,7 @@ class OpenAIEmbedder(Embedder):
         self.model = model
         self.dimensions = dimensions
         self._connection = Connection(OPENAI, "base64", model=model, **connection)
+        self.url = self._connection.elsewhere
 
     async def aembed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return one vector a text; raise ``JudgeError`` if the provider fails or sends anything else."""

@@ -143,6 +143,8 @@ class Connection(Generic[Terms]):
         self._url = given_url or vendor.url
         # Errors are in reports: without the password that an address may contain.
         self._shown_url = re.sub(r"//[^/@]*@", "//***@", self._url.partition("?")[0])
+        #: The address, without a password, if it is not the vendor's own.
+        self.elsewhere = self._shown_url.replace("//***@", "//") if given_url else None
         self._key = (api_key or os.environ.get(vendor.key_variable, "")).strip() or (_NO_KEY if given_url else "")
         self._timeout = timeout
         self._retries = retries
@@ -416,6 +418,7 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         super().__init__(name=f"{self.kind}:{model}", model=model, parameters={**self.needed, **asked}, prompts=prompts)
         self.varied = {} if parameters else dict(_VARIED)
         self._connection = Connection[Terms](self.vendor, self.offer, model=model, **connection)
+        self.url = self._connection.elsewhere
 
     @property
     def terms(self) -> Terms:

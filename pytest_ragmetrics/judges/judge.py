@@ -65,6 +65,8 @@ class PromptedJudge(Judge):
         self.name = name
         self.model = model
         self.parameters = dict(parameters)
+        #: The address of its server where that is not the provider's own.
+        self.url: str | None = None
         #: The parameters of further samples of one request that differ from those of the first.
         self.varied: dict[str, Any] = {}
         self.prompts = prompts or PromptBook()
@@ -87,6 +89,7 @@ class PromptedJudge(Judge):
             parameters=self.parameters | self.varied if vote else self.parameters,
             vote=vote,
             provider=self,
+            url=self.url,
             asked=task,
         )
 

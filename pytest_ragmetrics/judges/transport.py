@@ -117,6 +117,8 @@ class Request:
     parameters: Mapping[str, Any]
     vote: int = 0
     provider: Provider[Request] | None = field(default=None, compare=False, repr=False)
+    #: The address it goes to where that is not the provider's own.
+    url: str | None = field(default=None, compare=False, repr=False)
     #: The task that reads the reply; a request without one is not validated.
     asked: Task[Any] | None = field(default=None, compare=False, repr=False)
     #: Called once the request costs something.
@@ -146,6 +148,7 @@ class EmbeddingRequest:
     texts: tuple[str, ...]
     dimensions: int | None = None
     provider: Provider[EmbeddingRequest] | None = field(default=None, compare=False, repr=False)
+    url: str | None = field(default=None, compare=False, repr=False)
     started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
     rate_limited: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
 
@@ -207,6 +210,7 @@ class Reply:
             written=self.cache_write_tokens,
             written_1h=self.cache_write_1h_tokens,
             tier=self.tier,
+            url=request.url,
         )
 
     def usage(self, request: AnyRequest) -> Usage:

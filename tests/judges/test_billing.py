@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import warnings
+from contextlib import closing
 from typing import Any
 
+import genai_prices
 import pytest
 
-from pytest_ragmetrics.budget import Budget, Budgeted, Limits
+from pytest_ragmetrics.budget import Budget, Budgeted, Limits, UnpricedError
 from pytest_ragmetrics.cache.entry import CacheEntry, key_of, new_entry, request_row
+from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.judges import openai as openai_module
 from pytest_ragmetrics.judges.anthropic import AnthropicJudge
 from pytest_ragmetrics.judges.api import ApiJudge
@@ -320,3 +323,34 @@ def test_the_tier_is_a_parameter_that_determines_no_answer(server: FakeOpenAI) -
     assert (own.parameters, own.varied) == ({"service_tier": "priority", "top_p": 0.1}, {})
     assert own._connection._timeout == 7
     assert OpenAIJudge("m", parameters={}).parameters == {}
+
+
+@pytest.mark.parametrize(
+    ("url", "model", "seller"),
+    [
+        ("https://me:secret@openrouter.ai/api/v1?key=secret", "openai/gpt-5.4-mini", "openrouter"),
+        ("https://generativelanguage.googleapis.com/v1beta/openai/", "gemini-2.5-flash", "google"),
+        ("https://house.openai.azure.com/openai/v1", "gpt-4o", "azure"),
+        ("http://127.0.0.1:1/v1", "gpt-4o", "openai"),
+        (None, "gpt-4o", "openai"),
+        ("http://127.0.0.1:1/v1", "house-model", None),
+        ("https://openrouter.ai/api/v1", "house-model", None),
+    ],
+)
+def test_the_price_is_that_of_who_sells(url: str | None, model: str, seller: str | None) -> None:
+    """Known by the address, of judge and embedder, and before a budget in dollars lets anything pass."""
+    asked = OpenAIJudge(model, base_url=url)
+    request = asked.request(CLAIMS)
+    assert "secret" not in str(request.url)
+    assert OpenAIEmbedder(model, base_url=url).request(["a"]).url == request.url
+    found = Reply(prompt_tokens=10_000, completion_tokens=1000).cost(request)
+    usage = genai_prices.Usage(input_tokens=10_000, output_tokens=1000)
+    expected = seller and float(genai_prices.calc_price(usage, model, provider_id=seller).total_price)
+    assert found == expected
+    with closing(Budget(Limits(cost=1.0))) as budget:
+        try:
+            with budget.request("it", kind="openai", model=model, url=request.url):
+                is_let_pass = True
+        except UnpricedError:
+            is_let_pass = False
+    assert is_let_pass is (seller is not None)
