@@ -149,13 +149,14 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=10_000)
     parser.add_argument("--repeat", type=int, default=5)
     asked = parser.parse_args()
-    for measure in (
-        lambda folder: claims(3_000),
+    measures: tuple[Callable[[Path], None], ...] = (
         lambda folder: cassette(folder, asked.entries),
         lambda folder: start(folder, 3 * asked.repeat),
         lambda folder: replay(folder, asked.rows, asked.repeat),
         lambda folder: plain_rows(folder, asked.plain_rows, asked.repeat),
-    ):
+    )
+    claims(3_000)
+    for measure in measures:
         with tempfile.TemporaryDirectory() as folder:
             measure(Path(folder))
 
