@@ -21,7 +21,7 @@ from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge, PromptedJudge, as_judge
 from pytest_ragmetrics.judges.panel import Panel
-from pytest_ragmetrics.judges.rendering import PromptBook
+from pytest_ragmetrics.judges.rendering import PromptBook, Reasons
 from pytest_ragmetrics.judges.specs import make_judge, panel_members
 from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, Transport
 
@@ -55,6 +55,7 @@ class Engine:
         timeout: float = 60,
         retries: int = 5,
         prompts: Path | None = None,
+        reasons: Reasons = "all",
         offer_judge: Callable[[str], Any] = lambda _: None,
         offer_embedder: Callable[[str], Any] = lambda _: None,
         redact: Callable[[str], str] | None = None,
@@ -65,7 +66,7 @@ class Engine:
     ) -> None:
         self._specs = judge, embedder
         self._attempts: dict[str, Any] = {"timeout": timeout, "retries": retries}
-        self._prompts = PromptBook(folder=prompts)
+        self._prompts = PromptBook(folder=prompts, reasons=reasons)
         self._offers = offer_judge, offer_embedder
         self._judges: dict[str, Judge] = {}
         self._embedders: dict[str, Embedder] = {}

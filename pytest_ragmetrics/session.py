@@ -407,6 +407,7 @@ class PytestSession:
             timeout=settings.timeout,
             retries=settings.retries,
             prompts=settings.prompts,
+            reasons=settings.reasons,
             offer_judge=lambda spec: hook.pytest_ragmetrics_make_judge(config=self._config, spec=spec),
             offer_embedder=lambda spec: hook.pytest_ragmetrics_make_embedder(config=self._config, spec=spec),
             redact=self._redact,

@@ -78,11 +78,13 @@ def _spec(text: str, base: Path) -> str:
     return f"nli:{folder}" if spec.startswith("nli:") and folder.is_dir() else spec
 
 
-def _mode(text: str, _base: Path) -> str:
-    modes = ("auto", "replay", "refresh", "off")
-    if text.strip() not in modes:
-        raise ValueError(f"{text.strip()!r} is not one of {', '.join(modes)}")
-    return text.strip()
+def _one_of(*words: str) -> Callable[[str, Path], str]:
+    def parse(text: str, _base: Path) -> str:
+        if text.strip() not in words:
+            raise ValueError(f"{text.strip()!r} is not one of {', '.join(words)}")
+        return text.strip()
+
+    return parse
 
 
 def _number(kind: type[int | float], least: float) -> Callable[[str, Path], float]:
@@ -149,7 +151,7 @@ class Settings:
         metavar="SPEC",
     )
     cache: Literal["auto", "replay", "refresh", "off"] = _setting(
-        _mode,
+        _one_of("auto", "replay", "refresh", "off"),
         "auto",
         "auto: ask what was never asked; replay: never ask; refresh: ask anew; off: keep nothing (default: auto).",
         environment=True,
@@ -199,6 +201,13 @@ class Settings:
     )
     prompts: Path | None = _setting(
         paths.prompt_folder, None, "Folder of TASK.md files that replace the prompts of their tasks.", flag=False
+    )
+    reasons: Literal["all", "negative"] = _setting(
+        _one_of("all", "negative"),
+        "all",
+        "Which verdicts on claims and contexts the judge gives a reason for; negative saves tokens (default: all).",
+        environment=True,
+        metavar="WHICH",
     )
     cache_salt: str = _setting(_text, "", "Any text; caches with different salts share no answers.", flag=False)
     report: Path | None = _setting(

@@ -37,6 +37,6 @@ EVERY_TASK: tuple[Task[Any], ...] = (
     tasks.JudgeGoal(turns=("user: A seat, please.", "assistant: Booked."), goal="A seat is booked."),
     tasks.ListTopics(turns=("user: How deep is the lake?", "assistant: 40 m.")),
     tasks.MatchTopics(topics=("depth",), allowed=("lakes", "pike")),
-    tasks.JudgeUsefulness(question="How deep is the lake?", answer="40 m.", context=CONTEXTS[0]),
+    tasks.JudgeUsefulness(question="How deep is the lake?", answer="40 m.", contexts=CONTEXTS),
     tasks.WriteGoldenQuestion(passage=CONTEXTS[0], heading="Lakes"),
 )

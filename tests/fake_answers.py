@@ -134,18 +134,25 @@ def _answer(number: int, *, yes: bool) -> Body:
 
 
 def _judge_contexts(blocks: Blocks, _: str) -> Body:
-    parts = re.split(r"(?m)^Context (\d+)$", blocks["contexts"])[1:]
     verdicts = []
-    for number, text in zip(parts[::2], parts[1::2], strict=True):
+    for number, text in _contexts(blocks):
         word = "relevant" if _overlap(blocks["question"], text) > 0 else "irrelevant"
-        verdicts.append({"number": int(number), "reason": f"It is {word}.", "verdict": word})
+        verdicts.append({"number": number, "reason": f"It is {word}.", "verdict": word})
     return {"verdicts": verdicts}
 
 
+def _contexts(blocks: Blocks) -> list[tuple[int, str]]:
+    parts = re.split(r"(?m)^Context (\d+)$", blocks["contexts"])[1:]
+    return [(int(number), text) for number, text in zip(parts[::2], parts[1::2], strict=True)]
+
+
 def _judge_usefulness(blocks: Blocks, _: str) -> Body:
-    sentences = [number for number, text in _sentences(blocks).items() if _overlap(blocks["answer"], text)]
-    word = "useful" if sentences else "useless"
-    return {"reason": f"It is {word}.", "sentences": sentences, "verdict": word}
+    verdicts = []
+    for context, text in _contexts(blocks):
+        sentences = [number for number, line in _numbered(text).items() if _overlap(blocks["answer"], line)]
+        word = "useful" if sentences else "useless"
+        verdicts.append({"number": context, "reason": f"It is {word}.", "sentences": sentences, "verdict": word})
+    return {"verdicts": verdicts}
 
 
 def _contradictions(blocks: Blocks, _: str) -> Body:

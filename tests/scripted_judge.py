@@ -124,9 +124,10 @@ def rated(step: int, reason: str = "So so.") -> dict[str, Any]:
     return {"reason": reason, "rating": step}
 
 
-def useful(*numbers: int) -> dict[str, Any]:
-    """Decide that a context is of use by these sentences, or useless if there are none."""
-    return {"reason": "So it is.", "sentences": list(numbers), "verdict": "useful" if numbers else "useless"}
+def useful(*cited: Sequence[int]) -> dict[str, Any]:
+    """Decide for each context that it is of use by these sentences, or useless if there are none."""
+    words = {True: "useful", False: "useless"}
+    return _numbered("verdicts", ({"sentences": list(found), "verdict": words[bool(found)]} for found in cited))
 
 
 def contradicted(*cited: Sequence[int]) -> dict[str, Any]:

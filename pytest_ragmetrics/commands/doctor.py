@@ -8,7 +8,7 @@ import platform
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +26,7 @@ from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
+from pytest_ragmetrics.judges.rendering import PromptBook, is_current
 from pytest_ragmetrics.judges.schema import extract_json, parse_json
 from pytest_ragmetrics.judges.specs import DEFAULT_REASON, make_judge, meant_by, panel_members, untiered
 from pytest_ragmetrics.judges.tasks import InvalidAnswer, JudgeRefusal
@@ -395,6 +396,18 @@ def cassette_checks(project: Project) -> Iterator[Check]:
     to_do = f"replay with the judge that was recorded, or run pytest without --rag-cache=replay to record {record}"
     text = f"{file}: {listed or 'no answers'}, {len(entries) - len(judged):,} vectors"
     yield Check("cassette", text, to_do if missing else "")
+    prompts = PromptBook(folder=project.path("prompts"))
+    # Of a redacted one a word of the prompt may be missing.
+    sent = [(entry.task, _texts(entry.request)) for entry in judged if not entry.redacted]
+    old = Counter(task for task, texts in sent if texts and not is_current(task, texts, prompts))
+    if old:
+        count = f"{old.total():,} of {len(judged):,} answers"
+        text = f"{file}: {count} are of other prompts than those of this version ({', '.join(sorted(old))})"
+        yield Check("cassette", text, "record them anew: run pytest with a key and without --rag-cache=replay")
+
+
+def _texts(request: Mapping[str, Any]) -> list[str]:
+    return [message["content"] for message in request.get("messages", ())]
 
 
 @local_modules()

@@ -214,13 +214,18 @@ def _judge_contexts(task: tasks.JudgeContexts) -> tuple[Judgement, ...]:
     return tuple(Judgement(ok=share >= _ON_TOPIC, reason=_share_of_question("It has", share)) for share in shares)
 
 
-def _judge_usefulness(task: tasks.JudgeUsefulness) -> Judgement:
+def _judge_usefulness(task: tasks.JudgeUsefulness) -> tuple[Judgement, ...]:
     """Judge a context useful if it has enough of the words that the answer adds to the question."""
     asked, answered = keys(task.question), keys(task.answer)
     wanted = answered - asked or answered or asked
-    shared = sentences_of((task.context,)).shared(wanted)
-    share = _coverage(wanted, keys(task.context))
-    cited = tuple(sorted(shared)) if share >= _ON_TOPIC else ()
+    first = accumulate((len(sentence_table((context,))) for context in task.contexts), initial=0)
+    return tuple(_usefulness(wanted, context, start) for context, start in zip(task.contexts, first, strict=False))
+
+
+def _usefulness(wanted: frozenset[str], context: str, start: int) -> Judgement:
+    share = _coverage(wanted, keys(context))
+    shared = sentences_of((context,)).shared(wanted) if share >= _ON_TOPIC else ()
+    cited = tuple(start + index for index in sorted(shared))
     return Judgement(ok=bool(cited), reason=f"It has {share:.0%} of the answer's words.", sentences=cited)
 
 

@@ -25,16 +25,19 @@ from pytest_ragmetrics.sample import Sample, as_contexts
 from pytest_ragmetrics.text.folding import fold
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
 
+_NO_SENTENCE = Judgement(ok=False, reason="It has no sentence.")
+
 
 class ContextPrecision(JudgedMetric):
     """The average precision of the contexts in their order: 1.0 when all that are of use come first.
 
-    Takes ``user_input``, ``reference`` and ``retrieved_contexts``. One small request a context, all at the same time,
-    whether it is of use to arrive at the reference answer; contexts in another order cost nothing new. Average
-    precision is the mean, over the contexts of use, of the share of useful ones down to their rank. 0.0 when none is,
-    and without a request when there is no context. After Ragas' context precision.
+    Takes ``user_input``, ``reference`` and ``retrieved_contexts``. One request: which of the contexts are of use to
+    arrive at the reference answer, and which of their sentences. Average precision is the mean, over the contexts of
+    use, of the share of useful ones down to their rank. 0.0 when none is, and without a request when there is no
+    context. After Ragas' context precision.
 
-    >>> judge = lambda prompt: '{"reason": "It says so.", "sentences": [1], "verdict": "useful"}'
+    >>> useful = lambda number: f'{{"number": {number}, "reason": "", "sentences": [{number}], "verdict": "useful"}}'
+    >>> judge = lambda prompt: f'{{"verdicts": [{useful(1)}, {useful(2)}]}}'
     >>> metric = ContextPrecision(judge=judge)
     >>> fields = {"user_input": "When do moths fly?", "reference": "At night."}
     >>> metric.score(**fields, retrieved_contexts=["Moths fly at night.", "Night is when moths fly."]).value
@@ -62,20 +65,20 @@ class ContextPrecision(JudgedMetric):
         contexts = sample.retrieved_contexts or ()
         if not contexts:
             return ask.result(0.0, reason="there is no context")
-        judgements = await together(self._useful(context, sample, ask) for context in contexts)
+        shown = [index for index, context in enumerate(contexts) if sentence_table((context,))]
+        judged = dict.fromkeys(range(len(contexts)), _NO_SENTENCE)
+        if shown:
+            asked_for = tuple(contexts[index] for index in shown)
+            answer: str = getattr(sample, self.answer)
+            judgements = await ask(JudgeUsefulness(answer=answer, contexts=asked_for, **asked(sample)))
+            judged.update(zip(shown, judgements, strict=True))
         verdicts = [
-            judged_verdict(context, judgement, evidence=cited_in(contexts, (index,), judgement))
-            for index, (context, judgement) in enumerate(zip(contexts, judgements, strict=True))
+            judged_verdict(context, judged[index], evidence=cited_in(contexts, shown, judged[index]))
+            for index, context in enumerate(contexts)
         ]
-        useful = [judgement.ok for judgement in judgements]
+        useful = [verdict.ok for verdict in verdicts]
         reason = f"{sum(useful)} of {len(useful)} contexts of use"
         return ask.result(average_precision(useful), reason=reason, verdicts=verdicts)
-
-    async def _useful(self, context: str, sample: Sample, ask: Ask) -> Judgement:
-        if not sentence_table((context,)):
-            return Judgement(ok=False, reason="It has no sentence.")
-        answer: str = getattr(sample, self.answer)
-        return await ask(JudgeUsefulness(answer=answer, context=context, **asked(sample)))
 
 
 def assert_context_precision(
@@ -101,7 +104,9 @@ class ContextUtilization(ContextPrecision):
 
     Takes ``user_input``, ``response`` and ``retrieved_contexts``; otherwise like :class:`ContextPrecision`.
 
-    >>> judge = lambda prompt: '{"reason": "It does not say.", "sentences": [], "verdict": "useless"}'
+    >>> judge = lambda prompt: (
+    ...     '{"verdicts": [{"number": 1, "reason": "It does not say.", "sentences": [], "verdict": "useless"}]}'
+    ... )
     >>> fields = {"user_input": "When do moths fly?", "response": "At noon."}
     >>> ContextUtilization(judge=judge).score(**fields, retrieved_contexts=["Moths fly at night."]).value
     0.0

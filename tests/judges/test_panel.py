@@ -32,7 +32,7 @@ from pytest_ragmetrics.judges.transport import (
     Reply,
     Transport,
 )
-from pytest_ragmetrics.metrics import ContextPrecision
+from pytest_ragmetrics.metrics import RefusalCorrectness
 from pytest_ragmetrics.result import Usage
 from tests import fake_openai
 from tests.asking import MemoryTransport, ask
@@ -182,10 +182,10 @@ MERGED: list[tuple[Task[Any], list[Said], object, tuple[str, ...]]] = [
         (f'find_contradictions, context 1 "{CONTEXTS[0]}": yes: openai:a, openai:c; no: openai:b (Reason 1.)',),
     ),
     (
-        tasks.JudgeUsefulness(question="How deep?", answer="40 m.", context=CONTEXTS[0]),
-        [useful(1), useful(), useful(2)],
-        [(True, (0, 1))],
-        (f'judge_usefulness, "{CONTEXTS[0]}": yes: openai:a, openai:c; no: openai:b (So it is.)',),
+        tasks.JudgeUsefulness(question="How deep?", answer="40 m.", contexts=CONTEXTS),
+        [useful([1], []), useful([], []), useful([2], [])],
+        [(True, (0, 1)), (False, ())],
+        (f'judge_usefulness, context 1 "{CONTEXTS[0]}": yes: openai:a, openai:c; no: openai:b (Reason 1.)',),
     ),
     (
         SELECT,
@@ -318,17 +318,17 @@ def test_disagreements_are_in_an_order_that_is_no_chance(server: FakeOpenAI) -> 
     """Whichever of several requests at the same time is answered first."""
 
     def answer(body: Body) -> fake_openai.Reply:
-        is_slow = "A lake" in str(body["messages"])
-        said = useful(1) if body["model"] != "b" else useful()
+        is_slow = body["response_format"]["json_schema"]["name"] == "judge_refusal"
+        is_against = body["model"] == "b"
+        said = says("answers" if is_against else "refuses") if is_slow else chosen(*([] if is_against else [1]))
         return fake_openai.Reply(text=json.dumps(said), latency=0.1 if is_slow else 0.0)
 
     server.answer = answer
     judge = panel(server, "a", "b", "c")
-    fields = {"user_input": "How deep?", "reference": "40 m.", "retrieved_contexts": ["A lake.", "Beech trees."]}
-    result = ContextPrecision(judge=judge).score(**fields)
+    fields = {"user_input": "How deep?", "response": "40 m.", "retrieved_contexts": ["A lake."]}
+    result = RefusalCorrectness(judge=judge).score(**fields)
     loop.run(judge.aclose())
-    texts = [text.split('"')[1] for text in result.disagreements]
-    assert texts == ["A lake.", "Beech trees."]
+    assert [text.partition(" ")[0] for text in result.disagreements] == ["judge_refusal:", "select_sentences,"]
 
 
 class Fixed(Judge):

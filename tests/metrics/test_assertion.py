@@ -130,7 +130,7 @@ SUMMARY: dict[str, Entry] = {
     "write_closed_questions": questions("Do moths fly?", "Do they like lamps?"),
     "answer_questions": answers("yes", "no"),
 }
-USELESS = lambda prompt: useful(1) if "lamps" in prompt else useful()  # noqa: E731 - a row of a script
+USELESS = useful([], [2])
 EMBEDDER = ScriptedEmbedder({"Why?": [1.0, 0.0], "How?": [4.0, 3.0], "When?": [0.0, 1.0], "Where?": [4.0, 3.0]})
 ALIKE = ScriptedEmbedder({"So.": [1.0], "Because.": [1.0]})
 

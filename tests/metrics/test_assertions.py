@@ -216,21 +216,21 @@ BOUNDS |= {"answer_relevancy": 0.0, "summary_score": 0.0}
 def test_five_metrics_in_a_chain_of_three(
     server: FakeOpenAI, openai_judge: Any, openai_embedder: Any, *, is_asserted: bool
 ) -> None:
-    """Eleven requests, the vectors among them, in a chain of three: nothing waits for what it does not need.
+    """Nine requests, the vectors among them, in a chain of three: nothing waits for what it does not need.
 
-    At first the claims, the questions, the recall, one request for each of three contexts, and the key phrases; then
-    the verdicts on the claims, the vectors, and the closed questions; then their answers.
+    At first the claims, the questions, the recall, the precision, and the key phrases; then the verdicts on the claims,
+    the vectors, and the closed questions; then their answers.
     """
-    server.waves = [7, 3, 1]
+    server.waves = [5, 3, 1]
     if is_asserted:
         results = assert_sample(SAMPLE, **BOUNDS, judge=openai_judge, embedder=openai_embedder)
-        assert sum(result.usage.calls for result in results.values()) == 10
+        assert sum(result.usage.calls for result in results.values()) == 8
     else:
         table = evaluate([SAMPLE], list(BOUNDS), judge=openai_judge, embedder=openai_embedder, progress=False)
         assert all(None not in table.scores(metric) for metric in BOUNDS)
         assert (table.mean("context_recall"), table.mean("context_precision")) == (1.0, 1.0)
     assert server.waves == []
-    assert (server.calls, server.answered, server.duplicates) == (11, 11, 0)
+    assert (server.calls, server.answered, server.duplicates) == (9, 9, 0)
 
 
 def test_metrics_share_what_they_ask_alike(server: FakeOpenAI, openai_judge: Any, openai_embedder: Any) -> None:

@@ -32,8 +32,8 @@ def judging(verdicts: list[bool]) -> ScriptedJudge:
     """Return a judge that says of each of :func:`contexts` whether it is of use."""
 
     def answer(prompt: str) -> Answer:
-        (number,) = re.findall(r"Moth (\d+) flies", prompt)
-        return useful(1) if verdicts[int(number) - 1] else useful()
+        shown = re.findall(r"\[(\d+)\] Moth (\d+) flies", prompt)
+        return useful(*([int(place)] if verdicts[int(number) - 1] else [] for place, number in shown))
 
     return ScriptedJudge(judge_usefulness=answer)
 
@@ -47,14 +47,14 @@ def score(judge: Any, count: int, **inputs: Any) -> Any:
     ("verdicts", "value"), [([True, True, False], 1.0), ([False, True, True], (1 / 2 + 2 / 3) / 2), ([False] * 3, 0.0)]
 )
 def test_it_is_the_average_precision(verdicts: list[bool], value: float) -> None:
-    """By rank; each request shows one context, whatever its rank, so that a re-ranked list costs nothing."""
-    judge, reverse = judging(verdicts), judging(verdicts)
+    """By rank, in one request that shows the contexts as they are ranked."""
+    judge = judging(verdicts)
     result = score(judge, len(verdicts))
     assert (result, [verdict.ok for verdict in result.verdicts]) == (value, verdicts)
     assert result.reason == f"{sum(verdicts)} of {len(verdicts)} contexts of use"
-    assert (judge.tasks, judge.depth) == (["judge_usefulness"] * 3, 1)
-    score(reverse, 3, retrieved_contexts=contexts(3)[::-1])
-    assert {str(request) for request in judge.requests} == {str(request) for request in reverse.requests}
+    assert judge.tasks == ["judge_usefulness"]
+    turned = score(judging(verdicts), 3, retrieved_contexts=contexts(3)[::-1])
+    assert [verdict.ok for verdict in turned.verdicts] == verdicts[::-1]
 
 
 @pytest.mark.parametrize("metric", [ContextPrecision, ContextUtilization])
@@ -65,15 +65,17 @@ def test_without_contexts_it_is_zero_and_nobody_is_asked(metric: Any) -> None:
     blank = metric(judge=judge).score(**FIELDS, response="So.", retrieved_contexts=["", " \n"])
     assert (blank, [verdict.reason for verdict in blank.verdicts]) == (0.0, ["It has no sentence."] * 2)
     assert judge.requests == []
-    assert metric(judge=judge).score(**FIELDS, response="So.", retrieved_contexts=["", *contexts(1)]) == 0.5
+    between = metric(judge=judge).score(**FIELDS, response="So.", retrieved_contexts=["", *contexts(1), "\n"])
+    assert (between, len(judge.requests)) == (0.5, 1)
+    assert [piece.context for verdict in between.verdicts for piece in verdict.evidence] == [1]
 
 
 def test_verdicts_show_what_was_of_use() -> None:
     """A verdict names the rank and the sentences; the reason is the judge's."""
-    judge = ScriptedJudge(judge_usefulness=[useful(), useful(2)])
+    judge = ScriptedJudge(judge_usefulness=useful([], [3]))
     result = score(judge, 2, retrieved_contexts=["Rain.", "Bats sing. Moths fly at night."])
     rain, moths = result.verdicts
-    assert (rain.ok, rain.evidence, rain.reason) == (False, (), "So it is.")
+    assert (rain.ok, rain.evidence, rain.reason) == (False, (), "Reason 1.")
     (evidence,) = moths.evidence
     assert (evidence.context, evidence.start, evidence.end, evidence.text) == (1, 11, 30, "Moths fly at night.")
 

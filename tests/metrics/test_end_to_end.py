@@ -160,7 +160,7 @@ PIKE = {"user_input": "What do pike eat?", "response": "Pike eat fish. Rain is w
         (metrics.AnswerCorrectness, {**PIKE, "response": "Pike eat fish."}, 1.0, 5),
         (metrics.Hallucination, {"response": "Moths fly by day.", "retrieved_contexts": MOTHS}, 0.0, 1),
         (metrics.RefusalCorrectness, {**PIKE, "retrieved_contexts": ["Pike eat fish."]}, 1.0, 2),
-        (metrics.ContextPrecision, {**PIKE, "retrieved_contexts": ["Pike eat small fish.", "Rain is wet."]}, 1.0, 2),
+        (metrics.ContextPrecision, {**PIKE, "retrieved_contexts": ["Pike eat small fish.", "Rain is wet."]}, 1.0, 1),
         (metrics.ContextEntityRecall, {"reference": "Ada Brandt left Lund.", "retrieved_contexts": MOTHS}, 0.0, 2),
         (metrics.Relevance, {"user_input": "Do moths fly?", "response": "Moths fly."}, 1.0, 1),
         (

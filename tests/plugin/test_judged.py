@@ -26,6 +26,11 @@ SHORT = """
     def test_short():
         assert_relevant("Does the pump hum?", "The pump hums.", min=0.1)
 """
+RECALLED = """
+    from pytest_ragmetrics import assert_context_recalled
+    def test_short():
+        assert_context_recalled("The pump hums.", "The pump hums.")
+"""
 
 
 def test_a_second_run_asks_nothing(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
@@ -294,6 +299,11 @@ def test_what_is_asked_again(
         run("--rag-judge=openai:gpt-one", *change).assert_outcomes(passed=1)
         calls += asked
         assert server.calls == calls, change
+    # Who wants other reasons asks for another answer.
+    for which in ("all", "negative", "negative"):
+        run("--rag-judge=openai:gpt-one", f"--rag-reasons={which}", test_short=RECALLED).assert_outcomes(passed=1)
+    assert server.calls == calls + 2
+    run("--rag-judge=openai:gpt-one", test_short=SHORT)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-other")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     run("--rag-judge=openai:gpt-one").assert_outcomes(passed=1)

@@ -14,7 +14,9 @@ from pytest_ragmetrics.cache.entry import key_of, new_entry
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.commands.doctor import cache_checks
+from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
+from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import Reply
 from pytest_ragmetrics.prices import cheaper_successor
 from tests.fake_openai import FakeOpenAI, failing, out_of_quota
@@ -238,6 +240,18 @@ def test_cassettes(server: FakeOpenAI, call: Call) -> None:
     call(0, [text], "--judge=openai:fake", "--cassette=judge.jsonl")
     call(1, [text, "to record openai:newer"], "--judge=openai:newer", "--cassette=judge.jsonl")
     call(1, ["nothing.jsonl does not exist"], "--judge=local", "--cassette=nothing.jsonl")
+    system, user = render(ListClaims(text="Moths fly."), PromptBook())
+    asked = {said: {**ROW, "messages": [{"content": system}, {"content": said}]} for said in (user, f"{user[:-9]} ")}
+    recorded = [new_entry(key_of(row), row, Reply(text="{}"), salt="", redact=None) for row in asked.values()]
+    # In a redacted one a word of the prompt may be missing.
+    clean = {**asked[user], "vote": 1}
+    recorded.append(new_entry(key_of(clean), clean, Reply(text="{}"), salt="", redact=lambda text: text[5:]))
+    Cassette(Path("old.jsonl")).save({entry.key: entry for entry in recorded}, complete=True)
+    old = (
+        "old.jsonl: 1 of 3 answers are of other prompts than those of this version (list_claims)",
+        "record them anew",
+    )
+    call(1, old, "--judge=local", "--cassette=old.jsonl")
     with Path("judge.jsonl").open("a", encoding="utf-8") as stream:
         stream.write('{"key": \n')
     said = ("judge.jsonl:2: not an entry of a cassette", "delete that line")

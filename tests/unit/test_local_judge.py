@@ -128,9 +128,11 @@ def test_sentences_and_contexts_with_words_of_the_question(
 def test_a_context_is_useful_if_it_has_words_of_the_answer(answer: str, context: str, cited: tuple[int, ...]) -> None:
     """Those that the answer adds to the question, if it adds any."""
     question = "When was the harbour of Lindow rebuilt?"
-    judgement = ask(tasks.JudgeUsefulness(question=question, answer=answer, context=context))
-    assert judgement.ok is bool(cited)
-    assert set(cited) <= set(judgement.sentences)
+    task = tasks.JudgeUsefulness(question=question, answer=answer, contexts=("Wind blows. It rains.", context))
+    before, judgement = ask(task)
+    assert (before.ok, judgement.ok) == (False, bool(cited))
+    # The sentences are those of all contexts, numbered through.
+    assert {2 + index for index in cited} <= set(judgement.sentences)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import pytest_ragmetrics
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.judges import tasks
-from pytest_ragmetrics.judges.rendering import SYSTEM, PromptBook, digest, render
+from pytest_ragmetrics.judges.rendering import SYSTEM, PromptBook, digest, is_current, render
 from pytest_ragmetrics.judges.schema import parse_json, validate
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.tasks.task import Block
@@ -24,7 +24,7 @@ from pytest_ragmetrics.text.sentences import sentence_table
 from tests.every_task import CONTEXTS, EVERY_TASK, QUESTIONS, SELECT, VERIFY
 
 PROMPTS = Path(pytest_ragmetrics.__file__).parent / "prompts"
-BLOCK = re.compile(r"<<<(?P<label>.+?) (?P<mark>[0-9a-f]{12})\n(?P<text>.*?)\n(?P=mark) (?P=label)>>>", re.DOTALL)
+BLOCK = re.compile(r"<<<(?P<label>.+?) (?P<mark>[0-9]{12})\n(?P<text>.*?)\n(?P=mark) (?P=label)>>>", re.DOTALL)
 OWN = PromptBook()
 
 
@@ -132,6 +132,39 @@ def test_every_task_has_a_prompt_and_every_prompt_a_task() -> None:
     assert {task.prompt for task in EVERY_TASK} == {path.stem for path in PROMPTS.glob("*")}
     named = [task for task in vars(tasks).values() if isinstance(task, type) and issubclass(task, Task)]
     assert {*named} - {Task} == set(map(type, EVERY_TASK))
+
+
+NEGATIVE = PromptBook(reasons="negative")
+
+
+@pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: str(task.prompt))
+def test_reasons_of_negative_verdicts_alone(task: Task[Any]) -> None:
+    """Tasks on numbered items say for which verdict a reason is left out; the others ask what they always ask."""
+    system, prompt = render(task, NEGATIVE)
+    verdicts = re.findall(r'"number": .*?"enum": \["(\w+)", "(\w+)"\]', json.dumps(task.schema()))
+    assert (task.favourable is not None) is bool(verdicts)
+    if not verdicts:
+        assert render(task, OWN) == (system, prompt)
+        return
+    assert task.favourable in verdicts[0]
+    assert prompt.removeprefix(user(task)).strip() == (
+        f'Unlike in the example, "reason" is "" where you decide "{task.favourable}".'
+    )
+
+
+def test_a_prompt_of_another_version_is_recognised(tmp_path: Path) -> None:
+    """Whatever fills its places; a changed system message or instruction is of another version, in a folder too."""
+    for task in EVERY_TASK:
+        for book in (OWN, NEGATIVE):
+            assert is_current(task.prompt, render(task, book), OWN), task.prompt
+    texts = render(QUESTIONS, OWN)
+    assert not is_current("write_questions", (f"{SYSTEM} ", texts[1]), OWN)
+    assert not is_current("write_questions", (SYSTEM, texts[1].replace("Use only", "Use")), OWN)
+    assert is_current("a_task_of_their_own", ("Judge.", "Is it so?"), OWN)
+    (tmp_path / "write_questions.md").write_text("Ask ${count} questions for 5 $$.", encoding="utf-8")
+    book = PromptBook(folder=tmp_path)
+    assert not is_current("write_questions", texts, book)
+    assert is_current("write_questions", render(QUESTIONS, book), book)
 
 
 @pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: str(task.prompt))

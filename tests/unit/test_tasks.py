@@ -43,8 +43,9 @@ FERRIES = {"topic": " Ferries ", "answered": True}
 POLITE = tasks.Critique(definition="Is it polite?", fields=(("response", "Please."),))
 REPLIES = tasks.AnswerQuestions(text="Pike.", questions=("Pike?", "Eels?"))
 HELPFUL = tasks.JudgeContexts(question="How deep?", contexts=CONTEXTS)
-USEFUL = tasks.JudgeUsefulness(question="How deep?", answer="40 m.", context=CONTEXTS[0])
-OF_USE = {"reason": " So. ", "sentences": [1, 1], "verdict": "useful"}
+USEFUL = tasks.JudgeUsefulness(question="How deep?", answer="40 m.", contexts=CONTEXTS)
+OF_USE = {"number": 1, "reason": " So. ", "sentences": [1, 1], "verdict": "useful"}
+OF_NONE = {"number": 2, "reason": " So. ", "sentences": [], "verdict": "useless"}
 CONTRARY = tasks.FindContradictions(response="It is 14 m deep.", contexts=CONTEXTS)
 MATCH = tasks.MatchTopics(topics=("a", "b"), allowed=("x",))
 GOAL = tasks.JudgeGoal(turns=("user: Two seats.",))
@@ -63,8 +64,7 @@ WHY, WHO = ({"question": text, "noncommittal": flag} for text, flag in (("Why? "
         ),
         (REPLIES, replying((2, "no"), (1, "yes")), (YES, NO)),
         (HELPFUL, replying((1, "relevant"), (2, "irrelevant"), key="verdicts", word="verdict"), (YES, NO)),
-        (USEFUL, OF_USE, Judgement(ok=True, reason="So.", sentences=(0,))),
-        (USEFUL, {**OF_USE, "sentences": [], "verdict": "useless"}, NO),
+        (USEFUL, {"verdicts": [OF_NONE, OF_USE]}, (Judgement(ok=True, reason="So.", sentences=(0,)), NO)),
         (CONTRARY, contradicting([1], []), (Judgement(ok=True, reason="So.", sentences=(0,)), NO)),
         (MATCH, matching((2, 1), (1, 0)), (None, 0)),
         # claims, entities, phrases and questions that say the same in other case or spacing are one; there may be none
@@ -128,10 +128,13 @@ def verified(*verdicts: Any) -> dict[str, Any]:
         (REPLIES, replying((1, "yes")), "nothing for question 2"),
         (REPLIES, replying((1, "yes"), (2, "perhaps")), "must be one of yes, no"),
         (HELPFUL, replying((1, "relevant"), key="verdicts", word="verdict"), "nothing for context 2"),
-        (USEFUL, {**OF_USE, "sentences": []}, "the context is called useful, but no sentence"),
-        (USEFUL, {**OF_USE, "sentences": [3]}, "the context names the sentence 3: there are sentences from 1 to 2"),
-        (USEFUL, {**OF_USE, "verdict": "relevant"}, "must be one of useful, useless"),
-        (USEFUL, {**OF_USE, "score": 1}, "it has 1 too many"),
+        (USEFUL, {"verdicts": [OF_USE]}, "nothing for context 2"),
+        (USEFUL, {"verdicts": [OF_USE, OF_USE, OF_NONE]}, "more than one for context 1"),
+        (USEFUL, {"verdicts": [{**OF_USE, "sentences": []}, OF_NONE]}, "context 1 is called useful, but no sentence"),
+        (USEFUL, {"verdicts": [{**OF_USE, "sentences": [3]}, OF_NONE]}, "names the sentence 3, which is in another"),
+        (USEFUL, {"verdicts": [{**OF_USE, "sentences": [9]}, OF_NONE]}, "there are sentences from 1 to 3"),
+        (USEFUL, {"verdicts": [{**OF_USE, "verdict": "relevant"}, OF_NONE]}, "must be one of useful, useless"),
+        (USEFUL, {"verdicts": [{**OF_USE, "score": 1}, OF_NONE]}, "it has 1 too many"),
         # sentences are numbered through all contexts; one of another context shows nothing
         (CONTRARY, contradicting([1, 3], []), "context 1 names the sentence 3, which is in another context"),
         (CONTRARY, contradicting([], [4]), "context 2 names the sentence 4: there are sentences from 1 to 3"),

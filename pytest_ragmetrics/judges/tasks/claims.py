@@ -54,6 +54,7 @@ class VerifyClaims(Task[tuple[Judgement, ...]]):
     """Decide which claims the contexts support, and by which of their sentences; one judgement a claim, in order."""
 
     prompt = "verify_claims"
+    favourable = "supported"
     shown = ("contexts", "claims")
     form = record(
         verdicts=list_of(
@@ -102,6 +103,7 @@ class JudgeContexts(Task[tuple[Judgement, ...]]):
     """Decide which contexts help to answer a question; one judgement a context, in order."""
 
     prompt = "judge_contexts"
+    favourable = "relevant"
     shown = ("contexts", "earlier", "question")
     form = record(verdicts=list_of(record(number=NUMBER, reason=TEXT, verdict=one_of("relevant", "irrelevant"))))
     question: str
@@ -114,19 +116,28 @@ class JudgeContexts(Task[tuple[Judgement, ...]]):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class JudgeUsefulness(Task[Judgement]):
-    """Decide whether one context was of use to arrive at an answer, and by which of its sentences."""
+class JudgeUsefulness(Task[tuple[Judgement, ...]]):
+    """Decide for each context whether it was of use to arrive at an answer, and which of its sentences, in order.
+
+    One request for all: one for each would repeat instruction, question and answer, 7,500 tokens for eight contexts of
+    2,000 characters instead of 4,400.
+    """
 
     prompt = "judge_usefulness"
-    shown = ("context", "earlier", "question", "answer")
-    form = record(reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("useful", "useless"))
+    favourable = "useful"
+    shown = ("contexts", "earlier", "question", "answer")
+    form = record(
+        verdicts=list_of(
+            record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("useful", "useless"))
+        )
+    )
     question: str
     answer: str
-    context: str
+    contexts: tuple[str, ...]
     earlier: tuple[str, ...] | None = None
 
-    def _parse(self, answer: Mapping[str, Any]) -> Judgement:
-        return cited(answer, "useful", last=len(sentence_table((self.context,))), subject="the context")
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
+        return _by_context(answer, "useful", self.contexts)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,6 +145,7 @@ class FindContradictions(Task[tuple[Judgement, ...]]):
     """Decide for each context whether a response contradicts it, and which of its sentences; ok when it does."""
 
     prompt = "find_contradictions"
+    favourable = "compatible"
     shown = ("contexts", "response")
     form = record(
         verdicts=list_of(
@@ -144,13 +156,18 @@ class FindContradictions(Task[tuple[Judgement, ...]]):
     contexts: tuple[str, ...]
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[Judgement, ...]:
-        table = sentence_table(self.contexts)
-        judgements = []
-        for index, verdict in enumerate(in_order(answer["verdicts"], len(self.contexts), "context")):
-            subject = f"context {index + 1}"
-            judgement = cited(verdict, "contradicted", last=len(table), subject=subject)
-            elsewhere = [number + 1 for number in judgement.sentences if table[number].context != index]
-            if elsewhere:
-                raise InvalidAnswer(f"{subject} names the sentence {listed(elsewhere)}, which is in another context")
-            judgements.append(judgement)
-        return tuple(judgements)
+        return _by_context(answer, "contradicted", self.contexts)
+
+
+def _by_context(answer: Mapping[str, Any], word: str, contexts: tuple[str, ...]) -> tuple[Judgement, ...]:
+    """Return whether each context is ``word``; raise unless each has one verdict, with sentences of its own."""
+    table = sentence_table(contexts)
+    judgements = []
+    for index, verdict in enumerate(in_order(answer["verdicts"], len(contexts), "context")):
+        subject = f"context {index + 1}"
+        judgement = cited(verdict, word, last=len(table), subject=subject)
+        elsewhere = [number + 1 for number in judgement.sentences if table[number].context != index]
+        if elsewhere:
+            raise InvalidAnswer(f"{subject} names the sentence {listed(elsewhere)}, which is in another context")
+        judgements.append(judgement)
+    return tuple(judgements)

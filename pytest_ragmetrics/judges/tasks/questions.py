@@ -78,6 +78,7 @@ class AnswerQuestions(Task[tuple[Judgement, ...]]):
     """Answer yes-or-no questions from a text alone; a judgement is ok when the text answers yes."""
 
     prompt = "answer_questions"
+    favourable = "yes"
     shown = ("text", "questions")
     form = record(answers=list_of(record(number=NUMBER, reason=TEXT, answer=one_of("yes", "no"))))
     text: str

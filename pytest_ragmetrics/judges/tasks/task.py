@@ -26,7 +26,6 @@ _LABELS = {
     "turns": "conversation",
     "earlier": "conversation before the question",
     "allowed": "allowed topics",
-    "context": "contexts",
     "passage": "contexts",
     "first": "first answer",
     "second": "second answer",
@@ -126,6 +125,9 @@ class Task(ABC, Generic[A]):
         "The question is the next turn of the conversation before it: read the question, and what answers it, as said "
         "there."
     )
+
+    #: The verdict on an item that needs no reason where reasons are wanted for the others alone; none for other tasks.
+    favourable: ClassVar[str | None] = None
 
     #: The names of the fields for the ``$name`` places of the prompt file: the author of the test wrote them.
     filled: ClassVar[tuple[str, ...]] = ()
