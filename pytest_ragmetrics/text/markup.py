@@ -19,6 +19,9 @@ from itertools import accumulate, islice
 from operator import add, sub
 from typing import NamedTuple
 
+from pytest_ragmetrics.text.characters import IGNORABLE
+from pytest_ragmetrics.text.marks import character_of
+
 # What is written over markup: a letter, a character without width, a line break.
 _WORD = "x"
 _NOTHING = "\u2060"
@@ -92,6 +95,16 @@ _GLANCE = 40
 _MARKUP = re.compile(rf"([&<!\[\]](?:{_ENTITY}|{_KNOWN_TAG}|{_LINK}))", re.VERBOSE)
 _MARKUP_AND_NOTES = re.compile(rf"([&<!\[\]{_RAISED}](?:{_NOTE}|{_ENTITY}|{_KNOWN_TAG}|{_LINK}))", re.VERBOSE)
 _ANY_NOTE = re.compile(rf"[\[<{_RAISED}]{_NOTE}", re.VERBOSE)
+_IGNORABLE = re.compile(f"[{IGNORABLE}]")
+# All that may be ignorable; to look for what is not usual takes a fifth of the time.
+_UNUSUAL = re.compile(
+    "[^\\0-\u00ac\u00ae-\u034e\u0350-\u05ff\u0620-\u06dc\u0710-\u088f\u0900-\u115e\u1161-\u17b3\u2010-\u2029\u202f-\u205f\u2070-\u3163"
+    "\u3165-\ufdff\uff00-\uff9f]"
+)
+# Characters that are not seen, and all that may be written for one: HTML entities, JSON escapes.
+_UNSEEN = re.compile(
+    rf"[&\\{IGNORABLE}](?:(?<=[{IGNORABLE}])|(?<=&)(?:\#[0-9]{{2,7}}|\#[xX][0-9a-fA-F]{{2,6}}|[A-Za-z]{{3,20}});|(?<=\\)u[0-9a-fA-F]{{4}})"
+)
 
 
 class Readable:
@@ -213,6 +226,26 @@ def _shown(markup: str) -> str:
         return "\n"
     # A power is not the number that its digits would make; the mark of a note is two tags.
     return "^" if _RAISING_TAG.match(markup) and "<" not in markup[1:] else ""
+
+
+def drop_unseen(text: str) -> tuple[str, list[int]]:
+    r"""Return a text without its unseen characters and where each of the others is in it; nowhere if there are none.
+
+    >>> drop_unseen("a\u00adb&shy;c"), drop_unseen("abc")
+    (('abc', [0, 2, 8]), ('abc', []))
+    """
+    if (text.isascii() or not _UNUSUAL.search(text)) and "&" not in text and "\\u" not in text:
+        return text, []
+    offsets: list[int] = []
+    done = 0
+    for found in _UNSEEN.finditer(text):
+        if _IGNORABLE.fullmatch(character_of(found[0])):
+            offsets += range(done, found.start())
+            done = found.end()
+    if not done:
+        return text, []
+    offsets += range(done, len(text))
+    return "".join([text[offset] for offset in offsets]), offsets
 
 
 #: Start and end of a piece of the text that is not prose, and the character to write over all of it.

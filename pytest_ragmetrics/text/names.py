@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import groupby
 
 from pytest_ragmetrics.text.characters import UNSPACED_LETTERS
+from pytest_ragmetrics.text.markup import drop_unseen
 from pytest_ragmetrics.text.numbers import MONTH_NAMES
 from pytest_ragmetrics.text.sentences import guess_language, split_sentences
 from pytest_ragmetrics.text.words import fold_word, is_function_word
@@ -103,11 +104,28 @@ def find_names(text: str) -> tuple[Name, ...]:
     # Most claims have one capital, which begins the sentence; splitting them takes far longer than looking.
     if not any(map(str.isupper, text[1:])):
         return ()
+    seen, offsets = drop_unseen(text)
+    if not offsets:
+        return tuple(_names_in(text))
+    return tuple(
+        replace(name, text=text[start:end], start=start, end=end)
+        for name in _names_in(seen)
+        for start, end in [_original((name.start, name.end), offsets)]
+    )
+
+
+def _original(place: tuple[int, int], offsets: Sequence[int]) -> tuple[int, int]:
+    """Return where a place in a text without its unseen characters is in the text."""
+    start, end = place
+    return (offsets[start], offsets[end - 1] + 1) if offsets else place
+
+
+def _names_in(text: str) -> Iterator[Name]:
     language = guess_language(text)
     shortest = 2 if language in _NOUN_CAPITALS else 1
     sentences = list(_sentences(text, language))
     within = {token.text for tokens in sentences for token in tokens if token.capital and not token.begins}
-    return tuple(
+    return (
         Name(
             text=text[row[0].start : row[-1].end],
             start=row[0].start,
@@ -277,6 +295,7 @@ class NamesIn:
     """
 
     def __init__(self, text: str) -> None:
+        text, self._offsets = drop_unseen(text)
         self._text = text
         self._places: dict[str, tuple[int, int]] = {}
         self._acronyms: dict[str, tuple[int, int]] = {}
@@ -302,12 +321,12 @@ class NamesIn:
     def locate(self, name: Name) -> tuple[tuple[int, int], ...] | None:
         """Return where the text has the words of a name, or what they abbreviate; ``None`` if one is missing."""
         if whole := self._acronym(name.keys):
-            return (whole,)
-        written = name.text.replace(".", "")
+            return (_original(whole, self._offsets),)
+        written = drop_unseen(name.text)[0].replace(".", "")
         found = []
         for there, keys in groupby(name.keys, key=lambda key: self._place(key, written)):
             found.append(there or self._acronym((*keys,)))
-        return None if None in found else tuple(sorted({place for place in found if place}))
+        return None if None in found else tuple(sorted({_original(place, self._offsets) for place in found if place}))
 
     def _acronym(self, keys: Sequence[str]) -> tuple[int, int] | None:
         return self._acronyms.get("".join(key[0] for key in keys)) if len(keys) > 1 else None

@@ -8,12 +8,10 @@ is found.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from pytest_ragmetrics.text.characters import IGNORABLE
 from pytest_ragmetrics.text.marks import (
     CLOSED_BY,
     LEFT_ANGLE,
@@ -27,25 +25,14 @@ from pytest_ragmetrics.text.marks import (
     Guillemets,
     Mark,
     Paragraph,
-    character_of,
     has_mark,
     is_in_unspaced,
     paragraphs_of,
     reading_costs,
 )
-from pytest_ragmetrics.text.markup import BlockQuote, lift_block_quotes, mask_markup
+from pytest_ragmetrics.text.markup import BlockQuote, drop_unseen, lift_block_quotes, mask_markup
 from pytest_ragmetrics.text.words import count_words
 
-_IGNORABLE = re.compile(f"[{IGNORABLE}]")
-# All that may be ignorable; to look for what is not usual takes a fifth of the time.
-_UNUSUAL = re.compile(
-    "[^\\0-\u00ac\u00ae-\u034e\u0350-\u05ff\u0620-\u06dc\u0710-\u088f\u0900-\u115e\u1161-\u17b3\u2010-\u2029\u202f-\u205f\u2070-\u3163"
-    "\u3165-\ufdff\uff00-\uff9f]"
-)
-# Characters that are not seen, and all that may be written for one: HTML entities, JSON escapes.
-_UNSEEN = re.compile(
-    rf"[&\\{IGNORABLE}](?:(?<=[{IGNORABLE}])|(?<=&)(?:\#[0-9]{{2,7}}|\#[xX][0-9a-fA-F]{{2,6}}|[A-Za-z]{{3,20}});|(?<=\\)u[0-9a-fA-F]{{4}})"
-)
 _EMPHASIS = "*_\u2060 \t\r\n"
 _BEFORE_ATTRIBUTION = "-\u2013—―("
 # What it costs to leave alone the first mark of a text, read as a closing one, and the last, read as an opening one.
@@ -91,7 +78,7 @@ def find_quotations(text: str) -> list[Quotation]:
     """
     if not has_mark(text):
         return []
-    seen, offsets = _seen(text)
+    seen, offsets = drop_unseen(text)
     prose, blocks = lift_block_quotes(mask_markup(seen))
     found: list[Quotation] = []
     done = 0
@@ -102,22 +89,6 @@ def find_quotations(text: str) -> list[Quotation]:
     found += (_quotation(seen, prose, pair) for pair in _pair_marks(prose, done, len(prose)))
     found = [quotation for quotation in found if quotation.text]
     return [_located(quotation, text, offsets) for quotation in found] if offsets else found
-
-
-def _seen(text: str) -> tuple[str, list[int]]:
-    """Return a text without its unseen characters and where each of the others is in it; nowhere if there are none."""
-    if (text.isascii() or not _UNUSUAL.search(text)) and "&" not in text and "\\u" not in text:
-        return text, []
-    offsets: list[int] = []
-    done = 0
-    for found in _UNSEEN.finditer(text):
-        if _IGNORABLE.fullmatch(character_of(found[0])):
-            offsets += range(done, found.start())
-            done = found.end()
-    if not done:
-        return text, []
-    offsets += range(done, len(text))
-    return "".join([text[offset] for offset in offsets]), offsets
 
 
 def _located(quotation: Quotation, text: str, offsets: list[int]) -> Quotation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import product
 from unicodedata import normalize
@@ -324,6 +325,21 @@ def test_the_case_of_a_passage_makes_no_names(text: str) -> None:
         assert {name.text for name in find_names(response)} <= known, response
         for context in (text, text.upper(), normalize("NFD", text)):
             assert NamesAligned().score(response=response, retrieved_contexts=context) == 1.0, (response, context)
+
+
+@pytest.mark.parametrize("unseen", ["\u00ad", "&shy;", "\u200b", "\u2060"])
+@pytest.mark.parametrize("text", NAMING)
+def test_what_is_not_seen_changes_no_name(text: str, unseen: str) -> None:
+    """A name has the same words with soft hyphens in them, and its place is that of the text as it is."""
+    broken = re.sub(r"(?<=[^\W\d_])(?=[^\W\d_])", unseen, text)
+    known, found = find_names(text), find_names(broken)
+    assert [(name.text, name.keys) for name in known] == [(name.text.replace(unseen, ""), name.keys) for name in found]
+    for response, context in ((broken, text), (text, broken)):
+        result = NamesAligned().score(response=response, retrieved_contexts=context)
+        assert result == 1.0
+        for verdict in result.verdicts:
+            assert response[verdict.start : verdict.end] == verdict.text
+            assert all(context[piece.start : piece.end] == piece.text for piece in verdict.evidence)
 
 
 def test_a_name_is_not_put_together_from_two_contexts() -> None:
