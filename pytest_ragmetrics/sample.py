@@ -374,7 +374,8 @@ class Sample:
         for name in ("user_input", "response", "reference", "id"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
-                raise TypeError(f"{name} must be a str, not {type(value).__name__}{advice(value)}")
+                whole = "; assert_sample(row, ...) takes a whole row" if isinstance(value, Mapping) else ""
+                raise TypeError(f"{name} must be a str, not {type(value).__name__}{advice(value)}{whole}")
         for name in ("retrieved_contexts", "reference_contexts"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, as_contexts(getattr(self, name), name=name))

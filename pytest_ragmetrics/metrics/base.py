@@ -133,6 +133,15 @@ _THEIRS = {
 }
 
 
+#: What to write for a whole sample, and for a row.
+_OF_A_SAMPLE = "write score_sample(sample) for a Sample, score_sample(Sample.from_mapping(row)) for a row"
+
+
+def _check_sample(sample: object, name: str) -> None:
+    if not isinstance(sample, Sample):
+        raise TypeError(f"{name} scores a Sample, not {type(sample).__name__}: {_OF_A_SAMPLE}")
+
+
 def parameters_of(kind: type[Any]) -> dict[str, Parameter]:
     """Return the parameters of a class by name; Python 3.10 takes those of ``__new__`` where a base class has one."""
     return dict(list(signature(kind.__init__).parameters.items())[1:])
@@ -223,23 +232,26 @@ class Metric(_Parameters, ABC):
         """Measure like :meth:`measure`, awaitable."""
         return self.measure(sample)
 
-    def score(self, **inputs: Any) -> MetricResult:
+    def score(self, *misplaced: object, **inputs: Any) -> MetricResult:
         """Score one sample given by its fields, such as ``response=`` and ``retrieved_contexts=``.
 
         Raises ``TypeError`` for an unknown field or a wrong type, ``ValueError`` naming a required field that is
         blank, and ``UnscoredError`` when there is nothing to score.
         """
         __tracebackhide__ = True
+        self._refuse_misplaced(misplaced, inputs)
         return self.score_sample(self.sample_of(inputs))
 
-    async def ascore(self, **inputs: Any) -> MetricResult:
+    async def ascore(self, *misplaced: object, **inputs: Any) -> MetricResult:
         """Score like :meth:`score`, awaitable."""
         __tracebackhide__ = True
+        self._refuse_misplaced(misplaced, inputs)
         return await self.ascore_sample(self.sample_of(inputs))
 
     def score_sample(self, sample: Sample) -> MetricResult:
         """Score a :class:`Sample`; raises as :meth:`score` does."""
         __tracebackhide__ = True
+        _check_sample(sample, self.name)
         self.require(sample)
         with context.scoring() as log:
             try:
@@ -252,6 +264,7 @@ class Metric(_Parameters, ABC):
     async def ascore_sample(self, sample: Sample) -> MetricResult:
         """Score like :meth:`score_sample`, awaitable."""
         __tracebackhide__ = True
+        _check_sample(sample, self.name)
         self.require(sample)
         with context.scoring() as log:
             try:
@@ -260,6 +273,12 @@ class Metric(_Parameters, ABC):
                 self._record(sample, error, log)
                 raise _without_frames(error) from error.__cause__
             return self._recorded(sample, result, log)
+
+    def _refuse_misplaced(self, misplaced: Sequence[object], inputs: Collection[str]) -> None:
+        """Raise ``TypeError`` for what is given without a name, and for a whole sample or row."""
+        if misplaced or "sample" in inputs or "row" in inputs:
+            fields = ", ".join(f"{name}=..." for name in self.requires or FIELDS[:2])
+            raise TypeError(f"{self.name} takes fields by name, score({fields}); {_OF_A_SAMPLE}")
 
     def sample_of(self, inputs: dict[str, Any]) -> Sample:
         """Return the sample that :meth:`score` was given field by field.

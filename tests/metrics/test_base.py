@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from contextlib import nullcontext
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics import metric, metrics
+from pytest_ragmetrics import Sample, assert_faithful, metric, metrics
 from pytest_ragmetrics.metrics.base import check_count, check_flag, check_number, f_beta, f_of_counts
 
 EMPTIABLE = """
@@ -75,3 +78,32 @@ def test_a_result_knows_the_scale_of_its_metric(score: float, bound: float, is_r
     result = metric(name="mine")(lambda response: len(response) * score).score(response=".")
     with pytest.raises(ValueError, match=r"of mine, 0 to 1: write 0\.5,") if is_refused else nullcontext():
         assert result >= bound
+
+
+ROW: Any = {"answer": "So it is.", "contexts": ["So it is."]}
+SAMPLE: Any = Sample.from_mapping(ROW)
+ALIGNED: Any = metrics.QuotedSpansAlignment()
+FIELDS = r"takes fields by name, score\(response=\.\.\., retrieved_contexts=\.\.\.\); write score_sample\(sample\)"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ALIGNED.score(SAMPLE), FIELDS),
+        (lambda: ALIGNED.score(ROW), FIELDS),
+        (lambda: ALIGNED.score("So.", ["So."]), FIELDS),
+        (lambda: ALIGNED.score(sample=SAMPLE), FIELDS),
+        (lambda: ALIGNED.score(row=ROW), FIELDS),
+        (lambda: asyncio.run(ALIGNED.ascore(SAMPLE)), FIELDS),
+        (lambda: ALIGNED.score_sample(ROW), r"a Sample, not dict: .* score_sample\(Sample\.from_mapping\(row\)\)"),
+        (lambda: asyncio.run(ALIGNED.ascore_sample("So.")), "a Sample, not str: write"),
+        (
+            lambda: assert_faithful(ROW, ["So."]),
+            r"response must be a str, .*; assert_sample\(row, \.\.\.\) takes",
+        ),
+    ],
+)
+def test_a_sample_in_the_wrong_place_is_told_where_it_goes(call: Callable[[], object], message: str) -> None:
+    """A sample or a row where fields are expected, and the other way round."""
+    with pytest.raises(TypeError, match=message):
+        call()
