@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from pytest_ragmetrics.result import Evidence, Nearest, Verdict, WordChange
 from pytest_ragmetrics.sample import as_contexts
 from pytest_ragmetrics.text.characters import is_word
-from pytest_ragmetrics.text.editorial import Match, PhraseSearch, describe_lost, lost_at_edges, read_edits
+from pytest_ragmetrics.text.editorial import OVERLAP, Match, PhraseSearch, goes_on, lost_at_edges, read_edits
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe
 from pytest_ragmetrics.text.markup import Readable, as_readable, have_notes
 from pytest_ragmetrics.text.search import Passage, SourceIndex, find_nearest, key_length, split_tokens
@@ -26,19 +26,12 @@ from pytest_ragmetrics.text.words import begins_word, ends_word, stands_alone
 
 #: Whether an editor's changes are accepted, or only differences in case, typography and layout.
 Matching = Literal["editorial", "verbatim"]
-# Characters that two chunks must share for one to continue the other.
-_OVERLAP = 20
 # Bytes of the key at the edges of a chunk that are looked up.
 _GRAM = 4
 # Chunks that begin or end in one quotation that are followed, and places of grams that are looked at to find them.
 _MOST_PARTS = 48
 _MOST_GRAMS = 600
 _NEAR = 32
-_SENTENCE_END = re.compile(
-    r"[.!?\u2026\u3002\uff01\uff1f\uff0e\u061f\u06d4\u0964\u0965\u0589\u1362\u17d4][\s\"'\u00bb\u00ab\u2018-\u201f\u2039\u203a\u300d\u300f)\]*_]*$"
-)
-_NEW_BLOCK = re.compile(r"\s*(?:#{1,6}\s|[-*+\u2022\u2013\u2014]\s|\d{1,3}[.)]\s|>)")
-_PARAGRAPH_END = re.compile(r"\n[ \t\r]*\n\s*$")
 # Places tried for one span, and characters compared; only texts made for it have more of the same key that differ.
 _MOST_PLACES = 256
 _MOST_COMPARED = 100_000
@@ -189,7 +182,8 @@ class SpanSearch:
             return found
         if self._editorial and (found := self._find_edited(span)):
             return found
-        return self._chunks.find(piece) if len(self._contexts) > 1 else None
+        found = self._chunks.find(piece) if len(self._contexts) > 1 else None
+        return None if found is None or self._loses_at_edges(span, found) else found
 
     def may_have(self, span: str, piece: QuotePiece) -> bool:
         """Tell, without another index, whether a span may be found where note marks are left out."""
@@ -289,10 +283,9 @@ class SpanSearch:
     def _loses_at_edges(self, span: str, found: Match) -> bool:
         if not found.needed & (Tolerance.ELLIPSIS | Tolerance.BRACKET) or (edited := read_edits(span)) is None:
             return False
-        (passage,) = found.passages
-        lost = lost_at_edges(edited, self.sources.text(passage.context), passage.start, passage.end)
+        lost = lost_at_edges(edited, self.sources, found.passages[0], found.passages[-1])
         if lost:
-            self._lost[span] = describe_lost(lost, passage.context)
+            self._lost[span] = lost
         return lost is not None
 
     def _find_edited(self, span: str) -> Match | None:
@@ -398,9 +391,9 @@ class ChunkSearch:
             if shared:
                 parts.append(text_before[start : passages[-1].end])
                 start = sources.passage(low, low + shared).end
-                if len(text[:start].strip()) < _OVERLAP:
+                if len(text[:start].strip()) < OVERLAP:
                     return None
-            elif self._adjoining and part.context == last.context + 1 and _goes_on(text_before, text):
+            elif self._adjoining and part.context == last.context + 1 and goes_on(text_before, text):
                 is_parted, letter = _seam(piece.core, part.start)
                 # A capital that the quotation does not have begins another text.
                 if letter.islower() and text[sources.passage(low, low + 1).start].isupper():
@@ -447,10 +440,6 @@ def _seam(core: str, position: int) -> tuple[bool, str]:
         offset += 1
     gap = "".join(takewhile(lambda char: not key_length(char), core[offset:]))
     return any(map(str.isspace, gap)), core[offset + len(gap)]
-
-
-def _goes_on(first: str, second: str) -> bool:
-    return not (_SENTENCE_END.search(first[-64:]) or _PARAGRAPH_END.search(first[-64:]) or _NEW_BLOCK.match(second))
 
 
 class _Grams:

@@ -7,7 +7,7 @@ What an editor may insert or leave out is limited: no negation, no number.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -17,6 +17,7 @@ from pytest_ragmetrics.text.characters import is_unspaced, printable
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece
 from pytest_ragmetrics.text.negations import doubtful_words, lost_at_edge, lost_negation, turns_round
 from pytest_ragmetrics.text.search import Passage, SourceIndex
+from pytest_ragmetrics.text.sentences import guess_language
 from pytest_ragmetrics.text.words import count_words, read_word_lists, stands_alone
 
 # A part of a quotation with this many words is found by itself; one with fewer must be near the others.
@@ -27,6 +28,8 @@ _MOST_WORDS_IN_BRACKET = 5
 # Places tried for one quotation; only texts made for it have more.
 _STEPS, _STEPS_A_PIECE = 1000, 4
 _GAP_A_STEP = 10_000
+#: Characters that two chunks must share for one to continue the other.
+OVERLAP = 20
 _MOST_LOOKED_UP = 32
 
 _BETWEEN_WORDS = re.compile(
@@ -49,6 +52,13 @@ _REMARK = re.compile(
     r"|\^?\d{1,2}(?:\s*[,;\u2013-]\s*\d{1,2})*)?\s*",
     re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(
+    r"[.!?\u2026\u3002\uff01\uff1f\uff0e\u061f\u06d4\u0964\u0965\u0589\u1362\u17d4][\s\"'\u00bb\u00ab\u2018-\u201f\u2039\u203a\u300d\u300f)\]*_]*$"
+)
+_NEW_BLOCK = re.compile(r"\s*(?:#{1,6}\s|[-*+\u2022\u2013\u2014]\s|\d{1,3}[.)]\s|>)")
+_PARAGRAPH_END = re.compile(r"\n[ \t\r]*\n\s*$")
+# How much of a chunk is read where a quotation begins in the next one or ends in the one before.
+_GLANCE = 400
 _LARGE_NOTE = re.compile(r"\s*\^?\d{3}\s*")
 
 
@@ -225,10 +235,44 @@ def _assemble(phrases: list[Phrase], *, has_ellipsis: bool, has_bracket: bool) -
     return Edited(joined, has_ellipsis=has_ellipsis, has_bracket=has_bracket)
 
 
-def lost_at_edges(edited: Edited, text: str, start: int, end: int) -> str | None:
-    """Return what the first and the last sign leave out that turns round the clause ``text[start:end]`` is in."""
-    lost = lost_at_edge(text, start, before=True) if edited.cut_before else None
-    return lost_at_edge(text, end, before=False) if edited.cut_after and lost is None else lost
+def lost_at_edges(edited: Edited, sources: SourceIndex, first: Passage, last: Passage) -> str | None:
+    """Return what the first and the last sign leave out that turns round the clause that they cut a passage out of.
+
+    The clause may begin in the chunk before, and end in the one behind.
+    """
+    for is_cut, before, passage in ((edited.cut_before, True, first), (edited.cut_after, False, last)):
+        text, at = sources.text(passage.context), passage.start if before else passage.end
+        beside = _beside(sources, passage.context, before=before) if is_cut else ()
+        for context, other in beside:
+            joined, cut = (other + text, len(other) + at) if before else (text + other, at)
+            if lost := lost_at_edge(joined, cut, before=before):
+                return describe_lost(lost, context)
+    return None
+
+
+def goes_on(first: str, second: str) -> bool:
+    """Tell whether one chunk stops in mid-sentence and the next may go on with it."""
+    return not (_SENTENCE_END.search(first[-64:]) or _PARAGRAPH_END.search(first[-64:]) or _NEW_BLOCK.match(second))
+
+
+def _beside(sources: SourceIndex, context: int, *, before: bool) -> Iterator[tuple[int, str]]:
+    """Yield a context without a text, and the chunks that it goes on from, or into, with what they have beside it.
+
+    As for quotations that run over chunks, those share characters, or follow each other and part in mid-sentence.
+    """
+    yield context, ""
+    text = sources.text(context)
+    for other in range(len(sources.bounds)):
+        pair = (sources.text(other), text) if before else (text, sources.text(other))
+        first, second = pair[0].rstrip(), pair[1].lstrip()
+        at = first.rfind(second[:OVERLAP]) if other != context and len(second) >= OVERLAP else -1
+        if at >= 0 and len(first) - at >= OVERLAP and second.startswith(first[at:]):
+            yield other, first[max(at - _GLANCE, 0) : at] if before else second[len(first) - at :][:_GLANCE]
+        elif other == context + (-1 if before else 1) and goes_on(*pair):
+            # A capital begins another text, unless nouns have one.
+            if second[:1].isupper() and guess_language(f"{first[-_GLANCE:]} {second[:_GLANCE]}") != "de":
+                continue
+            yield other, f"{first[-_GLANCE:]} " if before else f" {second[:_GLANCE]}"
 
 
 def describe_lost(words: str, context: int, *, is_doubtful: bool = False) -> str:
@@ -290,9 +334,8 @@ class PhraseSearch:
             placed.append(pieces)
         found = [piece for pieces in placed for piece in pieces]
         first, last = found[0].passage, found[-1].passage
-        lost = lost_at_edges(edited, self._sources.text(first.context), first.start, last.end)
-        if lost and self.lost is None:
-            self.lost = describe_lost(lost, first.context)
+        lost = lost_at_edges(edited, self._sources, first, last)
+        self.lost = self.lost or lost
         return [] if lost else found
 
     def _find_phrase(self, phrase: Phrase, start: int, end: int) -> list[_Placed]:

@@ -982,3 +982,38 @@ def test_no_text_breaks_it(span: str, context: str, extra: str) -> None:
     """Any characters at all are aligned without an error."""
     for text in (span, extra + context + extra):
         assert align(text, [context, extra]).text == text
+
+
+@pytest.mark.parametrize(
+    ("span", "contexts", "lost"),
+    [
+        ("… safe for children under five", ["The drug is not", "safe for children under five."], "not"),
+        ("[…] sicher für Kinder unter fünf", ["Es ist keineswegs", "ganz sicher für Kinder unter fünf."], "keineswegs"),
+        ("… безопасно для детей дома", ["Это средство не", "безопасно для детей дома."], "не"),
+        ("… Kindern unter fünf Jahren zu geben", ["Es ist nie", "Kindern unter fünf Jahren zu geben."], "nie"),
+        ("safe for children under five …", ["It is safe for children under five", "only with a doctor."], "only"),
+        # Chunks that share 20 characters, wherever they are.
+        (
+            "… safe for children under five",
+            ["safe for children under five.", "So.", "Not safe for children under"],
+            "Not",
+        ),
+        ("… safe for children under five", ["The drug is not safe for", "children under five."], "not"),
+        # Another sentence, clause, paragraph or text.
+        ("… safe for children under five", ["The drug is not good.", "safe for children under five."], None),
+        ("… safe for children under five", ["It did not rain, and it is", "safe for children under five."], None),
+        ("… safe for children under five", ["The drug is not\n\n", "safe for children under five."], None),
+        ("… safe for children under five", ["The drug is not", "- safe for children under five."], None),
+        ("… safe for children under five", ["Not for sale", "Toys are safe for children under five."], None),
+        ("… safe for children under five", ["The drug is not", "So.", "safe for children under five."], None),
+        ("… safe for children under five", ["Not safe for kids", "Safe for children under five."], None),
+    ],
+)
+def test_an_ellipsis_at_an_edge_is_looked_behind_in_the_chunk_beside(
+    span: str, contexts: list[str], lost: str | None
+) -> None:
+    """What turns the clause round may be at the end of the chunk before, or the beginning of the next."""
+    verdict = align(span, contexts)
+    where = next((at for at, text in enumerate(contexts) if lost and lost in text), None)
+    assert verdict.ok is (lost is None), verdict.reason
+    assert lost is None or f'leaves out "{lost}" (contexts[{where}])' in str(verdict.reason)
