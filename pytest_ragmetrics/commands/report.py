@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_ragmetrics.commands.command import Command, CommandResult, number, output
 from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.files import write_atomically
+from pytest_ragmetrics.text.characters import printable
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.records import Document
@@ -31,13 +32,19 @@ def _markdown(arguments: argparse.Namespace) -> list[str]:
     return _write(document, comparison, {"markdown": arguments.output})
 
 
-def _merge(arguments: argparse.Namespace) -> list[str]:
+def _merge(arguments: argparse.Namespace) -> CommandResult:
+    from pytest_ragmetrics.explain.runs import gist
     from pytest_ragmetrics.records import render_json
 
     document, comparison = _compared(arguments)
     outputs = {"json": arguments.output, "report": arguments.html, "markdown": arguments.markdown}
     wanted = {name: path for name, path in outputs.items() if path is not None}
-    return _write(document, comparison, wanted) if wanted else render_json(document).splitlines()
+    # Only here is a gate over tests of several shards decided: no other status says that it failed.
+    failed = [test for test in document.tests if test.gate is not None and test.outcome == "failed"]
+    if not wanted:
+        return CommandResult(lines=render_json(document).splitlines(), status=int(bool(failed)))
+    lines = [f"FAILED {printable(test.id)} - {gist(test.message)}" for test in failed]
+    return CommandResult(lines=[*_write(document, comparison, wanted), *lines], status=int(bool(failed)))
 
 
 def _write(document: Document, comparison: RunComparison | None, files: dict[str, Path]) -> list[str]:
@@ -160,7 +167,8 @@ REPORT = Command(
         Command(name="markdown", help="Write a summary in Markdown.", configure=_configure_markdown, run=_markdown),
         Command(
             name="merge",
-            help="Make one run of several, such as shards; without an output it is printed as JSON.",
+            help="Make one run of several, such as shards; without an output it is printed as JSON. "
+            "Exits with status 1 if a gate failed.",
             configure=_configure_merge,
             run=_merge,
         ),

@@ -336,8 +336,10 @@ def test_a_proven_drop_fails_its_gate(lost: list[Run], how: int) -> None:
     assert found["rag.clutter.regression.smallest_drop"] == "0.4"
 
 
-def test_workers_and_shards_decide_as_one_process(lost: list[Run], first: Run) -> None:
-    """A part of the set decides nothing; merged with the baseline it does."""
+def test_workers_and_shards_decide_as_one_process(
+    lost: list[Run], first: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A part of the set decides nothing; merged with the baseline it does, and fails the command."""
     alone, workers, *shards = lost
     assert drops(alone.tests) == drops(workers.tests)
     for shard in shards:
@@ -347,7 +349,7 @@ def test_workers_and_shards_decide_as_one_process(lost: list[Run], first: Run) -
     merged = shards[0].folder / "merged.json"
     notes = []
     for baseline in ([], ["--baseline", str(first.folder / "out.json")]):
-        assert main(["report", "merge", *files, *baseline, "-o", str(merged)]) == 0
+        assert main(["report", "merge", *files, *baseline, "-o", str(merged)]) == bool(baseline)
         document = json.loads(merged.read_text("utf-8"))
         notes.append(document["run"]["notes"][-1])
     assert notes == [
@@ -355,6 +357,12 @@ def test_workers_and_shards_decide_as_one_process(lost: list[Run], first: Run) -
         "2 gates that no single run could decide were decided over all of them",
     ]
     assert drops({test["id"]: test for test in document["tests"]}) == drops(alone.tests)
+    failed = [test["id"] for test in drops(alone.tests) if test["outcome"] == "failed"]
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("FAILED ")]
+    assert failed
+    assert [line.partition(" - ")[0] for line in lines] == [f"FAILED {name}" for name in failed]
+    assert main(["report", "merge", *files, "--baseline", str(first.folder / "out.json")]) == 1
+    assert json.loads(capsys.readouterr().out)["tests"] == document["tests"]
 
 
 def test_the_regression_gates_of_a_function_share_one_alpha(run: RunPytest) -> None:
