@@ -153,6 +153,10 @@ nothing more is asked, and the answers paid for are kept
         finally:
             self._charge(receipt)
 
+    def settle(self, *, tokens: int, cost: float) -> None:
+        """Charge so much more, or with numbers below 0 less, than was charged for a request before."""
+        self._do(_CHARGE, (tokens, cost, 0))
+
     def own_row(self) -> dict[str, float] | None:
         """Return what this process used as JSON builtins, where no other can see it."""
         return asdict(self.used()) if self.file is None else None

@@ -109,6 +109,13 @@ class Session(ScoringRecorder, Protocol):
         """How many requests may be in flight."""
 
     @property
+    def batched(self) -> bool:
+        """Whether requests wait for others, so that all scores may be under way at once."""
+
+    #: How many rows an application is answering, which may lead to requests.
+    answering: int
+
+    @property
     def votes(self) -> int:
         """How many independent judgements make a score, unless a call says otherwise."""
 

@@ -185,8 +185,9 @@ class DryRun:
     Judges and embedders that cost nothing are asked all the same.
     """
 
-    def __init__(self, cache: CachedTransport, forecast: Forecast) -> None:
+    def __init__(self, cache: CachedTransport, forecast: Forecast, *, batched: bool = False) -> None:
         self._cache = cache
+        self._batched = batched
         self._forecast = forecast
         self._judge = LocalJudge()
         self._embedder = LocalEmbedder()
@@ -205,9 +206,10 @@ class DryRun:
         try:
             answer = await self._answer(task)
         except UnscoredError as error:
-            error.usage = self._forecast.asked(key, _usage(request, ()))
+            error.usage = self._forecast.asked(key, _usage(request, (), batched=self._batched))
             raise
-        return Reply(answered=Answered(answer=answer, usage=self._forecast.asked(key, _usage(request, answer))))
+        usage = self._forecast.asked(key, _usage(request, answer, batched=self._batched))
+        return Reply(answered=Answered(answer=answer, usage=usage))
 
     async def _answer(self, task: Task[A]) -> A:
         try:
@@ -228,11 +230,11 @@ class DryRun:
         return np.stack([found[keys[text]] for text in request.texts])
 
 
-def _usage(request: Request, answer: object) -> Usage:
+def _usage(request: Request, answer: object, *, batched: bool) -> Usage:
     prompt = estimated_tokens(*request.texts, json.dumps(request.schema))
     completion = estimated_tokens(json.dumps(answer, default=_plain, ensure_ascii=False))
     # No answer says yet which tier it had.
-    tier = priced_tier(request.parameters.get(SERVICE_TIER))
+    tier = "batch" if batched else priced_tier(request.parameters.get(SERVICE_TIER))
     cost = price(request.kind, request.model, prompt, completion, tier=tier, url=request.url)
     return Usage(calls=1, prompt_tokens=prompt, completion_tokens=completion, cost=cost)
 

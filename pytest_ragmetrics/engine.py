@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.budget import Budget, Budgeted
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.entry import EMBEDDING
+from pytest_ragmetrics.cache.entry import EMBEDDING, Redact, key_of, redacted_json, request_row
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport, Mode
 from pytest_ragmetrics.circuit_breaker import CircuitBreakers
@@ -26,6 +27,7 @@ from pytest_ragmetrics.judges.specs import make_judge, panel_members
 from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, Transport
 
 if TYPE_CHECKING:
+    from pytest_ragmetrics.batching.queue import BatchMode, BatchQueue
     from pytest_ragmetrics.dry_run import Forecast
 
 P = TypeVar("P")
@@ -38,6 +40,8 @@ class Engine:
     ``concurrency`` bounds the requests in flight, ``timeout`` is that of one attempt in seconds. ``offer_judge`` and
     ``offer_embedder`` may make something of a spec first, or return ``None``. ``asker`` names the test that is asking,
     ``budget`` is what all requests together may take. With a ``forecast`` none is made, and nothing is stored.
+    ``batch`` has requests answered in batches, as :class:`~pytest_ragmetrics.batching.queue.BatchQueue` says, and
+    ``note_pending`` is told where a request is made whose reply is not there yet.
     The rest is as :class:`~pytest_ragmetrics.cache.transport.CachedTransport` has it. All clients live on the
     background loop.
     """
@@ -63,6 +67,10 @@ class Engine:
         asker: Callable[[], str | None] = lambda: None,
         budget: Budget | None = None,
         forecast: Forecast | None = None,
+        batch: BatchMode | None = None,
+        batch_fallback: bool = False,
+        is_busy: Callable[[], bool] = lambda: False,
+        note_pending: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._specs = judge, embedder
         self._attempts: dict[str, Any] = {"timeout": timeout, "retries": retries}
@@ -78,20 +86,30 @@ class Engine:
         paying: Transport = Providers() if budget is None else Budgeted(Providers(), budget)
         self.limiter = Limiter(concurrency, CircuitBreakers(paying, lambda: context.current().breaker))
         self._batches = Batches(self.limiter)
+        #: What holds requests back for batches, if they are wanted.
+        self.queue: BatchQueue | None = None
+        if batch is not None and forecast is None and cache == "auto" and cache_dir is not None:
+            self.queue = _queue(
+                self._batches, cache_dir, batch, salt, redact, fallback=batch_fallback, budget=budget, is_busy=is_busy
+            )
         self.cache = CachedTransport(
-            Repair(self._batches),
+            Repair(self.queue or self._batches),
             store=self._store,
             cassette=self._cassette,
             mode=cache,
             salt=salt,
-            width=concurrency,
+            width=concurrency if self.queue is None else None,
             redact=redact,
             run=run,
             asker=asker,
             anew=lambda: context.current().anew,
         )
         #: Where requests are sent.
-        self.transport: Transport = self.cache if forecast is None else _dry_run(self.cache, forecast)
+        self.transport: Transport = self.cache
+        if forecast is not None:
+            self.transport = _dry_run(self.cache, forecast, batch)
+        elif self.queue is not None:
+            self.transport = _noting(self.cache, note_pending)
 
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, or of the run; raise ``JudgeNotConfiguredError`` if there is none.
@@ -131,6 +149,8 @@ class Engine:
             for embedder in embedders.values():
                 stack.push_async_callback(embedder.aclose)
             stack.push_async_callback(self._batches.aclose)
+            if self.queue is not None:
+                stack.push_async_callback(self.queue.aclose)
             await self.cache.settle()
 
     def _made(self, made: dict[str, P], spec: str) -> P:
@@ -165,10 +185,33 @@ class Engine:
         return models.pop() if len(models) == 1 else spec
 
 
-def _dry_run(cache: CachedTransport, forecast: Forecast) -> Transport:
+def _dry_run(cache: CachedTransport, forecast: Forecast, batch: BatchMode | None) -> Transport:
     from pytest_ragmetrics.dry_run import DryRun
 
-    return DryRun(cache, forecast)
+    return DryRun(cache, forecast, batched=batch is not None)
+
+
+def _queue(
+    following: Transport, folder: Path, mode: BatchMode, salt: str, redact: Redact | None, **options: Any
+) -> BatchQueue:
+    from pytest_ragmetrics.batching.ledger import Ledger
+    from pytest_ragmetrics.batching.queue import BatchQueue
+
+    return BatchQueue(
+        following,
+        Ledger(folder),
+        mode=mode,
+        key_of=lambda request: key_of(request_row(request), salt=salt, plain=True),
+        redact=lambda reply: reply if redact is None else replace(reply, text=redacted_json(reply.text, redact)),
+        anew=lambda: context.current().anew,
+        **options,
+    )
+
+
+def _noting(cache: CachedTransport, note: Callable[[str], None]) -> Transport:
+    from pytest_ragmetrics.batching.queue import Noting
+
+    return Noting(cache, note)
 
 
 def _never(_: object) -> NoReturn:

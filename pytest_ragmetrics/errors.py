@@ -36,6 +36,10 @@ class CacheMissError(RagMetricsError):
     """Replaying, and this prompt was never recorded."""
 
 
+class BatchPendingError(RagMetricsError):
+    """The reply is not there yet: its request waits for a batch."""
+
+
 class BudgetExceededError(RagMetricsError):
     """The run's budget of calls, tokens or cost is spent."""
 

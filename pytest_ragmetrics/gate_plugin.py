@@ -102,7 +102,8 @@ class GatePlugin:
             if not isinstance(item, GateItem) and function in self._sets and self._sets[function].may_stop:
                 places.setdefault(function, []).append(place)
         for function, found in places.items():
-            if len(found) != self._sets[function].total or self._session.dry_run:
+            if len(found) != self._sets[function].total or self._session.dry_run or self._session.batched:
+                # Rows of a batch are asked together.
                 continue
             tests = {items[place].nodeid: items[place] for place in found}
             samples = {name: _case(test).row.sample for name, test in tests.items()}

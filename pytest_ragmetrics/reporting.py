@@ -327,7 +327,7 @@ def _message(report: pytest.TestReport) -> str | None:
 
 
 #: Paths of this machine and what may be secret; none of it changes a score.
-_PRIVATE = {"cache_dir", "cache_salt", "cassette_keep", "report", "json", "markdown"}
+_PRIVATE = {"cache_dir", "cache_salt", "cassette_keep", "batch", "batch_fallback", "report", "json", "markdown"}
 
 
 class RunReport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -25,6 +26,13 @@ from pytest_ragmetrics.sample import Sample
 
 #: How many scores are under way for each request allowed in flight: between its requests a score computes and waits.
 UNDER_WAY = 2
+
+
+def scores_under_way(session: context.Session) -> int:
+    """Return how many scores of a session may be under way."""
+    return sys.maxsize if session.batched else UNDER_WAY * session.concurrency
+
+
 #: Called with the number of scores that are done and the number of all.
 ProgressCall = Callable[[int, int], object]
 # How many of the last scores are started the longest first, for each of those under way.
@@ -62,6 +70,8 @@ class OwnSession:
 
     votes = 1
     dry_run = False
+    batched = False
+    answering = 0
     metrics = ()
     baseline = None
 
@@ -100,7 +110,7 @@ async def score_table(
         raise TypeError(f"progress must be True, False or a function of two counts, without async, not {given!r:.60}")
     total = len(samples) * len(metrics)
     shown = Progress("scored", total, wanted=progress is True)
-    width, breaker = UNDER_WAY * session.concurrency, CircuitBreaker(session.concurrency)
+    width, breaker = scores_under_way(session), CircuitBreaker(session.concurrency)
     scorer = TableScores(samples, metrics, breaker=breaker)
     waiting = iter(_ordered(len(samples), metrics, last=_LAST * width))
 

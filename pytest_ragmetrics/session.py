@@ -75,6 +75,14 @@ def marked_votes(item: pytest.Item) -> int | None:
     raise _wrong(item, "rag_votes", given, "it takes one whole number from 1 on; write @pytest.mark.rag_votes(3)")
 
 
+def skip(report: pytest.TestReport, reason: str) -> None:
+    """Make a report that of a skipped test."""
+    report.outcome = "skipped"
+    report.longrepr = (report.location[0], (report.location[1] or 0) + 1, f"Skipped: {reason}")
+    if hasattr(report, "wasxfail"):
+        del report.wasxfail
+
+
 def _fault(read: Callable[[pytest.Item], object], item: pytest.Item) -> str:
     try:
         read(item)
@@ -137,11 +145,7 @@ class SessionBudget:
         requests = None if self.forecast is None else self.forecast.requests_of(report.nodeid)
         if requests is None or (report.when != "call" and not report.failed):
             return
-        report.outcome = "skipped"
-        reason = f"Skipped: dry run: {requests} {'request' if requests == 1 else 'requests'}"
-        report.longrepr = (report.location[0], (report.location[1] or 0) + 1, reason)
-        if hasattr(report, "wasxfail"):
-            del report.wasxfail
+        skip(report, f"dry run: {requests} {'request' if requests == 1 else 'requests'}")
 
     def to_row(self) -> dict[str, Any]:
         """Return what a worker used or would use, as JSON builtins."""
@@ -318,6 +322,12 @@ class PytestSession:
         self.concurrency = max(1, settings.concurrency // (workers or 1))
         #: Whether requests are forecast and none is made.
         self.dry_run = settings.dry_run
+        #: Whether requests wait for others, and are answered in batches.
+        self.batched = settings.batch is not None and not settings.dry_run and settings.cache == "auto"
+        #: How many rows an application is answering.
+        self.answering = 0
+        #: What a test waits for, by its node id.
+        self._waiting: dict[str, str] = {}
         #: The file with the scores of an earlier run.
         self.baseline = settings.baseline
         self._budget = SessionBudget(settings, workers=workers, file=received.get("budget"))
@@ -415,9 +425,24 @@ class PytestSession:
             asker=lambda: context.current().test or self.recorder.test,
             budget=self._budget.budget,
             forecast=self._budget.forecast,
+            batch=settings.batch,
+            batch_fallback=settings.batch_fallback,
+            is_busy=lambda: self.answering > 0,
+            note_pending=lambda reason: self.waits(context.current().test or self.recorder.test, reason),
         )
 
     # What the other parts of the plugin ask for.
+
+    def waits(self, test: str | None, reason: str) -> None:
+        """Note that a test waits for replies, so that it is skipped."""
+        if test is not None:
+            self._waiting.setdefault(test, reason)
+
+    @property
+    def batch_state(self) -> str:
+        """How far the batches are that the run waits for, in words."""
+        queue = self.engine.queue if self._has_engine else None
+        return "" if queue is None else queue.state
 
     def note_collected(self, marker: str, function: str, *, fault: str | None = None) -> None:
         """Note that a marker was seen on a function when it was collected, and what is wrong with it."""
@@ -435,13 +460,36 @@ class PytestSession:
         rows = self._worker_rows
         used = self._has_engine or any(row and row["cassette"]["used"] for row in rows)
         lines = self._cassette.save(self.engine.cache, exit_status, rows) if records and used else []
-        return [*lines, *self._budget.notes(rows)]
+        queue = self.engine.queue if self._has_engine else None
+        batches = [] if queue is None else queue.summary(self.engine.cache.holds)
+        return [*lines, *batches, *self._budget.notes(rows)]
 
     # The hooks.
 
     def pytest_configure(self) -> None:
-        """Make this the session that metrics see."""
+        """Make this the session that metrics see; raise ``pytest.UsageError`` for options that exclude each other."""
+        if self.batched and any(self._config.getoption(name, None) for name in ("numprocesses", "tx")):
+            msg = "--rag-batch: each worker would post its own batches, and all of them only wait: run without -n"
+            raise pytest.UsageError(msg)
+        if self.settings.batch is not None and self.settings.cache in ("refresh", "off"):
+            msg = f"--rag-batch: replies are kept in the cache, which --rag-cache={self.settings.cache} does not read"
+            raise pytest.UsageError(msg)
         running.enter(self)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Post the requests that were held back, when all tests have run; one that is refused ends the run."""
+        ran = yield
+        queue = self.engine.queue if self._has_engine else None
+        if queue is not None:
+            from pytest_ragmetrics import loop
+            from pytest_ragmetrics.errors import RagMetricsError
+
+            try:
+                loop.run(queue.post())
+            except RagMetricsError as error:
+                raise pytest.UsageError(f"--rag-batch: {error}") from error
+        return ran
 
     def pytest_unconfigure(self) -> None:
         """Close what the run opened."""
@@ -508,6 +556,9 @@ class PytestSession:
         """Put the records of the running test on a report of it, and redact what the report says."""
         report = yield
         self._budget.skip_scored(report)
+        reason = self._waiting.get(report.nodeid)
+        if reason is not None and report.when != "teardown" and (report.when == "call" or not report.passed):
+            skip(report, reason)
         self.recorder.attach(report)
         if self.recorder.redact is not None:
             redact_report(report, self.recorder.redact)

@@ -87,6 +87,13 @@ def _one_of(*words: str) -> Callable[[str, Path], str]:
     return parse
 
 
+def _batch_mode(text: str, _base: Path) -> str:
+    modes = ("wait", "submit", "collect")
+    if text.strip() not in modes:
+        raise ValueError(f"{text.strip()!r} is not one of {', '.join(modes)}")
+    return text.strip()
+
+
 def _number(kind: type[int | float], least: float) -> Callable[[str, Path], float]:
     def parse(text: str, _base: Path) -> float:
         try:
@@ -191,6 +198,21 @@ class Settings:
     )
     max_cost: float | None = _setting(
         _number(float, 0), None, "After how many US dollars the run stops asking.", metavar="DOLLARS"
+    )
+    batch: Literal["wait", "submit", "collect"] | None = _setting(
+        _batch_mode,
+        None,
+        "Ask in batches at half the price, answered within a day. wait: wait for them; submit: post them and skip the "
+        "tests that need them; collect: run the tests on what is answered, and post what follows.",
+        environment=True,
+        metavar="MODE",
+    )
+    batch_fallback: bool = _setting(
+        _truth,
+        False,  # noqa: FBT003 - the default
+        "Ask what failed or expired in a batch at once, at the full price.",
+        action="store_const",
+        const="yes",
     )
     dry_run: bool = _switch("Forecast requests, tokens and cost, and make no request; tests that score are skipped.")
     respond_threads: int = _setting(

@@ -194,7 +194,7 @@ def new_entry(
     shown = request
     if redact is not None:
         shown = redacted_request(request, redact)
-        row |= {"text": _redacted_json(row["text"], redact)} if "text" in row else {}
+        row |= {"text": redacted_json(row["text"], redact)} if "text" in row else {}
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return CacheEntry(key=key, request=shown, reply=row, created=created, salt=salt, redacted=shown != request)
 
@@ -214,8 +214,8 @@ def redacted_request(request: Mapping[str, Any], redact: Redact) -> dict[str, An
     return row
 
 
-def _redacted_json(text: str, redact: Redact) -> str:
-    """Redact the strings in a JSON text, so that what replaces them cannot break it."""
+def redacted_json(text: str, redact: Redact) -> str:
+    """Return a JSON text with its strings redacted, so that what replaces them cannot break it."""
     try:
         data = json.loads(text)
     except ValueError:

@@ -189,6 +189,7 @@ Fetch = Callable[[Sequence[str], Callable[[], None]], Awaitable[Mapping[str, Rep
 
 # How many more may be looked up, locked and stored than requests are in flight, so that one is always ready.
 _READY = 2
+_UNBOUNDED = 10**9
 _EMBEDDED = 8
 
 
@@ -196,11 +197,12 @@ class CachedTransport:
     """Answers from the cassette or the store, and sends on what is in neither, once however many ask for it.
 
     ``mode`` is that of :data:`~pytest_ragmetrics.cache.transport.Mode`. ``width`` is how many requests the links below
-    let through at once. ``run`` names the run, the same in all its processes, so that what one of them refreshed is
-    fresh to all. ``redact`` is applied to what is stored, and what is stored is what is returned: a redacted answer
-    leads to the same next question live as in replay. ``asker`` names the test that asks, ``anew`` tells whether it
-    asks for replies that are made anew: these are kept nowhere, so that the next run finds the first ones. ``warn`` is
-    called once for a store that cannot be used. The store is not closed here.
+    let through at once, ``None`` where they hold them back until there are no more: then no lock is held meanwhile,
+    for which other runs would wait. ``run`` names the run, the same in all its processes, so that what one of them
+    refreshed is fresh to all. ``redact`` is applied to what is stored, and what is stored is what is returned: a
+    redacted answer leads to the same next question live as in replay. ``asker`` names the test that asks, ``anew``
+    tells whether it asks for replies that are made anew: these are kept nowhere, so that the next run finds the first
+    ones. ``warn`` is called once for a store that cannot be used. The store is not closed here.
     """
 
     def __init__(
@@ -211,7 +213,7 @@ class CachedTransport:
         cassette: Cassette | None = None,
         mode: Mode = "auto",
         salt: str = "",
-        width: int = 32,
+        width: int | None = 32,
         redact: Redact | None = None,
         run: str | None = None,
         asker: Callable[[], str | None] = lambda: None,
@@ -224,7 +226,8 @@ class CachedTransport:
         self._following = following
         self._salt = salt
         self._tiers = CacheTiers(store=store, cassette=cassette, mode=mode, run=run or uuid.uuid4().hex, warn=warn)
-        locks = None if store is None else store.locks
+        locks = None if store is None or width is None else store.locks
+        width = _UNBOUNDED if width is None else width
         # Texts to embed wait for one another in batches, and must not keep a judge from being asked meanwhile.
         self._judging: SingleFlight[CacheEntry] = SingleFlight(locks, width=_READY * width)
         self._embedding: SingleFlight[CacheEntry] = SingleFlight(locks and locks / "vectors", width=_EMBEDDED * width)
@@ -262,6 +265,10 @@ class CachedTransport:
         found = {} if self.mode == "off" else self._found(rows)
         vectors = {key: read_vector(entry.reply["vector"]) for key, entry in found.items()}
         return {key: row["text"] for key, row in rows.items()}, vectors
+
+    def holds(self, keys: Sequence[str]) -> bool:
+        """Tell whether there is an entry for each of some keys."""
+        return len(self._tiers.look(keys)) == len(keys)
 
     @property
     def used(self) -> Used:

@@ -42,7 +42,10 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
 
     async def _send(self, client: Any, request: Request, terms: frozenset[str]) -> Any:
         # Without the SDK's types, as for OpenAI.
-        return await client.post("/v1/messages", body=_wire(request, terms), cast_to=object)
+        return await client.post("/v1/messages", body=self._body(request, terms), cast_to=object)
+
+    def _body(self, request: Request, terms: frozenset[str]) -> dict[str, Any]:
+        return _wire(request, terms)
 
     def _concede(self, terms: frozenset[str], request: Request, error: Any) -> frozenset[str] | None:
         droppable = {_TOOL, *request.parameters} - terms - {"max_tokens"}

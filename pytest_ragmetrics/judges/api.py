@@ -425,6 +425,10 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         """What the server was found to accept so far."""
         return self._connection.terms
 
+    @terms.setter
+    def terms(self, terms: Terms) -> None:
+        self._connection.terms = terms
+
     async def complete(self, request: Request) -> Reply:
         """Return what the model writes; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
         answer = await self._connection.call(
@@ -432,11 +436,35 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
             lambda terms, error: self._concede(terms, request, error),
             rate_limited=request.rate_limited,
         )
+        return self.read(answer, request)
+
+    async def reach(self, send: Callable[[Any, Terms], Awaitable[T]]) -> T:
+        """Return the result of ``send(client, terms)`` over the connection; raise as :meth:`complete`."""
+        return await self._connection.call(send, lambda _terms, _error: None)
+
+    def wire(self, request: Request) -> dict[str, Any]:
+        """Return the body of a request in a batch, which is a tier of its own, as JSON builtins."""
+        body = self._body(request, self._connection.terms)
+        return {name: value for name, value in body.items() if name != SERVICE_TIER}
+
+    def concede(self, request: Request, error: Any, terms: Terms) -> bool:
+        """Leave out from now on what the server refused under ``terms``; tell whether that was anything optional."""
+        conceded = self._concede(terms, request, error)
+        if conceded is not None and self._connection.terms == terms:
+            self._connection.terms = conceded
+        return conceded is not None
+
+    def read(self, answer: Any, request: Request) -> Reply:
+        """Return the reply of an answer of the API, as JSON builtins; raise as :meth:`complete`."""
         spent = self._spent(answer)
         if (problem := self._problem(answer)) is not None:
             is_counted = spent.prompt_tokens or spent.completion_tokens
             raise JudgeError(f"{self.name} {problem}", usage=spent.usage(request) if is_counted else None)
         return replace(spent, text=self._text(answer))
+
+    @abstractmethod
+    def _body(self, request: Request, terms: Terms) -> dict[str, Any]:
+        """Return the body of a request, as JSON builtins."""
 
     async def aclose(self) -> None:
         """Close the connections."""

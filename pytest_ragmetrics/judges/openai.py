@@ -58,7 +58,7 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
 
     async def _send(self, client: Any, request: Request, terms: OpenAICapabilities) -> Any:
         # Without the SDK's types: converting to and from them takes as long as the rest of a request.
-        body = _body(request, terms)
+        body = self._body(request, terms)
         if body.get(SERVICE_TIER) == FLEX:
             for pause in _FLEX_PAUSES:
                 try:
@@ -69,6 +69,9 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
                 await asyncio.sleep(pause)
             body[SERVICE_TIER] = "default"
         return await client.post("/chat/completions", body=body, cast_to=object)
+
+    def _body(self, request: Request, terms: OpenAICapabilities) -> dict[str, Any]:
+        return _body(request, terms)
 
     def _concede(self, terms: OpenAICapabilities, request: Request, error: Any) -> OpenAICapabilities | None:
         name = refused_parameter(error, [name for name in request.parameters if name not in terms.refused])

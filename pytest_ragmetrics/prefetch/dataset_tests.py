@@ -23,7 +23,7 @@ import pytest
 from pytest_ragmetrics.assertions import BoundedMetric, raise_shortfall
 from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
-from pytest_ragmetrics.errors import DatasetError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.errors import BatchPendingError, DatasetError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, Row, evaluate
 from pytest_ragmetrics.explain.results import explain_row, explain_sample
 from pytest_ragmetrics.locks import remove_abandoned
@@ -363,6 +363,9 @@ class DatasetTests:
         outcome = self._outcome(job)
         self._running = replace(job, sample=outcome.sample)
         self._scores = {name: score.copy() for name, score in outcome.scores.items()}
+        pending = [score.outcome for score in outcome.scores.values() if isinstance(score.outcome, BatchPendingError)]
+        if pending:
+            pytest.skip(str(pending[0]))
         bounds = {each.metric.name: each for each in self._bounds}
         for name, score in self._scores.items():
             result = score.outcome
@@ -407,7 +410,7 @@ class DatasetTests:
         line, prefetcher = self._line, self._prefetcher
         try:
             for name, job in jobs.items():
-                outcome = prefetcher.outcome(name, lambda: line.show(prefetcher.done, prefetcher.total))
+                outcome = prefetcher.outcome(name, self._show_progress)
                 found[job.test] = found.get(job.test, ()) + self._again(job, outcome, wanted[job.test])
         finally:
             line.end()
@@ -448,7 +451,7 @@ class DatasetTests:
         if outcome is None:
             line, prefetcher = self._line, self._prefetcher
             try:
-                outcome = prefetcher.outcome(job.test, lambda: line.show(prefetcher.done, prefetcher.total))
+                outcome = prefetcher.outcome(job.test, self._show_progress)
             except SparedError as spared:
                 self._skip(job.test, str(spared))
             finally:
@@ -460,6 +463,9 @@ class DatasetTests:
         if outcome.failure is not None:
             raise _failure(outcome.failure, job)
         return outcome
+
+    def _show_progress(self) -> None:
+        self._line.show(self._prefetcher.done, self._prefetcher.total, self._session.batch_state)
 
     def _begin(self, tests: Sequence[str]) -> None:
         fresh = [test for test in dict.fromkeys(tests) if test in self._jobs and test not in self._began]
@@ -538,6 +544,7 @@ def _failure(failure: BaseException, job: RowJob) -> BaseException:
 
 # Seconds from the end of one line to the next: a slow judge must not fill the screen.
 _PAUSE = 5.0
+_IN_LOGS = 300.0
 
 
 class _ProgressLine:
@@ -545,23 +552,29 @@ class _ProgressLine:
 
     def __init__(self, config: pytest.Config) -> None:
         reporter: pytest.TerminalReporter | None = config.pluginmanager.getplugin("terminalreporter")
-        wanted = reporter is not None and reporter.isatty and reporter.verbosity >= 0
-        self._reporter = reporter if wanted else None
+        self._reporter = reporter if reporter is not None and reporter.verbosity >= 0 else None
+        self._is_terminal = reporter is not None and bool(reporter.isatty)
         self._capture = config.pluginmanager.getplugin("capturemanager")
         self._shown = False
         self._next = -math.inf
 
-    def show(self, done: int, total: int) -> None:
-        """Write how many rows are done, over the line before."""
+    def show(self, done: int, total: int, batches: str = "") -> None:
+        """Write how many rows are done and how far batches are, over the line before; in a log, a line now and then."""
         reporter = self._reporter
-        if reporter is None or time.monotonic() < self._next:
+        if reporter is None or time.monotonic() < self._next or not (self._is_terminal or batches):
             return
+        text = f"ragmetrics: {done} of {total} rows done ahead{batches and f'; {batches}'}"
         with self._capture.global_and_fixture_disabled() if self._capture is not None else nullcontext():
             if not self._shown:
                 reporter.ensure_newline()
-            reporter.rewrite(f"ragmetrics: {done} of {total} rows done ahead", erase=True)
+            if self._is_terminal:
+                reporter.rewrite(text, erase=True)
+            else:
+                # Providers of CI end a job that is silent for ten minutes.
+                reporter.write_line(text)
+                self._next = time.monotonic() + _IN_LOGS
             reporter.flush()
-        self._shown = True
+        self._shown = self._is_terminal
 
     def end(self) -> None:
         """Leave the line as it is: the next output of the reporter begins another."""

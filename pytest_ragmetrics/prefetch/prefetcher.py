@@ -23,7 +23,7 @@ from pytest_ragmetrics.prefetch.jobs import Application, Asked, Respond, RowJob,
 from pytest_ragmetrics.prefetch.sharing import SharedResults, read, written
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.scoring import UNDER_WAY, measured, unscored_reason
+from pytest_ragmetrics.scoring import measured, scores_under_way, unscored_reason
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -69,7 +69,7 @@ class Prefetcher:
         self._session = session
         self._shared = shared
         self._drawn = {test: rows for rows in drawn for test in rows.order}
-        self._width = UNDER_WAY * session.concurrency
+        self._width = scores_under_way(session)
         # How many scores of a test are yet to come, while its job is done here.
         self._under_way: dict[str, int] = {}
         self._jobs: dict[str, RowJob] = {}
@@ -336,8 +336,13 @@ class Prefetcher:
             return None
         with self._context(job, RowRecorder()):
             asked = application.ask(job.sample)
+        self._session.answering += 1
+        asked.add_done_callback(self._note_answered)
         asked.add_done_callback(lambda _: self._fill())
         return asked
+
+    def _note_answered(self, _: object) -> None:
+        self._session.answering -= 1
 
     def _context(self, job: RowJob, recorder: RowRecorder) -> AbstractContextManager[object]:
         """Score and answer for the test of a row."""

@@ -32,6 +32,8 @@ class FakeSession:
         self._transport = transport
         self.concurrency = 8
         self.votes = votes
+        self.batched = False
+        self.answering = 0
         self.dry_run = False
         self.metrics: Sequence[Metric | type[Metric]] = ()
         self.baseline: Path | None = None

@@ -23,6 +23,7 @@ LAYERS = (
     {"session", "reporting", "gate_plugin", "prefetch", "hookspec"},
     {"settings", "report", "gates", "gate_decisions", "assertions", "suites", "generate", "probes", "calibration"},
     {"evaluation", "scoring", "engine", "dry_run"},
+    {"batching"},
     {"metrics"},
     {"comparison", "run_comparison", "explain", "records"},
     {"context", "judges", "embedders", "cache", "budget", "prices", "circuit_breaker"},

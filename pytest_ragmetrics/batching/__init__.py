@@ -1,0 +1,1 @@
+"""Batches: requests that a provider answers within a day, at half the price."""

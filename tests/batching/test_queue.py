@@ -1,0 +1,366 @@
+"""Requests in batches, against both providers' routes over HTTP: what is paid for, kept, said and asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics import loop
+from pytest_ragmetrics.budget import Budget, Limits
+from pytest_ragmetrics.cache.entry import CacheError
+from pytest_ragmetrics.engine import Engine
+from pytest_ragmetrics.errors import BatchPendingError, BudgetExceededError, JudgeError
+from pytest_ragmetrics.judges.judge import Judge
+from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.judges.transport import Answered, JudgeUnavailableError
+from pytest_ragmetrics.prices import price
+from tests.fake_answers import answer_sensibly
+from tests.fake_batches import DAY, Body, FakeBatches
+from tests.fake_openai import Reply
+
+VENDORS = {"openai": "openai:gpt-5.4-mini", "anthropic": "anthropic:claude-haiku-4-5"}
+TEXTS = tuple(f"Pump {number} hums." for number in range(6))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBatches]:
+    """Return a running provider of both kinds, named by the environment."""
+    with FakeBatches() as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.openai_url)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.anthropic_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-fake")
+        yield running
+
+
+@pytest.fixture(params=VENDORS)
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    """Return what makes runs with one cache folder, once for each provider."""
+    return Run(VENDORS[request.param], tmp_path)
+
+
+class Run:
+    """Runs that ask for the claims of texts, one after another with one cache folder."""
+
+    def __init__(self, spec: str, folder: Path) -> None:
+        self.spec = spec
+        self.folder = folder
+        self.summary: list[str] = []
+
+    def __call__(self, mode: Any, texts: tuple[str, ...] = TEXTS, **options: Any) -> list[Any]:
+        """Return the answers to the texts, or what was raised."""
+        engine = Engine(judge=self.spec, cache_dir=self.folder, batch=mode, **options)
+        try:
+            judge, queue = engine.judge(), engine.queue
+            assert queue is not None
+            asked = loop.run(_asked(judge, engine, texts))
+            loop.run(queue.post())
+            self.summary = queue.summary(engine.cache.holds)
+        finally:
+            engine.close()
+        return asked
+
+    @property
+    def ledger(self) -> list[Path]:
+        """The files of batches that are left."""
+        return sorted((self.folder / "batches").glob("*.json*"))
+
+
+async def _asked(judge: Judge, engine: Engine, texts: tuple[str, ...]) -> list[Any]:
+    asked = (judge.ask(ListClaims(text=text), transport=engine.transport) for text in texts)
+    return await asyncio.gather(*asked, return_exceptions=True)
+
+
+def answered(found: list[Any]) -> int:
+    """Return how many were answered; raise an error that is none of this package."""
+    for each in found:
+        assert isinstance(each, (Answered, JudgeError, BatchPendingError, BudgetExceededError)), repr(each)
+    return sum(isinstance(each, Answered) for each in found)
+
+
+def test_wait_answers_in_one_batch_at_half_the_price(server: FakeBatches, run: Run) -> None:
+    """All that asks at the same time is one batch; the reply goes to its request, whatever the order."""
+    found = run("wait")
+    assert answered(found) == len(TEXTS)
+    assert [each.answer for each in found] == [(text,) for text in TEXTS]
+    assert len(server.batches) == 1
+    assert not server.paid_singly
+    kind, model = run.spec.split(":")
+    full = [price(kind, model, it.usage.prompt_tokens, it.usage.completion_tokens) for it in found]
+    assert [it.usage.cost for it in found] == [pytest.approx((cost or 0.0) / 2) for cost in full]
+    assert run.ledger == []
+    # Once stored, nothing is asked again.
+    assert answered(run("wait")) == len(TEXTS)
+    assert len(server.batches) == 1
+
+
+def test_submit_and_collect(server: FakeBatches, run: Run) -> None:
+    """One run posts, the next finds it under way, the last one reads it; none pays twice."""
+    server.delay = 60.0
+    assert all("waits for batch rag-" in str(each) for each in run("submit"))
+    (name,) = server.batches
+    assert any(name in line and "6 requests" in line for line in run.summary)
+    for mode in ("collect", "submit", "collect"):
+        assert all(str(each) == f"waits for batch {name}" for each in run(mode)), mode
+    assert "--rag-batch=collect" in run.summary[-1]
+    server.clock += 60.0
+    assert answered(run("collect")) == len(TEXTS)
+    assert (len(server.batches), server.twice, run.ledger) == (1, 0, [])
+
+
+def test_requests_added_later_are_another_batch(server: FakeBatches, run: Run) -> None:
+    """What is under way stays where it is."""
+    server.delay = 60.0
+    run("submit", TEXTS[:2])
+    run("submit")
+    assert [len(batch.requests) for batch in server.batches.values()] == [2, 4]
+
+
+def _invalid_first(body: Body) -> str:
+    return "No JSON." if len(body["messages"]) <= 2 else answer_sensibly(body)
+
+
+@pytest.mark.parametrize("mode", ["wait", "collect"])
+def test_chains_are_waves(server: FakeBatches, run: Run, mode: str) -> None:
+    """A chain of two, as a repair is, takes two batches, however many there are."""
+    server.answer = _invalid_first
+    for _ in range(3):
+        found = run(mode)
+    assert answered(found) == len(TEXTS)
+    assert [len(batch.requests) for batch in server.batches.values()] == [6, 6]
+    assert server.twice == 0
+
+
+def _failing(body: Body) -> str | Reply:
+    if "Pump 2" in json.dumps(body):
+        return Reply(status=400, error={"message": "The model is confused.", "type": "invalid_request_error"})
+    return answer_sensibly(body)
+
+
+def _late(body: Body) -> bool:
+    return "Pump 2" in json.dumps(body)
+
+
+def _cut_off(body: Body) -> str | Reply:
+    return Reply(text='{"cl', finish="length") if _late(body) else answer_sensibly(body)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"answer": _failing}, "The model is confused."),
+        ({"expires": _late}, "expired|in time"),
+        ({"answer": _cut_off}, "cut off by its length limit"),
+    ],
+)
+def test_a_line_that_fails_says_why(server: FakeBatches, run: Run, fault: dict[str, Any], reason: str) -> None:
+    """The others are answered; a later run asks for it again, and only for it."""
+    for name, value in fault.items():
+        setattr(server, name, value)
+    run("submit")
+    server.clock += DAY
+    found = run("collect")
+    assert answered(found) == 5
+    with pytest.raises(JudgeError, match=f"batch .*({reason})"):
+        raise found[2]
+    server.answer, server.expires = answer_sensibly, lambda _: False
+    assert answered(run("wait")) == len(TEXTS)
+    assert [len(batch.requests) for batch in server.batches.values()] == [6, 1]
+
+
+@pytest.mark.parametrize("fault", [{"answer": _failing}, {"expires": _late}])
+def test_fallback_asks_a_failed_line_at_once(server: FakeBatches, run: Run, fault: dict[str, Any]) -> None:
+    """It is asked singly, at the full price, and no other is."""
+    for name, value in fault.items():
+        setattr(server, name, value)
+    run("submit")
+    server.clock += DAY
+    run("submit", TEXTS[:1])
+    server.answer = answer_sensibly if "expires" in fault else server.answer
+    found = run("collect", batch_fallback=True)
+    assert answered(found) == (6 if "expires" in fault else 5)
+    assert sum(server.paid_singly.values()) == ("expires" in fault)
+
+
+def test_all_lines_fail(server: FakeBatches, run: Run) -> None:
+    """Then there is no output, and the name of the other file is found all the same."""
+    server.answer = lambda _: Reply(status=500, error={"message": "Overloaded.", "type": "server_error"})
+    found = run("wait")
+    assert all("Overloaded." in str(each) for each in found)
+    assert not server.paid
+
+
+@pytest.mark.parametrize(
+    "quirk", [{"empty_error_file": True}, {"cut": 1}, {"polls_fail": 2}, {"early": 2}, {"foreign": False}]
+)
+def test_quirks(server: FakeBatches, run: Run, quirk: dict[str, Any]) -> None:
+    """An empty file ID, a download that is cut off, a poll that fails, a file that is not found yet."""
+    for name, value in quirk.items():
+        setattr(server, name, value)
+    if run.spec.startswith("anthropic") and "early" in quirk:
+        server.early = 0
+    assert answered(run("wait")) == len(TEXTS)
+    assert (len(server.batches), server.twice) == (1, 0)
+
+
+def test_results_that_stay_cut_off_are_not_lost(server: FakeBatches, run: Run) -> None:
+    """What is paid for is read by a later run."""
+    run("submit")
+    server.cut = 3
+    assert answered(run("collect")) == 0
+    assert answered(run("collect")) == len(TEXTS)
+    assert (len(server.batches), server.twice) == (1, 0)
+
+
+def test_500_after_acceptance_is_not_posted_again(server: FakeBatches, run: Run) -> None:
+    """The provider is asked what it has before anything is posted again; batches of others stand around it."""
+    server.fails_after = 1
+    assert answered(run("wait")) == len(TEXTS)
+    assert (len(server.batches), server.twice, server.log.count("create")) == (1, 0, 0)
+
+
+def test_a_batch_of_others_is_not_taken_for_ours(server: FakeBatches, run: Run) -> None:
+    """One of the same size and time is told by its lines; ours is found among them."""
+    other = Run(run.spec, run.folder / "other")
+    other("submit", tuple(text.replace("Pump", "Valve") for text in TEXTS))
+    server.fails_after = 1
+    run("submit")
+    server.fails_after = 0
+    third = Run(run.spec, run.folder / "third")
+    third("submit", tuple(text.replace("Pump", "Lamp") for text in TEXTS))
+    for _ in range(4):
+        found = run("collect")
+    assert answered(found) == len(TEXTS)
+    assert (len(server.batches), server.twice) == (3, 0)
+
+
+def test_a_refused_batch_is_an_error_and_forgotten(server: FakeBatches, run: Run) -> None:
+    """Nothing was paid, so the next run posts it."""
+    server.rejects = 1
+    assert all("The batch is rejected." in str(each) for each in run("wait"))
+    assert run.ledger == []
+    assert answered(run("wait")) == len(TEXTS)
+
+
+def test_the_limit_of_queued_tokens_is_said(server: FakeBatches, tmp_path: Path) -> None:
+    """It shows only later, as a batch that failed; the next run tries again."""
+    run = Run(VENDORS["openai"], tmp_path)
+    server.token_limit = True
+    assert all("Enqueued token limit" in str(each) for each in run("wait"))
+    server.token_limit = False
+    assert answered(run("wait")) == len(TEXTS)
+
+
+def test_a_server_without_batches(server: FakeBatches, run: Run) -> None:
+    """It says what to do instead."""
+    server.has_batches = False
+    (first, *_) = run("wait")
+    with pytest.raises(JudgeUnavailableError, match="has no batches; run without --rag-batch"):
+        raise first
+    assert run.ledger == []
+
+
+def test_a_batch_that_is_gone(server: FakeBatches, run: Run) -> None:
+    """One of another account, or too old, is named; deleting it from the ledger is for the user to decide."""
+    run("submit")
+    server.clock += 31 * DAY
+    (first, *_) = run("collect")
+    assert "is not there: it is of another account or workspace, or too old" in str(first)
+
+
+def test_what_a_model_refuses_is_left_out_of_the_next_batch(server: FakeBatches, run: Run) -> None:
+    """A parameter is refused in every line, which costs nothing; later runs know it from the ledger."""
+    server.refuses = frozenset({"temperature"})
+    server.answer = _invalid_first
+    run("submit")
+    for _ in range(3):
+        found = run("collect")
+    assert answered(found) == len(TEXTS)
+    assert [len(batch.requests) for batch in server.batches.values()] == [6, 6, 6]
+
+
+def test_parts_of_a_wave(server: FakeBatches, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wave beyond the limits of the provider is several batches, and nothing of it is lost."""
+    from pytest_ragmetrics.batching import routes
+
+    kind = routes.OpenAIRoutes if run.spec.startswith("openai") else routes.AnthropicRoutes
+    monkeypatch.setattr(kind, "limits", (4, 10**9))
+    assert answered(run("wait")) == len(TEXTS)
+    assert [len(batch.requests) for batch in server.batches.values()] == [4, 2]
+
+
+@pytest.mark.parametrize(("calls", "expected"), [(4, 4), (0, 0)])
+def test_budget_of_calls(server: FakeBatches, run: Run, calls: int, expected: int) -> None:
+    """What the budget does not allow is not posted."""
+    budget = Budget(Limits(calls=calls))
+    found = run("wait", budget=budget)
+    assert answered(found) == expected
+    assert sum(isinstance(each, BudgetExceededError) for each in found) == len(TEXTS) - expected
+    budget.close()
+
+
+def test_budget_is_charged_with_what_it_took(server: FakeBatches, run: Run) -> None:
+    """The estimate of the posting run is replaced where the same run reads the replies."""
+    budget = Budget(Limits(cost=100.0))
+    found = run("wait", budget=budget)
+    used = budget.used()
+    assert used.cost == pytest.approx(sum(each.usage.cost for each in found))
+    assert used.tokens == sum(each.usage.prompt_tokens + each.usage.completion_tokens for each in found)
+    assert used.calls == len(TEXTS)
+    budget.close()
+
+
+def test_replies_are_redacted_before_they_are_kept(server: FakeBatches, run: Run) -> None:
+    """No file of the ledger has what a hook takes out."""
+    server.answer = _redactable
+    run("submit", TEXTS[:1], redact=_without_names)
+    engine = Engine(judge=run.spec, cache_dir=run.folder, batch="collect", redact=_without_names)
+    loop.run(_asked(engine.judge(), engine, TEXTS[:1]))
+    assert engine.queue is not None
+    engine.close()
+    kept = "".join(file.read_text("utf-8") for file in run.ledger)
+    assert "Somebody hums" in kept
+    assert "Mara" not in kept
+
+
+def _redactable(_: Body) -> str:
+    return '{"claims": ["Mara hums."]}'
+
+
+def _without_names(text: str) -> str:
+    return text.replace("Mara", "Somebody")
+
+
+def test_one_run_at_a_time(server: FakeBatches, run: Run) -> None:
+    """Two runs with one folder would post the same requests."""
+    engine = Engine(judge=run.spec, cache_dir=run.folder, batch="wait")
+    with pytest.raises(CacheError, match="another run submits or collects the batches"):
+        run("wait")
+    engine.close()
+    assert answered(run("wait")) == len(TEXTS)
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '{"name": "rag-1"}'])
+def test_a_damaged_ledger_is_not_ignored(server: FakeBatches, run: Run, damage: str) -> None:
+    """It says what was paid for."""
+    run("submit")
+    (file,) = run.ledger
+    file.write_text(damage, "utf-8")
+    with pytest.raises(CacheError, match="says which requests are paid for: restore it, or delete it"):
+        run("collect")
+    file.unlink()
+    assert answered(run("wait")) == len(TEXTS)
+
+
+def test_the_ledger_is_cleared_only_of_what_was_used(server: FakeBatches, run: Run) -> None:
+    """A run of some tests leaves the replies of the others."""
+    run("submit")
+    assert answered(run("collect", TEXTS[:2])) == 2
+    assert len(run.ledger) == 2
+    assert answered(run("collect")) == len(TEXTS)
+    assert (run.ledger, len(server.batches), server.twice) == ([], 1, 0)
