@@ -2,10 +2,11 @@
 
     python -m tests.benchmarks.judged [--samples 50 500] [--concurrency 16 64] [--latency 0.1] [--repeat 3]
 
-Four metrics make seven requests a sample, three of them in a row. The floor of a cold run is the longer of that chain
+Five metrics make ten requests a sample, three of them in a row. The floor of a cold run is the longer of that chain
 and of all requests shared out evenly over those allowed in flight. The server runs in a process of its own, each case
-in a fresh one. What a loop over the bare client takes for as many requests is measured beside it, since no tool built
-on that client can take less; the same goes for a machine that is busy with other things.
+in a fresh one. Beside it stands what loops over bare clients take for as many requests: ``create()`` of the SDK, its
+``post()`` without types, both over httpx; ``post()`` over aiohttp, as the judges send; and aiohttp alone.
+No tool built on a client can take less; the same goes for a machine that is busy with other things.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
 from multiprocessing.connection import Connection
@@ -36,9 +37,8 @@ from pytest_ragmetrics.judges.tasks import VerifyClaims
 from pytest_ragmetrics.sample import Sample
 from tests.fake_openai import FakeOpenAI
 
-METRICS = ("faithfulness", "answer_relevancy", "context_recall", "summary_score")
+METRICS = ("faithfulness", "answer_relevancy", "context_recall", "summary_score", "context_precision")
 CHAIN = 3  # of the summary score: phrases, questions, answers
-CALLS = 7
 CONTEXT = 600
 _SERVED = ("calls", "embeddings", "characters")
 
@@ -149,31 +149,74 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
 
-async def bare(count: int, concurrency: int) -> None:
-    """Send requests like ours with the SDK alone."""
+Send = Callable[[dict[str, Any]], Awaitable[object]]
+
+
+@asynccontextmanager
+async def _sdk(*, on_aiohttp: bool, typed: bool) -> AsyncIterator[Send]:
     import openai
 
-    judge = OpenAIJudge("fake")
-    requests = [
-        judge.request(VerifyClaims(claims=(f"The mill of valley {number} is old.",), contexts=_contexts(number)))
-        for number in range(count)
-    ]
-    waiting = iter(requests)
+    http = openai.DefaultAioHttpClient() if on_aiohttp else openai.DefaultAsyncHttpxClient()
     # Untyped: plain dicts are what its users send.
-    client: Any = openai.AsyncOpenAI()
+    client: Any = openai.AsyncOpenAI(http_client=http)
     async with client:
 
-        async def work() -> None:
-            for request in waiting:
-                schema = {"name": request.task, "strict": True, "schema": request.schema}
-                await client.chat.completions.create(
-                    model=request.model,
-                    messages=list(request.messages),
-                    response_format={"type": "json_schema", "json_schema": schema},
-                    temperature=0,
-                )
+        async def send(body: dict[str, Any]) -> object:
+            if typed:
+                return await client.chat.completions.create(**body)
+            return await client.post("/chat/completions", body=body, cast_to=object)
 
-        await asyncio.gather(*(work() for _ in range(concurrency)))
+        yield send
+
+
+@asynccontextmanager
+async def _aiohttp() -> AsyncIterator[Send]:
+    import aiohttp
+
+    url = f"{os.environ['OPENAI_BASE_URL']}/chat/completions"
+    headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
+    async with aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def send(body: dict[str, Any]) -> object:
+            async with session.post(url, json=body) as response:
+                return await response.json()
+
+        yield send
+
+
+BARE: dict[str, Callable[[], AbstractAsyncContextManager[Send]]] = {
+    "create": lambda: _sdk(on_aiohttp=False, typed=True),
+    "post": lambda: _sdk(on_aiohttp=False, typed=False),
+    "post, aiohttp": lambda: _sdk(on_aiohttp=True, typed=False),
+    "aiohttp": _aiohttp,
+}
+
+
+async def bare(client: str, count: int, concurrency: int) -> Clocked:
+    """Send requests like ours with a client alone."""
+    bodies = iter([_body(number) for number in range(count)])
+    taken: list[Clocked] = []
+    with clock(taken):
+        async with BARE[client]() as send:
+
+            async def work() -> None:
+                for body in bodies:
+                    await send(body)
+
+            await asyncio.gather(*(work() for _ in range(concurrency)))
+    return taken[0]
+
+
+def _body(number: int) -> dict[str, Any]:
+    task = VerifyClaims(claims=(f"The mill of valley {number} is old.",), contexts=_contexts(number))
+    request = OpenAIJudge("fake").request(task)
+    schema = {"name": request.task, "strict": True, "schema": request.schema}
+    return {
+        "model": request.model,
+        "messages": list(request.messages),
+        "response_format": {"type": "json_schema", "json_schema": schema},
+        "temperature": 0,
+    }
 
 
 def _contexts(number: int) -> tuple[str, ...]:
@@ -185,7 +228,6 @@ def case(count: int, concurrency: int, latency: float) -> dict[str, Any]:
     samples = [sample(number) for number in range(1, count + 1)]
     cold: list[Clocked] = []
     warm: list[Clocked] = []
-    alone: list[Clocked] = []
     with server(latency) as pipe, tempfile.TemporaryDirectory() as folder:
         load()
         before = peak()
@@ -201,11 +243,10 @@ def case(count: int, concurrency: int, latency: float) -> dict[str, Any]:
                 again = table()
         more = taken(pipe)
         memory = peak() - before
-        with clock(alone):
-            asyncio.run(bare(asked["calls"], concurrency))
+        alone = {client: asyncio.run(bare(client, asked["calls"], concurrency)) for client in BARE}
     if [first.scores(name) for name in METRICS] != [again.scores(name) for name in METRICS]:
         sys.exit("the warm table is another than the cold one")
-    floor = max(CHAIN * latency, count * CALLS * latency / concurrency)
+    floor = max(CHAIN * latency, asked["calls"] * latency / concurrency)
     return {
         "wall": cold[0].wall,
         "floor": floor,
@@ -213,8 +254,8 @@ def case(count: int, concurrency: int, latency: float) -> dict[str, Any]:
         "embeddings": asked["embeddings"],
         "again": more["calls"] + more["embeddings"],
         "cpu": cold[0].cpu / asked["calls"] * 1000,
-        "bare_wall": alone[0].wall,
-        "bare_cpu": alone[0].cpu / asked["calls"] * 1000,
+        "bare_wall": {client: taken.wall for client, taken in alone.items()},
+        "bare_cpu": {client: taken.cpu / asked["calls"] * 1000 for client, taken in alone.items()},
         "memory": memory,
         "warm": min(taken.wall for taken in warm) / (count * len(METRICS)) * 1000,
         "warm_first": warm[0].wall / (count * len(METRICS)) * 1000,
@@ -273,17 +314,19 @@ def _in_own_process(count: int, concurrency: int, latency: float) -> dict[str, A
 
 def _show(count: int, concurrency: int, runs: list[dict[str, Any]]) -> None:
     best = min(runs, key=lambda run: run["wall"])
-    ratios = [run["cpu"] / run["bare_cpu"] for run in runs]
+    floor = best["floor"]
     print(f"{count} samples, {concurrency} in flight: {best['calls']} calls, {best['embeddings']} for vectors")
-    print(
-        f"  cold {best['wall']:.2f} s = {best['wall'] / best['floor']:.2f} of the floor of {best['floor']:.2f} s"
-        f" (median {statistics.median(run['wall'] / run['floor'] for run in runs):.2f}; bare client"
-        f" {min(run['bare_wall'] for run in runs) / best['floor']:.2f})"
-    )
-    print(
-        f"  {best['cpu']:.2f} ms of processor a call, bare client {best['bare_cpu']:.2f}:"
-        f" ratio {statistics.median(ratios):.2f}"
-    )
+    print(f"  cold, floor {floor:.2f} s          of the floor (median)   ms of processor a call (median)")
+    rows = {"evaluate()": [(run["wall"], run["cpu"]) for run in runs]} | {
+        f"bare {client}": [(run["bare_wall"][client], run["bare_cpu"][client]) for run in runs] for client in BARE
+    }
+    for name, taken in rows.items():
+        walls, cpus = zip(*taken, strict=True)
+        wall, cpu = min(walls) / floor, min(cpus)
+        print(
+            f"  {name:25} {wall:8.2f} ({statistics.median(walls) / floor:.2f})"
+            f" {cpu:20.2f} ({statistics.median(cpus):.2f})"
+        )
     warm, first = min(run["warm"] for run in runs), min(run["warm_first"] for run in runs)
     print(f"  warm {warm:.2f} ms a result (first time {first:.2f}), {max(run['again'] for run in runs)} calls")
     print(f"  {max(run['memory'] for run in runs):.0f} MB above the imports", flush=True)
