@@ -105,12 +105,13 @@ class PromptedJudge(Judge):
         if reply.answered is not None:
             return reply.answered
         try:
-            answer = task.read(parse_json(reply.text))
+            if reply.text not in request.answers:
+                request.answers[reply.text] = task.read(parse_json(reply.text))
         except InvalidAnswer as error:
             # A fresh reply was validated on its way: this one was edited, or recorded by another version.
             msg = f"{self.name}, {task.prompt}: the recorded reply does not fit: {error}; {shown(reply.text)}"
             raise UnscoredError(msg) from error
-        return Answered(answer=answer, usage=reply.usage(request))
+        return Answered(answer=request.answers[reply.text], usage=reply.usage(request))
 
 
 class AnsweringJudge(PromptedJudge):

@@ -144,26 +144,30 @@ def extract_json(text: str) -> str:
     >>> extract_json('Here you are: {"claims": []}. Anything else?')
     '{"claims": []}'
     """
-    text = _THOUGHTS.sub("", text).strip()
-    found = dict.fromkeys(_objects(text))
+    return extract_object(text)[0]
+
+
+def extract_object(text: str) -> tuple[str, object]:
+    """Return the JSON object in a reply, as :func:`extract_json`, and its value."""
+    found = _objects(_THOUGHTS.sub("", text).strip())
     if len(found) != 1:
         problem = "contains several JSON objects" if found else "is not a JSON object"
         raise InvalidAnswer(f"the answer {problem}; there must be one and nothing else")
-    return next(iter(found))
+    return next(iter(found.items()))
 
 
-def _objects(text: str) -> list[str]:
-    found = []
+def _objects(text: str) -> dict[str, object]:
+    found = {}
     start = text.find("{")
     for _ in range(_MOST_STARTS):
         if start < 0:
             break
         try:
-            _, end = _DECODER.raw_decode(text, start)
+            value, end = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
             end = start + 1
         else:
-            found.append(text[start:end])
+            found[text[start:end]] = value
         start = text.find("{", end)
     return found
 

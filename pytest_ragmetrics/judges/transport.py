@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
-from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_json, parse_json
+from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_object
 from pytest_ragmetrics.prices import price
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.text.characters import printable, shortened
@@ -121,6 +121,8 @@ class Request:
     url: str | None = field(default=None, compare=False, repr=False)
     #: The task that reads the reply; a request without one is not validated.
     asked: Task[Any] | None = field(default=None, compare=False, repr=False)
+    #: What the task read in replies on their way, by their text, so that none is read twice.
+    answers: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     #: Called once the request costs something.
     started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
     #: Called when the provider answers "too many requests".
@@ -277,7 +279,7 @@ class Repair:
         if isinstance(request, EmbeddingRequest) or request.asked is None or first.answered is not None:
             return first
         try:
-            text = _readable(request.asked, first.text)
+            text = _readable(request, request.asked, first.text)
             return first if text == first.text else replace(first, text=text)
         except InvalidAnswer as error:
             wanted = (
@@ -287,16 +289,16 @@ class Repair:
         second = await self._following.send(replace(request, messages=(*request.messages, *turns)))
         both = _together(first, second)
         try:
-            return replace(both, text=_readable(request.asked, second.text))
+            return replace(both, text=_readable(request, request.asked, second.text))
         except InvalidAnswer as error:
             name = "" if request.provider is None else request.provider.name
             msg = f"{name}, {request.task}: no usable answer, also after a repair: {error}; {shown(second.text)}"
             raise UnreadableReplyError(msg, reply=both, usage=both.usage(request)) from error
 
 
-def _readable(task: Task[Any], text: str) -> str:
-    found = extract_json(text)
-    task.read(parse_json(found))
+def _readable(request: Request, task: Task[Any], text: str) -> str:
+    found, value = extract_object(text)
+    request.answers[found] = task.read(value)
     return found
 
 

@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import takewhile
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -171,8 +172,7 @@ async def _sdk(*, on_aiohttp: bool, typed: bool) -> AsyncIterator[Send]:
 
 @asynccontextmanager
 async def _aiohttp() -> AsyncIterator[Send]:
-    import aiohttp
-
+    aiohttp: Any = import_module("aiohttp")
     url = f"{os.environ['OPENAI_BASE_URL']}/chat/completions"
     headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
     async with aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(limit=0)) as session:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Mapping
@@ -9,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from pytest_ragmetrics.cache.transport import CachedTransport
 from pytest_ragmetrics.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.judges.judge import CustomJudge, as_judge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transport import ChatMessage
+from pytest_ragmetrics.judges.transport import DIRECT, ChatMessage
 from pytest_ragmetrics.result import Usage
 from tests.asking import MemoryTransport, ask
 from tests.every_task import VERIFY
@@ -144,3 +146,20 @@ def test_only_what_can_judge_is_taken() -> None:
     assert as_judge(str.lower, name="mine").name == "mine"
     with pytest.raises(TypeError, match=r"a judge is an object with complete.* or a callable, not int"):
         as_judge(3)
+
+
+def test_a_reply_is_parsed_and_validated_once() -> None:
+    """Where a faulty one is repaired."""
+    read = []
+
+    class Counted(ListClaims):
+        __slots__ = ()
+
+        def read(self, data: object) -> tuple[str, ...]:
+            read.append(data)
+            return ListClaims.read(self, data)
+
+    replies = iter(['{"claims": "Ivy climbs."}', 'Here: {"claims": ["Ivy climbs."]}'])
+    judge = CustomJudge(lambda _: next(replies), name="mine")
+    answered = asyncio.run(judge.ask(Counted(text="It climbs."), transport=CachedTransport(DIRECT)))
+    assert (answered.answer, read) == (("Ivy climbs.",), [{"claims": "Ivy climbs."}, {"claims": ["Ivy climbs."]}])
