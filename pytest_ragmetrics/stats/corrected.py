@@ -147,27 +147,29 @@ def drawn_mean(
     check_values(given, None, _SHARES)
     inverse = [weights[row] for row in found]
     spread = [weight * (weight - 1.0) for weight in inverse]  # weight squared times the chance to be left out
-
-    def mean(values: Sequence[float]) -> float:
-        return math.fsum(map(operator.mul, inverse, values)) / math.fsum(inverse)
-
-    def product(one: Sequence[float], other: Sequence[float], weighed: Sequence[float]) -> float:
-        first, second = mean(one), mean(other)
-        return math.fsum(w * (a - first) * (b - second) for w, a, b in zip(weighed, one, other, strict=True))
-
-    variance = product(known, known, spread)
-    tuned = min(max(product(known, given, spread) / variance, 0.0), 1.0) if variance else 0.0
+    variance = _product(known, known, inverse, spread)
+    tuned = min(max(_product(known, given, inverse, spread) / variance, 0.0), 1.0) if variance else 0.0
     errors = [label - tuned * score for label, score in zip(given, known, strict=True)]
-    estimate = min(max(tuned * math.fsum(scores) / len(scores) + mean(errors), 0.0), 1.0)
+    estimate = min(max(tuned * math.fsum(scores) / len(scores) + _mean(errors, inverse), 0.0), 1.0)
     size, n = effective_size(inverse), len(found)
-    of_draw = product(errors, errors, spread) / math.fsum(inverse) ** 2 * n / (n - 2)
+    of_draw = _product(errors, errors, inverse, spread) / math.fsum(inverse) ** 2 * n / (n - 2)
     # Clusters as a whole differ from the population; inside of them rows are drawn one by one.
     effect = max(1.0, mean_error(scores, clusters).effect)
-    of_rows = product(given, given, inverse) / math.fsum(inverse) * effect / len(scores)
+    of_rows = _product(given, given, inverse, inverse) / math.fsum(inverse) * effect / len(scores)
     certain = estimate in _SHARES or not of_draw + of_rows
     worth = size / effect if certain else estimate * (1.0 - estimate) / (of_draw + of_rows)
     low, high = wilson_ends(estimate, worth, t_quantile(0.5 + confidence / 2.0, size - 2.0))
     return Interval(estimate=estimate, low=low, high=high, confidence=confidence, n=len(scores))
+
+
+def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    return math.fsum(map(operator.mul, weights, values)) / math.fsum(weights)
+
+
+def _product(one: Sequence[float], other: Sequence[float], weights: Sequence[float], factors: Sequence[float]) -> float:
+    """Return the sum of the products of the deviations from the weighted means, each times its factor."""
+    first, second = _mean(one, weights), _mean(other, weights)
+    return math.fsum(f * (a - first) * (b - second) for f, a, b in zip(factors, one, other, strict=True))
 
 
 def _weight(scores: Sequence[float], labels: Mapping[int, float], names: Sequence[Hashable]) -> float:
