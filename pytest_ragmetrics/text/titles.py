@@ -1,6 +1,6 @@
 """Telling a title or a name in quotation marks from a passage, by how it is written and by the words around it.
 
-``title_words.txt`` has what may be small in a title, and the words of works (book, film, song) as stems.
+``title_words.txt`` has what may be small in a title, the finite verbs of statements, and the words of works as stems.
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ _LONGEST, _LONGEST_NAMED = 14, 10
 _NEAR = 48
 _LONGEST_AUTHOR = 6
 _ENDING = 3
+# Endings of German adjectives.
+_ADJECTIVE = ("e", "en", "er", "es", "em")
+_RELATIVE = frozenset(("who", "that", "which", "when", "where"))
+_BEHIND_PARTICIPLES = frozenset(("", "by", "from", "with"))
+_GERUND = re.compile(r"\w{3,}ing")
+_SHORTEST_PAST = 4
+_PLURALS = frozenset(("men", "women", "people", "children", "police", "fish", "you", "they", "we"))
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.&-][^\W_]+)*")
 # A passage of several sentences, or one that ends with a full stop.
 _SENTENCES = re.compile(r"[.!?;](?:\s+\S)|[。\uff01\uff1f\uff1b।؟](?=.)|[.。।;:,]$", re.DOTALL)
@@ -38,9 +45,9 @@ _OPENS, _ENDS = "([{\u00a1\u00bf", ")]}.,;!?\u2026\u060c\u06d4\u0964"
 def looks_like_title(text: str, quotation: Quotation) -> bool:
     """Tell whether a quotation in a text looks like the title of a work, or like a name, and not like a passage.
 
-    It does where all its words but articles, prepositions and conjunctions have a capital (in German, where all nouns
-    have one, two words in a row besides the first), or where it is short, no sentence, and beside the word of a work.
-    Capitals make no title of what somebody says or writes, nor of what begins with "I", "we" or "you".
+    It does where all its words but articles, prepositions and conjunctions have a capital (in German, where nouns have
+    one, adjectives need none) and none is a finite verb, or where it is short, no sentence, and beside the word of a
+    work. Capitals make no title of what somebody says or writes, nor of what begins with "I", "we" or "you".
 
     >>> from pytest_ragmetrics.text.quotations import find_quotations
     >>> text = 'In "The Turn of the Screw" and the song "Nur ein Wort von dir" it says "the door was open".'
@@ -64,15 +71,68 @@ def _is_in_title_case(span: str, text: str) -> bool:
     # Letters without case, and rows of capitals, say nothing.
     if not words or ";" in span or span.upper() == span or _UNSPACED.search(span) or words[0].islower():
         return False
+    if _has_finite_verb(words):
+        return False
     small = [word for word in words if word.islower()]
     large = [word for word in words if not (word.islower() or word[0].isdigit())]
-    if len(large) < 2 or not all(fold_word(word) in _words("small") for word in small):  # noqa: PLR2004 - a name has two
-        return False
-    if guess_language(text) != "de" or not all(is_function_word(fold_word(word), "de") for word in small):
+    if len(large) < 2:  # noqa: PLR2004 - a name has two
+        return guess_language(text) == "de" and len(words) > 1 and _is_german_title(words)
+    is_in_capitals = all(fold_word(word) in _words("small") for word in small)
+    if guess_language(text) != "de" or (is_in_capitals and not _are_german(small)):
+        return is_in_capitals
+    return _is_german_title(words)
+
+
+def _are_german(words: list[str]) -> bool:
+    return all(is_function_word(fold_word(word), "de") for word in words)
+
+
+def _has_finite_verb(words: list[str]) -> bool:
+    """Tell whether words in title case make a statement: an auxiliary, or a verb that follows its subject."""
+    folded = [fold_word(word) for word in words]
+    if not _words("finite").isdisjoint(folded[1:]) or not _words("finite small").isdisjoint(words[1:]):
         return True
-    # The words between two marks: no row goes over a comma.
-    rows = [_WORD.findall(part) for part in re.split(r"[^\w\s'\u2019&.-]+", span.removeprefix(words[0]))]
-    return any(one in large and other in large for row in rows for one, other in pairwise(row))
+    small = _words("small") | _RELATIVE
+    return any(
+        before not in small and (_is_action(word, before) or _is_past(word, before, after))
+        for before, word, after in zip(folded, folded[1:], (*folded[2:], ""), strict=False)
+    )
+
+
+def _is_action(word: str, subject: str) -> bool:
+    """Tell whether an English word is a verb behind its subject."""
+    if word in _words("past"):
+        return True
+    actions = _words("actions")
+    if word in actions:
+        return subject.endswith("s") or subject in _PLURALS
+    return word.endswith("s") and not {word[:-1], word.removesuffix("es"), re.sub("ies$", "y", word)}.isdisjoint(
+        actions
+    )
+
+
+def _is_past(word: str, subject: str, following: str) -> bool:
+    """Tell whether an English word is a verb in the past: neither "Getting Started" nor "Lessons Learned from" is."""
+    return (
+        len(word) > _SHORTEST_PAST
+        and word.endswith("ed")
+        and not _GERUND.fullmatch(subject)
+        and following not in _BEHIND_PARTICIPLES
+    )
+
+
+def _is_german_title(words: list[str]) -> bool:
+    """Tell whether all small words are German function words, or adjectives between one of those and a noun."""
+    is_before_noun = True
+    for word, following in pairwise((*words, "")):
+        is_function = is_function_word(fold_word(word), "de")
+        if is_function or not word.islower():
+            is_before_noun = is_function
+        elif not (
+            is_before_noun and word.endswith(_ADJECTIVE) and following[:1].isupper() | following.endswith(_ADJECTIVE)
+        ):
+            return False
+    return any(word[0].isupper() for word in words[1:])
 
 
 def _is_speech(text: str, quotation: Quotation) -> bool:

@@ -71,6 +71,16 @@ from pytest_ragmetrics.text.titles import looks_like_title
         "El segundo «Gran Premio de Madrid» es largo.",
         'The rule is called "Clean Air Act".',
         'He founded "Doctors Without Borders", says Anna.',
+        # No verb: what follows "who", a participle, a gerund, a noun like a verb.
+        'They discussed "The Man Who Sold the World" at length.',
+        'They discussed "Lessons Learned from the Flood" at length.',
+        'They discussed "Getting Started with Containers" at length.',
+        'They discussed "War and Peace in Europe" at length.',
+        # German titles in sentence case.
+        "Sie sprachen über „Der alte Mann und das Meer“, und das war gut.",
+        "Sie sprachen über „Die unendliche Geschichte“, und das war gut.",
+        "Sie sprachen über „Handbuch der neuen deutschen Technik“, und das war gut.",
+        "Sie sprachen über „Institut für Strömungslehre“, und das war gut.",
     ],
 )
 def test_title_is_told_by_form_or_by_the_word_beside_it(text: str) -> None:
@@ -124,6 +134,23 @@ def test_title_is_told_by_form_or_by_the_word_beside_it(text: str) -> None:
         "El cartel dice «Peligro Alta Tensión Mortal».",
         "Le panneau dit « Danger Haute Tension Mortelle ».",
         "На табличке написано «Опасно Высокое Напряжение».",
+        # A statement in title case.
+        'They discussed "Aspirin Cures Cancer" at length.',
+        'They discussed "The Drug Is Safe for Children" at length.',
+        'They discussed "Vaccines Cause Autism" at length.',
+        'They discussed "Users Must Reset Their Passwords" at length.',
+        'They discussed "The Mayor Resigned on Friday" at length.',
+        'They discussed "The King Ruled for Years" at length.',
+        'They discussed "The Company Lost Millions" at length.',
+        'They discussed "The Factory Carries No Insurance" at length.',
+        "Ils ont parlé de « Les Retours sont Gratuits » hier.",
+        "Hablaron de «La Aspirina Cura el Cáncer» en la sala.",
+        "Hanno parlato di «I Prezzi Aumentano a Maggio» nella sala.",
+        "Они говорили о «Кофе Вызывает Инфаркт» вчера.",
+        "Sie sprachen über „Die Pumpe braucht neun Minuten“, und das war gut.",
+        "Sie sprachen über „Rauchen tötet Millionen Menschen“, und das war gut.",
+        "Sie sprachen über „Bienen sterben in ganz Europa“, und das war gut.",
+        "Sie sprachen über „Impfungen verursachen Autismus“, und das war gut.",
     ],
 )
 def test_passage_is_no_title(text: str) -> None:
