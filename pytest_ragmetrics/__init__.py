@@ -9,7 +9,8 @@ values up; a module imports only from its own layer and those below:
 - ``context``: the scoring that is in progress: its judge, votes, usage and requests.
 - ``judges``: tasks (``judges/tasks``) are rendered with the prompts of ``prompts``, sent through a chain of transports
   (cache, single flight, budget, circuit breaker, limiter) to a provider, and the replies are parsed. ``embedders``.
-- ``cache``: the store of replies on this machine, the cassette to commit, keys and single flight.
+- ``cache``: the store of replies on this machine, the cassette to commit, keys and single flight. ``batching``: the
+  link that has requests answered in batches, their ledger in the cache folder, and the routes of the providers.
 - ``records``, ``codec``: a run as values, and their JSON. ``comparison``: two tables compared,
   ``run_comparison``: two runs.
 - ``explain``: the wording of scores, failures, sets and runs, for every output.

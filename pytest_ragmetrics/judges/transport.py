@@ -1,8 +1,8 @@
 """The chain of transports from a rendered request to a reply: its values, and the links without state of a run.
 
 An engine composes ``CachedTransport > Repair > Batches > Limiter > CircuitBreakers > Budgeted > Providers``, each an
-object with one method. The limiter comes before breaker and budget, so that these decide about a request when its turn
-comes.
+object with one method; with ``--rag-batch`` a ``BatchQueue`` comes before ``Batches``. The limiter comes before breaker
+and budget, so that these decide about a request when its turn comes.
 """
 
 from __future__ import annotations
