@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.judged [--samples 50 500] [--concurrency 16 64] [--latency 0.1] [--repeat 3]
 
-Five metrics make ten requests a sample, three of them in a row. The floor of a cold run is the longer of that chain
+Five metrics make eight requests a sample, three of them in a row. The floor of a cold run is the longer of that chain
 and of all requests shared out evenly over those allowed in flight. The server runs in a process of its own, each case
 in a fresh one. Beside it stands what loops over bare clients take for as many requests: ``create()`` of the SDK, its
 ``post()`` without types, both over httpx; ``post()`` over aiohttp, as the judges send; and aiohttp alone.

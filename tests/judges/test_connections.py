@@ -158,3 +158,13 @@ def test_a_client_ends_with_the_loop(caplog: pytest.LogCaptureFixture, closed: b
         loop.stop()
         gc.collect()
     assert (connection(), caplog.messages) == (None, [])
+
+
+def test_a_proxy_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By httpx, which knows every kind of proxy."""
+    with FakeOpenAI() as server:
+        monkeypatch.setenv("http_proxy", server.base_url.removesuffix("/v1"))
+        url = "http://judge.test/v1"
+        ask(OpenAIJudge("fake", base_url=url, api_key="k"), ListClaims(text="It climbs."))
+        assert server.requests[0].path == f"{url}/chat/completions"
+    assert type(http_client(openai, url)) is openai.DefaultAsyncHttpxClient
