@@ -26,8 +26,31 @@ _ENDING = 3
 _ADJECTIVE = ("e", "en", "er", "es", "em")
 _RELATIVE = frozenset(("who", "that", "which", "when", "where"))
 _BEHIND_PARTICIPLES = frozenset(("", "by", "from", "with"))
+_BEHIND_VERBS = frozenset(
+    [
+        "the",
+        "a",
+        "an",
+        "its",
+        "their",
+        "his",
+        "her",
+        "no",
+        "at",
+        "to",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+    ]
+)
 _GERUND = re.compile(r"\w{3,}ing")
-_SHORTEST_PAST = 4
+_SHORTEST_VERB = 4
 _PLURALS = frozenset(("men", "women", "people", "children", "police", "fish", "you", "they", "we"))
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.&-][^\W_]+)*")
 # A passage of several sentences, or one that ends with a full stop.
@@ -94,7 +117,7 @@ def _has_finite_verb(words: list[str]) -> bool:
         return True
     small = _words("small") | _RELATIVE
     return any(
-        before not in small and (_is_action(word, before) or _is_past(word, before, after))
+        before not in small and (_is_action(word, before) or _is_any_verb(word, before, after))
         for before, word, after in zip(folded, folded[1:], (*folded[2:], ""), strict=False)
     )
 
@@ -111,14 +134,16 @@ def _is_action(word: str, subject: str) -> bool:
     )
 
 
-def _is_past(word: str, subject: str, following: str) -> bool:
-    """Tell whether an English word is a verb in the past: neither "Getting Started" nor "Lessons Learned from" is."""
-    return (
-        len(word) > _SHORTEST_PAST
-        and word.endswith("ed")
-        and not _GERUND.fullmatch(subject)
-        and following not in _BEHIND_PARTICIPLES
-    )
+def _is_any_verb(word: str, subject: str, following: str) -> bool:
+    """Tell whether a word has the ending of an English verb, where its subject and what follows it agree with that.
+
+    Neither "Getting Started" nor "Lessons Learned from" is a statement; no plural is before an article or a number.
+    """
+    if len(word) <= _SHORTEST_VERB:
+        return False
+    if word.endswith("ed"):
+        return not _GERUND.fullmatch(subject) and following not in _BEHIND_PARTICIPLES
+    return word.endswith("s") and not subject.endswith("s") and following in _BEHIND_VERBS
 
 
 def _is_german_title(words: list[str]) -> bool:

@@ -143,6 +143,7 @@ def test_title_is_told_by_form_or_by_the_word_beside_it(text: str) -> None:
         'They discussed "The King Ruled for Years" at length.',
         'They discussed "The Company Lost Millions" at length.',
         'They discussed "The Factory Carries No Insurance" at length.',
+        'They discussed "The Gate Locks at Ten" at length.',
         "Ils ont parlé de « Les Retours sont Gratuits » hier.",
         "Hablaron de «La Aspirina Cura el Cáncer» en la sala.",
         "Hanno parlato di «I Prezzi Aumentano a Maggio» nella sala.",
