@@ -63,10 +63,10 @@ class FakeBatches:
 
     ``answer`` answers each body; a :class:`~tests.fake_openai.Reply` with an error fails its line. ``expires`` says
     which are not done within a day. ``fails_after`` counts creations that are accepted and answered with 500,
-    ``rejects`` those that are refused, ``early`` those that do not find their file yet, ``cut`` results that end in the
-    middle of a line, ``polls_fail`` looks at a batch that fail, ``slow_polls`` those that find it under way.
-    ``foreign`` lines are in every result. ``refuses`` are parameters that no model takes. ``most`` is the limit of
-    requests.
+    ``fails_before`` those that are not accepted, ``rejects`` those that are refused, ``early`` those that do not find
+    their file yet, ``cut`` results that end in the middle of a line, ``polls_fail`` looks at a batch that fail,
+    ``slow_polls`` those that find it under way. ``foreign`` lines are in every result. ``refuses`` are parameters that
+    no model takes. ``most`` is the limit of requests.
     """
 
     answer: Callable[[Body], str | Reply] = answer_sensibly
@@ -74,6 +74,7 @@ class FakeBatches:
     delay: float = 0.0
     most: int = 50_000
     fails_after: int = 0
+    fails_before: int = 0
     rejects: int = 0
     early: int = 0
     cut: int = 0
@@ -227,6 +228,9 @@ class FakeBatches:
         if self.rejects:
             self.rejects -= 1
             raise RefusedError(400, "The batch is rejected.")
+        if self.fails_before:
+            self.fails_before -= 1
+            raise RefusedError(500, "Internal error.")
         if self.early:
             self.early -= 1
             raise RefusedError(400, "Cannot find file.")

@@ -99,6 +99,20 @@ def test_wait_answers_in_one_batch_at_half_the_price(server: FakeBatches, run: R
     assert len(server.batches) == 1
 
 
+def test_requests_that_trickle_in_are_one_batch(server: FakeBatches, run: Run) -> None:
+    """It goes when there has been no further request for a while."""
+    engine = Engine(judge=run.spec, cache_dir=run.folder, batch="wait")
+
+    async def ask(number: int, text: str) -> object:
+        await asyncio.sleep(0.03 * number)
+        return await engine.judge().ask(ListClaims(text=text), transport=engine.transport)
+
+    texts = [f"Lamp {number} is lit." for number in range(10)]
+    loop.run(loop.gather_or_cancel(ask(number, text) for number, text in enumerate(texts)))
+    engine.close()
+    assert [len(batch.requests) for batch in server.batches.values()] == [10]
+
+
 def test_submit_and_collect(server: FakeBatches, run: Run) -> None:
     """One run posts, the next finds it under way, the last one reads it; none pays twice."""
     server.delay = 60.0
@@ -237,6 +251,14 @@ def test_a_batch_of_others_is_not_taken_for_ours(server: FakeBatches, run: Run) 
         found = run("collect")
     assert answered(found) == len(TEXTS)
     assert (len(server.batches), server.twice) == (3, 0)
+
+
+def test_500_instead_of_acceptance(server: FakeBatches, run: Run) -> None:
+    """What the provider does not have is posted again, also where it has a batch of others that looks like it."""
+    Run(run.spec, run.folder / "other")("submit", tuple(text.replace("Pump", "Valve") for text in TEXTS))
+    server.fails_before = 1
+    assert answered(run("wait")) == len(TEXTS)
+    assert (len(server.batches), server.twice) == (2, 0)
 
 
 def test_a_refused_batch_is_an_error_and_forgotten(server: FakeBatches, run: Run) -> None:

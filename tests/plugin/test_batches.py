@@ -104,6 +104,32 @@ def test_rows_wait_together(server: FakeBatches, run_once: RunOnce, vendor: str)
     assert (server.twice, sum(server.paid_singly.values())) == (0, 0)
 
 
+SLOW = """
+    import asyncio
+    import pytest
+
+    ROWS = [{"id": f"q{number}", "user_input": f"How long, {number}?"} for number in range(4)]
+
+    @pytest.fixture(scope="session")
+    def rag_respond():
+        async def respond(sample):
+            await asyncio.sleep(0.5 * int(sample.id[1:]))
+            return {"response": f"Pump {sample.id} hums.", "retrieved_contexts": [f"Pump {sample.id} hums."]}
+        return respond
+
+    @pytest.mark.rag_dataset(ROWS, metrics=["faithfulness"])
+    def test_rows(rag_sample):
+        pass
+"""
+
+
+def test_an_application_is_waited_for(server: FakeBatches, run_once: RunOnce) -> None:
+    """A row that is being answered may still lead to requests."""
+    run = run_once("--rag-batch=wait", f"--rag-judge={SPECS['openai']}", env=environment(server), test_a=SLOW)
+    run.result.assert_outcomes(passed=4)
+    assert [len(batch.requests) for batch in server.batches.values()] == [4, 4]
+
+
 STEPS = {
     "openai": ("upload:before", "upload:after", "create:before", "create:after", "retrieve:after", "content:after"),
     "anthropic": ("create:before", "create:after", "retrieve:after", "content:after"),
