@@ -266,7 +266,7 @@ def _beside(sources: SourceIndex, context: int, *, before: bool) -> Iterator[tup
         pair = (sources.text(other), text) if before else (text, sources.text(other))
         first, second = pair[0].rstrip(), pair[1].lstrip()
         at = first.rfind(second[:OVERLAP]) if other != context and len(second) >= OVERLAP else -1
-        if at >= 0 and len(first) - at >= OVERLAP and second.startswith(first[at:]):
+        if at >= 0 and second.startswith(first[at:]):
             yield other, first[max(at - _GLANCE, 0) : at] if before else second[len(first) - at :][:_GLANCE]
         elif other == context + (-1 if before else 1) and goes_on(*pair):
             # A capital begins another text, unless nouns have one.

@@ -349,10 +349,9 @@ class Mark(NamedTuple):
         return text[self.right : self.right + _NEAR].lstrip(_BLANKS)[:1] or "\n"
 
     def is_torn(self, text: str) -> bool:
-        """Tell whether a text begins with a mark that must close, or ends with one that must open."""
-        if self.right + _NEAR >= len(text) and not text[self.right :].strip():
-            return self.left == self.start - 1 and self.before.isspace()
-        return self.left < _NEAR and not text[: self.start].strip() and self.right == self.end and _is_stop(self.after)
+        """Tell whether a text ends with the mark, and a space is before it: it opens what is cut off."""
+        ends = self.right + _NEAR >= len(text) and not text[self.right :].strip()
+        return ends and self.left == self.start - 1 and self.before.isspace()
 
     def place(self, text: str) -> MarkPlace:
         """Tell from its neighbours what the mark may be."""

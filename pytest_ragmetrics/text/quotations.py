@@ -193,7 +193,7 @@ def _cut_costs(costs: Costs, *, is_first: bool, is_torn: bool) -> Costs:
     """Return the costs of a mark that may have lost its partner where the text is cut."""
     opening, closing, stray = costs
     if is_torn:
-        return Costs(opening + _CUT * is_first, closing + _CUT * (not is_first), min(stray, _CUT))
+        return Costs(opening, closing + _CUT, min(stray, _CUT))
     return Costs(opening, closing, min(stray, (closing if is_first else opening) + _CUT))
 
 

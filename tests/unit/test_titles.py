@@ -74,7 +74,7 @@ from pytest_ragmetrics.text.titles import looks_like_title
         # No verb: what follows "who", a participle, a gerund, a noun like a verb.
         'They discussed "The Man Who Sold the World" at length.',
         'They discussed "Lessons Learned from the Flood" at length.',
-        'They discussed "Getting Started with Containers" at length.',
+        'They discussed "Getting Started on Containers" at length.',
         'They discussed "War and Peace in Europe" at length.',
         # German titles in sentence case.
         "Sie sprachen über „Der alte Mann und das Meer“, und das war gut.",
