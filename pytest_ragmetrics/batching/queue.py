@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from pytest_ragmetrics.batching.ledger import Batch, BatchAnswer, Failed, Ledger, new_name, parts
-from pytest_ragmetrics.batching.routes import Line, Progress, Routes, as_error, routes_of
+from pytest_ragmetrics.batching.routes import BatchProgress, Line, Routes, as_error, routes_of
 from pytest_ragmetrics.budget import Budget
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.errors import BatchPendingError, JudgeError, RagMetricsError
@@ -305,7 +305,7 @@ class BatchQueue:
             return
 
     def _read(
-        self, batch: Batch, identifier: str, progress: Progress, lines: Sequence[Line], wave: Mapping[str, _Held]
+        self, batch: Batch, identifier: str, progress: BatchProgress, lines: Sequence[Line], wave: Mapping[str, _Held]
     ) -> dict[str, BatchAnswer]:
         """Return what a batch says about its requests, without those that are refused for an optional parameter."""
         missing = progress.failure or f"there is no line for it, and the batch is {progress.state}"

@@ -28,7 +28,7 @@ _ONCE: Mapping[str, Any] = {"max_retries": 0}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Progress:
+class BatchProgress:
     """How far a batch is; ``failure`` is why all of it failed."""
 
     ended: bool
@@ -54,7 +54,7 @@ class Routes(Protocol):
     async def look(self, judge: ApiJudge[Any], batch: Batch, known: frozenset[str]) -> list[str]:
         """Return the IDs that a batch may have which was posted, if it was; ``known`` are those of others."""
 
-    async def progress(self, judge: ApiJudge[Any], identifier: str) -> Progress:
+    async def progress(self, judge: ApiJudge[Any], identifier: str) -> BatchProgress:
         """Return how far a batch is."""
 
     async def lines(self, judge: ApiJudge[Any], identifier: str) -> list[Line]:
@@ -160,7 +160,7 @@ class OpenAIRoutes:
                 break
         return found
 
-    async def progress(self, judge: ApiJudge[Any], identifier: str) -> Progress:
+    async def progress(self, judge: ApiJudge[Any], identifier: str) -> BatchProgress:
         """Return how far a batch is."""
         batch = await _get(judge, f"/batches/{identifier}", _gone(identifier))
         counts, state = batch.get("request_counts") or {}, str(batch.get("status"))
@@ -170,7 +170,7 @@ class OpenAIRoutes:
             said = (f"line {e['line']}: {e.get('message')}" if e.get("line") else e.get("message") for e in errors[:3])
             failure = "; ".join(map(str, said))
         done = (counts.get("completed") or 0) + (counts.get("failed") or 0)
-        return Progress(
+        return BatchProgress(
             ended=state in self._ENDED, state=state, done=done, total=counts.get("total") or 0, failure=failure
         )
 
@@ -220,13 +220,13 @@ class AnthropicRoutes:
                 found.append(item["id"])
         return found
 
-    async def progress(self, judge: ApiJudge[Any], identifier: str) -> Progress:
+    async def progress(self, judge: ApiJudge[Any], identifier: str) -> BatchProgress:
         """Return how far a batch is."""
         batch = await _get(judge, f"/v1/messages/batches/{identifier}", _gone(identifier))
         counts, state = batch["request_counts"], str(batch["processing_status"])
         total = sum(counts.values())
         ended = state == "ended" and bool(batch.get("results_url"))
-        return Progress(ended=ended, state=state, done=total - counts.get("processing", 0), total=total)
+        return BatchProgress(ended=ended, state=state, done=total - counts.get("processing", 0), total=total)
 
     async def lines(self, judge: ApiJudge[Any], identifier: str) -> list[Line]:
         """Return what a batch that has ended says."""

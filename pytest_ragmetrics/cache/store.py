@@ -71,7 +71,7 @@ class Contents:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Batch:
+class _Writes:
     """Key, text and run of rows that are written together, all or none."""
 
     rows: Sequence[tuple[str, str, str]]
@@ -95,7 +95,7 @@ class Store:
         self._cache: diskcache.Cache | None = None
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.RLock()
-        self._queue: deque[_Batch] = deque()
+        self._queue: deque[_Writes] = deque()
         _stores.add(self)
 
     def __enter__(self) -> Self:
@@ -133,7 +133,7 @@ class Store:
 
     async def aput_many(self, entries: Sequence[CacheEntry], *, run: str = "") -> None:
         """Store entries without blocking the loop; a write that has begun is completed even if cancelled."""
-        batch = _Batch(rows=[_row(entry, run) for entry in entries])
+        batch = _Writes(rows=[_row(entry, run) for entry in entries])
         self._queue.append(batch)
         self._submit(self._write_queue)
         await asyncio.shield(asyncio.wrap_future(batch.written))
