@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +42,8 @@ class Engine:
     ``offer_embedder`` may make something of a spec first, or return ``None``. ``asker`` names the test that is asking,
     ``budget`` is what all requests together may take. With a ``forecast`` none is made, and nothing is stored.
     ``batch`` has requests answered in batches, as :class:`~pytest_ragmetrics.batching.queue.BatchQueue` says, and
-    ``note_pending`` is told where a request is made whose reply is not there yet.
+    ``note_pending`` is told where a request is made whose reply is not there yet; ``batch_fallback`` and
+    ``batch_pause`` are its ``fallback`` and ``pause``.
     The rest is as :class:`~pytest_ragmetrics.cache.transport.CachedTransport` has it. All clients live on the
     background loop.
     """
@@ -69,6 +71,7 @@ class Engine:
         forecast: Forecast | None = None,
         batch: BatchMode | None = None,
         batch_fallback: bool = False,
+        batch_pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
         is_busy: Callable[[], bool] = lambda: False,
         note_pending: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -89,9 +92,8 @@ class Engine:
         #: What holds requests back for batches, if they are wanted.
         self.queue: BatchQueue | None = None
         if batch is not None and forecast is None and cache == "auto" and cache_dir is not None:
-            self.queue = _queue(
-                self._batches, cache_dir, batch, salt, redact, fallback=batch_fallback, budget=budget, is_busy=is_busy
-            )
+            waiting: dict[str, Any] = {"fallback": batch_fallback, "pause": batch_pause, "is_busy": is_busy}
+            self.queue = _queue(self._batches, cache_dir, batch, salt, redact, budget=budget, **waiting)
         self.cache = CachedTransport(
             Repair(self.queue or self._batches),
             store=self._store,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from pytest_ragmetrics.batching.ledger import Batch, BatchAnswer, Failed, Ledger, new_name, parts
-from pytest_ragmetrics.batching.routes import BatchProgress, Line, Routes, as_error, routes_of
+from pytest_ragmetrics.batching.routes import BatchProgress, Line, Pause, Routes, as_error, routes_of
 from pytest_ragmetrics.budget import Budget
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.errors import BatchPendingError, JudgeError, RagMetricsError
@@ -58,8 +58,8 @@ class BatchQueue:
     ``key_of`` names a request, the same in every run; ``redact`` is applied to the replies that are kept. ``budget`` is
     charged with an estimate when a batch is posted, and with the difference when this run reads its replies.
     ``is_busy`` tells whether something else may still lead to requests. Requests that are made ``anew`` cannot wait:
-    their replies are kept nowhere. With ``fallback`` a request whose line failed is sent on by itself. Belongs to one
-    event loop.
+    their replies are kept nowhere. With ``fallback`` a request whose line failed is sent on by itself. ``pause`` waits
+    for seconds. Belongs to one event loop.
     """
 
     def __init__(
@@ -74,8 +74,7 @@ class BatchQueue:
         budget: Budget | None = None,
         is_busy: Callable[[], bool] = lambda: False,
         anew: Callable[[], bool] = lambda: False,
-        pauses: Sequence[float] = _POLL,
-        listed: float = _LISTED,
+        pause: Pause = asyncio.sleep,
     ) -> None:
         #: How far the batches are that are waited for, in words.
         self.state = ""
@@ -88,8 +87,7 @@ class BatchQueue:
         self._budget = budget
         self._is_busy = is_busy
         self._anew = anew
-        self._pauses = pauses
-        self._listed = listed
+        self._pause = pause
         self._held: dict[str, _Held] = {}
         #: What is posted at the end of the run, by key.
         self._wave: dict[str, _Held] = {}
@@ -194,7 +192,7 @@ class BatchQueue:
         deadline = loop.time() + _PATIENCE
         while True:
             changes, start = self._changes, loop.time()
-            await asyncio.sleep(_QUIET)
+            await self._pause(_QUIET)
             # On a loop that computes the pause takes longer than it should.
             is_idle = loop.time() - start < 2 * _QUIET and changes == self._changes and not self._live
             if changes != self._changes:
@@ -207,11 +205,11 @@ class BatchQueue:
         while wave:
             await self._settle(wave)
             await self._post({key: held for key, held in wave.items() if self._ledger.batch_of(key) is None})
-            pauses = iter(self._pauses)
+            pauses = iter(_POLL)
             pause = 0.0
             while under_way := self._under_way(wave):
-                await asyncio.sleep(pause * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311 - no secret
-                pause = next(pauses, self._pauses[-1])
+                await self._pause(pause * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311 - no secret
+                pause = next(pauses, _POLL[-1])
                 for batch in under_way:
                     await self._look(batch, wave)
                 self.state = "; ".join(f"{batch.shown}: {self._seen.get(batch.name)}" for batch in under_way)
@@ -251,7 +249,7 @@ class BatchQueue:
 
     def _judge_of(self, batch: Batch, wave: Mapping[str, _Held]) -> tuple[ApiJudge[Any], Routes]:
         judge = next(wave[key].judge for key in batch.keys if key in wave)
-        routes = routes_of(judge)
+        routes = routes_of(judge, self._pause)
         if routes is None:
             raise RagMetricsError(f"{judge.name} has no batches")
         return judge, routes
@@ -262,13 +260,13 @@ class BatchQueue:
             if not batch.ids:
                 judge, routes = self._judge_of(batch, wave)
                 with _failing(wave[key] for key in batch.keys if key in wave):
-                    await self._found(batch, judge, routes, [self._listed])
+                    await self._found(batch, judge, routes)
 
-    async def _found(self, batch: Batch, judge: ApiJudge[Any], routes: Routes, pauses: Sequence[float]) -> Batch | None:
+    async def _found(self, batch: Batch, judge: ApiJudge[Any], routes: Routes) -> Batch | None:
         """Return a batch with the IDs that it may have, or forget it if the provider does not have it."""
         known = frozenset(identifier for other in self._ledger for identifier in other.ids)
-        for pause in (0.0, *pauses):
-            await asyncio.sleep(pause)
+        for pause in (0.0, _LISTED):
+            await self._pause(pause)
             found = await routes.look(judge, batch, known)
             if found:
                 return self._ledger.write(replace(batch, ids=tuple(found)))
@@ -338,7 +336,7 @@ class BatchQueue:
             by_judge[held.judge][key] = held
         for judge, asked in by_judge.items():
             self._recall(judge)
-            routes = routes_of(judge)
+            routes = routes_of(judge, self._pause)
             bodies = {key: judge.wire(held.request) for key, held in self._affordable(asked)}
             if routes is None or not bodies:
                 continue
@@ -366,7 +364,7 @@ class BatchQueue:
             try:
                 identifier = await routes.post(judge, name, bodies)
             except JudgeOutageError:
-                if await self._found(batch, judge, routes, [self._listed]) is not None:
+                if await self._found(batch, judge, routes) is not None:
                     return
                 if attempt == _ATTEMPTS - 1:
                     raise

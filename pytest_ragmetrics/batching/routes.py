@@ -17,6 +17,8 @@ from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI, ApiJudge, Vendor, sa
 from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError, Provider
 
 T = TypeVar("T")
+#: Waits for seconds, as ``asyncio.sleep`` does.
+Pause = Callable[[float], Awaitable[object]]
 
 # How far the clocks of provider and this machine may differ.
 _SKEW = timedelta(minutes=2)
@@ -87,7 +89,7 @@ def _gone(identifier: str) -> str:
     return f"batch {identifier} is not there: it is of another account or workspace, or too old"
 
 
-async def _text(judge: ApiJudge[Any], path: str, identifier: str) -> list[Any]:
+async def _text(judge: ApiJudge[Any], path: str, identifier: str, wait: Pause) -> list[Any]:
     """Return the objects of a file of JSON lines; one that is cut off is fetched again."""
     for pause in (*_FETCHING, None):
         text = await _get(judge, path, f"the results of batch {identifier} are not there", cast_to=str)
@@ -97,7 +99,7 @@ async def _text(judge: ApiJudge[Any], path: str, identifier: str) -> list[Any]:
             if pause is None:
                 msg = f"{judge.name}: the results of batch {identifier} are cut off ({error}); collect them again later"
                 raise JudgeOutageError(msg) from error
-            await asyncio.sleep(pause)
+            await wait(pause)
     raise AssertionError
 
 
@@ -119,6 +121,9 @@ class OpenAIRoutes:
     limits = (50_000, 190_000_000)
     _ENDPOINT = "/v1/chat/completions"
     _ENDED = frozenset(("completed", "failed", "expired", "cancelled"))
+
+    def __init__(self, pause: Pause) -> None:
+        self._pause = pause
 
     async def post(self, judge: ApiJudge[Any], name: str, bodies: Mapping[str, Mapping[str, Any]]) -> str:
         """Post a batch once, as the protocol says."""
@@ -144,7 +149,7 @@ class OpenAIRoutes:
                     is_early = getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST
                     if not is_early or "find file" not in said_by(error).lower():
                         raise
-                    await asyncio.sleep(pause)
+                    await self._pause(pause)
             return await client.post("/batches", body=body, cast_to=object, options=_ONCE)
 
         return _identifier(judge, await _reached(judge, create, _no_batches(judge)))
@@ -181,7 +186,7 @@ class OpenAIRoutes:
         files = [file for file in (batch.get("output_file_id"), batch.get("error_file_id")) if file]
         found: list[Line] = []
         for file in files:
-            for line in await _text(judge, f"/files/{file}/content", identifier):
+            for line in await _text(judge, f"/files/{file}/content", identifier, self._pause):
                 response, error = line.get("response") or {}, line.get("error")
                 body = response.get("body")
                 if response.get("status_code") == HTTPStatus.OK and isinstance(body, dict):
@@ -196,6 +201,9 @@ class AnthropicRoutes:
     """``/v1/messages/batches``; it keeps no name, so a batch is found again by its time and size."""
 
     limits = (100_000, 240_000_000)
+
+    def __init__(self, pause: Pause) -> None:
+        self._pause = pause
 
     async def post(self, judge: ApiJudge[Any], name: str, bodies: Mapping[str, Mapping[str, Any]]) -> str:  # noqa: ARG002 - there is no place for the name
         """Post a batch once, as the protocol says."""
@@ -231,7 +239,7 @@ class AnthropicRoutes:
     async def lines(self, judge: ApiJudge[Any], identifier: str) -> list[Line]:
         """Return what a batch that has ended says."""
         batch = await _get(judge, f"/v1/messages/batches/{identifier}", _gone(identifier))
-        return list(self._read(await _text(judge, batch["results_url"], identifier)))
+        return list(self._read(await _text(judge, batch["results_url"], identifier, self._pause)))
 
     def _read(self, rows: Sequence[Any]) -> Iterator[Line]:
         for row in rows:
@@ -255,11 +263,11 @@ def as_error(said: Mapping[str, Any]) -> SimpleNamespace:
     return SimpleNamespace(body=dict(said), param=said.get("param"))
 
 
-_ROUTES: tuple[tuple[Vendor, Routes], ...] = ((OPENAI, OpenAIRoutes()), (ANTHROPIC, AnthropicRoutes()))
+_ROUTES: tuple[tuple[Vendor, Callable[[Pause], Routes]], ...] = ((OPENAI, OpenAIRoutes), (ANTHROPIC, AnthropicRoutes))
 
 
-def routes_of(provider: Provider[Any] | None) -> Routes | None:
-    """Return the batch routes of a judge, ``None`` for one that has none."""
+def routes_of(provider: Provider[Any] | None, pause: Pause = asyncio.sleep) -> Routes | None:
+    """Return the batch routes of a judge, ``None`` for one that has none; ``pause`` waits before it tries again."""
     if not isinstance(provider, ApiJudge):
         return None
-    return next((routes for vendor, routes in _ROUTES if vendor is provider.vendor), None)
+    return next((routes(pause) for vendor, routes in _ROUTES if vendor is provider.vendor), None)

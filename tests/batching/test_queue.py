@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ from tests.fake_batches import DAY, Body, FakeBatches
 from tests.fake_openai import Reply
 
 VENDORS = {"openai": "openai:gpt-5.4-mini", "anthropic": "anthropic:claude-haiku-4-5"}
+REPOSITORY = Path(__file__).parents[2]
 TEXTS = tuple(f"Pump {number} hums." for number in range(6))
 
 
@@ -51,10 +55,17 @@ class Run:
         self.spec = spec
         self.folder = folder
         self.summary: list[str] = []
+        #: The seconds that were to be waited.
+        self.pauses: list[float] = []
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, but not as long."""
+        self.pauses.append(seconds)
+        await asyncio.sleep(min(seconds, 0.01))
 
     def __call__(self, mode: Any, texts: tuple[str, ...] = TEXTS, **options: Any) -> list[Any]:
         """Return the answers to the texts, or what was raised."""
-        engine = Engine(judge=self.spec, cache_dir=self.folder, batch=mode, **options)
+        engine = Engine(judge=self.spec, cache_dir=self.folder, batch=mode, batch_pause=self.pause, **options)
         try:
             judge, queue = engine.judge(), engine.queue
             assert queue is not None
@@ -259,6 +270,32 @@ def test_500_instead_of_acceptance(server: FakeBatches, run: Run) -> None:
     server.fails_before = 1
     assert answered(run("wait")) == len(TEXTS)
     assert (len(server.batches), server.twice) == (2, 0)
+    # A batch may take a moment to be listed. Anthropic's other batch was found instead.
+    assert (5.0 in run.pauses) is run.spec.startswith("openai")
+
+
+STEPS = {
+    "openai": ("upload:before", "upload:after", "create:before", "create:after", "retrieve:after", "content:after"),
+    "anthropic": ("create:before", "create:after", "retrieve:after", "content:after"),
+}
+
+
+@pytest.mark.parametrize(("vendor", "step"), [(vendor, step) for vendor, steps in STEPS.items() for step in steps])
+def test_killed_at_every_step(server: FakeBatches, tmp_path: Path, vendor: str, step: str) -> None:
+    """A run that is killed there is finished by the next, and each request is paid once."""
+    server.answer, server.holds = _invalid_first, step
+    code = "import sys; from tests.batching import test_queue as t; t.Run(sys.argv[1], t.Path(sys.argv[2]))('wait')"
+    process = subprocess.Popen([sys.executable, "-c", code, VENDORS[vendor], str(tmp_path)], cwd=REPOSITORY)
+    assert server.reached.wait(60)
+    process.kill()
+    process.wait()
+    server.release()
+    # What was sent before it was killed is accepted all the same.
+    while step.partition(":")[0] not in server.log:
+        time.sleep(0.01)
+    assert answered(Run(VENDORS[vendor], tmp_path)("wait")) == len(TEXTS)
+    assert sum(server.paid.values()) == 2 * len(TEXTS)
+    assert (server.twice, sum(server.paid_singly.values())) == (0, 0)
 
 
 def test_a_refused_batch_is_an_error_and_forgotten(server: FakeBatches, run: Run) -> None:
