@@ -338,6 +338,23 @@ REVERSED = [
     "The drug is |\u2260| safe for small children",
     "Das Mittel ist |dem Namen nach| sicher für kleine Kinder",
     "The drug is |, in theory,| safe for small children",
+    "The mayor of Hull |questioned| the claim that the mill is safe",
+    "Фірма цього міста |рідко| лагодить міст узимку чи навесні",
+    "Фирмата на този град |забрави| да поправи моста тази година",
+    "Tvrtka iz ovoga grada |rijetko| popravlja most ljeti ili zimi",
+    "Aquesta empresa de Vic |amb prou feines| repara el pont a l'hivern",
+    "Firma z tohto mesta |zabudla| opraviť starý most v lete",
+    "Podjetje iz tega mesta |pozabilo| popraviti stari most letos poleti",
+    "Įmonė iš šio miesto |pamiršo| taisyti seną tiltą šiais metais",
+    "Uzņēmums no šīs pilsētas |aizmirsa| labot veco tiltu šogad vasarā",
+    "See linna suur firma |unustas| silda sel aastal suvel parandada",
+    "Ndërmarrja e këtij qyteti |rrallë| e riparon urën e vjetër",
+    "Kampuni ya mji huu |mara chache| hukarabati daraja la zamani",
+    "یہ دوا پانچ سال کے |بمشکل| بچوں کے لیے محفوظ ہے",
+    "Այս քաղաքի ընկերությունը հաճախ |հազիվ| նորոգում է հին կամուրջը",
+    "ამ ქალაქის დიდი კომპანია |იშვიათად| აკეთებს ძველ დიდ ხიდს",
+    "이 도시의 회사는 올해 |아직| 다리를 고친다고 발표했다",
+    "Công ty của thành phố |quên| sửa cây cầu trong năm nay",
 ]
 LOST += [(first.strip(), last.strip(), words.strip()) for first, words, last in (row.split("|") for row in REVERSED)]
 
