@@ -18,10 +18,11 @@ from typing import Literal, NamedTuple
 from pytest_ragmetrics.result import Evidence, Nearest, Verdict, WordChange
 from pytest_ragmetrics.sample import as_contexts
 from pytest_ragmetrics.text.characters import is_word
+from pytest_ragmetrics.text.closest import find_nearest, split_tokens
 from pytest_ragmetrics.text.editorial import OVERLAP, Match, PhraseSearch, goes_on, lost_at_edges, read_edits
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe
 from pytest_ragmetrics.text.markup import Readable, as_readable, have_notes
-from pytest_ragmetrics.text.search import Passage, SourceIndex, find_nearest, key_length, split_tokens
+from pytest_ragmetrics.text.search import Passage, SourceIndex, key_length
 from pytest_ragmetrics.text.words import begins_word, ends_word, stands_alone
 
 #: Whether an editor's changes are accepted, or only differences in case, typography and layout.
