@@ -130,8 +130,8 @@ def _setting(
     return Option(parse, default, help_, flag=flag, environment=environment, in_ini=in_ini, hook=hook, extra=extra)
 
 
-def _switch(help_: str) -> Any:
-    return _setting(lambda *_: True, False, help_, in_ini=False, action="store_const", const="yes")  # noqa: FBT003 - the default
+def _switch(help_: str, *, in_ini: bool = False) -> Any:
+    return _setting(_truth, False, help_, in_ini=in_ini, action="store_const", const="yes")  # noqa: FBT003 - the default
 
 
 class Settings:
@@ -207,13 +207,7 @@ class Settings:
         environment=True,
         metavar="MODE",
     )
-    batch_fallback: bool = _setting(
-        _truth,
-        False,  # noqa: FBT003 - the default
-        "Ask what failed or expired in a batch at once, at the full price.",
-        action="store_const",
-        const="yes",
-    )
+    batch_fallback: bool = _switch("Ask what failed or expired in a batch at once, at the full price.", in_ini=True)
     dry_run: bool = _switch("Forecast requests, tokens and cost, and make no request; tests that score are skipped.")
     respond_threads: int = _setting(
         _number(int, 1),
@@ -255,13 +249,8 @@ class Settings:
         "Show what changed since the run that wrote this file with --rag-json; assert_not_worse takes it as well.",
         metavar="FILE",
     )
-
-    stop_when_decided: bool = _setting(
-        _truth,
-        False,  # noqa: FBT003 - the default
-        "Ask the rows of data sets in a random order, and no more once all gates over a set are decided.",
-        action="store_const",
-        const="yes",
+    stop_when_decided: bool = _switch(
+        "Ask the rows of data sets in a random order, and no more once all gates over a set are decided.", in_ini=True
     )
     seed: str = _setting(
         _text,
