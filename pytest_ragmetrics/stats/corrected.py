@@ -146,20 +146,28 @@ def drawn_mean(
     known, given = [scores[row] for row in found], [float(labels[row] or 0.0) for row in found]
     check_values(given, None, _SHARES)
     inverse = [weights[row] for row in found]
+    # Clusters as a whole differ from the population; inside of them rows are drawn one by one.
+    effect = max(1.0, mean_error(scores, clusters).effect)
+    estimate, error = _of_drawn(scores, known, given, inverse, effect)
+    size = effective_size(inverse)
+    worth = size / effect if estimate in _SHARES or not error else estimate * (1.0 - estimate) / error
+    low, high = wilson_ends(estimate, worth, t_quantile(0.5 + confidence / 2.0, size - 2.0))
+    return Interval(estimate=estimate, low=low, high=high, confidence=confidence, n=len(scores))
+
+
+def _of_drawn(
+    scores: Sequence[float], known: Sequence[float], given: Sequence[float], inverse: Sequence[float], effect: float
+) -> tuple[float, float]:
+    """Return the estimate of :func:`drawn_mean` and its squared error; ``known`` and ``given`` are of labelled rows."""
     spread = [weight * (weight - 1.0) for weight in inverse]  # weight squared times the chance to be left out
     variance = _product(known, known, inverse, spread)
     tuned = min(max(_product(known, given, inverse, spread) / variance, 0.0), 1.0) if variance else 0.0
     errors = [label - tuned * score for label, score in zip(given, known, strict=True)]
-    estimate = min(max(tuned * math.fsum(scores) / len(scores) + _mean(errors, inverse), 0.0), 1.0)
-    size, n = effective_size(inverse), len(found)
-    of_draw = _product(errors, errors, inverse, spread) / math.fsum(inverse) ** 2 * n / (n - 2)
-    # Clusters as a whole differ from the population; inside of them rows are drawn one by one.
-    effect = max(1.0, mean_error(scores, clusters).effect)
-    of_rows = _product(given, given, inverse, inverse) / math.fsum(inverse) * effect / len(scores)
-    certain = estimate in _SHARES or not of_draw + of_rows
-    worth = size / effect if certain else estimate * (1.0 - estimate) / (of_draw + of_rows)
-    low, high = wilson_ends(estimate, worth, t_quantile(0.5 + confidence / 2.0, size - 2.0))
-    return Interval(estimate=estimate, low=low, high=high, confidence=confidence, n=len(scores))
+    estimate = tuned * math.fsum(scores) / len(scores) + _mean(errors, inverse)
+    n, total = len(given), math.fsum(inverse)
+    of_draw = _product(errors, errors, inverse, spread) / total**2 * n / (n - 2)
+    of_rows = _product(given, given, inverse, inverse) / total * effect / len(scores)
+    return min(max(estimate, 0.0), 1.0), of_draw + of_rows
 
 
 def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
