@@ -96,27 +96,38 @@ def evaluate_gate(
     elif gate.alpha is None and found.counted and not omitted:
         decided = _bounded(gate, better, found)
     elif gate.alpha is not None and baseline is not None and not omitted:
-        decided = _compared(
-            gate, gated, [test for test in map(find, gated.selected) if test is not None and test.id in ran], baseline
-        )
-    outcome: GateOutcome = "failed"
-    if omitted:
-        missing = f"{omitted} of {gated.total} tests of the set were skipped or not selected"
-        outcome, text = "skipped", f"{missing}; a gate is over all of them"
-    elif gate.alpha is not None and baseline is None:
-        outcome, text = "skipped", _NO_BASELINE
-    elif found.unscored and (decided is None or not gate.stop_when_decided):
-        unscored = [(row.name, row.reason or "") for row in found.unscored]
-        total = max(gated.total, len(rows))
-        text = "\n".join(explain_unscored(gate.metric, total, unscored, hint="; a gate is over all of them"))
-    elif decided is None or not found.counted:
-        text = explain_vacuous(gate.metric, len(found.vacuous))
-    else:
-        outcome, text = decided.outcome, decided.text
+        tests = [test for test in map(find, gated.selected) if test is not None and test.id in ran]
+        decided = _compared(gate, gated, tests, baseline)
+    outcome, text = _outcome(gate, gated, found, decided, omitted=omitted, is_compared=baseline is not None)
     record = replace(
         _record(gate, gated, better, found), outcome=outcome, **({} if decided is None else decided.figures)
     )
     return GateDecision(record=record, text=text)
+
+
+def _outcome(
+    gate: Gate,
+    gated: GatedSet,
+    found: ScoreSet[ScoredRow],
+    decided: _Decided | None,
+    *,
+    omitted: int,
+    is_compared: bool,
+) -> tuple[GateOutcome, str]:
+    """Return what becomes of a gate, and why: what is wrong with its set comes before what its scores decide."""
+    if omitted:
+        missing = f"{omitted} of {gated.total} tests of the set were skipped or not selected"
+        return "skipped", f"{missing}; a gate is over all of them"
+    if gate.alpha is not None and not is_compared:
+        return "skipped", _NO_BASELINE
+    if found.unscored and (decided is None or not gate.stop_when_decided):
+        unscored = [(row.name, row.reason or "") for row in found.unscored]
+        total = max(gated.total, len(found.counted) + len(found.unscored) + len(found.vacuous))
+        hint = "; a gate is over all of them"
+        return "failed", "\n".join(explain_unscored(gate.metric, total, unscored, hint=hint))
+    if decided is None or not found.counted:
+        return "failed", explain_vacuous(gate.metric, len(found.vacuous))
+    return decided.outcome, decided.text
 
 
 def _record(gate: Gate, gated: GatedSet, better: Direction, found: ScoreSet[ScoredRow]) -> GateRecord:
