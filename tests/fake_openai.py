@@ -226,7 +226,7 @@ class FakeOpenAI:
                 return False
             writer.write(_http(reply, path, body, self.dimensions))
             await writer.drain()
-        return True
+        return reply.headers.get("connection") != "close"
 
     async def _wave(self) -> None:
         """Hold a request back until its round is complete; one that never is stays in ``waves`` and is let go."""

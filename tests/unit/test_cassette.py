@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.cache.cassette import Cassette, CassetteError, find_credential, line_of
+from pytest_ragmetrics.cache.cassette import Cassette, CassetteError, line_of
 from pytest_ragmetrics.cache.entry import CacheEntry, embedding_row, key_of, new_entry
 from pytest_ragmetrics.cache.nearest import Neighbours, difference
 from pytest_ragmetrics.judges.transport import Reply
+from pytest_ragmetrics.text.credentials import find_credential, masked
 
 # The default alphabet of hypothesis takes a second to compute.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=150)
@@ -351,3 +352,13 @@ def test_a_difference_stays_readable() -> None:
 def test_a_difference_can_be_made_of_anything(old: str, new: str) -> None:
     """No pair of texts breaks it, and equal ones have none."""
     assert (difference([old], [new], ("a", "b")) == []) == (old == new)
+
+
+def test_a_secret_is_masked_whole() -> None:
+    """Also the lines of a private key, as text and as JSON; what surrounds it stays."""
+    key = "-----BEGIN RSA PRIVATE KEY-----\nMIIBogIBAAJ+/BALKZtKIe4\n4OM8aQ==\n-----END RSA PRIVATE KEY-----"
+    for text in (key, key.replace("\n", "\\n"), "sk-proj-0123456789abcdefghij", "Bearer 0123456789abcdefgh=="):
+        assert "0123" not in masked(f"a {text} b")
+        assert "BALK" not in masked(f"a {text} b")
+        assert masked(f"a {text} b").startswith("a ***")
+        assert masked(f"a {text} b").endswith(" b")
