@@ -58,7 +58,7 @@ class OpenAIEmbedder(Embedder):
         sent = [text.encode("utf-8", "replace").decode("utf-8") or " " for text in request.texts]
         chosen = {} if request.dimensions is None else {"dimensions": request.dimensions}
         response = await self._connection.call(
-            lambda client, encoding: client.embeddings.create(
+            lambda wire, encoding: wire.client.embeddings.create(
                 model=self.model, input=sent, encoding_format=encoding, **chosen
             ),
             lambda encoding, error: (

@@ -17,6 +17,7 @@ from pytest_ragmetrics.judges.api import (
     token_count,
 )
 from pytest_ragmetrics.judges.transport import Reply, Request
+from pytest_ragmetrics.judges.wire import Wire
 
 #: The API requires a limit; no answer to a task of ours comes near it.
 _MAX_TOKENS = 8192
@@ -40,9 +41,8 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
     offer: ClassVar[frozenset[str]] = frozenset()
     needed: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_tokens": _MAX_TOKENS})
 
-    async def _send(self, client: Any, request: Request, terms: frozenset[str]) -> Any:
-        # Without the SDK's types, as for OpenAI.
-        return await client.post("/v1/messages", body=self._body(request, terms), cast_to=object)
+    async def _send(self, wire: Wire, request: Request, terms: frozenset[str]) -> Any:
+        return await wire.post("/v1/messages", self._body(request, terms))
 
     def _body(self, request: Request, terms: frozenset[str]) -> dict[str, Any]:
         return _wire(request, terms)

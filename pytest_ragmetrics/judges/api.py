@@ -14,42 +14,18 @@ from http import HTTPStatus
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.transport import SERVICE_TIER, JudgeOutageError, JudgeUnavailableError, Reply, Request
+from pytest_ragmetrics.judges.wire import Wire, http_client
 from pytest_ragmetrics.prices import note_price, priced_tier
 from pytest_ragmetrics.text.characters import printable, shortened
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-# Seconds that a connection is kept without a request, as between two slow tests.
-_IDLE = 60.0
-# The limiter bounds the requests; aiohttp would take no limit for one of 100 connections.
-_CONNECTIONS = 100_000
-
-
-def http_client(sdk: Any, url: str, **options: Any) -> Any:
-    """Return the HTTP client of an SDK for an address: on aiohttp, for which a request takes 0.6 of the processor.
-
-    On httpx where aiohttp is not installed, and for a proxy or a password in the address: aiohttp knows no SOCKS
-    proxies, and refuses a key beside a password. Both read ``SSL_CERT_FILE``.
-    """
-    limits = type(sdk.DEFAULT_CONNECTION_LIMITS)(max_connections=_CONNECTIONS, keepalive_expiry=_IDLE)
-    # Certificates take long to load: not at all without TLS.
-    options |= {"limits": limits, "verify": url.startswith("https:")}
-    if getproxies().keys() - {"no"} or "@" in urlsplit(url).netloc:
-        return sdk.DefaultAsyncHttpxClient(**options)
-    try:
-        return sdk.DefaultAioHttpClient(**options)
-    except RuntimeError:
-        return sdk.DefaultAsyncHttpxClient(**options)
-
 
 T = TypeVar("T")
 #: The form of output and the parameters that a server accepts, in the type of its judge or embedder.
@@ -150,19 +126,19 @@ class Connection(Generic[Terms]):
         self._retries = retries
         self._deadline = (timeout + _PAUSE) * (retries + 1) if deadline is None else deadline
         self._rate_limited: Callable[[], None] | None = None
-        self._client: Any = None
+        self._wire: Wire | None = None
 
     def __repr__(self) -> str:
         return f"<Connection {self._vendor.label} {self._model}>"
 
     async def call(
         self,
-        send: Callable[[Any, Terms], Awaitable[T]],
+        send: Callable[[Wire, Terms], Awaitable[T]],
         concede: Callable[[Terms, Any], Terms | None],
         *,
         rate_limited: Callable[[], None] | None = None,
     ) -> T:
-        """Return the result of ``send(client, terms)``; raise ``JudgeError`` for a failure of provider or network.
+        """Return the result of ``send(wire, terms)``; raise ``JudgeError`` for a failure of provider or network.
 
         ``concede(terms, error)`` returns the terms to try after a rejection, or ``None`` if there are none.
         ``rate_limited`` is called for each answer "too many requests", which the SDK retries by itself.
@@ -170,17 +146,17 @@ class Connection(Generic[Terms]):
         sdk = self._sdk()
         # One for all requests of this account: a response cannot be assigned to its call.
         self._rate_limited = rate_limited
-        if self._client is None:
-            self._client = self._connect(sdk)
+        if self._wire is None:
+            self._wire = self._connect(sdk)
             # A judge that a test was given is often closed by nobody, of which aiohttp complains.
             loop.on_stop_here(self.aclose)
         # The SDK's own errors are not chained: their frames and headers contain the key.
         try:
             if sys.version_info < (3, 11):
-                return await asyncio.wait_for(self._reach(send, concede), self._deadline)
+                return await asyncio.wait_for(self._reach(self._wire, send, concede), self._deadline)
             # Unlike wait_for() in 3.11, this makes no task.
             async with asyncio.timeout(self._deadline):
-                return await self._reach(send, concede)
+                return await self._reach(self._wire, send, concede)
         except asyncio.TimeoutError:
             msg = f"{self._who}: no answer within {self._deadline:g} s in all; see --rag-timeout and --rag-retries"
             raise JudgeOutageError(msg) from None
@@ -196,13 +172,15 @@ class Connection(Generic[Terms]):
             raise JudgeOutageError(f"{msg}; check the network and {self._vendor.url_variable}") from None
 
     async def _reach(
-        self, send: Callable[[Any, Terms], Awaitable[T]], concede: Callable[[Terms, Any], Terms | None]
+        self,
+        wire: Wire,
+        send: Callable[[Wire, Terms], Awaitable[T]],
+        concede: Callable[[Terms, Any], Terms | None],
     ) -> T:
-        client = self._client
         while True:
             terms = self.terms
             try:
-                return await send(client, terms)
+                return await send(wire, terms)
             except Exception as error:
                 if getattr(error, "status_code", None) not in _REJECTED:
                     raise
@@ -215,10 +193,10 @@ class Connection(Generic[Terms]):
 
     async def aclose(self) -> None:
         """Close the client, if there is one."""
-        client, self._client = self._client, None
-        if client is not None:
+        wire, self._wire = self._wire, None
+        if wire is not None:
             loop.closed_here(self.aclose)
-            await client.close()
+            await wire.client.close()
 
     @property
     def _who(self) -> str:
@@ -232,7 +210,7 @@ class Connection(Generic[Terms]):
             msg = f'{self._who} needs the package {self._vendor.module}: pip install "{name}"'
             raise JudgeNotConfiguredError(msg) from error
 
-    def _connect(self, sdk: Any) -> Any:
+    def _connect(self, sdk: Any) -> Wire:
         if not self._key:
             own = f"{self._vendor.url_variable} for a server that needs none"
             raise JudgeNotConfiguredError(f"{self._who} needs a key: set {self._vendor.key_variable}, or {own}")
@@ -245,9 +223,8 @@ class Connection(Generic[Terms]):
             raise JudgeNotConfiguredError(msg)
         options: dict[str, Any] = {"timeout": self._timeout, "max_retries": self._retries}
         http = http_client(sdk, self._url, timeout=self._timeout, event_hooks={"response": [self._check_rate]})
-        return getattr(sdk, f"Async{self._vendor.label}")(
-            api_key=self._key, base_url=self._url, http_client=http, **options
-        )
+        make = getattr(sdk, f"Async{self._vendor.label}")
+        return Wire(make(api_key=self._key, base_url=self._url, http_client=http, **options), http)
 
     async def _check_rate(self, response: Any) -> None:
         """Report "too many requests", and keep the SDK from retrying without credit."""
@@ -432,15 +409,15 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
     async def complete(self, request: Request) -> Reply:
         """Return what the model writes; raise ``JudgeError`` if the provider fails, refuses or cuts it short."""
         answer = await self._connection.call(
-            lambda client, terms: self._send(client, request, terms),
+            lambda wire, terms: self._send(wire, request, terms),
             lambda terms, error: self._concede(terms, request, error),
             rate_limited=request.rate_limited,
         )
         return self.read(answer, request)
 
     async def reach(self, send: Callable[[Any, Terms], Awaitable[T]]) -> T:
-        """Return the result of ``send(client, terms)`` over the connection; raise as :meth:`complete`."""
-        return await self._connection.call(send, lambda _terms, _error: None)
+        """Return the result of ``send(client, terms)`` with the SDK's client; raise as :meth:`complete`."""
+        return await self._connection.call(lambda wire, terms: send(wire.client, terms), lambda _terms, _error: None)
 
     def wire(self, request: Request) -> dict[str, Any]:
         """Return the body of a request in a batch, which is a tier of its own, as JSON builtins."""
@@ -471,7 +448,7 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         await self._connection.aclose()
 
     @abstractmethod
-    async def _send(self, client: Any, request: Request, terms: Terms) -> Any:
+    async def _send(self, wire: Wire, request: Request, terms: Terms) -> Any:
         """Return the answer of the API to a request."""
 
     @abstractmethod

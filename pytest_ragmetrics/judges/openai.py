@@ -19,6 +19,7 @@ from pytest_ragmetrics.judges.api import (
     said_by,
 )
 from pytest_ragmetrics.judges.transport import SERVICE_TIER, Reply, Request
+from pytest_ragmetrics.judges.wire import Wire
 
 # Seconds after each attempt for which the tier "flex" has no capacity; then the ordinary tier is asked.
 _FLEX_PAUSES = (0.5, 2.0, 0.0)
@@ -56,19 +57,18 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
     vendor: ClassVar[Vendor] = OPENAI
     offer: ClassVar[OpenAICapabilities] = OpenAICapabilities()
 
-    async def _send(self, client: Any, request: Request, terms: OpenAICapabilities) -> Any:
-        # Without the SDK's types: converting to and from them takes as long as the rest of a request.
+    async def _send(self, wire: Wire, request: Request, terms: OpenAICapabilities) -> Any:
         body = self._body(request, terms)
         if body.get(SERVICE_TIER) == FLEX:
             for pause in _FLEX_PAUSES:
                 try:
-                    return await client.post("/chat/completions", body=body, cast_to=object)
+                    return await wire.post("/chat/completions", body)
                 except Exception as error:
                     if not lacks_capacity(error):
                         raise
                 await asyncio.sleep(pause)
             body[SERVICE_TIER] = "default"
-        return await client.post("/chat/completions", body=body, cast_to=object)
+        return await wire.post("/chat/completions", body)
 
     def _body(self, request: Request, terms: OpenAICapabilities) -> dict[str, Any]:
         return _body(request, terms)

@@ -18,10 +18,11 @@ import pytest
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges.anthropic import AnthropicJudge
-from pytest_ragmetrics.judges.api import ApiJudge, http_client
+from pytest_ragmetrics.judges.api import ApiJudge
 from pytest_ragmetrics.judges.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import JudgeOutageError
+from pytest_ragmetrics.judges.wire import http_client
 from tests.asking import ask
 from tests.fake_openai import FakeOpenAI
 
@@ -167,4 +168,4 @@ def test_a_proxy_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         url = "http://judge.test/v1"
         ask(OpenAIJudge("fake", base_url=url, api_key="k"), ListClaims(text="It climbs."))
         assert server.requests[0].path == f"{url}/chat/completions"
-    assert type(http_client(openai, url)) is openai.DefaultAsyncHttpxClient
+    assert isinstance(http_client(openai, url), openai.DefaultAsyncHttpxClient)
