@@ -62,6 +62,7 @@ from pytest_ragmetrics.result import Nearest as Nearest
 from pytest_ragmetrics.result import Usage as Usage
 from pytest_ragmetrics.result import Verdict as Verdict
 from pytest_ragmetrics.sample import Sample as Sample
+from pytest_ragmetrics.score_files import load_scores as load_scores
 from pytest_ragmetrics.suites import assert_mean as assert_mean
 from pytest_ragmetrics.suites import assert_no_regression as assert_no_regression
 from pytest_ragmetrics.suites import assert_not_worse as assert_not_worse

@@ -100,7 +100,7 @@ class Budget:
     A request is counted before it is made, so calls never pass their limit, however many ask at once; tokens and
     dollars are known afterwards, so they pass it by no more than what was in flight. A process that is killed leaves
     what it used in the file. The retries of an SDK are part of their request; what one that failed took is unknown,
-    so it is a call without tokens. Close it after use.
+    so it is a call without tokens. ``options`` is how the options that set the limits begin. Close it after use.
 
     >>> budget = Budget(Limits(calls=1))
     >>> with budget.request("mine", kind="custom", model="mine") as receipt:
@@ -115,8 +115,9 @@ nothing more is asked, and the answers paid for are kept
     >>> budget.close()
     """
 
-    def __init__(self, limits: Limits, file: Path | None = None) -> None:
+    def __init__(self, limits: Limits, file: Path | None = None, *, options: str = "--rag-max") -> None:
         self.limits = limits
+        self._options = options
         self.file = file
         self._folder: SharedFolder | None = None
         self._turn = threading.Lock()
@@ -140,8 +141,9 @@ nothing more is asked, and the answers paid for are kept
         where the price of the model is unknown and dollars are what is limited.
         """
         if self.limits.cost is not None and price(kind, model, 1, 1, url=url) is None:
+            options = self._options
             raise UnpricedError(
-                f"{name} has no known price, so --rag-max-cost cannot be kept: use --rag-max-tokens or --rag-max-calls"
+                f"{name} has no known price, so {options}-cost cannot be kept: use {options}-tokens or {options}-calls"
             )
         self._reserve()
         receipt = Receipt()
@@ -183,7 +185,7 @@ nothing more is asked, and the answers paid for are kept
         self._do(_REFUSE)
         used, limits = self.used(), self.limits
         names = " and ".join(
-            f"--rag-max-{name}={limit}"
+            f"{self._options}-{name}={limit}"
             for name, limit in asdict(limits).items()
             if limit is not None and getattr(used, name) >= limit
         )

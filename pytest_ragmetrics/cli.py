@@ -17,10 +17,11 @@ from pytest_ragmetrics.commands.label import LABEL
 from pytest_ragmetrics.commands.metrics import METRICS_COMMAND
 from pytest_ragmetrics.commands.probe import PROBE
 from pytest_ragmetrics.commands.report import REPORT
+from pytest_ragmetrics.commands.score import SCORE
 from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 
 #: Every command there is.
-COMMANDS = (INIT, DOCTOR, PROBE, CACHE, GENERATE, LABEL, CALIBRATE, METRICS_COMMAND, REPORT)
+COMMANDS = (INIT, DOCTOR, PROBE, CACHE, GENERATE, LABEL, CALIBRATE, METRICS_COMMAND, SCORE, REPORT)
 
 # The status of a shell after SIGINT.
 _INTERRUPTED = 130

@@ -6,6 +6,8 @@ import json
 import os
 import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -49,11 +51,20 @@ def write_atomically(file: Path, text: str) -> None:
         with file.open("a", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
         return
+    with writing_atomically(file) as part, part.open("x", encoding="utf-8", newline="\n") as stream:
+        stream.write(text)
+
+
+@contextmanager
+def writing_atomically(file: Path) -> Iterator[Path]:
+    """Yield the path to write instead of a file, which replaces it at the end of the block; raises ``OSError``.
+
+    After an error the file is as it was.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(f".{file.name}.{secrets.token_hex(8)}.part")
     try:
-        with part.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        yield part
         if file.exists():
             part.chmod(stat.S_IMODE(file.stat().st_mode))
         part.replace(file)

@@ -12,10 +12,10 @@ _INTERVAL = 0.1
 class Progress:
     """Shows ``label`` and how many of ``total`` are done, on one line of standard error; silent if that is no terminal.
 
-    ``done`` is the count to begin with.
+    ``done`` is the count to begin with; ``total`` is ``None`` where it is not known.
     """
 
-    def __init__(self, label: str, total: int, *, done: int = 0, wanted: bool = True) -> None:
+    def __init__(self, label: str, total: int | None, *, done: int = 0, wanted: bool = True) -> None:
         self._label = label
         self._total = total
         self._done = done
@@ -39,5 +39,6 @@ class Progress:
 
     def _show(self, end: str) -> None:
         self._shown = True
-        sys.stderr.write(f"\r{self._label} {self._done}/{self._total}{self._note}{end}")
+        count = f"{self._done:,}" if self._total is None else f"{self._done}/{self._total}"
+        sys.stderr.write(f"\r{self._label} {count}{self._note}{end}")
         sys.stderr.flush()

@@ -11,12 +11,19 @@ from contextlib import nullcontext
 from contextvars import copy_context
 from inspect import iscoroutinefunction
 from pathlib import Path
+from typing import Any
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.cache.entry import CacheUnavailableError
 from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.engine import Engine
-from pytest_ragmetrics.errors import BudgetExceededError, JudgeError, JudgeNotConfiguredError, RagMetricsError
+from pytest_ragmetrics.errors import (
+    BudgetExceededError,
+    JudgeError,
+    JudgeNotConfiguredError,
+    RagMetricsError,
+    UnscoredError,
+)
 from pytest_ragmetrics.judges.transport import JudgeUnavailableError
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.votes import voting
@@ -66,7 +73,10 @@ def scoring_session(cache_dir: str | Path | None, concurrency: int) -> nullconte
 
 
 class OwnSession:
-    """A session around one evaluation outside pytest; its scorings are recorded nowhere."""
+    """A session around one evaluation outside pytest; its scorings are recorded nowhere.
+
+    ``options`` are further ones of :class:`~pytest_ragmetrics.engine.Engine`.
+    """
 
     votes = 1
     dry_run = False
@@ -75,9 +85,10 @@ class OwnSession:
     metrics = ()
     baseline = None
 
-    def __init__(self, cache_dir: str | Path | None, concurrency: int) -> None:
+    def __init__(self, cache_dir: str | Path | None, concurrency: int, **options: Any) -> None:
         self.concurrency = concurrency
-        self.engine = Engine(cache_dir=None if cache_dir is None else Path(cache_dir), concurrency=concurrency)
+        folder = None if cache_dir is None else Path(cache_dir)
+        self.engine = Engine(cache_dir=folder, concurrency=concurrency, **options)
         self.transport, self.judge, self.embedder = self.engine.transport, self.engine.judge, self.engine.embedder
 
     def scored(self, scoring: context.Scoring) -> None:
@@ -116,7 +127,7 @@ async def score_table(
 
     async def work() -> None:
         for row, metric in waiting:
-            await scorer.score(row, metric)
+            await scorer.score_row(row, metric)
             shown.advance()
             if callable(progress):
                 progress(scorer.done, total)
@@ -138,41 +149,36 @@ def _ordered(count: int, metrics: Sequence[Metric], *, last: int) -> list[tuple[
     return jobs[:-last] + sorted(jobs[-last:], key=lambda job: -job[1].rounds)
 
 
-class TableScores:
-    """The scores of a table, made one sample by one metric at a time; gives up when the judge answers nothing.
+class Scorer:
+    """Scores a sample by a metric; gives up when the judge answers nothing.
 
-    ``results`` and ``unscored`` have a mapping by metric for each sample; ``spans`` has the times of the first start
-    and the last end by metric.
+    ``total`` is how many scores there are to be, ``None`` where it is not known.
     """
 
-    def __init__(self, samples: Sequence[Sample], metrics: Sequence[Metric], *, breaker: CircuitBreaker) -> None:
-        self._samples = samples
-        self._metrics = metrics
+    def __init__(self, *, breaker: CircuitBreaker, total: int | None = None) -> None:
         self._breaker = breaker
-        self.results: list[dict[str, MetricResult]] = [{} for _ in samples]
-        self.unscored: list[dict[str, str]] = [{} for _ in samples]
+        self._total = total
         self._first_failure: JudgeError | None = None
         self._failures = 0
         self.done = 0
         self._judged = False
-        self.spans: dict[str, tuple[float, float]] = {}
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-metrics")
 
-    async def score(self, row: int, metric: Metric) -> None:
-        """Score one sample by one metric; raise what concerns all of them."""
-        start = time.monotonic()
+    async def score(self, sample: Sample, metric: Metric) -> MetricResult | UnscoredError:
+        """Return the result, or why there is none; raise what concerns all scores."""
+        outcome: MetricResult | UnscoredError
         try:
-            result = await measured(metric, self._samples[row], self.thread)
+            outcome = await measured(metric, sample, self.thread)
         except (JudgeNotConfiguredError, BudgetExceededError, CacheUnavailableError):
             raise
         except Exception as error:  # noqa: BLE001 - other rows are scored nevertheless
-            self.unscored[row][metric.name] = unscored_reason(metric, error)
+            # A new one, as the error refers to its frames and their memory.
+            outcome = UnscoredError(unscored_reason(metric, error), usage=getattr(error, "usage", None))
             self._take(error if isinstance(error, JudgeError) else error.__cause__)
         else:
-            self.results[row][metric.name] = result
-            self._judged = self._judged or result.judge is not None
+            self._judged = self._judged or outcome.judge is not None
         self.done += 1
-        self.spans[metric.name] = (min(start, self.spans.get(metric.name, (start,))[0]), time.monotonic())
+        return outcome
 
     def check_judged(self) -> None:
         """Raise ``JudgeError`` if no row could be judged because of the judge."""
@@ -182,8 +188,8 @@ class TableScores:
     def _take(self, failure: BaseException | None) -> None:
         """Count a failure of a judge, and give up if the next request will fail as well."""
         if isinstance(failure, JudgeUnavailableError):
-            total = len(self._samples) * len(self._metrics)
-            raise JudgeUnavailableError(f"{failure}; stopped after {self.done} of {total} scores") from failure
+            of_all = "" if self._total is None else f" of {self._total}"
+            raise JudgeUnavailableError(f"{failure}; stopped after {self.done}{of_all} scores") from failure
         if isinstance(failure, JudgeError):
             # Each refers to its frames and their memory; one is enough to report.
             self._first_failure = self._first_failure or failure
@@ -196,3 +202,28 @@ class TableScores:
         if first is not None:
             msg = f"the judge answered none of {self._failures} scorings; the first failed with: {first}"
             raise JudgeError(msg) from first
+
+
+class TableScores(Scorer):
+    """The scores of a table.
+
+    ``results`` and ``unscored`` have a mapping by metric for each sample; ``spans`` has the times of the first start
+    and the last end by metric.
+    """
+
+    def __init__(self, samples: Sequence[Sample], metrics: Sequence[Metric], *, breaker: CircuitBreaker) -> None:
+        super().__init__(breaker=breaker, total=len(samples) * len(metrics))
+        self._samples = samples
+        self.results: list[dict[str, MetricResult]] = [{} for _ in samples]
+        self.unscored: list[dict[str, str]] = [{} for _ in samples]
+        self.spans: dict[str, tuple[float, float]] = {}
+
+    async def score_row(self, row: int, metric: Metric) -> None:
+        """Score one sample by one metric; raise what concerns all of them."""
+        start = time.monotonic()
+        outcome = await self.score(self._samples[row], metric)
+        if isinstance(outcome, MetricResult):
+            self.results[row][metric.name] = outcome
+        else:
+            self.unscored[row][metric.name] = str(outcome)
+        self.spans[metric.name] = (min(start, self.spans.get(metric.name, (start,))[0]), time.monotonic())

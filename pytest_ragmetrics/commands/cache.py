@@ -13,10 +13,12 @@ from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import CacheError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.commands.command import Command, checked
+from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.text.characters import printable
 
 FOLDER = ".ragmetrics"
 VARIABLE = "RAGMETRICS_CACHE_DIR"
+_MODE = "RAGMETRICS_CACHE"
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -28,6 +30,15 @@ def default_folder() -> Path:
         return Path(named)
     here = Path.cwd()
     return next((place / FOLDER for place in (here, *here.parents) if (place / FOLDER).is_dir()), here / FOLDER)
+
+
+def answers_folder(given: Path | None, command: str) -> Path | None:
+    """Return where a command that judges keeps answers, ``None`` for nowhere; ``given`` is its ``--cache-dir``."""
+    mode = os.environ.get(_MODE, "").strip() or "auto"
+    if mode not in ("auto", "off"):
+        msg = f"{_MODE}={mode} is for runs of pytest: {command} knows auto and off"
+        raise RagMetricsError(f"{msg}. Use rag_calibrated() in a test" if command == "calibrate" else msg)
+    return None if mode == "off" else given or default_folder()
 
 
 def read_age(text: str) -> timedelta:

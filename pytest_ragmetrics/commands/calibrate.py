@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_ragmetrics.commands.cache import answers_folder
 from pytest_ragmetrics.commands.command import (
     JUDGES,
     Command,
     CommandResult,
     checked,
     count,
+    environment,
     local_modules,
     number,
     output,
@@ -25,8 +26,6 @@ from pytest_ragmetrics.files import write_atomically
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.calibration.result import Calibration
-
-_MODE = "RAGMETRICS_CACHE"
 
 
 @local_modules()
@@ -54,7 +53,7 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
         raise ArgumentError(str(error)) from error
     if arguments.json is not None and arguments.json.resolve() == arguments.file.resolve():
         raise ArgumentError("--json would replace the labelled answers: name another file")
-    cache_dir = _cache_dir(arguments)
+    cache_dir = answers_folder(arguments.cache_dir, "calibrate")
     try:
         return calibrate(
             arguments.metric,
@@ -74,17 +73,6 @@ def _measured(arguments: argparse.Namespace) -> Calibration:
         )
     except (TypeError, ValueError) as error:
         raise CalibrationError(f"{arguments.file}: {error}") from error
-
-
-def _cache_dir(arguments: argparse.Namespace) -> Path | None:
-    from pytest_ragmetrics.calibration.result import CalibrationError
-    from pytest_ragmetrics.commands.cache import default_folder
-
-    mode = os.environ.get(_MODE, "").strip() or "auto"
-    if mode not in ("auto", "off"):
-        msg = f"{_MODE}={mode} is for runs of pytest: calibrate knows auto and off. Use rag_calibrated() in a test"
-        raise CalibrationError(msg)
-    return None if mode == "off" else arguments.cache_dir or default_folder()
 
 
 def _written(arguments: argparse.Namespace, found: Calibration) -> list[str]:
@@ -108,9 +96,6 @@ def _metric(text: str) -> str:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    def environment(variable: str) -> str | None:
-        return os.environ.get(f"RAGMETRICS_{variable}", "").strip() or None
-
     add = parser.add_argument
     answers = "labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one"
     add("file", type=Path, metavar="FILE", help=answers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -105,12 +106,21 @@ def take_embedder(parser: argparse.ArgumentParser, *, help: str, **options: Any)
 
 
 def take_run(
-    parser: argparse.ArgumentParser, *, requests: str, cache: str, seed: str, concurrency: str | int = 32
+    parser: argparse.ArgumentParser, *, requests: str, cache: str, seed: str | None, concurrency: str | int = 32
 ) -> None:
     """Add the options of a command that asks a judge much: ``--concurrency``, ``--cache-dir`` and ``--seed``."""
     parser.add_argument("--concurrency", type=count(), default=concurrency, metavar="N", help=requests)
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help=f"where answers are kept (default: {cache})")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"{seed} (default: 0)")
+    if seed is not None:
+        parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"{seed} (default: 0)")
+
+
+def environment(variable: str) -> str | None:
+    """Return the value of ``RAGMETRICS_<variable>``, ``None`` where there is none.
+
+    argparse reads a default that is a text as it reads an argument.
+    """
+    return os.environ.get(f"RAGMETRICS_{variable}", "").strip() or None
 
 
 def write(stream: TextIO, text: str) -> None:

@@ -33,9 +33,9 @@ _ROWS_OF_PAGE = 200
 def _label(arguments: argparse.Namespace) -> CommandResult | list[str]:
     from pytest_ragmetrics.calibration.queue import LabelFile, label_queue
     from pytest_ragmetrics.calibration.result import CalibrationError
-    from pytest_ragmetrics.records import read_document
+    from pytest_ragmetrics.score_files import read_run
 
-    document = read_document(arguments.document)
+    document = read_run(arguments.document)
     try:
         queue = label_queue(document, arguments.metric, order=arguments.order, seed=arguments.seed)
     except CalibrationError as error:

@@ -1,4 +1,4 @@
-"""`ragmetrics report`: pages, summaries and comparisons of the files that ``--rag-json`` wrote."""
+"""`ragmetrics report`: pages, summaries and comparisons of files of ``--rag-json`` and of ``ragmetrics score``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.run_comparison import RunComparison
 
 _PAGE = Path("rag-report.html")
+_RUNS = "files of --rag-json, or of ragmetrics score (.jsonl, .parquet)"
 
 
 class NothingComparedError(RagMetricsError):
@@ -57,10 +58,10 @@ def _write(document: Document, comparison: RunComparison | None, files: dict[str
 
 
 def _diff(arguments: argparse.Namespace) -> CommandResult:
-    from pytest_ragmetrics.records import read_document
     from pytest_ragmetrics.run_comparison import compare_documents
+    from pytest_ragmetrics.score_files import read_run
 
-    comparison = compare_documents(read_document(arguments.new), read_document(arguments.old))
+    comparison = compare_documents(read_run(arguments.new), read_run(arguments.old))
     if arguments.fail_on_worse and not any(metric.pairs for metric in comparison.metrics):
         msg = f"{arguments.old} and {arguments.new} have no scores that can be compared"
         raise NothingComparedError("\n".join([msg, *_difference(comparison)]))
@@ -105,17 +106,17 @@ def _schema(_: argparse.Namespace) -> list[str]:
 
 def _compared(arguments: argparse.Namespace) -> tuple[Document, RunComparison | None]:
     """Return the merged run of the files, and its comparison with the baseline if one is given."""
-    from pytest_ragmetrics.records import read_document
     from pytest_ragmetrics.report.merge import merge_documents
     from pytest_ragmetrics.run_comparison import compare_documents
+    from pytest_ragmetrics.score_files import read_run
 
-    baseline = None if arguments.baseline is None else read_document(arguments.baseline)
-    document = merge_documents([read_document(file) for file in arguments.files], baseline)
+    baseline = None if arguments.baseline is None else read_run(arguments.baseline)
+    document = merge_documents([read_run(file) for file in arguments.files], baseline)
     return document, None if baseline is None else compare_documents(document, baseline)
 
 
 def _take_files(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", type=Path, metavar="RUN.json", nargs="+", help="files that --rag-json wrote")
+    parser.add_argument("files", type=Path, metavar="RUN.json", nargs="+", help=_RUNS)
     parser.add_argument(
         "--baseline",
         type=Path,

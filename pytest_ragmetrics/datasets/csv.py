@@ -11,13 +11,15 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TextIO
 
 from pytest_ragmetrics.datasets.rows import CONVERSATION, KNOWN, Raw, RowError
 from pytest_ragmetrics.errors import DatasetError
 from pytest_ragmetrics.sample import ALIASES, TALKS, is_spoken
 
 _DELIMITERS = (",", ";", "\t")
+# Characters in which a header ends.
+_HEAD = 1 << 20
 _LISTS = ("retrieved_contexts", "reference_contexts")
 _CONTEXTS = frozenset([*_LISTS, *(alias for name in _LISTS for alias in ALIASES[name]), "ground_truths"])
 _MAYBE_LISTS = _CONTEXTS | {*TALKS, "reference_topics"}
@@ -38,10 +40,19 @@ def read_csv(text: str, file: str) -> Sequence[Raw]:
     A list is written as JSON in its cell; a text in the cell of a list of contexts, also one such as ``[1] Moths fly``,
     is one context, and a question may be a list of messages. An empty cell is a missing value, and numbers stay text.
     """
+    return list(iterate_csv(io.StringIO(text, newline=""), file))
+
+
+def iterate_csv(stream: TextIO, file: str) -> Iterator[Raw]:
+    """Yield the rows of a stream that can be read twice, as :func:`read_csv`.
+
+    A byte that is not UTF-8 and was read as a lone surrogate is a fault of its row.
+    """
     with _any_length():
-        header, delimiter, first = _header(text, file)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        return list(_rows(reader, header, file, first))
+        header, delimiter, first = _header(stream.read(_HEAD), file)
+        stream.seek(0)
+        reader = csv.reader(stream, delimiter=delimiter, strict=True)
+        yield from _rows(reader, header, file, first)
 
 
 def _rows(reader: Any, header: Sequence[str], file: str, first: int) -> Iterator[Raw]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from pytest_ragmetrics.datasets.rows import WRAPPERS, Raw, RowError, rows_of_mapping
@@ -27,12 +27,37 @@ def read_jsonl(text: str, file: str) -> Sequence[Raw]:
     decoder = _Decoder()
     rows = [_row_of_line(decoder, line, number) for number, line in lines if line]
     if all(row.fault for row in rows):
-        if text.lstrip(_BLANK).startswith("["):
-            raise DatasetError("contains a JSON list: name it .json, or write one object {...} a line", file=file)
-        if rows and rows[0].text == "{":
-            msg = "contains an object over several lines: write one object {...} a line, or a .json file with a list"
-            raise DatasetError(msg, file=file, line=rows[0].line)
+        _check_first(rows, file)
     return rows
+
+
+def iterate_jsonl(lines: Iterable[bytes], file: str) -> Iterator[Raw]:
+    """Yield the rows of lines one by one, as :func:`read_jsonl`; a line that is not UTF-8 is a row with a fault."""
+    decoder = _Decoder()
+    is_first = True
+    for number, line in enumerate(lines, 1):
+        try:
+            text = line.decode().strip(_BLANK)
+        except UnicodeDecodeError as error:
+            fault = RowError(f"byte 0x{line[error.start]:02x} is not UTF-8: save the file as UTF-8")
+            yield Raw(line=number, fault=fault, text=repr(line))
+            continue
+        if not text:
+            continue
+        row = _row_of_line(decoder, text, number)
+        if is_first and row.fault:
+            _check_first([row], file)
+        is_first = False
+        yield row
+
+
+def _check_first(rows: Sequence[Raw], file: str) -> None:
+    """Raise ``DatasetError`` where the first row shows that a file has not one object a line."""
+    if rows and rows[0].text.startswith("["):
+        raise DatasetError("contains a JSON list: name it .json, or write one object {...} a line", file=file)
+    if rows and rows[0].text == "{":
+        msg = "contains an object over several lines: write one object {...} a line, or a .json file with a list"
+        raise DatasetError(msg, file=file, line=rows[0].line)
 
 
 def read_json(text: str, file: str) -> Sequence[Raw]:

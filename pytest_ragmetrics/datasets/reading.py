@@ -58,10 +58,11 @@ def _of_frame(source: Any) -> Iterable[Any] | None:
     if not (hasattr(source, "notna") and hasattr(source, "columns")):
         return None
     rows: list[dict[str, Any]] = source.astype(object).where(source.notna(), None).to_dict("records")
-    return map(_of_cells, rows)
+    return map(row_of_cells, rows)
 
 
-def _of_cells(row: Any) -> Raw:
+def row_of_cells(row: Any) -> Raw:
+    """Return a row of a table, its texts read as cells of CSV."""
     raw = _row(row)
     if raw.fault or isinstance(raw.values, Sample):
         return raw
@@ -76,7 +77,7 @@ def _of_methods(source: Any) -> Iterable[Any] | None:
             rows: Iterable[Any] = method()
             # Frames of polars, tables of Arrow and data sets of Hugging Face, which a file of CSV may be read into.
             is_table = hasattr(source, "columns") or hasattr(source, "column_names")
-            return map(_of_cells, rows) if is_table else rows
+            return map(row_of_cells, rows) if is_table else rows
     return None
 
 
@@ -228,11 +229,16 @@ def _unpacked(data: bytes, file: str) -> bytes:
         raise DatasetError(f"ends in .gz and cannot be unpacked: {error}", file=file) from error
 
 
-def _text(data: bytes, file: str) -> str:
+def check_start(data: bytes, file: str) -> None:
+    """Raise ``DatasetError`` for the first bytes of a file that is no UTF-8."""
     if data.startswith(_GZIP):
         raise DatasetError("is packed by gzip: let its name end in .gz", file=file)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data[:4]:
         raise DatasetError("is UTF-16 or UTF-32: save it as UTF-8", file=file, line=1)
+
+
+def _text(data: bytes, file: str) -> str:
+    check_start(data, file)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -272,7 +278,7 @@ def read_dataset(
         raise DatasetError(f"limit is {limit!r}: give the number of rows to take, at least 1")
     file: str | None = None
     if isinstance(source, (str, os.PathLike)):
-        file = _shown(base / source)
+        file = shown_path(base / source)
         raws = read_file(base / source, file)
     else:
         raws = read_object(source)
@@ -281,7 +287,7 @@ def read_dataset(
     return selected(identified(raws, file), where=where, limit=limit)
 
 
-def _shown(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """Return how messages name a file: from the current folder where it is inside, else in full."""
     whole = os.path.abspath(path)  # noqa: PTH100 - the folder as the user knows it, links and all
     name = os.path.relpath(whole) if Path.cwd() in Path(whole).parents else whole

@@ -21,7 +21,8 @@ PACKAGE = Path(pytest_ragmetrics.__file__).parent
 LAYERS = (
     {"plugin", "cli", "commands"},
     {"session", "reporting", "gate_plugin", "prefetch", "hookspec"},
-    {"settings", "report", "gates", "gate_decisions", "assertions", "suites", "generate", "probes", "calibration"},
+    {"settings", "report", "gates", "gate_decisions", "assertions", "suites", "generate", "probes", "calibration"}
+    | {"logged_answers", "score_files"},
     {"evaluation", "scoring", "engine", "dry_run"},
     {"batching"},
     {"metrics"},

@@ -1,0 +1,160 @@
+"""`ragmetrics score`: the scores of logged answers, of any number, into a file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_ragmetrics.commands.cache import answers_folder
+from pytest_ragmetrics.commands.command import (
+    JUDGES,
+    Command,
+    CommandResult,
+    checked,
+    count,
+    environment,
+    local_modules,
+    number,
+    output,
+    take_embedder,
+    take_judge,
+    take_run,
+)
+from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.budget import Budget
+    from pytest_ragmetrics.datasets.streaming import LoggedRow
+    from pytest_ragmetrics.logged_answers import Journal
+    from pytest_ragmetrics.score_files import ScoredAnswer
+
+
+@local_modules()
+def _score(arguments: argparse.Namespace) -> CommandResult:
+    from pytest_ragmetrics.budget import Budget, Limits
+    from pytest_ragmetrics.datasets.streaming import stream_rows
+    from pytest_ragmetrics.logged_answers import Journal
+    from pytest_ragmetrics.score_files import check_output
+
+    check_output(arguments.output)
+    if arguments.output.exists() and any(arguments.output.samefile(file) for file in arguments.rows if file.exists()):
+        raise ArgumentError(f"{arguments.output} would replace the rows: name another file")
+    rows = stream_rows(arguments.rows, limit=arguments.limit)
+    limits = Limits(calls=arguments.max_calls, tokens=arguments.max_tokens, cost=arguments.max_cost)
+    budget = Budget(limits, options="--max")
+    # What the scores depend on.
+    settings = {name: getattr(arguments, name) for name in ("metrics", "judge", "embedder", "votes")}
+    try:
+        with Journal(arguments.output, list(arguments.metrics), settings) as journal:
+            journal.take_up(rows)
+            _fill(journal, rows, arguments, budget)
+            journal.finish()
+        return CommandResult(lines=_summary(journal, arguments.output, budget), status=int(budget.used().refused > 0))
+    finally:
+        budget.close()
+
+
+def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Namespace, budget: Budget) -> None:
+    """Score the rows that are left; raise with a remark on the journal what ends the run before."""
+    from pytest_ragmetrics import loop
+    from pytest_ragmetrics.explain.phrases import counted
+    from pytest_ragmetrics.logged_answers import bounded_metrics, score_rows
+    from pytest_ragmetrics.progress import Progress
+    from pytest_ragmetrics.scoring import OwnSession
+
+    shown = Progress("scored", None, done=journal.rows)
+
+    def take(answer: ScoredAnswer) -> None:
+        journal.add(answer)
+        shown.advance(note=journal.note())
+
+    metrics = bounded_metrics(arguments.metrics)
+    specs = {name: getattr(arguments, name) or "auto" for name in ("judge", "embedder")}
+    folder = answers_folder(arguments.cache_dir, "score")
+    try:
+        with OwnSession(folder, arguments.concurrency, budget=budget, **specs) as session:
+            loop.run(score_rows(rows, metrics, session, votes=arguments.votes, take=take))
+    except RagMetricsError as error:
+        if journal.rows:
+            again = f"{journal.path} has {counted(journal.rows, 'row')}: the same command goes on from there"
+            raise RagMetricsError(f"{error}\n{again}") from error
+        raise
+    finally:
+        shown.finish()
+
+
+def _summary(journal: Journal, output: Path, budget: Budget) -> Sequence[str]:
+    from pytest_ragmetrics.budget import Limits, budget_line
+    from pytest_ragmetrics.explain.phrases import counted
+
+    earlier = f", {journal.earlier:,} of them by an earlier run" if journal.earlier else ""
+    usage = journal.usage
+    saved = f", {usage.cached_calls:,} answered from the cache" if usage.cached_calls else ""
+    judged = f"{counted(usage.calls, 'judge call')}{saved}" if usage.calls or usage.cached_calls else "no judge calls"
+    return [
+        f"{output}: {counted(journal.rows, 'row')} scored{earlier}",
+        *(tally.line(metric) for metric, tally in journal.tallies.items()),
+        f"  {judged}",
+        *([f"  {budget_line(budget)}"] if budget.limits != Limits() else []),
+    ]
+
+
+def _metrics(text: str) -> dict[str, float | None]:
+    """Return the names of metrics, with the bounds that rows are held to."""
+    from pytest_ragmetrics.logged_answers import bounded_metrics
+
+    found: dict[str, float | None] = {}
+    for part in text.split(","):
+        name, is_bounded, bound = map(str.strip, part.partition("="))
+        if name in found:
+            raise ValueError(f"{name!r} is there twice: name each metric once")
+        try:
+            found[name] = float(bound) if is_bounded else None
+        except ValueError as error:
+            raise ValueError(f"{bound!r} is not a number: write {name}=0.8") from error
+    metrics = [each.metric.name for each in bounded_metrics(found)]
+    return dict(zip(metrics, found.values(), strict=True))
+
+
+def _output(text: str) -> Path:
+    from pytest_ragmetrics.score_files import ENDINGS
+
+    if not text.endswith(ENDINGS):
+        raise ValueError(f"{text!r} is not a *.jsonl or *.parquet file")
+    return output()(text)
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    rows = "logged answers: .jsonl, .csv (also with .gz) or .parquet, row by row; .json, read whole"
+    add("rows", type=Path, metavar="ROWS", nargs="+", help=rows)
+    metrics = "see ragmetrics metrics; NAME=BOUND says which scores pass, those at least as good"
+    add("--metrics", type=checked(_metrics), required=True, metavar="NAME,...", help=metrics)
+    out = "the scores; until all are there they are in OUT.part, from which the same command goes on"
+    add("-o", "--output", type=checked(_output), required=True, metavar="OUT", help=f".jsonl or .parquet: {out}")
+    take_judge(parser, default=environment("JUDGE"), help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)")
+    embedder = "of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)"
+    take_embedder(parser, default=environment("EMBEDDER"), help=embedder)
+    take_run(
+        parser,
+        requests="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",
+        cache="as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none",
+        seed=None,
+        concurrency=environment("CONCURRENCY") or "32",
+    )
+    add("--votes", type=count(), metavar="K", help="judgements that make a score (default: 1)")
+    add("--limit", type=count(), metavar="N", help="take the first N rows")
+    spent = "then rows that need more are unscored, and the exit status is 1"
+    add("--max-calls", type=count(), metavar="N", help=f"ask judge and embedder at most so often; {spent}")
+    add("--max-tokens", type=count(), metavar="N", help="take at most so many tokens")
+    add("--max-cost", type=number(0), metavar="USD", help="spend at most so many dollars")
+
+
+SCORE = Command(
+    "score",
+    "Score logged answers of any number into a file, for load_scores() and ragmetrics report.",
+    _score,
+    _configure,
+)

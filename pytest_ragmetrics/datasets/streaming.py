@@ -1,0 +1,127 @@
+"""Rows of files of any size, one at a time: logged answers, of which memory never holds more than a few."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pytest_ragmetrics.datasets.csv import iterate_csv
+from pytest_ragmetrics.datasets.json import iterate_jsonl
+from pytest_ragmetrics.datasets.reading import check_start, read_file, row_of_cells, shown_path
+from pytest_ragmetrics.datasets.rows import Raw, RowError, sample_of, written_id
+from pytest_ragmetrics.errors import DatasetError, RagMetricsError
+from pytest_ragmetrics.sample import Sample
+
+PARQUET = ".parquet"
+#: The endings of files that are read row by row; ``.json`` is read whole.
+ENDINGS = (".jsonl", ".ndjson", ".csv", PARQUET, ".json")
+NEEDS_PYARROW = 'Parquet needs pyarrow: pip install "pytest-ragmetrics[parquet]"'
+_ROWS_OF_BATCH = 256
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoggedRow:
+    """A row of a file: its ``number`` from 1, and the ``line`` where it begins (of Parquet its number too).
+
+    The sample has the id that was written, if any; ``sample`` is ``None`` where ``error`` says what is wrong.
+    """
+
+    file: str
+    number: int
+    line: int | None
+    sample: Sample | None
+    error: str | None = None
+
+
+def stream_rows(files: Sequence[Path], *, limit: int | None = None) -> Iterator[LoggedRow]:
+    """Return the rows of files one after the other, the first ``limit`` of all; each file is opened in its turn.
+
+    Takes JSON lines, CSV (both also with ``.gz``) and Parquet, in constant memory, and JSON, which is read whole.
+    Rows have the names that :func:`~pytest_ragmetrics.datasets.reading.read_dataset` takes; ids may occur again.
+    Raises ``DatasetError``, at once for a file that is missing or of another kind.
+    """
+    for file in files:
+        if _ending(file) not in ENDINGS:
+            msg = f"rows are read from files that end in {', '.join(ENDINGS)} (or, but for Parquet, these with .gz)"
+            raise DatasetError(msg, file=shown_path(file))
+        if not file.is_file():
+            raise DatasetError("there is no such file", file=shown_path(file))
+    return islice((row for file in files for row in _rows(file, shown_path(file))), limit)
+
+
+def _ending(file: Path) -> str:
+    name = file.name.lower()
+    return Path(name.removesuffix(".gz")).suffix if not name.endswith(f"{PARQUET}.gz") else ".gz"
+
+
+def _rows(path: Path, file: str) -> Iterator[LoggedRow]:
+    number = 0
+    for number, raw in enumerate(_raws(path, file), 1):
+        values: Any = raw.values
+        try:
+            if raw.fault is not None:
+                raise raw.fault
+            sample = sample_of(values, id=written_id(values))
+        except RowError as error:
+            told = str(DatasetError(str(error), file=file, line=raw.line, field=error.field))
+            yield LoggedRow(file=file, number=number, line=raw.line, sample=None, error=told)
+        else:
+            yield LoggedRow(file=file, number=number, line=raw.line, sample=sample)
+    if not number:
+        raise DatasetError("there are no rows: give at least one", file=file)
+
+
+def _raws(path: Path, file: str) -> Iterator[Raw]:
+    ending = _ending(path)
+    if ending == PARQUET:
+        yield from _parquet(path, file)
+    elif ending == ".json":
+        yield from read_file(path, file)
+    else:
+        yield from _text_rows(path, file, ending)
+
+
+def _text_rows(path: Path, file: str, ending: str) -> Iterator[Raw]:
+    """Yield the rows of JSON lines or CSV."""
+    try:
+        with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as stream:
+            check_start(stream.read(4), file)
+            stream.seek(0)
+            if ending == ".csv":
+                # Bytes that are not UTF-8 become lone surrogates, which are a fault of their row alone.
+                text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+                yield from map(_in_utf8, iterate_csv(text, file))
+            else:
+                yield from iterate_jsonl(stream, file)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DatasetError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=file) from error
+
+
+def _in_utf8(row: Raw) -> Raw:
+    try:
+        row.text.encode()
+    except UnicodeEncodeError:
+        return replace(row, values={}, fault=RowError("a byte is not UTF-8: save the file as UTF-8"))
+    return row
+
+
+def _parquet(path: Path, file: str) -> Iterator[Raw]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise RagMetricsError(f"{file}: {NEEDS_PYARROW}") from error
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as table:
+            batches = table.iter_batches(batch_size=_ROWS_OF_BATCH, use_threads=False)
+            rows = (row for batch in batches for row in batch.to_pylist())
+            for number, row in enumerate(rows, 1):
+                yield replace(row_of_cells(row), line=number)
+    except (OSError, pa.ArrowException) as error:
+        raise DatasetError(f"cannot be read as Parquet: {error}", file=file) from error

@@ -1,0 +1,399 @@
+"""The `ragmetrics score` command, and the files that it reads and writes."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pytest_ragmetrics import DatasetError, Evaluation, Sample, assert_mean, evaluate, load_scores, loop
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.datasets.reading import read_dataset
+from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
+from pytest_ragmetrics.logged_answers import bounded_metrics, score_rows
+from pytest_ragmetrics.metrics import QuotedSpansAlignment
+from pytest_ragmetrics.records import DocumentError, read_document
+from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.score_files import ScoredAnswer, read_run, read_scores
+from pytest_ragmetrics.scoring import OwnSession
+from tests.fake_openai import FakeOpenAI, failing
+
+Call = Callable[..., tuple[int, str, str]]
+#: The 3 of 4 answers quote, one of them wrongly; the last two are the same but for their ids.
+ROWS: list[dict[str, Any]] = [
+    {
+        "id": "a",
+        "question": "How?",
+        "response": 'It says "open the valve slowly".',
+        "contexts": ["Open the valve slowly."],
+    },
+    {"question": "Why?", "response": 'It says "the pump is pink".', "contexts": ["The pump needs water.", "No."]},
+    {"id": "c", "response": "It rains, größer.", "contexts": ["It rains."], "metadata": {"cluster": "x"}},
+    {"id": "d", "response": "It rains, größer.", "contexts": ["It rains."], "metadata": {"cluster": "x"}},
+]
+NAMES = ("id", "question", "response", "contexts", "metadata")
+BOTH = "faithfulness=0.8,quoted_spans_alignment"
+
+
+def log(rows: list[dict[str, Any]] = ROWS, name: str = "log.jsonl") -> str:
+    """Write rows as JSON lines, and return the name of the file."""
+    Path(name).write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    return name
+
+
+def many(count: int) -> list[dict[str, Any]]:
+    """Return rows that are all different."""
+    return [{"id": f"q{n}", "response": f"It rains {n} mm.", "contexts": [f"It rains {n} mm."]} for n in range(count)]
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOpenAI]:
+    """Start a judge that answers sensibly."""
+    with FakeOpenAI() as server:
+        yield server
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    """Call the command in a fresh folder with the server as judge; return its status and what it wrote."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("JUDGE", "EMBEDDER", "CACHE", "CACHE_DIR", "CONCURRENCY"):
+        monkeypatch.delenv(f"RAGMETRICS_{variable}", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    log()
+
+    def run_command(*args: str, command: str = "score") -> tuple[int, str, str]:
+        try:
+            status = main([command, *args])
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run_command
+
+
+JUDGED = ("log.jsonl", "--metrics", BOTH, "--judge", "openai:fake")
+PLAIN = ("log.jsonl", "--metrics", "quoted_spans_alignment")
+
+
+def shown(table: Evaluation) -> list[Any]:
+    """Return all that a table says of its rows."""
+    names = [name for name in MetricResult.__slots__ if name not in ("comparison", "decides", "usage")]
+    results = [{m: (r.value, [getattr(r, n) for n in names]) for m, r in row.results.items()} for row in table.rows]
+    return [table.metrics, table.better, table.scales, results, [dict(row.unscored) for row in table.rows]]
+
+
+@pytest.mark.parametrize("name", ["scores.jsonl", "scores.parquet"])
+def test_scores_are_those_of_an_evaluation(call: Call, server: FakeOpenAI, name: str) -> None:
+    """The table has the rows, scores, verdicts and reasons of evaluate(); equal questions are asked once."""
+    status, out, err = call(*JUDGED, "-o", name)
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{name}: 4 rows scored\n  faithfulness: mean ")
+    assert "quoted_spans_alignment: mean 0.500 over 2 rows, 2 with nothing to check\n" in out
+    assert server.duplicates == 0
+    asked = server.calls
+    table = load_scores(name)
+    same = evaluate(ROWS, ["faithfulness", "quoted_spans_alignment"], judge="openai:fake", cache_dir=".ragmetrics")
+    assert shown(table) == shown(same)
+    assert [row.sample for row in table.rows] == [row.sample for row in same.rows]
+    assert server.calls == asked
+    assert_mean(table, 0.5, metric="quoted_spans_alignment")
+    assert sorted(os.listdir()) == [".ragmetrics", "log.jsonl", name]  # noqa: PTH208 - names
+
+
+def test_parquet_has_flat_columns(call: Call) -> None:
+    """A row has its texts, and of each metric score, passed, reason, judge, cost, vacuous and unscored."""
+    log([*ROWS, {"id": "e", "response": ["no text"]}])
+    assert call(*JUDGED, "-o", "scores.parquet")[0] == 0
+    table = pq.read_table("scores.parquet")
+    rows = table.to_pylist()
+    assert [row["id"] for row in rows] == ["a", None, "c", "d", None]
+    first, last = rows[0], rows[-1]
+    assert (first["faithfulness_score"], first["faithfulness_passed"], first["faithfulness_judge"]) == (
+        1.0,
+        True,
+        "openai:fake",
+    )
+    assert (first["quoted_spans_alignment_passed"], first["quoted_spans_alignment_cost"]) == (None, 0.0)
+    assert [row["quoted_spans_alignment_vacuous"] for row in rows] == [False, False, True, True, None]
+    assert last["faithfulness_score"] is None
+    assert last["faithfulness_unscored"] == "log.jsonl:5: field 'response': response must be a str, not list"
+    assert table.schema.field("faithfulness_unscored").type == pa.string()
+
+
+def test_reports_are_made_of_scores(call: Call) -> None:
+    """A page, a summary and a comparison take such a file like one of --rag-json; a row fails below its bound."""
+    call("log.jsonl", "--metrics", "faithfulness,quoted_spans_alignment=0.5", "--judge=local", "-o", "scores.jsonl")
+    assert call("html", "scores.jsonl", command="report")[:2] == (0, "rag-report.html: written, 4 tests\n")
+    assert "the pump is pink" in Path("rag-report.html").read_text("utf-8")
+    document = read_run(Path("scores.jsonl"))
+    assert [test.id for test in document.tests] == [f"log.jsonl[{name}]" for name in ("1-a", "2", "3-c", "4-d")]
+    assert [test.outcome for test in document.tests] == ["passed", "failed", "passed", "passed"]
+    assert call("diff", "scores.jsonl", "scores.jsonl", command="report")[0] == 0
+    with pytest.raises(DocumentError, match=r"row 1 is not one that ragmetrics score wrote: the document lacks file"):
+        load_scores("log.jsonl")
+    with pytest.raises(DocumentError, match=r"scores are in files that end in \.jsonl or \.parquet"):
+        load_scores("scores.csv")
+    with pytest.raises(DocumentError, match="not JSON"):
+        read_document(Path("scores.jsonl"))
+
+
+def killed(server: FakeOpenAI, *args: str, rows: int) -> None:
+    """Start the command, and kill it when its journal has so many rows."""
+    server.latency = 0.03
+    process = subprocess.Popen([sys.executable, "-m", "pytest_ragmetrics.cli", "score", *args])
+    part = Path("scores.jsonl.part")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and (not part.exists() or part.read_bytes().count(b"\n") <= rows):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    server.latency = 0.0
+
+
+def test_a_killed_run_is_taken_up(call: Call, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No answer that came is paid for twice, and no row is missing or there twice; half a line is written anew."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    log(many(60))
+    args = (*JUDGED[:3], "--judge", "openai:fake", "--concurrency", "4", "-o", "scores.jsonl")
+    killed(server, *args, rows=10)
+    part = Path("scores.jsonl.part")
+    before = part.read_bytes().count(b"\n") - 1
+    with part.open("ab") as stream:
+        stream.write(b'{"file": "log.jso')
+    status, out, _ = call(*args)
+    assert (status, out.splitlines()[0]) == (0, f"scores.jsonl: 60 rows scored, {before} of them by an earlier run")
+    assert [row.sample.id for row in read_scores(Path("scores.jsonl"))] == [f"q{n}" for n in range(60)]
+    # What was on its way when it was killed came to nobody.
+    assert server.duplicates <= 4
+    assert server.answered - server.duplicates == 120
+    assert not part.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda args: (*args, "--votes", "3"), "(votes was None); give the same, or remove it to start over"),
+        (lambda args: (*args[:2], "faithfulness", *args[3:]), "is of a run with other options (metrics was {'faithful"),
+        (lambda args: (log(ROWS[1:], "other.jsonl"), *args[1:]), "row 1 is not that of the files given now"),
+    ],
+)
+def test_a_journal_of_another_run_is_left_alone(
+    call: Call, server: FakeOpenAI, change: Callable[[tuple[str, ...]], tuple[str, ...]], said: str
+) -> None:
+    """Scores of other metrics, judges or rows are not mixed."""
+    args = (*JUDGED, "-o", "scores.jsonl", "--concurrency", "1")
+    stop_after_one(call, server, args)
+    before = Path("scores.jsonl.part").read_bytes()
+    status, _, err = call(*change(args))
+    assert (status, said in err) == (2, True), err
+    assert Path("scores.jsonl.part").read_bytes() == before
+
+
+def stop_after_one(call: Call, server: FakeOpenAI, args: tuple[str, ...]) -> str:
+    """Have the key refused after the first row; return what is said."""
+    log(many(9))
+    server.reset()
+    answer = server.answer
+    server.answer = lambda body: answer(body) if server.calls < 6 else failing(401, code="invalid_api_key")
+    status, _, err = call(*args)
+    server.reset()
+    assert status == 1
+    return err
+
+
+def test_a_judge_that_gives_up_ends_the_run(call: Call, server: FakeOpenAI) -> None:
+    """The rows scored so far stay, the others are not written as unscored, and the same command goes on."""
+    args = (*JUDGED, "-o", "scores.jsonl", "--concurrency", "1")
+    err = stop_after_one(call, server, args)
+    assert "the key was refused" in err
+    assert "scores.jsonl.part has 2 rows: the same command goes on from there" in err
+    assert not Path("scores.jsonl").exists()
+    status, out, _ = call(*args)
+    assert (status, "unscored" in out) == (0, False)
+    assert len(load_scores("scores.jsonl").rows) == 9
+    assert server.answered + 6 == 18
+
+
+def test_a_budget_leaves_rows_with_its_reason(call: Call, server: FakeOpenAI) -> None:
+    """What needs no judge is scored all the same, and a second run pays for the rest alone."""
+    log(many(6))
+    status, out, err = call(*JUDGED, "-o", "scores.jsonl", "--max-calls", "5", "--concurrency", "2")
+    assert (status, err, server.calls) == (1, "", 5)
+    assert "budget: 5 of 5 calls" in out
+    table = load_scores("scores.jsonl")
+    reasons = [row.unscored.get("faithfulness", "") for row in table.rows]
+    assert sum("--max-calls=5 is reached" in reason for reason in reasons) >= 3
+    assert all("quoted_spans_alignment" in row.results for row in table.rows)
+    assert call(*JUDGED, "-o", "scores.jsonl")[0] == 0
+    assert server.calls == 12
+    assert not any(row.unscored for row in load_scores("scores.jsonl").rows)
+    status, _, err = call(*JUDGED, "-o", "scores.jsonl", "--max-cost", "1", "--cache-dir", "fresh")
+    assert (status, "has no known price, so --max-cost cannot be kept: use --max-tokens" in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ((*PLAIN, "-o", "scores.csv"), "'scores.csv' is not a *.jsonl or *.parquet file"),
+        ((*PLAIN, "-o", "log.jsonl"), "log.jsonl would replace the rows: name another file"),
+        (("gone.jsonl", *PLAIN[1:], "-o", "s.jsonl"), "gone.jsonl: there is no such file"),
+        (("log.txt", *PLAIN[1:], "-o", "s.jsonl"), "rows are read from files that end in .jsonl, .ndjson, .csv"),
+        (("log.jsonl", "--metrics", "kindness", "-o", "s.jsonl"), "there is no metric 'kindness'"),
+        (("log.jsonl", "--metrics", "faithfulness=90", "-o", "s.jsonl"), "outside of the scale of faithfulness"),
+        (("log.jsonl", "--metrics", "faithfulness=x", "-o", "s.jsonl"), "'x' is not a number: write faithfulness=0.8"),
+        (("log.jsonl", "--metrics", "rouge,rouge", "-o", "s.jsonl"), "'rouge' is there twice"),
+    ],
+)
+def test_wrong_arguments_are_named(call: Call, args: tuple[str, ...], said: str) -> None:
+    """Nothing is asked or written."""
+    status, _, err = call(*args)
+    assert status in (1, 2)
+    assert said in err
+    assert sorted(os.listdir()) == ["log.jsonl"]  # noqa: PTH208 - names
+
+
+def test_one_process_writes_an_output(call: Call) -> None:
+    """A second one is refused while the first goes on."""
+    from pytest_ragmetrics.logged_answers import Journal
+
+    with Journal(Path("scores.jsonl"), [], {}):
+        status, _, err = call(*PLAIN, "-o", "scores.jsonl")
+    assert (status, "another ragmetrics score is writing it" in err) == (2, True)
+
+
+def test_parquet_names_its_extra(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pyarrow, reading and writing say what to install."""
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    said = 'Parquet needs pyarrow: pip install "pytest-ragmetrics[parquet]"'
+    assert said in call(*PLAIN, "-o", "scores.parquet")[2]
+    Path("log.parquet").touch()
+    assert said in call("log.parquet", *PLAIN[1:], "-o", "scores.jsonl")[2]
+
+
+def as_csv(name: str) -> None:
+    """Write the rows as CSV."""
+    with gzip.open(name, "wt", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, NAMES)
+        writer.writeheader()
+        writer.writerows({k: v if isinstance(v, str) else json.dumps(v) for k, v in row.items()} for row in ROWS)
+
+
+WRITERS: dict[str, Callable[[str], object]] = {
+    "rows.jsonl": lambda name: log(name=name),
+    "rows.csv.gz": as_csv,
+    "rows.json": lambda name: Path(name).write_text(json.dumps(ROWS), "utf-8"),
+    "rows.parquet": lambda name: pq.write_table(
+        pa.Table.from_pylist([{**dict.fromkeys(NAMES), **row} for row in ROWS]), name
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_files_have_the_rows_of_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Each kind of file has the samples that read_dataset finds in a list, with the ids that were written alone."""
+    monkeypatch.chdir(tmp_path)
+    WRITERS[name](name)
+    rows = list(stream_rows([Path(name), Path(name)], limit=7))
+    assert [(row.file, row.number) for row in rows] == [(name, n) for n in (1, 2, 3, 4, 1, 2, 3)]
+    wanted = [row.sample for row in read_dataset(ROWS, base=Path()) if row.sample]
+    for row, sample in zip(rows, wanted, strict=False):
+        assert row.error is None
+        assert row.sample == Sample(**{**{n: getattr(sample, n) for n in FIELDS}, "id": row.sample and row.sample.id})
+    assert [row.sample and row.sample.id for row in rows[:4]] == ["a", None, "c", "d"]
+
+
+FIELDS = [name for name in Sample.__slots__ if not name.startswith("_")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "errors"),
+    [
+        ("a.jsonl", b'{"response": "x"}\n\n[1]\n{"answer": 4}', {3: "a row is an object", 4: "field 'answer'"}),
+        ("a.jsonl", b'{"x": 1}', {1: "has no field to score"}),
+        ("a.jsonl", b'{"response": "\xff"}\n{"response": "x"}', {1: "byte 0xff is not UTF-8"}),
+        ("a.csv", b"response,id\nx,1\n\xff,2\nz\n", {3: "a byte is not UTF-8", 4: "has 1 cells, the header 2"}),
+        ("a.csv", b'\xef\xbb\xbfresponse;contexts\n"a\nb";"[""c"", 1]"\n', {2: "retrieved_contexts"}),
+    ],
+)  # fmt: skip
+def test_a_broken_row_is_one_row(tmp_path: Path, name: str, content: bytes, errors: dict[int, str]) -> None:
+    """It has the reason with file and line, and the others have their samples."""
+    (tmp_path / name).write_bytes(content)
+    rows = list(stream_rows([tmp_path / name]))
+    assert [row.line for row in rows if row.error] == list(errors)
+    for row in rows:
+        assert (row.sample is None) == (row.error is not None)
+        if row.error:
+            assert f"{name}:{row.line}: " in row.error
+            assert errors[row.line or 0] in row.error
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.jsonl", b"", "there are no rows"),
+        ("a.jsonl", b'[{"response": "x"}]', "contains a JSON list: name it .json"),
+        ("a.jsonl", b'{\n"response": "x"}', "contains an object over several lines"),
+        ("a.jsonl", "ö".encode("utf-16"), "is UTF-16"),
+        ("a.jsonl", gzip.compress(b"{}"), "let its name end in .gz"),
+        ("a.csv.gz", b"response\nx", "cannot be read"),
+        ("a.csv", b"x\n1\n", "is no header with names of fields"),
+        ("a.parquet", b"PAR1", "cannot be read as Parquet"),
+    ],
+)
+def test_a_file_of_something_else_is_refused(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    """The error names the file."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DatasetError, match=said) as caught:
+        list(stream_rows([tmp_path / name]))
+    assert name in str(caught.value)
+
+
+class FirstIsSlow(QuotedSpansAlignment):
+    """Scores the first row when it may."""
+
+    async def ameasure(self, sample: Sample) -> MetricResult:
+        """Wait with the first row until no other can be started."""
+        if sample.id == "0":
+            for _ in range(2000):
+                await asyncio.sleep(0)
+        return self.measure(sample)
+
+
+def test_rows_are_taken_in_order_and_few_at_a_time() -> None:
+    """A slow row holds the later ones back, of which a bounded number is read meanwhile."""
+    read = 0
+    taken: list[tuple[int, int]] = []
+
+    def rows() -> Iterator[LoggedRow]:
+        nonlocal read
+        for read in range(1, 501):
+            sample = Sample(id=f"{read - 1}", response="It rains.", retrieved_contexts=["It rains."])
+            yield LoggedRow(file="x", number=read, line=read, sample=sample)
+
+    def take(answer: ScoredAnswer) -> None:
+        taken.append((answer.number, read))
+
+    metrics = bounded_metrics({"quoted_spans_alignment": None})
+    slow = [type(metrics[0])(metric=FirstIsSlow())]
+    with OwnSession(None, 1) as session:
+        loop.run(score_rows(rows(), slow, session, votes=None, take=take))
+    assert [number for number, _ in taken] == list(range(1, 501))
+    assert taken[0] == (1, 32)
