@@ -372,11 +372,23 @@ DOUBTFUL = [
     "Ten most jest |śmiesznie| bezpieczny dla samochodów.",
     "Этот мост будет |смехотворно| безопасен для машин.",
     "Η γέφυρα είναι |γελοία| ασφαλής για όλους.",
+    "The firm in Hull |broke its promise that it| had sold the mill.",
+    "The firm in Hull |was asked over dinner whether| it had sold the mill.",
+    "Der Verein |bildet sich ein, dass er| die Mühle besitzt.",
+    "La firme de la ville |rêvait la nuit qu'elle| vendait le moulin.",
+    "La empresa de la ciudad |soñaba por la noche que| vendía el molino.",
+    "Het bedrijf in de stad |droomde ervan dat het| de molen heeft verkocht.",
+    "Firma z tego miasta |śniła w nocy, że| sprzedała stary młyn.",
+    "Фирма из этого города |мечтала о том, что| продала старую мельницу.",
+    "A cég a városban |azzal dicsekszik, hogy| eladta a régi malmot.",
+    "شرکت این شهر |در خواب دید که| آسیاب را فروخت.",
 ]
 HARMLESS = [
     "The old mayor |of the town| signed the sale of the mill.",
     "The town had built 40 |sturdy| mills by the river.",
     "The mayor |quickly| signed the sale of the mill.",
+    "The mayor said |that| the sale of the mill was signed.",
+    "The old mayor |of the town that year| signed the sale of the mill.",
     "The old mayor was, |he said,| glad of the sale of the mill.",
     "The old mayor |resented it. He| signed the sale of the mill.",
     "The old mayor was in the town on Monday and |signed the| sale of the mill.",
@@ -390,7 +402,7 @@ HARMLESS = [
 
 @pytest.mark.parametrize("row", DOUBTFUL)
 def test_gap_in_doubt_is_not_found(row: str) -> None:
-    """A few words behind an auxiliary are no addition; the verdict says what is in doubt, and where."""
+    """A few words behind an auxiliary, and what governs a clause, are in doubt; the verdict names them and where."""
     first, words, last = row.split("|")
     verdict = align(f"{first}\u2026{last}", ["It rained.", f"{first}{words}{last}"])
     assert not verdict.ok
