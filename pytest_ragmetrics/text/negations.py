@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from unicodedata import normalize
 
 from pytest_ragmetrics.files import packaged_text
@@ -139,7 +139,7 @@ class _Languages:
 
     def __init__(self) -> None:
         content = json.loads(packaged_text("text/negations.json"))
-        self._languages: dict[str, dict[str, list[str]]] = content["languages"]
+        self._languages: dict[str, dict[str, Any]] = content["languages"]
         self.pointing = _Vocabulary(_expressions(content["pointing"]))
         self.pointing_first = _Vocabulary(_expressions(content["pointing_first"]))
         #: Words that a stop follows inside a sentence.
