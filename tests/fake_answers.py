@@ -19,7 +19,7 @@ Blocks = Mapping[str, str]
 
 _BLOCK = re.compile(r"<<<(?P<label>.+?) (?P<mark>[0-9a-f]{12})\n(?P<text>.*?)\n(?P=mark) (?P=label)>>>", re.DOTALL)
 _SENTENCE = re.compile(r"[^.!?。\s][^.!?。]*[.!?。]?")
-_NUMBERED = re.compile(r"^(?:\[(\d+)\]|(\d+)\.) (.*)$", re.MULTILINE)
+_NUMBERED = re.compile(r"^(\d+)\.? (.*)$", re.MULTILINE)
 _FORM = re.compile(r"form of the JSON object: (\{.*\})")
 _SHARED = 0.5
 _STARTS = ("What about", "Is it true that", "Can you tell whether", "Why is it that", "Who knows that")
@@ -85,7 +85,7 @@ def _shape(schema: Body) -> str:
 
 
 def _numbered(text: str) -> dict[int, str]:
-    return {int(bracketed or dotted): line for bracketed, dotted, line in _NUMBERED.findall(text)}
+    return {int(number): line for number, line in _NUMBERED.findall(text)}
 
 
 def _words(text: str) -> set[str]:
@@ -124,7 +124,7 @@ def _evasive(blocks: Blocks) -> bool:
 
 
 def _key_phrases(blocks: Blocks, _: str) -> Body:
-    words = dict.fromkeys(re.findall(r"\w{6,}", re.sub(r"(?m)^(Context \d+|\[\d+\])", "", blocks["contexts"])))
+    words = dict.fromkeys(re.findall(r"\w{6,}", re.sub(r"(?m)^(Context )?\d+", "", blocks["contexts"])))
     return {"phrases": list(words)[:6] or ["context"]}
 
 

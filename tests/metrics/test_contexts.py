@@ -32,7 +32,7 @@ def judging(verdicts: list[bool]) -> ScriptedJudge:
     """Return a judge that says of each of :func:`contexts` whether it is of use."""
 
     def answer(prompt: str) -> Answer:
-        shown = re.findall(r"\[(\d+)\] Moth (\d+) flies", prompt)
+        shown = re.findall(r"(\d+) Moth (\d+) flies", prompt)
         return useful(*([int(place)] if verdicts[int(number) - 1] else [] for place, number in shown))
 
     return ScriptedJudge(judge_usefulness=answer)

@@ -43,14 +43,15 @@ def show(name: str, value: Any) -> tuple[Block, ...]:
 
     Contexts are shown as their sentences, numbered through, under a heading for each context; other texts numbered
     from 1. Each line of text under test begins with a number of ours, so it cannot pass for a heading or another line.
+    Numbers of sentences are bare: brackets are two tokens more a sentence, and look like the citations of a text.
     The ``(name, text)`` of ``fields`` are a block each, contexts first; of a conversation each turn is one.
 
     >>> print(show("contexts", ("Basil wilts. It likes sun.", "[1] Ivy climbs."))[0].text)
     Context 1
-    [1] Basil wilts.
-    [2] It likes sun.
+    1 Basil wilts.
+    2 It likes sun.
     Context 2
-    [3] [1] Ivy climbs.
+    3 [1] Ivy climbs.
     >>> print(show("claims", ("Basil wilts.", "Ivy climbs."))[0].text)
     1. Basil wilts.
     2. Ivy climbs.
@@ -71,7 +72,7 @@ def show(name: str, value: Any) -> tuple[Block, ...]:
 def _contexts(contexts: tuple[str, ...]) -> Block:
     lines = [[f"Context {number}"] for number in range(1, len(contexts) + 1)]
     for number, sentence in enumerate(sentence_table(contexts), start=1):
-        lines[sentence.context].append(f"[{number}] {_on_one_line(sentence.text)}")
+        lines[sentence.context].append(f"{number} {_on_one_line(sentence.text)}")
     return Block(label="contexts", text="\n".join(line for group in lines for line in group))
 
 
