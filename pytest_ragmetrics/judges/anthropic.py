@@ -16,6 +16,7 @@ from pytest_ragmetrics.judges.api import (
     refused_parameter,
     token_count,
 )
+from pytest_ragmetrics.judges.problems import CUT, Problem, no_text, unlike
 from pytest_ragmetrics.judges.transport import Reply, Request
 from pytest_ragmetrics.judges.wire import Wire
 
@@ -52,15 +53,20 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
         name = refused_parameter(error, sorted(droppable))
         return None if name is None else terms | {name}
 
-    def _problem(self, answer: object) -> str | None:
-        if not isinstance(field_of(answer, "content"), list):
-            return "does not answer like the Anthropic API; check ANTHROPIC_BASE_URL"
+    def _problem(self, answer: object) -> Problem | None:
+        blocks = field_of(answer, "content")
+        if not isinstance(blocks, list):
+            return unlike("Anthropic", answer, "ANTHROPIC_BASE_URL")
         stopped = field_of(answer, "stop_reason")
-        if stopped in ("max_tokens", "model_context_window_exceeded"):
-            return "was cut off by its length limit; raise max_tokens, or give it shorter texts"
+        if stopped == "max_tokens":
+            return CUT
+        if stopped == "model_context_window_exceeded":
+            return Problem(text="was cut off by the context window of the model; give it shorter texts")
+        text = _text(answer)
         if stopped == "refusal":
-            return f"refused to answer: {_text(answer)}".rstrip(": ")
-        return None if _text(answer).strip() else "replied with nothing"
+            return Problem(text=f"refused to answer: {text}".rstrip(": "))
+        are_texts = all(isinstance(field_of(block, "text"), str) for block in blocks)
+        return None if text.strip() else no_text(text if are_texts else blocks)
 
     def _spent(self, answer: object) -> Reply:
         usage = field_of(answer, "usage")
@@ -83,6 +89,8 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
 
 def _wire(request: Request, refused: frozenset[str]) -> dict[str, Any]:
     sent = {name: value for name, value in request.parameters.items() if name not in refused}
+    if request.is_longer:
+        sent["max_tokens"] = 2 * sent["max_tokens"]
     forced = _TOOL not in refused
     messages = list(request.messages) if forced else request.spelled_out()
     wire: dict[str, Any] = {
@@ -102,4 +110,5 @@ def _text(message: object) -> str:
     for block in blocks:
         if field_of(block, "type") == "tool_use":
             return json.dumps(field_of(block, "input"), ensure_ascii=False)
-    return "".join(str(field_of(block, "text")) for block in blocks if field_of(block, "type") == "text")
+    texts = [field_of(block, "text") for block in blocks if field_of(block, "type") == "text"]
+    return "".join(text for text in texts if isinstance(text, str))

@@ -18,8 +18,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.judge import PromptedJudge
+from pytest_ragmetrics.judges.problems import Problem
 from pytest_ragmetrics.judges.rendering import PromptBook
-from pytest_ragmetrics.judges.transport import SERVICE_TIER, JudgeOutageError, JudgeUnavailableError, Reply, Request
+from pytest_ragmetrics.judges.transport import (
+    SERVICE_TIER,
+    JudgeOutageError,
+    JudgeUnavailableError,
+    Reply,
+    Request,
+    UnusableReplyError,
+)
 from pytest_ragmetrics.judges.wire import Wire, http_client
 from pytest_ragmetrics.prices import note_price, priced_tier
 from pytest_ragmetrics.text.characters import printable, shortened
@@ -163,7 +171,8 @@ class Connection(Generic[Terms]):
         except sdk.APIError as error:
             raise self._meaning(sdk, error) from None
         except ValueError as error:
-            raise JudgeError(self._clean(f"{self._who} sent what is no answer to the request: {error}")) from None
+            msg = self._clean(f"{self._who} sent what is no answer to the request: {error}")
+            raise UnusableReplyError(msg) from None
         except Exception as error:
             # One of those that OpenAI's SDK does not know, and so does not retry.
             if not _is_of_aiohttp(error):
@@ -242,6 +251,9 @@ class Connection(Generic[Terms]):
             return JudgeOutageError(
                 f"{self._who}: no answer within {self._timeout:g} s, {self._tried}; see --rag-timeout and --rag-retries"
             )
+        if type(error.__cause__).__name__ == "DecodingError":
+            cause = self._clean(str(error.__cause__))
+            return UnusableReplyError(f"{self._who} sent what cannot be decompressed, {self._tried} ({cause})")
         if isinstance(error, sdk.APIConnectionError):
             cause = self._clean(str(error.__cause__ or error))
             return JudgeOutageError(
@@ -314,10 +326,10 @@ def refused_parameter(error: Any, names: Iterable[str]) -> str | None:
     """Return the parameter for which a request was rejected, ``None`` if it is not one of these."""
     said = said_by(error)
     refusing = _REFUSING.search(said) is not None
-    for name in names:
-        if getattr(error, "param", None) == name or (refusing and re.search(rf"\b{re.escape(name)}\b", said)):
-            return name
-    return None
+    candidates = tuple(names)
+    if (param := getattr(error, "param", None)) in candidates:
+        return str(param)
+    return next((name for name in candidates if refusing and re.search(rf"\b{re.escape(name)}\b", said)), None)
 
 
 def field_of(value: object, name: str) -> Any:
@@ -436,7 +448,10 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         spent = self._spent(answer)
         if (problem := self._problem(answer)) is not None:
             is_counted = spent.prompt_tokens or spent.completion_tokens
-            raise JudgeError(f"{self.name} {problem}", usage=spent.usage(request) if is_counted else None)
+            message, usage = f"{self.name} {problem.text}", spent.usage(request) if is_counted else None
+            if not problem.passing:
+                raise JudgeError(message, usage=usage)
+            raise UnusableReplyError(message, spent=spent if usage else None, usage=usage, is_cut=problem.is_cut)
         return replace(spent, text=self._text(answer))
 
     @abstractmethod
@@ -456,7 +471,7 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         """Return terms without what the server refused, or ``None`` if it refused nothing optional."""
 
     @abstractmethod
-    def _problem(self, answer: Any) -> str | None:
+    def _problem(self, answer: Any) -> Problem | None:
         """Return why an answer of the API has no reply, or ``None`` if it has one."""
 
     @abstractmethod

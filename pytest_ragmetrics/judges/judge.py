@@ -109,7 +109,9 @@ class PromptedJudge(Judge):
                 request.answers[reply.text] = task.read(parse_json(reply.text))
         except InvalidAnswer as error:
             # A fresh reply was validated on its way: this one was edited, or recorded by another version.
-            msg = f"{self.name}, {task.prompt}: the recorded reply does not fit: {error}; {shown(reply.text)}"
+            msg = (
+                f"{self.name}, {task.prompt}: the recorded reply does not fit: {error}; it replied {shown(reply.text)}"
+            )
             raise UnscoredError(msg) from error
         return Answered(answer=request.answers[reply.text], usage=reply.usage(request))
 

@@ -18,11 +18,16 @@ from pytest_ragmetrics.judges.api import (
     refused_parameter,
     said_by,
 )
+from pytest_ragmetrics.judges.problems import CUT, Problem, no_text, unlike
 from pytest_ragmetrics.judges.transport import SERVICE_TIER, Reply, Request
 from pytest_ragmetrics.judges.wire import Wire
 
 # Seconds after each attempt for which the tier "flex" has no capacity; then the ordinary tier is asked.
 _FLEX_PAUSES = (0.5, 2.0, 0.0)
+
+# The parameters that limit the length of a reply, and the limit after a reply that met one which was not set here.
+_LIMITS = ("max_completion_tokens", "max_tokens")
+_ROOM = 16_384
 
 Form = Literal["json_schema", "json_object", "text"]
 
@@ -74,26 +79,27 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         return _body(request, terms)
 
     def _concede(self, terms: OpenAICapabilities, request: Request, error: Any) -> OpenAICapabilities | None:
-        name = refused_parameter(error, [name for name in request.parameters if name not in terms.refused])
+        names = [*request.parameters, *(_room(request) if request.is_longer else ())]
+        name = refused_parameter(error, [name for name in names if name not in terms.refused])
         about_form = error.param == "response_format" or any(word in said_by(error).lower() for word in _FORM_WORDS)
         if name is not None and not about_form:
             return replace(terms, refused=terms.refused | {name})
         following = _NEXT_FORM.get(terms.form)
         return replace(terms, form=following) if about_form and following is not None else None
 
-    def _problem(self, answer: object) -> str | None:
+    def _problem(self, answer: object) -> Problem | None:
         choice = _choice(answer)
-        message = field_of(choice, "message")
-        if message is None:
-            return "does not answer like the OpenAI API; check OPENAI_BASE_URL (it often ends in /v1)"
-        if field_of(choice, "finish_reason") == "length":
-            return "was cut off by its length limit; raise max_tokens, or give it shorter texts"
-        if field_of(choice, "finish_reason") == "content_filter":
-            return "was stopped by the provider's content filter"
-        if refusal := field_of(message, "refusal"):
-            return f"refused to answer: {refusal}"
-        text = field_of(message, "content")
-        return None if isinstance(text, str) and text.strip() else "replied with nothing"
+        message, finish = field_of(choice, "message"), field_of(choice, "finish_reason")
+        if not isinstance(message, Mapping):
+            return unlike("OpenAI", answer, "OPENAI_BASE_URL (it often ends in /v1)")
+        if finish == "length":
+            return CUT
+        if finish == "content_filter":
+            return Problem(text="was stopped by the provider's content filter")
+        refusal = field_of(message, "refusal")
+        if isinstance(refusal, str) and refusal:
+            return Problem(text=f"refused to answer: {refusal}")
+        return no_text(field_of(message, "content"))
 
     def _spent(self, answer: object) -> Reply:
         usage = field_of(answer, "usage")
@@ -118,8 +124,17 @@ def _choice(answer: object) -> Any:
     return choices[0] if isinstance(choices, list) and choices else None
 
 
+def _room(request: Request) -> dict[str, int]:
+    """Return the limit of a second reply, after one that was cut off: twice the one that is set, or a wide one."""
+    given = {name: request.parameters.get(name) for name in _LIMITS}
+    doubled = {name: 2 * limit for name, limit in given.items() if isinstance(limit, int)}
+    # OpenAI's newer models refuse the name that other servers know.
+    return doubled or {_LIMITS[0] if request.url is None else _LIMITS[1]: _ROOM}
+
+
 def _body(request: Request, terms: OpenAICapabilities) -> dict[str, Any]:
-    body = {name: value for name, value in request.parameters.items() if name not in terms.refused}
+    asked = {**request.parameters, **(_room(request) if request.is_longer else {})}
+    body = {name: value for name, value in asked.items() if name not in terms.refused}
     body |= {"model": request.model, "messages": request.messages}
     if terms.form == "json_schema":
         schema = {"name": request.task, "strict": True, "schema": request.schema}

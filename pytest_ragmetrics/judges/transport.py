@@ -22,7 +22,8 @@ from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.judges.schema import InvalidAnswer, extract_object
 from pytest_ragmetrics.prices import price
 from pytest_ragmetrics.result import Usage
-from pytest_ragmetrics.text.characters import printable, shortened
+from pytest_ragmetrics.text.characters import printable
+from pytest_ragmetrics.text.credentials import masked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,8 +38,9 @@ R_contra = TypeVar("R_contra", contravariant=True)
 #: The parameter of a judge that sets price and speed of a reply, and not what it says.
 SERVICE_TIER = "service_tier"
 
-# How much of an unusable reply an error shows.
-_SHOWN = 300
+# How much of an unusable reply an error shows, and how much of it is searched for keys.
+_SHOWN = 200
+_MASKED = 4 * _SHOWN
 # Seconds after "too many requests" before the limiter widens again.
 _COOL_DOWN = 5.0
 # Seconds in which all such answers narrow the limiter once.
@@ -53,8 +55,22 @@ class JudgeOutageError(JudgeError):
     """The provider answers no request at all: too many of them, out of order, or out of reach."""
 
 
+class UnusableReplyError(JudgeError):
+    """What came is no reply to the request, and a second question may be answered; ``spent`` is what it took.
+
+    ``is_cut`` tells whether it met a limit of its length.
+    """
+
+    def __init__(
+        self, message: str, *, spent: Reply | None = None, usage: Usage | None = None, is_cut: bool = False
+    ) -> None:
+        super().__init__(message, usage=usage)
+        self.spent = spent
+        self.is_cut = is_cut
+
+
 class UnreadableReplyError(UnscoredError):
-    """Neither a judge's reply nor its repair fit the task; ``reply`` is the last, with the tokens of both."""
+    """Neither of two replies of a judge fits the task; ``reply`` is the last, with the tokens of both."""
 
     def __init__(self, message: str, *, reply: Reply, usage: Usage | None = None) -> None:
         super().__init__(message, usage=usage)
@@ -123,6 +139,8 @@ class Request:
     asked: Task[Any] | None = field(default=None, compare=False, repr=False)
     #: What the task read in replies on their way, by their text, so that none is read twice.
     answers: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    #: Whether the first reply to it was cut off, so that this one may be longer.
+    is_longer: bool = field(default=False, compare=False, repr=False)
     #: Called once the request costs something.
     started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
     #: Called when the provider answers "too many requests".
@@ -268,43 +286,81 @@ class Providers:
 
 
 class Repair:
-    """Validates each reply by its task; one that is invalid is asked for once more, with the fault."""
+    """Asks a second time where there is no reply that fits the task, and not a third time.
+
+    A reply that does not fit is repaired: the judge gets it with the fault. Where what came is no reply, the same is
+    asked again, with more room where the reply was cut off.
+    """
 
     def __init__(self, following: Transport) -> None:
         self._following = following
 
     async def send(self, request: AnyRequest) -> Reply:
-        """Return a reply whose text is JSON that fits the task; raise ``UnreadableReplyError`` after one repair."""
-        first = await self._following.send(request)
-        if isinstance(request, EmbeddingRequest) or request.asked is None or first.answered is not None:
+        """Return a reply whose text is JSON that fits the task.
+
+        Raises ``UnreadableReplyError`` if the second reply does not fit, ``UnusableReplyError`` if it is none.
+        """
+        try:
+            first = await self._following.send(request)
+        except UnusableReplyError as fault:
+            return _checked(request, await self._again(request, fault), f"after {fault}")
+        if isinstance(request, EmbeddingRequest):
             return first
         try:
-            text = _readable(request, request.asked, first.text)
-            return first if text == first.text else replace(first, text=text)
+            return _fitting(request, first)
         except InvalidAnswer as error:
             wanted = (
                 f"Your answer cannot be used: {error}. Answer the task again, completely, as one JSON object alone."
             )
         turns = ChatMessage(role="assistant", content=first.text), ChatMessage(role="user", content=wanted)
         second = await self._following.send(replace(request, messages=(*request.messages, *turns)))
-        both = _together(first, second)
+        return _checked(request, _together(first, second), "also after a repair")
+
+    async def _again(self, request: AnyRequest, fault: UnusableReplyError) -> Reply:
+        is_longer = fault.is_cut and isinstance(request, Request)
         try:
-            return replace(both, text=_readable(request, request.asked, second.text))
-        except InvalidAnswer as error:
-            name = "" if request.provider is None else request.provider.name
-            msg = f"{name}, {request.task}: no usable answer, also after a repair: {error}; {shown(second.text)}"
-            raise UnreadableReplyError(msg, reply=both, usage=both.usage(request)) from error
+            second = await self._following.send(replace(request, is_longer=True) if is_longer else request)
+        except JudgeError as error:
+            # The other failures of a provider say more than the fault.
+            if type(error) is not UnusableReplyError and not (is_longer and type(error) is JudgeError):
+                raise
+            how = "asked once more with more room" if is_longer else "asked once more"
+            found = "the same" if str(error) == str(fault) else str(error)
+            used = [usage for usage in (fault.usage, error.usage) if usage is not None]
+            usage = sum(used[1:], start=used[0]) if used else None
+            raise UnusableReplyError(f"{fault}; {how}: {found}", usage=usage, is_cut=fault.is_cut) from None
+        return second if fault.spent is None else _together(fault.spent, second)
 
 
-def _readable(request: Request, task: Task[Any], text: str) -> str:
-    found, value = extract_object(text)
-    request.answers[found] = task.read(value)
-    return found
+def _fitting(request: Request, reply: Reply) -> Reply:
+    """Return a reply with the JSON that fits the task as its text; raise ``InvalidAnswer`` if it has none."""
+    if request.asked is None or reply.answered is not None:
+        return reply
+    text, value = extract_object(reply.text)
+    request.answers[text] = request.asked.read(value)
+    return reply if text == reply.text else replace(reply, text=text)
+
+
+def _checked(request: AnyRequest, reply: Reply, when: str) -> Reply:
+    """Return the reply to a second question as :func:`_fitting`; ``when`` says which one that is."""
+    if isinstance(request, EmbeddingRequest):
+        return reply
+    try:
+        return _fitting(request, reply)
+    except InvalidAnswer as error:
+        name = "" if request.provider is None else request.provider.name
+        msg = f"{name}, {request.task}: no usable answer, {when}: {error}; it replied {shown(reply.text)}"
+        raise UnreadableReplyError(msg, reply=reply, usage=reply.usage(request)) from error
 
 
 def shown(reply: str) -> str:
-    """Return an unusable reply for an error message."""
-    return f"it replied {shortened(printable(reply), _SHOWN)!r}"
+    r"""Return the beginning of an unusable reply for an error message, without what looks like a key.
+
+    >>> shown("<html>" + "\n" * 9 + "Bad gateway")
+    "'<html> Bad gateway'"
+    """
+    text = masked(printable(reply[:_MASKED]))
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 #: Asks the provider and validates; without cache, limits and budget.

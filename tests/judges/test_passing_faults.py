@@ -1,0 +1,187 @@
+"""A fault that passes is asked about once more: each here is the first answer, and a good one follows."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.judges.anthropic import AnthropicJudge
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.judges.transport import DIRECT, UnreadableReplyError, UnusableReplyError
+from pytest_ragmetrics.result import Usage
+from tests import fake_openai as fake
+from tests.asking import ask
+from tests.fake_openai import FakeOpenAI
+
+CLAIMS = ListClaims(text="The lake is deep.")
+GOOD = json.dumps({"claims": ["The lake is deep."]})
+KINDS = {"openai": OpenAIJudge, "anthropic": AnthropicJudge}
+BOTH = pytest.mark.parametrize("kind", KINDS)
+WRONG: tuple[object, ...] = (None, 5, "x", [], {}, True, [None])
+OPENAI = {"choices": [{"finish_reason": "stop", "message": {"content": GOOD}}], "usage": {"prompt_tokens": 9}}
+ANTHROPIC = {
+    "content": [{"type": "tool_use", "input": {"claims": []}}, {"type": "text", "text": "x"}],
+    "stop_reason": "tool_use",
+    "usage": {"input_tokens": 9, "output_tokens": 1},
+}
+
+
+def judge(server: FakeOpenAI, kind: str, **options: Any) -> Any:
+    """Return a judge that asks the server without retries of its SDK."""
+    url = server.base_url if kind == "openai" else server.root_url
+    return KINDS[kind]("fake-1", **{"base_url": url, "api_key": "sk-fake-key", "retries": 0, "timeout": 5, **options})
+
+
+def wrong_types(value: Any) -> Iterator[Any]:
+    """Yield a value with one part of it, itself too, replaced by something of another type, or left out."""
+    yield from (wrong for wrong in WRONG if type(wrong) is not type(value) or not wrong)
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        for wrong in wrong_types(value[key]):
+            changed = value.copy()
+            changed[key] = wrong
+            yield changed
+        if isinstance(value, dict):
+            yield {name: part for name, part in value.items() if name != key}
+
+
+def bodies(good: bytes) -> Iterator[fake.Reply]:
+    """Yield what servers and what is between them send in the place of an answer."""
+    html = b"<!doctype html><h1>502 Bad Gateway</h1>"
+    for raw in (b"", b" \n", html, b"upstream connect error", good[:-9], good + good, b"NaN", b"data: " + good):
+        yield fake.Reply(raw=raw)
+    for raw in (b"", html, b"upstream connect error", good[:-9]):
+        yield fake.Reply(raw=raw, headers={"content-type": "text/html; charset=utf-8"})
+    for raw in (
+        good.replace(b"content", b"c\xff", 1),
+        good.decode().encode("utf-16")[:-1],
+        json.dumps(html.decode()).encode(),
+    ):
+        yield fake.Reply(raw=raw)
+    for encoding in ("gzip", "deflate", "x-unknown"):
+        for raw in (gzip.compress(good)[:40], gzip.compress(good)[:20] + bytes(30)):
+            yield fake.Reply(raw=raw, headers={"content-encoding": encoding})
+    for error in ({"error": "internal"}, {"error": {"message": "Overloaded", "code": 529}}, {"detail": ["x"]}):
+        yield fake.Reply(raw=json.dumps(error).encode())
+    yield fake.Reply(raw=b"", status=204)
+
+
+def texts() -> Iterator[fake.Reply]:
+    """Yield replies that are cut off, or no answer to the task."""
+    for text in ("", " \n", "\0", "I would rather talk.", '{"claims": ["It', GOOD + '{"claims": []}', "null", "[1]"):
+        yield fake.Reply(text=text)
+    for text in ("", GOOD[:-5], GOOD):
+        yield fake.Reply(text=text, finish="length")
+
+
+@pytest.mark.parametrize(("kind", "good"), [("openai", OPENAI), ("anthropic", ANTHROPIC)])
+def test_a_second_question_is_answered(server: FakeOpenAI, kind: str, good: Any) -> None:
+    """Whatever came first, in any place of an answer; nothing is asked a third time."""
+    asked = judge(server, kind)
+    faults = [*bodies(json.dumps(good).encode()), *texts()]
+    faults += [fake.Reply(raw=json.dumps(value).encode()) for value in wrong_types(good)]
+
+    async def each() -> list[str]:
+        failed = []
+        for number, fault in enumerate(faults):
+            server.requests.clear()
+            server.script(fault, GOOD)
+            try:
+                await asked.ask(ListClaims(text=f"Lake {number} is deep."))
+            except JudgeError as error:
+                failed.append(f"{fault}: {error}")
+            if server.calls > 2:
+                failed.append(f"{fault}: {server.calls} requests")
+            server.reset()
+        await asked.aclose()
+        return failed
+
+    assert asyncio.run(each()) == []
+    assert len(faults) > 80
+
+
+@BOTH
+def test_what_comes_twice_is_unscored(server: FakeOpenAI, kind: str) -> None:
+    """The reason shows the beginning of what came, without what looks like a key; both replies are counted."""
+    key = "sk-proj-0123456789abcdefghij"
+    page = f"<html>\x1b[31m {key} {'a' * 300}"
+    server.answer = lambda _: fake.Reply(raw=page.encode(), headers={"content-type": "text/html"})
+    with pytest.raises(UnusableReplyError) as failed:
+        ask(judge(server, kind), CLAIMS)
+    message = str(failed.value)
+    assert f"{kind}:fake-1 does not answer like the " in message
+    assert "it sent '<html>[31m *** aaa" in message
+    assert message.endswith("; asked once more: the same")
+    assert key not in message
+    assert 170 < message.count("a") < 230
+    server.script(fake.Reply(text="", usage=(100, 1)), fake.Reply(raw=b"<html>gone"))
+    with pytest.raises(UnusableReplyError, match=r"replied with nothing; asked once more: .*gone") as failed:
+        ask(judge(server, kind), CLAIMS)
+    assert failed.value.usage == Usage(calls=1, prompt_tokens=100, completion_tokens=1, cost=None)
+    server.reset()
+    server.script(fake.Reply(text="", usage=(100, 1)), fake.Reply(text="no", usage=(100, 2)))
+    with pytest.raises(UnreadableReplyError, match=r"after .* replied with nothing: .*it replied 'no'") as unreadable:
+        ask(judge(server, kind), CLAIMS)
+    assert unreadable.value.usage == Usage(calls=2, prompt_tokens=200, completion_tokens=3, cost=None)
+    assert server.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "limits"),
+    [
+        ("openai", {"max_tokens": 40}, {"max_tokens": 80}),
+        ("openai", {"max_completion_tokens": 40}, {"max_completion_tokens": 80}),
+        ("openai", {}, {"max_tokens": 16_384}),
+        ("anthropic", {}, {"max_tokens": 16_384}),
+        ("anthropic", {"max_tokens": 300}, {"max_tokens": 600}),
+    ],
+)
+def test_a_reply_that_was_cut_off_gets_more_room(
+    server: FakeOpenAI, kind: str, parameters: dict[str, int], limits: dict[str, int]
+) -> None:
+    """Twice the limit, once; it is no part of the request."""
+    asked = judge(server, kind, parameters=parameters)
+    server.script(fake.truncated())
+    ask(asked, CLAIMS)
+    sent = [{name: limit for name, limit in r.body.items() if name.startswith("max_")} for r in server.requests]
+    assert sent[1] == limits
+    assert sent[0] != limits
+    assert asked.request(CLAIMS).parameters.get("max_tokens") == sent[0].get("max_tokens")
+    server.answer = lambda _: fake.truncated()
+    with pytest.raises(UnusableReplyError, match=r"was cut off .*; asked once more with more room: the same"):
+        ask(asked, CLAIMS)
+    assert server.calls == 4
+
+
+def test_a_server_may_have_no_more_room(server: FakeOpenAI) -> None:
+    """The name that a model refuses is given up; for a length it cannot have, both reasons are told."""
+    server.script(fake.truncated(), fake.failing(400, "max_tokens is not supported", param="max_tokens"))
+    ask(judge(server, "openai"), CLAIMS)
+    assert "max_tokens" not in server.requests[-1].body
+    server.script(fake.truncated(), fake.failing(400, "This model's maximum context length is 8192 tokens."))
+    with pytest.raises(UnusableReplyError, match=r"was cut off .* asked once more with more room: .* length is 8192"):
+        ask(judge(server, "openai"), CLAIMS)
+
+
+def test_a_repair_that_is_no_reply_is_the_last_question(server: FakeOpenAI) -> None:
+    """Two replies are paid for at most."""
+    server.script("no", fake.Reply(text=""))
+    with pytest.raises(UnusableReplyError, match=r"replied with nothing"):
+        ask(judge(server, "openai"), CLAIMS)
+    assert server.calls == 2
+    asked = judge(server, "openai")
+    server.script(fake.Reply(text=""))
+
+    async def calls() -> int:
+        try:
+            return (await DIRECT.send(asked.request(CLAIMS))).calls
+        finally:
+            await asked.aclose()
+
+    assert asyncio.run(calls()) == 2
