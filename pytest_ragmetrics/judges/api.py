@@ -27,6 +27,7 @@ from pytest_ragmetrics.judges.transport import (
     Reply,
     Request,
     UnusableReplyError,
+    shown,
 )
 from pytest_ragmetrics.judges.wire import Wire, http_client
 from pytest_ragmetrics.prices import note_price, priced_tier
@@ -171,7 +172,10 @@ class Connection(Generic[Terms]):
         except sdk.APIError as error:
             raise self._meaning(sdk, error) from None
         except ValueError as error:
-            msg = self._clean(f"{self._who} sent what is no answer to the request: {error}")
+            # Of JSON and of UTF-8, both with what could not be read.
+            sent: Any = getattr(error, "doc", None) or getattr(error, "object", str(error))
+            text = sent.decode("utf-8", "replace") if isinstance(sent, bytes) else sent
+            msg = f"{self._who} sent what is no answer to the request: {shown(self._clean(text[:1000]))}"
             raise UnusableReplyError(msg) from None
         except Exception as error:
             # One of those that OpenAI's SDK does not know, and so does not retry.

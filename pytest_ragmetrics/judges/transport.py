@@ -318,8 +318,9 @@ class Repair:
 
     async def _again(self, request: AnyRequest, fault: UnusableReplyError) -> Reply:
         is_longer = fault.is_cut and isinstance(request, Request)
+        again = replace(request, is_longer=is_longer) if isinstance(request, Request) else request
         try:
-            second = await self._following.send(replace(request, is_longer=True) if is_longer else request)
+            second = await self._following.send(again)
         except JudgeError as error:
             # The other failures of a provider say more than the fault.
             if type(error) is not UnusableReplyError and not (is_longer and type(error) is JudgeError):
