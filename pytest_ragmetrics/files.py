@@ -21,12 +21,13 @@ def read_json(file: Path) -> Any:
     Raises ``OSError`` if it cannot be read, and ``ValueError`` if it is not JSON; NaN and infinity are not.
     """
     try:
-        return json.loads(file.read_bytes().decode("utf-8-sig"), parse_constant=_refuse_constant)
+        return json.loads(file.read_bytes().decode("utf-8-sig"), parse_constant=refuse_constant)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
+    """Raise ``ValueError`` for NaN or infinity, which JSON does not have."""
     raise ValueError(f"{name} is not a JSON number")
 
 

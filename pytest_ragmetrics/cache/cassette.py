@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_ragmetrics.cache.entry import CacheEntry, CacheError
-from pytest_ragmetrics.files import write_atomically
+from pytest_ragmetrics.files import refuse_constant, write_atomically
 from pytest_ragmetrics.text.credentials import find_credential
 
 # The conflict markers of git.
@@ -26,6 +27,18 @@ _BOM = b"\xef\xbb\xbf"
 _BEGINNING = re.compile(rb'\{"key": "([0-9a-f]{64})", "created": "')
 #: The number of a line, and where it begins and ends in the file.
 _Place = tuple[int, int, int]
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"the name {name!r} is there twice in one object")
+    return found
+
+
+# Readers of JSON differ in which of two equal names counts, and in what NaN is.
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=refuse_constant)
 
 
 class CassetteError(CacheError):
@@ -68,7 +81,7 @@ class Cassette:
 
     The file is read when it is first needed, and a line when its entry is. Lines may be in any order, and a key may
     occur twice, as after a merge: the latest entry counts. Raises :class:`CassetteError` for a file that cannot be
-    read, and for a line where its entry is used or the file is written.
+    read, and for a line that is no sound entry: where it is used, where the file is written, and in :meth:`verify`.
     """
 
     def __init__(self, file: Path) -> None:
@@ -88,6 +101,17 @@ class Cassette:
         if self._entries is None:
             self._entries = _Lines.read(self.file)
         return self._entries
+
+    def verify(self) -> tuple[int, list[CassetteError]]:
+        """Read every line of the file as it is now; return how many keys there are, and the errors of lines."""
+        keys: set[str] = set()
+        errors = []
+        for number, line in enumerate(_data(self.file).removeprefix(_BOM).split(b"\n"), start=1):
+            try:
+                keys |= {_read_line(line, self.file, number).key} if line.strip() else set()
+            except CassetteError as error:  # noqa: PERF203 - what follows is checked as well
+                errors.append(error)
+        return len(keys), errors
 
     def pick(self, keys: Iterable[str]) -> dict[str, CacheEntry]:
         """Return the entries of those keys that have one."""
@@ -156,12 +180,7 @@ class _Lines(Mapping[str, CacheEntry]):
     @classmethod
     def read(cls, file: Path, known: Mapping[str, CacheEntry] | None = None) -> _Lines:
         """Return the lines of a file as it is now, ``known`` if it is the same, with what was parsed of it."""
-        try:
-            data = file.read_bytes()
-        except FileNotFoundError:
-            return cls(file)
-        except OSError as error:
-            raise CassetteError(error.strerror or str(error), file=file) from error
+        data = _data(file)
         return known if isinstance(known, cls) and known.data == data else cls(file, data)
 
     def __getitem__(self, key: str) -> CacheEntry:
@@ -194,15 +213,28 @@ class _Lines(Mapping[str, CacheEntry]):
         return _read_line(self.data[start:end], self._file, number)
 
 
+def _data(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise CassetteError(error.strerror or str(error), file=file) from error
+
+
 def _read_line(line: bytes, file: Path, number: int) -> CacheEntry:
     try:
         text = line.decode("utf-8").strip()
         if _CONFLICT.match(text):
             msg = f"a merge was left unresolved ({text[:7]}): keep the lines of both sides and delete this one"
             raise CassetteError(msg, file=file, line=number)
-        return CacheEntry.from_row(json.loads(text))
+        entry = CacheEntry.from_row(_DECODER.decode(text))
     except (ValueError, RecursionError) as error:
         raise CassetteError(f"not an entry of a cassette: {error}", file=file, line=number) from error
+    if problem := entry.problem():
+        msg = f"the entry was changed, {problem}: take the line as it was recorded, or delete it to record it anew"
+        raise CassetteError(msg, file=file, line=number)
+    return entry
 
 
 def _refusals(

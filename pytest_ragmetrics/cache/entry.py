@@ -6,10 +6,12 @@ out of the key.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import math
 import re
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -175,10 +177,27 @@ class CacheEntry:
         return cls(**row)  # type: ignore[arg-type] # checked above
 
     def problem(self) -> str | None:
-        """Say how the key contradicts the request, as after an edit by hand."""
-        if not self.redacted and key_of(self.request, salt=self.salt) != self.key:
-            return "its key is not that of its request"
-        return None
+        """Say what an edit by hand broke: the key is not that of the request, or the vector has no numbers."""
+        try:
+            if not self.redacted and key_of(self.request, salt=self.salt) != self.key:
+                return "its key is not that of its request"
+        except (TypeError, ValueError) as error:
+            return f"its request is not one: {error}"
+        return None if self.task != EMBEDDING else vector_problem(self.reply["vector"])
+
+
+def vector_problem(text: str) -> str | None:
+    """Say why a text is not the base64 of a vector, as :func:`~pytest_ragmetrics.cache.transport.vector_text` has it.
+
+    >>> vector_problem("AACAPwAAAL8="), vector_problem("AACA")
+    (None, 'its vector is not the base64 of 32-bit floats')
+    """
+    try:
+        numbers = struct.iter_unpack("<f", base64.b64decode(text, validate=True))
+        is_finite = all(math.isfinite(number) for (number,) in numbers)
+    except (ValueError, struct.error):
+        return "its vector is not the base64 of 32-bit floats"
+    return None if text and is_finite else "its vector is empty or not finite"
 
 
 def new_entry(

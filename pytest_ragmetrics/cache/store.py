@@ -4,7 +4,8 @@
 ``Disk`` is replaced by one that refuses pickles and files. Reading has one connection for all threads: diskcache opens
 one a thread, which no other thread can close; on a thread of its own it takes 4 to 5 times as long a key
 (``tests/benchmarks/store.py``).
-SQLite is not safe on network file systems; cassettes are the way to share replies.
+A file that is damaged or not ours is moved aside, and one that is deleted in use is made again; both keep what can be
+read of it. SQLite is not safe on network file systems; cassettes are the way to share replies.
 """
 
 from __future__ import annotations
@@ -13,23 +14,35 @@ import asyncio
 import functools
 import json
 import os
+import shutil
 import sqlite3
-import stat
 import sys
 import threading
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
+from pytest_ragmetrics.cache.damage import (
+    COLUMNS,
+    damage,
+    files_aside,
+    is_damage,
+    made_usable,
+    readable,
+    remove_log,
+    set_aside,
+)
 from pytest_ragmetrics.cache.entry import CacheEntry, CacheError, CacheUnavailableError
-from pytest_ragmetrics.files import PRIVATE_FILE, PRIVATE_FOLDER
+from pytest_ragmetrics.cache.folder import LOCKS, prepare, refuse_foreign, restrict
+from pytest_ragmetrics.files import PRIVATE_FILE
 
 if TYPE_CHECKING:
     import diskcache
@@ -38,7 +51,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DATABASE = "cache.db"
-LOCKS = "locks"
 
 # The only mode that is read: the value is in the row, as text.
 _RAW = 1
@@ -70,6 +82,22 @@ class Contents:
     kinds: dict[tuple[str, str], int]
 
 
+#: Device and inode of a file.
+_Identity = tuple[int, int]
+
+
+def _identity(path: Path) -> _Identity | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _is_mine(path: Path) -> bool:
+    return path.exists() and hasattr(os, "geteuid") and path.stat().st_uid == os.geteuid()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Writes:
     """Key, text and run of rows that are written together, all or none."""
@@ -83,10 +111,11 @@ class Store:
 
     The folder need not exist, and only writing creates it; a read-only folder is read. All methods raise
     :class:`CacheUnavailableError` if the folder or the database cannot be used, and :class:`CacheError` for a row that
-    was tampered with. Close it after use.
+    was tampered with. ``warn`` is called for a database that was damaged or deleted in use, and mended. Close it after
+    use.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, warn: Callable[[str], None] = warnings.warn) -> None:
         self.folder = folder.absolute()
         self.database = self.folder / DATABASE
         self.locks = self.folder / LOCKS
@@ -94,6 +123,11 @@ class Store:
         self._writer: ThreadPoolExecutor | None = None
         self._cache: diskcache.Cache | None = None
         self._connection: sqlite3.Connection | None = None
+        # Which file the cache and the connection have open.
+        self._written: _Identity | None = None
+        self._read_from: _Identity | None = None
+        self._warn = warn
+        self._untold: deque[str] = deque()
         self._lock = threading.RLock()
         self._queue: deque[_Writes] = deque()
         _stores.add(self)
@@ -130,6 +164,7 @@ class Store:
         """Store entries, all or none."""
         rows = [_row(entry, run) for entry in entries]
         self._submit(lambda: self._write(rows)).result()
+        self._tell()
 
     async def aput_many(self, entries: Sequence[CacheEntry], *, run: str = "") -> None:
         """Store entries without blocking the loop; a write that has begun is completed even if cancelled."""
@@ -137,6 +172,7 @@ class Store:
         self._queue.append(batch)
         self._submit(self._write_queue)
         await asyncio.shield(asyncio.wrap_future(batch.written))
+        self._tell()
 
     def count(self) -> int:
         """Return the number of entries."""
@@ -153,8 +189,28 @@ class Store:
         return self._delete([entry.key for entry in self if entry.made_at < older_than])
 
     def clear(self) -> int:
-        """Delete all entries; return how many."""
-        return self._delete(self._keys())
+        """Delete all entries, and the files that were moved aside; return how many entries."""
+        count = self._delete(self._keys())
+
+        def drop() -> None:
+            for file in self.aside():
+                shutil.rmtree(file) if file.is_dir() else file.unlink()
+
+        self._guard(drop)
+        return count
+
+    def aside(self) -> list[Path]:
+        """Return the files that were moved aside because they were damaged or not ours."""
+        return files_aside(self.database)
+
+    def damage(self) -> str | None:
+        """Return what is wrong with the database as a whole, ``None`` if nothing is; it stays as it is."""
+        return self._guard(lambda: damage(self.database, _connect, thorough=True))
+
+    def mend(self) -> None:
+        """Do now what reading and writing do by themselves: move a damaged database aside, and make a new one."""
+        self._submit(lambda: self._opened(is_suspect=True)).result()
+        self._tell()
 
     def contents(self) -> Contents:
         """Return figures about all entries."""
@@ -167,7 +223,7 @@ class Store:
             times.append(entry.made_at)
         return Contents(
             entries=len(times),
-            size=sum(file.stat().st_size for file in self.folder.glob(f"{DATABASE}*")),
+            size=sum(file.stat().st_size for file in {*self.folder.glob(f"{DATABASE}*")}.difference(self.aside())),
             oldest=min(times, default=None),
             newest=max(times, default=None),
             prompt_tokens=tokens["prompt_tokens"],
@@ -176,16 +232,16 @@ class Store:
         )
 
     def verify(self) -> list[Fault]:
-        """Check the database and every row; raise :class:`CacheUnavailableError` if SQLite finds it corrupt."""
+        """Check the database and every row; raise :class:`CacheUnavailableError` if it is damaged as a whole."""
 
         def check() -> list[Fault]:
             if not self.database.exists():
                 return []
+            if problem := damage(self.database, _connect, thorough=True):
+                to_do = "`ragmetrics cache verify --remove` moves it aside, as the next run does"
+                raise CacheUnavailableError(f"{self.database}: {problem}; {to_do}")
             with closing(_connect(self.database)) as connection:
                 connection.text_factory = lambda text: text.decode("utf-8", "replace")
-                answers = [answer for (answer,) in connection.execute("PRAGMA integrity_check")]
-                if answers != ["ok"]:
-                    raise sqlite3.DatabaseError("; ".join(answers[:3]))
                 rows = connection.execute("SELECT rowid, key, raw, mode, filename, value FROM Cache ORDER BY key")
                 return [
                     Fault(rowid=rowid, key=str(row[0]), problem=problem)
@@ -207,9 +263,7 @@ class Store:
     def close(self) -> None:
         """Close the thread and the connections; the next use opens them again."""
         with self._lock:
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
+            self._disconnect()
             writer, self._writer = self._writer, None
             if writer is not None:
                 writer.submit(self._close_cache).result()
@@ -226,12 +280,26 @@ class Store:
         """Return the result of a query; ``nothing`` where there is no database, which reading does not create."""
 
         def read() -> T:
-            if self._connection is None and not self.database.exists():
+            if self._connection is None and self._written is None and not self.database.exists():
                 return nothing
+            try:
+                return query(self._connected())
+            except sqlite3.OperationalError as error:
+                if "decode" not in str(error):
+                    raise
+                msg = f"a row of the cache is not text: {error}; `ragmetrics cache verify --remove` drops it"
+                raise CacheError(msg) from error
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                if not is_damage(error) or not self._is_own():
+                    raise
+            self._disconnect()
+            self._submit(lambda: self._opened(is_suspect=True)).result()
             return query(self._connected())
 
         with self._lock:
-            return self._guard(read)
+            found = self._guard(read)
+        self._tell()
+        return found
 
     def _keys(self) -> list[str]:
         def read(connection: sqlite3.Connection) -> list[str]:
@@ -241,13 +309,32 @@ class Store:
         return self._read(read, [])
 
     def _connected(self) -> sqlite3.Connection:
+        if self._read_from is not None and self._read_from != _identity(self.database):
+            self._disconnect()
         if self._connection is None:
-            if os.access(self.folder, os.W_OK) and os.access(self.database, os.W_OK):
+            if self._is_own():
                 self._submit(self._opened).result()
+                self._read_from = self._written
             else:
-                _refuse_foreign(self.folder)
+                refuse_foreign(self.folder)
             self._connection = _connect(self.database)
         return self._connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection, self._read_from = self._connection, None, None
+        if connection is not None:
+            connection.close()
+
+    def _is_own(self) -> bool:
+        """Tell whether the database can be written, also once it is mended."""
+        if not os.access(self.folder, os.W_OK):
+            # One that was deleted in use is made again.
+            return not self.folder.exists()
+        return os.access(self.database, os.W_OK) or not os.access(self.database, os.R_OK) or _is_mine(self.database)
+
+    def _tell(self) -> None:
+        while self._untold:
+            self._warn(self._untold.popleft())
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
         with self._lock:
@@ -255,33 +342,59 @@ class Store:
                 self._writer = ThreadPoolExecutor(1, thread_name_prefix="ragmetrics-store")
             return self._writer.submit(self._guard, work)
 
-    def _opened(self) -> diskcache.Cache:
-        if self._cache is None:
-            _prepare(self.folder)
-            self._cache = _open(self.folder)
+    def _opened(self, *, is_suspect: bool = False) -> diskcache.Cache:
+        """Return the cache, open; one that was deleted in use, or is damaged where it ``is_suspect``, is mended."""
+        # SQLite goes on in a deleted file, where no other process and no later run finds anything.
+        if self._cache is None or is_suspect or self._written != _identity(self.database):
+            before, lost = self._written, self._cache
+            is_deleted = lost is not None and not self.database.exists()
+            try:
+                prepare(self.folder)
+                self._cache, told = _open(self.folder, is_suspect=is_suspect)
+                self._written = _identity(self.database)
+                if lost is not None and before != self._written:
+                    kept = _take_over(self._cache, lost._sql)  # noqa: SLF001 - the file has no name any more
+                    if is_deleted:
+                        told = f"{self.database} was deleted while in use; it is made again, with its {kept} answers"
+            finally:
+                if lost is not None:
+                    lost.close()
+            if told:
+                self._untold.append(told)
         return self._cache
 
     def _close_cache(self) -> None:
-        cache, self._cache = self._cache, None
+        cache, self._cache, self._written = self._cache, None, None
         if cache is not None:
             cache.close()
 
-    @contextmanager
-    def _transaction(self) -> Iterator[diskcache.Cache]:
+    def _transact(self, work: Callable[[diskcache.Cache], T]) -> T:
+        """Return the result of work on the cache, all of it done or none; what is found damaged is mended first."""
         import diskcache
 
-        cache = self._opened()
-        try:
-            with cache.transact():
-                yield cache
-        except diskcache.Timeout as error:
-            msg = f"{self.folder}: another process has locked the database for {_TIMEOUT} s"
-            raise CacheUnavailableError(msg) from error
+        def attempt() -> T:
+            try:
+                cache = self._opened()
+                with cache.transact():
+                    return work(cache)
+            except diskcache.Timeout as error:
+                msg = f"{self.folder}: another process has locked the database for {_TIMEOUT} s"
+                raise CacheUnavailableError(msg) from error
 
-    def _write(self, rows: Iterable[tuple[str, str, str]]) -> None:
-        with self._transaction() as cache:
+        try:
+            return attempt()
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if not is_damage(error):
+                raise
+        self._opened(is_suspect=True)
+        return attempt()
+
+    def _write(self, rows: Sequence[tuple[str, str, str]]) -> None:
+        def write(cache: diskcache.Cache) -> None:
             for key, text, run in rows:
                 cache.set(key, text, tag=run)
+
+        self._transact(write)
 
     def _write_queue(self) -> None:
         # One transaction for all waiting batches takes little longer than one batch.
@@ -289,7 +402,7 @@ class Store:
         if not batches:
             return
         try:
-            self._guard(lambda: self._write(row for batch in batches for row in batch.rows))
+            self._guard(lambda: self._write([row for batch in batches for row in batch.rows]))
         except Exception as error:  # noqa: BLE001 - raised by every aput_many() that waits for it
             for batch in batches:
                 batch.written.set_exception(error)
@@ -299,10 +412,11 @@ class Store:
 
     def _delete(self, keys: Sequence[str]) -> int:
         def delete() -> int:
-            with self._transaction() as cache:
-                return sum(cache.delete(key) for key in keys)
+            return self._transact(lambda cache: sum(bool(cache.delete(key)) for key in keys))
 
-        return self._submit(delete).result()
+        count = self._submit(delete).result()
+        self._tell()
+        return count
 
 
 _stores: WeakSet[Store] = WeakSet()
@@ -403,9 +517,46 @@ def text_disk() -> type[diskcache.Disk]:
     return TextDisk
 
 
-def _open(folder: Path) -> diskcache.Cache:
-    import diskcache
+def _open(folder: Path, *, is_suspect: bool = False) -> tuple[diskcache.Cache, str]:
+    """Return the cache of a folder, and what was done to mend it, if anything; looks at all of it if it is suspect."""
     from filelock import FileLock
+
+    database = folder / DATABASE
+    # SQLite does not wait when two processes create the same database.
+    with FileLock(folder / LOCKS / "open.lock", mode=PRIVATE_FILE, timeout=_TIMEOUT):
+        told = ""
+        if not database.exists():
+            remove_log(database)
+            return _made(folder), told
+        if database.is_file() and not os.access(database, os.R_OK | os.W_OK):
+            told = made_usable(database)
+        problem = damage(database, _connect, thorough=is_suspect)
+        if problem is None:
+            try:
+                return _made(folder), told
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                # diskcache trusts the settings that the database contains.
+                problem = f"its settings are not ours: {error}"
+        aside = set_aside(database)
+        cache = _made(folder)
+        kept = 0
+        with suppress(sqlite3.Error), closing(_connect(aside)) as connection:
+            kept = _take_over(cache, connection.execute)
+        remove_log(aside, if_empty=True)
+        return cache, f"{database}: {problem}; it is moved to {aside.name}, and a new one has {kept} answers of it"
+
+
+def _take_over(cache: diskcache.Cache, execute: Callable[[str], Iterator[Any]]) -> int:
+    """Add the sound rows of another database that are missing, as far as it can be read; return how many."""
+    with suppress(sqlite3.Error, UnicodeDecodeError), cache.transact(retry=True):
+        rows = readable(execute(f"SELECT {', '.join(COLUMNS)} FROM Cache"))  # noqa: S608 - names of our own
+        return sum(bool(cache.add(row[0], row[4], tag=row[5])) for row in rows if _fault(*row[:5]) is None)
+    return 0
+
+
+def _made(folder: Path) -> diskcache.Cache:
+    """Return the cache of a folder, whose database is created if there is none."""
+    import diskcache
 
     class TextCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no annotations
         def __init__(self, directory: str, **settings: object) -> None:
@@ -416,21 +567,18 @@ def _open(folder: Path) -> diskcache.Cache:
                 self.close()
                 raise
 
-    # SQLite does not wait when two processes create the same database.
-    with FileLock(folder / LOCKS / "open.lock", mode=PRIVATE_FILE, timeout=_TIMEOUT):
-        try:
-            return TextCache(
-                str(folder),
-                timeout=_TIMEOUT,
-                eviction_policy="none",
-                cull_limit=0,
-                size_limit=sys.maxsize,
-                statistics=0,
-                tag_index=0,
-            )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            # diskcache trusts the settings that the database contains.
-            raise CacheUnavailableError(f"{folder}: the settings in the database are not ours: {error}") from error
+    # SQLite creates -wal and -shm with the mode of the database.
+    os.close(os.open(folder / DATABASE, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+    restrict(folder / DATABASE, PRIVATE_FILE)
+    return TextCache(
+        str(folder),
+        timeout=_TIMEOUT,
+        eviction_policy="none",
+        cull_limit=0,
+        size_limit=sys.maxsize,
+        statistics=0,
+        tag_index=0,
+    )
 
 
 def _connect(database: Path) -> sqlite3.Connection:
@@ -439,44 +587,3 @@ def _connect(database: Path) -> sqlite3.Connection:
     immutable = "" if os.access(database.parent, os.W_OK) or wal.exists() else "&immutable=1"
     uri = f"{database.as_uri()}?mode=ro{immutable}"
     return sqlite3.connect(uri, uri=True, timeout=_TIMEOUT, check_same_thread=False)
-
-
-_TAG = "CACHEDIR.TAG"
-_OWN_FILES = {
-    ".gitignore": "# Made by pytest-ragmetrics. Commit a cassette (--rag-cassette=FILE) instead.\n*\n",
-    _TAG: "Signature: 8a477f597d28d172789f06886806bc55\n# A cache of pytest-ragmetrics; https://bford.info/cachedir/\n",
-}
-
-
-def _prepare(folder: Path) -> None:
-    """Create the folder and the database file, readable by their owner alone."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    is_new = not folder.exists()
-    folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-    _refuse_foreign(folder)
-    # An existing folder with other files in it keeps its mode, and git does not ignore it.
-    if is_new or (folder / _TAG).exists() or not any(folder.iterdir()):
-        _restrict(folder, PRIVATE_FOLDER)
-        for name, text in _OWN_FILES.items():
-            if not (folder / name).exists():
-                (folder / name).write_text(text, encoding="utf-8")
-    (folder / LOCKS).mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-    # SQLite creates -wal and -shm with the mode of the database.
-    os.close(os.open(folder / DATABASE, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
-    _restrict(folder / DATABASE, PRIVATE_FILE)
-
-
-def _restrict(path: Path, mode: int) -> None:
-    now = stat.S_IMODE(path.stat().st_mode)
-    if now & ~mode:
-        # On a shared volume a file may be writable for us and belong to another account.
-        with suppress(PermissionError):
-            path.chmod(now & mode)
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """Raise :class:`CacheUnavailableError` for another account's folder in a place where everybody can create one."""
-    if not hasattr(os, "geteuid") or folder.stat().st_uid == os.geteuid():
-        return
-    if any(place.stat().st_mode & stat.S_IWOTH for place in (folder, folder.resolve().parent)):
-        raise CacheUnavailableError(f"{folder}: it belongs to another account, in a place where everybody can write")

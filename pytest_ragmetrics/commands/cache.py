@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
@@ -12,7 +13,7 @@ from typing import Any
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import CacheError
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.commands.command import Command, checked
+from pytest_ragmetrics.commands.command import Command, checked, write
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.text.characters import printable
 
@@ -66,10 +67,12 @@ def _describe(store: Store, _: Namespace) -> list[str]:
         lines.append(f"made {contents.oldest:%Y-%m-%d} to {contents.newest:%Y-%m-%d}, for {tokens}")
         width = max(len(task) for task, _ in contents.kinds)
         lines += [f"  {task:<{width}}  {model}  {count:,}" for (task, model), count in contents.kinds.items()]
-    return lines
+    return [*lines, *(f"  {file.name} was moved aside: it cannot be read; `clear` drops it" for file in store.aside())]
 
 
 def _verify(store: Store, arguments: Namespace) -> list[str]:
+    if arguments.remove:
+        store.mend()
     faults = store.verify()
     lines = [f"{printable(fault.key)}: {fault.problem}" for fault in faults]
     if not faults:
@@ -112,6 +115,20 @@ def _import(store: Store, arguments: Namespace) -> list[str]:
     return lines
 
 
+def _verify_cassette(file: Path) -> list[str]:
+    if not file.exists():
+        raise CacheError(f"{file}: there is no such cassette")
+    count, faults = Cassette(file).verify()
+    if faults:
+        to_do = "take the file as it was committed, or delete these lines: they are recorded again"
+        raise CacheError("\n".join([*map(str, faults), f"{file}: {len(faults)} unsound; {to_do}"]))
+    return [f"{file}: {_entries(count)}, all sound"]
+
+
+def _warn(text: str) -> None:
+    write(sys.stderr, f"ragmetrics: {text}\n")
+
+
 def _entries(count: int) -> str:
     return f"{count:,} {'entry' if count == 1 else 'entries'}"
 
@@ -122,7 +139,9 @@ def _action(
     """Return the command of work on the store, with the argument that it takes, if any."""
 
     def run(arguments: Namespace) -> Sequence[str]:
-        with Store(arguments.dir or default_folder()) as store:
+        if getattr(arguments, "cassette", None) is not None:
+            return _verify_cassette(arguments.cassette)
+        with Store(arguments.dir or default_folder(), warn=_warn) as store:
             if work is not _import and not store.exists():
                 raise CacheError(f"{store.folder}: there is no cache")
             return work(store, arguments)
@@ -130,6 +149,10 @@ def _action(
     def configure(parser: ArgumentParser) -> None:
         if names:
             parser.add_argument(*names, **options)
+        if work is _verify:
+            parser.add_argument(
+                "cassette", nargs="?", type=Path, metavar="CASSETTE", help="check this file instead of the local cache"
+            )
 
     return Command(name=name, help=summary, run=run, configure=configure)
 
@@ -144,7 +167,7 @@ CACHE = Command(
         _action("stats", "Say what the cache contains.", _describe),
         _action(
             "verify",
-            "Check the database and every entry.",
+            "Check the database and every entry, or those of a cassette.",
             _verify,
             "--remove",
             action="store_true",

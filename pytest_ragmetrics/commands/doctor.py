@@ -350,7 +350,11 @@ def cache_checks(folder: Path, mounts: Path = MOUNTS) -> Iterator[Check]:
         return
     try:
         with Store(folder) as store:
-            contents = store.contents() if store.exists() else None
+            problem = store.damage()
+            contents = store.contents() if store.exists() and problem is None else None
+        if problem is not None:
+            yield Check("cache", f"{store.database}: {problem}", "the next run moves it aside, and asks all anew")
+            return
     except CacheError as error:
         yield Check("cache", str(error), f"delete the folder, or {_OTHER}")
         return

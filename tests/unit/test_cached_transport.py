@@ -158,6 +158,8 @@ def broken(tmp_path: Path) -> Iterator[Store]:
     folder = tmp_path / "broken"
     folder.mkdir()
     (folder / "cache.db").write_bytes(b"no database" * 1000)
+    # Neither can it be mended.
+    (folder / "locks").write_text("")
     with Store(folder) as opened:
         yield opened
 
@@ -336,7 +338,7 @@ def test_in_replay_a_broken_store_is_an_error(broken: Store, tmp_path: Path) -> 
     """A replay must not pretend that nothing was recorded, but reads the cassette; otherwise it is a warning."""
     with pytest.warns(UserWarning, match="without a local cache"):
         ask(CachedTransport(DIRECT, store=broken), Provider())
-    with pytest.raises(CacheUnavailableError, match="not a database"):
+    with pytest.raises(CacheUnavailableError, match="File exists"):
         ask(CachedTransport(DIRECT, store=broken, mode="replay"), Provider())
     cassette = Cassette(tmp_path / "c.jsonl")
     recording = CachedTransport(DIRECT, store=None, cassette=cassette)

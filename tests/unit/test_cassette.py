@@ -280,7 +280,7 @@ def test_what_is_in_the_file_already_is_not_refused(file: Path) -> None:
     leak = entry(MODEL_KEY)
     write(file, line_of(leak))
     row = embedding_row(kind="openai", model="m", text="Ponds freeze.")
-    vector = new_entry(key_of(row), row, "AIza" + "B" * 36, salt="", redact=None)
+    vector = new_entry(key_of(row), row, "AIza" + "B" * 60, salt="", redact=None)
     assert Cassette(file).save(keyed(leak, vector), complete=True).refused == ()
     assert Cassette(file).entries == keyed(leak, vector)
 

@@ -177,11 +177,37 @@ def test_a_missing_cache_is_an_error_and_stays_missing(call: Call, tmp_path: Pat
     assert not (tmp_path / "tpyo").exists()
 
 
-def test_a_broken_cache_is_an_error(call: Call, folder: Path) -> None:
-    """A file that is not a database is reported, not raised."""
+def test_a_damaged_cache_can_be_tended(call: Call, folder: Path) -> None:
+    """It is reported and stays until it is mended; clearing drops what was moved aside too."""
     (folder / "cache.db").write_bytes(b"no database" * 1000)
-    for command in ("stats", "verify", "clear"):
-        assert "not a database" in call(command)[2]
+    status, out, err = call("verify")
+    assert (status, out) == (1, "")
+    assert err.startswith(f"ragmetrics: {folder / 'cache.db'}: file is not a database; `ragmetrics cache verify --remo")
+    status, out, err = call("verify", "--remove")
+    assert (status, out) == (0, f"{folder}: 0 entries, all sound\n")
+    assert err.startswith(
+        f"ragmetrics: {folder / 'cache.db'}: file is not a database; it is moved to cache.db.broken-1"
+    )
+    assert "cache.db.broken-1 was moved aside" in call("stats")[1]
+    (folder / "cache.db").write_bytes(b"no database" * 1000)
+    status, out, err = call("clear")
+    assert (status, out) == (0, f"{folder}: dropped 0 entries\n")
+    assert "cache.db.broken-2" in err
+    assert not list(folder.glob("*broken*"))
+
+
+def test_a_cassette_is_verified(call: Call, tmp_path: Path) -> None:
+    """Every line that is unsound is named, those behind it too; one that is sound is counted."""
+    file = tmp_path / "c.jsonl"
+    assert "there is no such cassette" in call("verify", file)[2]
+    Cassette(file).save({each.key: each for each in (entry(1), entry(2), entry(3))}, complete=True)
+    assert call("verify", file) == (0, f"{file}: 3 entries, all sound\n", "")
+    first, second, third = file.read_text().splitlines()
+    file.write_text("\n".join([first.replace("judge-", "judge-9"), second, third.replace("1000", "NaN"), ""]))
+    status, out, err = call("verify", file)
+    assert (status, out) == (1, "")
+    places = [line.partition(" ")[0] for line in err.removeprefix("ragmetrics: ").splitlines()]
+    assert places == [f"{file}:1:", f"{file}:3:", f"{file}:"]
 
 
 def test_the_folder_is_found_from_below(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

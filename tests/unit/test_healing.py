@@ -1,0 +1,184 @@
+"""A store whose file is damaged, not ours or deleted in use mends itself, and says so once."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from pytest_ragmetrics.cache.store import Store
+from tests.read_only import read_only
+from tests.unit.test_store import entry, finish, start
+
+COUNT = 40
+ENTRIES = [entry(number, f'{{"claims": ["{number}{"x" * 900}"]}}') for number in range(COUNT)]
+
+
+def sql(*statements: str) -> Callable[[Path], object]:
+    """Return what runs statements on a database."""
+
+    def change(database: Path) -> None:
+        with closing(sqlite3.connect(database)) as connection, connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    return change
+
+
+def cut(part: float) -> Callable[[Path], object]:
+    """Return what cuts a file to a part of it."""
+    return lambda file: file.write_bytes(file.read_bytes()[: int(file.stat().st_size * part)])
+
+
+def replaced(data: bytes) -> Callable[[Path], object]:
+    """Return what puts other content into a file."""
+    return lambda file: file.write_bytes(data)
+
+
+def overwrite(file: Path) -> None:
+    """Write noise over the second half of the rows."""
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 2] + Random(1).randbytes(len(data) - len(data) // 2))  # noqa: S311 - noise
+
+
+def in_its_place(make: Callable[[Path], object]) -> Callable[[Path], object]:
+    """Return what makes something else in the place of a file."""
+
+    def change(file: Path) -> None:
+        file.unlink()
+        make(file)
+
+    return change
+
+
+#: What happens to a database, what is said of it, and the fewest of its answers that are kept.
+DAMAGES = {
+    "empty": (replaced(b""), "it is empty", 0),
+    "random": (replaced(Random(2).randbytes(20_000)), "file is not a database", 0),  # noqa: S311 - noise
+    "png": (replaced(b"\x89PNG\r\n\x1a\n" + bytes(9000)), "file is not a database", 0),
+    "text": (replaced(b"{}"), "file is not a database", 0),
+    "cut to a quarter": (cut(0.25), "malformed", 0),
+    "cut to a half": (cut(0.5), "malformed", 0),
+    "cut to three quarters": (cut(0.75), "malformed", 0),
+    "cut by a byte": (cut(0.99999), "it is cut short", COUNT - 3),
+    "half noise": (overwrite, "malformed", 0),
+    "another program's": (in_its_place(sql("CREATE TABLE users (name)")), "another program", 0),
+    "another cache": (in_its_place(sql("CREATE TABLE Cache (name)")), "another program", 0),
+    "settings": (sql("INSERT INTO Settings VALUES ('disk_surprise', 1)"), "settings are not ours", COUNT),
+    "a folder": (in_its_place(Path.mkdir), "it is a folder", 0),
+    "a folder with files": (in_its_place(lambda path: (path / "deep").mkdir(parents=True)), "it is a folder", 0),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_database_is_moved_aside(tmp_path: Path, name: str) -> None:
+    """With one sentence; what is stored from then on is found by the next run, which says nothing."""
+    change, said, least = DAMAGES[name]
+    with Store(tmp_path) as store:
+        store.put_many(ENTRIES)
+    change(store.database)
+    told: list[str] = []
+    with Store(tmp_path, warn=told.append) as store:
+        kept = store.get_many([each.key for each in ENTRIES])
+        assert all(kept[each.key] == each for each in ENTRIES if each.key in kept)
+        assert least <= len(kept) < COUNT or least == COUNT
+        store.put_many(each for each in ENTRIES if each.key not in kept)
+        assert store.verify() == []
+    assert len(told) == 1
+    assert said in told[0]
+    assert "moved to cache.db.broken-1" in told[0]
+    assert f" {len(kept)} answers" in told[0] or name == "half noise"
+    assert (tmp_path / "cache.db.broken-1").exists()
+    with Store(tmp_path, warn=told.append) as store:
+        assert len(store.get_many([each.key for each in ENTRIES])) == COUNT
+    assert len(told) == 1
+
+
+def test_what_goes_on_writing_in_a_database_that_was_moved_aside(tmp_path: Path) -> None:
+    """Another process has it open: what it wrote and writes is in the new one, and it does not move that aside too."""
+    told: list[str] = []
+    with Store(tmp_path, warn=told.append) as slow, Store(tmp_path, warn=told.append) as quick:
+        slow.put(ENTRIES[0])
+        (tmp_path / "cache.db").rename(tmp_path / "elsewhere")
+        quick.put(ENTRIES[1])
+        slow.put(ENTRIES[2])
+        assert len(slow.get_many([each.key for each in ENTRIES[:3]])) == 3
+    with Store(tmp_path, warn=told.append) as store:
+        assert store.count() == 3
+    assert not list(tmp_path.glob("*broken*"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file in use cannot be deleted")
+@pytest.mark.parametrize("what", ["folder", "files", "database"])
+def test_what_is_deleted_in_use_is_made_again(tmp_path: Path, what: str) -> None:
+    """With everything that was in it, also what this store only reads; the folder is private as before."""
+    told: list[str] = []
+    folder = tmp_path / "cache"
+    with Store(folder, warn=told.append) as store:
+        for number, each in enumerate(ENTRIES[:9]):
+            if number == 5:
+                paths = {"folder": [folder], "files": [*folder.iterdir()], "database": [store.database]}[what]
+                for path in paths:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            store.put(each)
+        assert len(told) == 1
+        assert "deleted while in use; it is made again, with its 5 answers" in told[0]
+        shutil.rmtree(folder)
+        assert store.get(ENTRIES[0].key) == ENTRIES[0]
+    with Store(folder) as store:
+        assert store.count() == 9
+    assert (stat.S_IMODE(folder.stat().st_mode), (folder / "CACHEDIR.TAG").exists()) == (0o700, True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file in use cannot be deleted")
+def test_four_processes_lose_nothing_when_their_folder_is_deleted(tmp_path: Path) -> None:
+    """Each writes on into the folder that one of them makes again."""
+    script = """
+store._warn = lambda text: None
+number = int(sys.argv[2])
+for count in range(30):
+    store.put(entry(100 * number + count, "x"))
+    if count == 9:
+        Path(sys.argv[1] + f".{number}").touch()
+        while len(list(Path(sys.argv[1]).parent.glob("*.?"))) < 5:
+            time.sleep(0.005)
+store.close()
+"""
+    folder = tmp_path / "cache"
+    writing = [start(script, folder, str(number)) for number in range(4)]
+    while len(list(tmp_path.glob("*.?"))) < 4:
+        assert all(process.poll() is None for process in writing), finish(writing[0])
+    shutil.rmtree(folder)
+    (tmp_path / "cache.9").touch()
+    for process in writing:
+        finish(process)
+    with Store(folder) as store:
+        assert (store.count(), store.verify()) == (120, [])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs modes")
+@pytest.mark.parametrize("mode", [0o000, 0o200, 0o400, 0o444])
+def test_permissions_of_our_own_file_are_mended(mode: int) -> None:
+    """The answers are read, and new ones kept."""
+
+    def fill(folder: Path) -> None:
+        with Store(folder) as store:
+            store.put(ENTRIES[0])
+
+    told: list[str] = []
+    with read_only(fill) as folder:
+        folder.chmod(0o700)
+        (folder / "locks").chmod(0o700)
+        (folder / "cache.db").chmod(mode)
+        with Store(folder, warn=told.append) as store:
+            assert store.get(ENTRIES[0].key) == ENTRIES[0]
+            store.put(ENTRIES[1])
+            assert store.count() == 2
+    assert told == [f"{folder}/cache.db: its permissions were {mode:03o}; they are 600 now"]
