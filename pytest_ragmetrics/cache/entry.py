@@ -11,7 +11,8 @@ import hashlib
 import json
 import math
 import re
-import struct
+import sys
+from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -179,7 +180,10 @@ class CacheEntry:
     def problem(self) -> str | None:
         """Say what an edit by hand broke: the key is not that of the request, or the vector has no numbers."""
         try:
-            if not self.redacted and key_of(self.request, salt=self.salt) != self.key:
+            # Most are as a function above made them: the first is a third of the work of the second.
+            if not self.redacted and not any(
+                key_of(self.request, salt=self.salt, plain=plain) == self.key for plain in (True, False)
+            ):
                 return "its key is not that of its request"
         except (TypeError, ValueError) as error:
             return f"its request is not one: {error}"
@@ -193,11 +197,12 @@ def vector_problem(text: str) -> str | None:
     (None, 'its vector is not the base64 of 32-bit floats')
     """
     try:
-        numbers = struct.iter_unpack("<f", base64.b64decode(text, validate=True))
-        is_finite = all(math.isfinite(number) for (number,) in numbers)
-    except (ValueError, struct.error):
+        numbers = array("f", base64.b64decode(text, validate=True))
+    except ValueError:
         return "its vector is not the base64 of 32-bit floats"
-    return None if text and is_finite else "its vector is empty or not finite"
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return None if text and all(map(math.isfinite, numbers)) else "its vector is empty or not finite"
 
 
 def new_entry(

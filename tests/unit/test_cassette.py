@@ -192,6 +192,41 @@ def test_lines_of_two_branches_merge_as_text(file: Path) -> None:
         assert Cassette(file).entries == keyed(newest, entry("mine"), entry("theirs"))
 
 
+VECTOR = embedding_row(kind="openai", model="m", text="Ponds freeze.")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"vote": 0', '"vote": 1', "its key is not that of its request"),
+        ("freeze", "thaw", "its key is not that of its request"),
+        ('"vote": 0', '"vote": NaN', "NaN is not a JSON number"),
+        ('"vote": 0', '"vote": -Infinity', "-Infinity is not a JSON number"),
+        ('"calls": 1', '"calls": 1, "calls": 2', "the name 'calls' is there twice"),
+        ('"vote": 0', '"vote": 0, "vote": 0', "the name 'vote' is there twice"),
+        ('"created": ', '"key": "' + "0" * 64 + '", "created": ', "the name 'key' is there twice"),
+        ("AACAPwAAAL8=", "AACAPwAA", "its vector is not the base64 of 32-bit floats"),
+        ("AACAPwAAAL8=", "water!!!", "its vector is not the base64 of 32-bit floats"),
+        ("AACAPwAAAL8=", "", "its vector is empty or not finite"),
+        ("AACAPwAAAL8=", "AACAfw==", "its vector is empty or not finite"),
+    ],
+)
+def test_a_line_that_was_edited_is_an_error_of_its_place(file: Path, old: str, new: str, said: str) -> None:
+    """Where its entry is used, and where all lines are checked; the entry of another line can be used."""
+    vector = new_entry(key_of(VECTOR), VECTOR, "AACAPwAAAL8=", salt="", redact=None)
+    edited = vector if old in line_of(vector) and "vote" not in old and "calls" not in old else entry("ice")
+    sound = entry("Ponds dry up.")
+    line = line_of(edited).replace(old, new, 1)
+    write(file, line_of(sound), line)
+    if '"key"' not in new:  # which of two keys counts is not known, so the line is read at once
+        assert Cassette(file).pick([sound.key]) == keyed(sound)
+    with pytest.raises(CassetteError, match=re.escape(said)) as raised:
+        dict(Cassette(file).entries)
+    assert str(raised.value).startswith(f"{file}:2: ")
+    count, (error,) = Cassette(file).verify()
+    assert (count, str(error)) == (1, str(raised.value))
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_git_merges_what_two_branches_recorded(tmp_path: Path) -> None:
     """Two branches that recorded different answers merge without a hand, where their lines are not neighbours."""
