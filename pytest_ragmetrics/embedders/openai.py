@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragmetrics.embedders.batches import split
 from pytest_ragmetrics.embedders.embedder import Embedder, as_vectors
 from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.api import OPENAI, Connection, counted_reply, refused_parameter
-from pytest_ragmetrics.judges.transport import EmbeddingRequest, Reply
+from pytest_ragmetrics.judges.api import OPENAI, Connection, counted_reply, field_of, refused_parameter
+from pytest_ragmetrics.judges.problems import came
+from pytest_ragmetrics.judges.transport import EmbeddingRequest, Reply, UnusableReplyError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from pytest_ragmetrics.judges.api import ConnectionOptions
+
+# The most bytes of an answer: of all but the vectors, and of a vector of 8,192 numbers in decimals.
+_FRAME = 1_000_000
+_VECTOR = 200_000
 
 
 class OpenAIEmbedder(Embedder):
@@ -57,22 +62,31 @@ class OpenAIEmbedder(Embedder):
         # The API refuses empty texts, and nothing can encode half a surrogate pair.
         sent = [text.encode("utf-8", "replace").decode("utf-8") or " " for text in request.texts]
         chosen = {} if request.dimensions is None else {"dimensions": request.dimensions}
-        response = await self._connection.call(
-            lambda wire, encoding: wire.client.embeddings.create(
-                model=self.model, input=sent, encoding_format=encoding, **chosen
+        answer = await self._connection.call(
+            lambda wire, encoding: wire.post(
+                "/embeddings", {"model": self.model, "input": sent, "encoding_format": encoding, **chosen}
             ),
             lambda encoding, error: (
                 "float" if encoding != "float" and refused_parameter(error, ["encoding_format"]) else None
             ),
             rate_limited=request.rate_limited,
+            most=_FRAME + len(sent) * _VECTOR,
         )
-        found: dict[Any, Any] = {row.index: row.embedding for row in getattr(response, "data", None) or ()}
-        if sorted(found) != list(range(len(sent))):
-            msg = f"{self.name}: asked for the vectors of {len(sent)} texts, the server sent {len(found)} of them"
-            raise JudgeError(msg)
-        vectors = as_vectors([_numbers(found[index]) for index in range(len(sent))], count=len(sent), name=self.name)
-        usage = getattr(response, "usage", None)
-        tokens, billed = (getattr(usage, name, None) for name in ("prompt_tokens", "cost"))
+        try:
+            return self._read(answer, len(sent))
+        except (JudgeError, ValueError) as error:
+            raise UnusableReplyError(f"{self.name}: {error}; it sent {came(answer)}") from None
+
+    def _read(self, answer: Any, count: int) -> Reply:
+        """Return the vectors of an answer; raise ``JudgeError`` or ``ValueError`` for another one."""
+        rows = field_of(answer, "data")
+        indexed = [(field_of(row, "index"), row) for row in rows] if isinstance(rows, list) else []
+        found = {index: row["embedding"] for index, row in indexed if type(index) is int and "embedding" in row}
+        if sorted(found) != list(range(count)):
+            raise JudgeError(f"asked for the vectors of {count} texts, the server sent {len(found)} of them")
+        vectors = as_vectors([_numbers(found[index]) for index in range(count)], count=count, name="it")
+        usage = field_of(answer, "usage")
+        tokens, billed = (field_of(usage, name) for name in ("prompt_tokens", "cost"))
         return replace(counted_reply(self.name, prompt=tokens, billed=billed), vectors=vectors)
 
     async def aclose(self) -> None:
@@ -81,7 +95,13 @@ class OpenAIEmbedder(Embedder):
 
 
 def _numbers(embedding: Any) -> Any:
+    """Return the numbers of a vector; raise ``ValueError`` if it has something else."""
     import numpy as np
 
+    if isinstance(embedding, str):
+        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
     # Some servers send numbers even if asked for base64.
-    return np.frombuffer(base64.b64decode(embedding), dtype="<f4") if isinstance(embedding, str) else embedding
+    numbers = np.asarray(embedding)
+    if numbers.dtype.kind not in "fiu":
+        raise ValueError("a vector has something else than numbers")
+    return numbers

@@ -6,8 +6,8 @@ import asyncio
 import math
 import os
 import re
-import sys
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -16,7 +16,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
 
 from pytest_ragmetrics import loop
-from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError
+from pytest_ragmetrics.judges.attempts import ASKED, MOST, ApiKey, Call, FinalError, asked_for, current, within
 from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.problems import Problem
 from pytest_ragmetrics.judges.rendering import PromptBook
@@ -32,6 +33,7 @@ from pytest_ragmetrics.judges.transport import (
 from pytest_ragmetrics.judges.wire import Wire, http_client
 from pytest_ragmetrics.prices import note_price, priced_tier
 from pytest_ragmetrics.text.characters import printable, shortened
+from pytest_ragmetrics.text.credentials import masked
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -51,7 +53,10 @@ _NO_KEY = "none"
 _KEY = re.compile(r"[!-~]+")
 # aiohttp shows addresses whole; what follows the path may be a token.
 _QUERY = re.compile(r"(://[^\s?]*)\?[^\s'\"]*")
+_PASSWORD = re.compile(r"//[^/@\s]*@")
 _SHOWN = 400
+# How many of the keys that were used are looked for in what a server says.
+_SECRETS = 8
 # OpenAI of its tier "flex", as a code and in words.
 _NO_CAPACITY = re.compile(r"resource[_ ]unavailable", re.IGNORECASE)
 _REJECTED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
@@ -93,7 +98,7 @@ ANTHROPIC = Vendor(label="Anthropic", url="https://api.anthropic.com", extra="an
 class ConnectionOptions(TypedDict, total=False):
     """The options of a :class:`Connection`, for judges and embedders that have one."""
 
-    api_key: str | None
+    api_key: ApiKey | None
     base_url: str | None
     timeout: float
     retries: int
@@ -103,10 +108,11 @@ class ConnectionOptions(TypedDict, total=False):
 class Connection(Generic[Terms]):
     """One account at a provider, asked for one model; connects when it is first used, inside the running loop.
 
-    ``api_key`` and ``base_url`` default to the vendor's environment variables. ``timeout`` is the limit of each of
-    ``retries`` + 1 attempts in seconds and ``deadline`` that of all together (by default enough for every attempt and
-    the SDK's pauses). ``terms`` are what the server was found to accept so far. Failures are ``JudgeError`` with a
-    remedy; no message contains the key.
+    ``api_key`` and ``base_url`` default to the vendor's environment variables. A key that changes is a function or a
+    coroutine function, asked for it before every attempt; a plain function runs in a thread. ``timeout`` is the limit
+    of each of ``retries`` + 1 attempts in seconds, from sending to the last byte, and ``deadline`` that of all together
+    (by default enough for every attempt and the SDK's pauses). ``terms`` are what the server was found to accept so
+    far. Failures are ``JudgeError`` with a remedy; no message contains the key.
     """
 
     def __init__(
@@ -115,7 +121,7 @@ class Connection(Generic[Terms]):
         terms: Terms,
         *,
         model: str,
-        api_key: str | None = None,
+        api_key: ApiKey | None = None,
         base_url: str | None = None,
         timeout: float = 60,
         retries: int = 5,
@@ -127,14 +133,18 @@ class Connection(Generic[Terms]):
         self._model = model
         self._url = given_url or vendor.url
         # Errors are in reports: without the password that an address may contain.
-        self._shown_url = re.sub(r"//[^/@]*@", "//***@", self._url.partition("?")[0])
+        self._shown_url = _PASSWORD.sub("//***@", self._url.partition("?")[0])
         #: The address, without a password, if it is not the vendor's own.
         self.elsewhere = self._shown_url.replace("//***@", "//") if given_url else None
-        self._key = (api_key or os.environ.get(vendor.key_variable, "")).strip() or (_NO_KEY if given_url else "")
+        #: What is asked for the key, where it changes.
+        self._asked_for = api_key if callable(api_key) else None
+        given = (ASKED if callable(api_key) else api_key) or os.environ.get(vendor.key_variable, "")
+        self._key = given.strip() or (_NO_KEY if given_url else "")
+        # Those that may be in what a server says.
+        self._secrets: deque[str] = deque([] if self._key in {_NO_KEY, ASKED, ""} else [self._key], maxlen=_SECRETS)
         self._timeout = timeout
         self._retries = retries
         self._deadline = (timeout + _PAUSE) * (retries + 1) if deadline is None else deadline
-        self._rate_limited: Callable[[], None] | None = None
         self._wire: Wire | None = None
 
     def __repr__(self) -> str:
@@ -146,43 +156,49 @@ class Connection(Generic[Terms]):
         concede: Callable[[Terms, Any], Terms | None],
         *,
         rate_limited: Callable[[], None] | None = None,
+        most: int | None = MOST,
+        single: bool = False,
     ) -> T:
         """Return the result of ``send(wire, terms)``; raise ``JudgeError`` for a failure of provider or network.
 
         ``concede(terms, error)`` returns the terms to try after a rejection, or ``None`` if there are none.
-        ``rate_limited`` is called for each answer "too many requests", which the SDK retries by itself.
+        ``rate_limited`` is called for each answer "too many requests", which the SDK retries by itself. ``most`` is
+        the limit of a reply in bytes; with ``None`` there is none, and none for the time of an attempt. A ``single``
+        call is not tried again.
         """
         sdk = self._sdk()
-        # One for all requests of this account: a response cannot be assigned to its call.
-        self._rate_limited = rate_limited
         if self._wire is None:
             self._wire = self._connect(sdk)
             # A judge that a test was given is often closed by nobody, of which aiohttp complains.
             loop.on_stop_here(self.aclose)
+        call = Call(
+            timeout=None if most is None else self._timeout,
+            most=most,
+            key=None if self._asked_for is None else self._current_key,
+            tell=lambda response: _check_rate(response, rate_limited),
+            single=single,
+        )
+        before = current.set(call)
         # The SDK's own errors are not chained: their frames and headers contain the key.
         try:
-            if sys.version_info < (3, 11):
-                return await asyncio.wait_for(self._reach(self._wire, send, concede), self._deadline)
-            # Unlike wait_for() in 3.11, this makes no task.
-            async with asyncio.timeout(self._deadline):
-                return await self._reach(self._wire, send, concede)
+            return await within(self._deadline, self._reach(self._wire, send, concede))
+        except FinalError as final:
+            raise self._ended(final.error) from None
         except asyncio.TimeoutError:
             msg = f"{self._who}: no answer within {self._deadline:g} s in all; see --rag-timeout and --rag-retries"
             raise JudgeOutageError(msg) from None
         except sdk.APIError as error:
-            raise self._meaning(sdk, error) from None
+            raise self._meaning(sdk, error, _tried(call.made)) from None
         except ValueError as error:
-            # Of JSON and of UTF-8, both with what could not be read.
-            sent: Any = getattr(error, "doc", None) or getattr(error, "object", str(error))
-            text = sent.decode("utf-8", "replace") if isinstance(sent, bytes) else sent
-            msg = f"{self._who} sent what is no answer to the request: {shown(self._clean(text[:1000]))}"
-            raise UnusableReplyError(msg) from None
+            raise self._unreadable(error) from None
         except Exception as error:
             # One of those that OpenAI's SDK does not know, and so does not retry.
             if not _is_of_aiohttp(error):
                 raise
-            msg = f"{self._who}: {self._shown_url} does not answer in HTTP ({self._clean(str(error))})"
+            msg = f"{self._who}: {self._shown_url} does not answer in HTTP ({self._clean(_said(error))})"
             raise JudgeOutageError(f"{msg}; check the network and {self._vendor.url_variable}") from None
+        finally:
+            current.reset(before)
 
     async def _reach(
         self,
@@ -190,12 +206,18 @@ class Connection(Generic[Terms]):
         send: Callable[[Wire, Terms], Awaitable[T]],
         concede: Callable[[Terms, Any], Terms | None],
     ) -> T:
+        is_renewed = self._asked_for is None
         while True:
             terms = self.terms
             try:
                 return await send(wire, terms)
             except Exception as error:
-                if getattr(error, "status_code", None) not in _REJECTED:
+                status = getattr(error, "status_code", None)
+                if status == HTTPStatus.UNAUTHORIZED and not is_renewed:
+                    # It may have run out on the way; a new one is asked for.
+                    is_renewed = True
+                    continue
+                if status not in _REJECTED:
                     raise
                 # Another request may have changed the terms meanwhile.
                 if self.terms == terms:
@@ -235,41 +257,63 @@ class Connection(Generic[Terms]):
             msg = f"{self._who}: {variable} must begin with http:// or https://, not {self._shown_url!r}"
             raise JudgeNotConfiguredError(msg)
         options: dict[str, Any] = {"timeout": self._timeout, "max_retries": self._retries}
-        http = http_client(sdk, self._url, timeout=self._timeout, event_hooks={"response": [self._check_rate]})
         make = getattr(sdk, f"Async{self._vendor.label}")
-        return Wire(make(api_key=self._key, base_url=self._url, http_client=http, **options), http)
+        try:
+            http = http_client(sdk, self._url, timeout=self._timeout)
+            return Wire(make(api_key=self._key, base_url=self._url, http_client=http, **options), http)
+        except (ImportError, ValueError) as error:
+            # Of an address, or of a proxy of the environment.
+            msg = f"{self._who}: no connection to {self._shown_url} can be made ({self._clean(_said(error))})"
+            raise JudgeNotConfiguredError(f"{msg}; check {self._vendor.url_variable} and the proxies") from None
 
-    async def _check_rate(self, response: Any) -> None:
-        """Report "too many requests", and keep the SDK from retrying without credit."""
-        if response.status_code != HTTPStatus.TOO_MANY_REQUESTS:
-            return
-        await response.aread()
-        said = response.content.decode("utf-8", "replace")
-        if "insufficient_quota" in said or _NO_CAPACITY.search(said):
-            response.headers["x-should-retry"] = "false"
-        elif self._rate_limited is not None:
-            self._rate_limited()
+    async def _current_key(self) -> str:
+        """Return the key of this moment; raise ``FinalError``."""
+        name = f"{self._who}: api_key()"
+        try:
+            key = await asked_for(self._asked_for)  # type: ignore[arg-type] # there is one where this is called
+        except Exception as error:  # noqa: BLE001 - of any library of credentials
+            said = f"{type(error).__name__}: {error}"
+            raise FinalError(JudgeNotConfiguredError(f"{name} failed with {self._clean(said)}")) from None
+        if not isinstance(key, str) or not _KEY.fullmatch(key.strip()):
+            what = "contains characters that no key has" if isinstance(key, str) and key.strip() else "is no key"
+            raise FinalError(JudgeNotConfiguredError(f"{name} returned what {what}; it must return a text"))
+        key = key.strip()
+        if key not in self._secrets:
+            self._secrets.append(key)
+        return key
 
-    def _meaning(self, sdk: Any, error: Any) -> JudgeError:
+    def _ended(self, error: RagMetricsError) -> RagMetricsError:
+        if isinstance(error, UnusableReplyError):
+            return UnusableReplyError(f"{self._who} {self._clean(str(error))}")
+        if isinstance(error, JudgeUnavailableError):
+            said = f"{self._shown_url} {self._clean(str(error))}"
+            return JudgeUnavailableError(f"{self._who}: {said}; check {self._vendor.url_variable}")
+        return error
+
+    def _unreadable(self, error: ValueError) -> UnusableReplyError:
+        # Of JSON and of UTF-8, both with what could not be read.
+        sent: Any = getattr(error, "doc", None) or getattr(error, "object", str(error))
+        text = sent.decode("utf-8", "replace") if isinstance(sent, bytes) else sent
+        msg = f"{self._who} sent what is no answer to the request: {shown(self._clean(text[:1000]))}"
+        return UnusableReplyError(msg)
+
+    def _meaning(self, sdk: Any, error: Any, tried: str) -> JudgeError:
         if isinstance(error, sdk.APITimeoutError) and _took_too_long(error):
             return JudgeOutageError(
-                f"{self._who}: no answer within {self._timeout:g} s, {self._tried}; see --rag-timeout and --rag-retries"
+                f"{self._who}: no answer within {self._timeout:g} s{tried}; see --rag-timeout and --rag-retries"
             )
-        if type(error.__cause__).__name__ == "DecodingError":
-            cause = self._clean(str(error.__cause__))
-            return UnusableReplyError(f"{self._who} sent what cannot be decompressed, {self._tried} ({cause})")
         if isinstance(error, sdk.APIConnectionError):
-            cause = self._clean(str(error.__cause__ or error))
+            cause = self._clean(_said(error.__cause__ or error))
             return JudgeOutageError(
-                f"{self._who}: {self._shown_url} cannot be reached, {self._tried} ({cause}); "
+                f"{self._who}: {self._shown_url} cannot be reached{tried} ({cause}); "
                 f"check the network and {self._vendor.url_variable}"
             )
         if not isinstance(error, sdk.APIStatusError):
-            return JudgeError(f"{self._who} failed: {self._clean(str(error))}")
-        kind, text = self._status(error.status_code, error)
+            return JudgeError(f"{self._who} failed: {self._clean(_said(error))}")
+        kind, text = self._status(error.status_code, error, tried)
         return kind(f"{self._who}: {text}")
 
-    def _status(self, status: int, error: Any) -> tuple[type[JudgeError], str]:
+    def _status(self, status: int, error: Any, tried: str) -> tuple[type[JudgeError], str]:
         said = self._clean(said_by(error))
         marks = {getattr(error, "code", None), getattr(error, "type", None)}
         key, url, model = self._vendor.key_variable, self._vendor.url_variable, self._model
@@ -283,19 +327,37 @@ class Connection(Generic[Terms]):
             return JudgeUnavailableError, f"{self._shown_url} knows no model {model} ({said}); check its name and {url}"
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             wanted = "lower --rag-concurrency or raise --rag-retries"
-            return JudgeOutageError, f"asked too fast, {self._tried} ({said}); {wanted}"
+            return JudgeOutageError, f"asked too fast{tried} ({said}); {wanted}"
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return JudgeOutageError, f"the server failed with status {status}, {self._tried} ({said})"
+            return JudgeOutageError, f"the server failed with status {status}{tried} ({said})"
         return JudgeError, f"the request was rejected with status {status} ({said})"
 
-    @property
-    def _tried(self) -> str:
-        return f"after {self._retries} retries" if self._retries != 1 else "after 1 retry"
-
     def _clean(self, text: str) -> str:
-        if self._key != _NO_KEY:
-            text = text.replace(self._key, "***")
-        return shortened(printable(_QUERY.sub(r"\1", text)), _SHOWN)
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        text = _PASSWORD.sub("//***@", _QUERY.sub(r"\1", text))
+        return shortened(printable(masked(text)), _SHOWN)
+
+
+def _check_rate(response: Any, rate_limited: Callable[[], None] | None) -> None:
+    """Report "too many requests", and keep the SDK from retrying without credit."""
+    if response.status_code != HTTPStatus.TOO_MANY_REQUESTS:
+        return
+    said = response.content.decode("utf-8", "replace")
+    if "insufficient_quota" in said or _NO_CAPACITY.search(said):
+        response.headers["x-should-retry"] = "false"
+    elif rate_limited is not None:
+        rate_limited()
+
+
+def _tried(attempts: int) -> str:
+    retries = attempts - 1
+    return f", after {retries} {'retry' if retries == 1 else 'retries'}" if retries > 0 else ""
+
+
+def _said(error: BaseException) -> str:
+    """Return the message of an error, or the name of one that has none."""
+    return str(error) or type(error).__name__
 
 
 def _took_too_long(error: Any) -> bool:
@@ -433,7 +495,9 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
 
     async def reach(self, send: Callable[[Any, Terms], Awaitable[T]]) -> T:
         """Return the result of ``send(client, terms)`` with the SDK's client; raise as :meth:`complete`."""
-        return await self._connection.call(lambda wire, terms: send(wire.client, terms), lambda _terms, _error: None)
+        return await self._connection.call(
+            lambda wire, terms: send(wire.client, terms), lambda _terms, _error: None, most=None
+        )
 
     def wire(self, request: Request) -> dict[str, Any]:
         """Return the body of a request in a batch, which is a tier of its own, as JSON builtins."""

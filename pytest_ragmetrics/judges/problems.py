@@ -42,4 +42,4 @@ def came(answer: object) -> str:
         >>> came({"error": 500})
     X
     """
-    return shown(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str))
+    return shown(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))

@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from pytest_ragmetrics.judges.attempts import attempt, once, stay
+
 # Seconds that a connection is kept without a request, as between two slow tests.
 _IDLE = 60.0
 # The limiter bounds the requests; aiohttp would take no limit for one of 100 connections.
@@ -29,7 +31,7 @@ def http_client(sdk: Any, url: str, **options: Any) -> Any:
     """
     limits = type(sdk.DEFAULT_CONNECTION_LIMITS)(max_connections=_CONNECTIONS, keepalive_expiry=_IDLE)
     # Certificates take long to load: not at all without TLS.
-    options |= {"limits": limits, "verify": url.startswith("https:")}
+    options |= {"limits": limits, "verify": url.startswith("https:"), "event_hooks": {"response": [stay]}}
     if getproxies().keys() - {"no"} or "@" in urlsplit(url).netloc:
         return _answering(sdk.DefaultAsyncHttpxClient)(**options)
     try:
@@ -44,7 +46,7 @@ def _answering(base: Any) -> Any:
 
         async def send(self, request: Any, **options: Any) -> Any:
             outcome = _outcome.get()
-            return outcome.pop()(request) if outcome else await super().send(request, **options)
+            return outcome.pop()(request) if outcome else await attempt(super().send, request, options)
 
     return HttpClient
 
@@ -86,7 +88,7 @@ class Wire:
         """Return what the SDK makes of a body, whose first attempt is not sent where it has an outcome."""
         before = _outcome.set(outcome and [outcome])
         try:
-            return await self.client.post(path, body=body, cast_to=object)
+            return await self.client.post(path, body=body, cast_to=object, options=once())
         finally:
             _outcome.reset(before)
 

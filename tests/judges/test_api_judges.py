@@ -317,7 +317,7 @@ class TestFailures:
             (
                 fake.silent(),
                 {"retries": 0, "timeout": 0.4},
-                "no answer within 0.4 s, after 0 retries; see --rag-timeout",
+                "no answer within 0.4 s; see --rag-timeout",
             ),
         ],
     )

@@ -1,0 +1,183 @@
+"""One attempt of a request: bounded as a whole in time and in the size of its reply, and kept to its host."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib import import_module
+from typing import Any, NoReturn, TypeAlias, TypeVar
+
+from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.judges.transport import JudgeUnavailableError, UnusableReplyError
+
+T = TypeVar("T")
+#: A key, or what is asked for one before every attempt; one that is not asynchronous in a thread.
+ApiKey: TypeAlias = "str | Callable[[], str | Awaitable[str]]"
+
+#: What the SDK gets in place of a key that is asked for: replaced in the headers of each attempt.
+ASKED = "asked-for-before-each-attempt"
+#: The most bytes of a reply with text.
+MOST = 10_000_000
+# The ports of https and http, between which a host may move a request.
+_PORTS = {"https": 443, "http": 80}
+
+
+@dataclass(kw_only=True, slots=True)
+class Call:
+    """What each attempt of a call may take, and how many there were.
+
+    ``timeout`` is in seconds, ``most`` in bytes, ``None`` where there is no limit. ``key`` returns the key, ``tell``
+    is called with each response that is no success. A ``single`` call has one attempt.
+    """
+
+    timeout: float | None
+    most: int | None
+    key: Callable[[], Awaitable[str]] | None
+    tell: Callable[[Any], None]
+    single: bool = False
+    made: int = 0
+
+
+class FinalError(BaseException):
+    """A failure after which nothing is tried again; no ``Exception``, for which an SDK would."""
+
+    def __init__(self, error: RagMetricsError) -> None:
+        super().__init__()
+        self.error = error
+
+
+#: The call that is made.
+current: ContextVar[Call | None] = ContextVar("call", default=None)
+
+
+async def attempt(send: Callable[..., Awaitable[Any]], request: Any, options: dict[str, Any]) -> Any:
+    """Return the response to a request, read within the limits of the current call; raise ``FinalError`` beyond them.
+
+    ``send(request, **options)`` is that of an HTTP client.
+    """
+    call = current.get()
+    if call is None:
+        return await send(request, **options)
+    call.made += 1
+    try:
+        return await within(call.timeout, _made(send, request, options, call))
+    except asyncio.TimeoutError:
+        # One that the SDK knows, and tries again.
+        raise _http(request).ReadTimeout(f"no answer within {call.timeout:g} s", request=request) from None
+    except Exception as error:
+        if type(error).__name__ == "TooManyRedirects":
+            raise FinalError(JudgeUnavailableError("redirects in a circle")) from None
+        raise
+
+
+def once() -> dict[str, int]:
+    """Return the options of an SDK for the current call."""
+    call = current.get()
+    return {"max_retries": 0} if call is not None and call.single else {}
+
+
+async def within(seconds: float | None, waiting: Awaitable[T]) -> T:
+    """Return what is awaited; raise ``asyncio.TimeoutError`` after a time."""
+    if seconds is None:
+        return await waiting
+    if sys.version_info < (3, 11):
+        return await asyncio.wait_for(waiting, seconds)
+    # Unlike wait_for() in 3.11, this makes no task.
+    async with asyncio.timeout(seconds):
+        return await waiting
+
+
+async def asked_for(key: Callable[[], str | Awaitable[str]]) -> object:
+    """Return what a function returns or a coroutine function, the former called in a thread."""
+    call = getattr(key, "__call__", key)  # noqa: B004 - its own, to see whether it is asynchronous
+    if inspect.iscoroutinefunction(key) or inspect.iscoroutinefunction(call):
+        return await key()  # type: ignore[misc] # a coroutine
+    given = await asyncio.to_thread(key)
+    return await given if inspect.isawaitable(given) else given
+
+
+async def stay(response: Any) -> None:
+    """Raise ``FinalError`` for a redirect to another host; to be called with each response before it is followed."""
+    if not response.has_redirect_location:
+        return
+    here = response.request.url
+    try:
+        there = here.join(response.headers["location"])
+    except Exception:  # noqa: BLE001 - of any address that is none; the HTTP library has its own error for it
+        return
+    if _origin(there) == _origin(here) or (there.host, there.scheme, _origin(here)[1]) == (here.host, "https", 80):
+        return
+    other = there.host if there.port is None else f"{there.host}:{there.port}"
+    raise FinalError(JudgeUnavailableError(f"redirects to {there.scheme}://{other}, where nothing is sent"))
+
+
+def _origin(url: Any) -> tuple[str, int | None]:
+    return url.host, url.port or _PORTS.get(url.scheme)
+
+
+def _http(request: Any) -> Any:
+    return import_module(type(request).__module__.partition(".")[0])
+
+
+async def _made(send: Callable[..., Awaitable[Any]], request: Any, options: dict[str, Any], call: Call) -> Any:
+    if call.key is not None:
+        key = await call.key()
+        for name, value in request.headers.items():
+            if ASKED in value:
+                request.headers[name] = value.replace(ASKED, key)
+    if call.most is None or options.get("stream"):
+        response = await send(request, **options)
+    else:
+        response = await _read(await send(request, **{**options, "stream": True}), call.most)
+    if not response.is_success:
+        call.tell(response)
+    return response
+
+
+async def _read(response: Any, most: int) -> Any:
+    """Return a response with its content; raise ``FinalError`` for one of more bytes, and where it breaks off."""
+    try:
+        stated = response.headers.get("content-length", "")
+        if stated.isdecimal() and int(stated) > most:
+            _refuse(f"sent a reply of {int(stated):,} bytes, of which at most {most:,} are read")
+        if stated and "content-encoding" not in response.headers:
+            await response.aread()
+            return response
+        parts, size = [], 0
+        async for part in response.aiter_bytes():
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                _refuse(f"sent a reply of more than {most:,} bytes, which was read no further")
+    except Exception as error:
+        # One that is paid for: not to be asked for as often as a server that answers nothing.
+        if response.status_code >= HTTPStatus.MULTIPLE_CHOICES or "Timeout" in type(error).__name__:
+            raise
+        what = "cannot be decompressed" if type(error).__name__ == "DecodingError" else "broke off"
+        raise FinalError(
+            UnusableReplyError(f"sent a reply that {what} ({str(error) or type(error).__name__})")
+        ) from None
+    finally:
+        await response.aclose()
+    headers = [pair for pair in response.headers.multi_items() if pair[0].lower() not in _OF_THE_STREAM]
+    # aread() would have read any size; what it keeps is private.
+    return type(response)(
+        response.status_code,
+        headers=headers,
+        content=b"".join(parts),
+        request=response.request,
+        extensions=response.extensions,
+    )
+
+
+def _refuse(said: str) -> NoReturn:
+    raise FinalError(UnusableReplyError(said))
+
+
+#: The headers that say how a content was sent.
+_OF_THE_STREAM = frozenset(("content-encoding", "content-length", "transfer-encoding"))

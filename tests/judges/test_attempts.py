@@ -1,0 +1,246 @@
+"""What one attempt may take: time as a whole, bytes of a reply, the host that was named, and a key of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import re
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
+from pytest_ragmetrics.judges.anthropic import AnthropicJudge
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError, UnusableReplyError
+from tests import fake_openai as fake
+from tests.asking import ask
+from tests.fake_openai import FakeOpenAI
+
+CLAIMS = ListClaims(text="The lake is deep.")
+KINDS = {"openai": OpenAIJudge, "anthropic": AnthropicJudge}
+BOTH = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(autouse=True, params=["aiohttp", "httpx"])
+def _clients(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use both HTTP clients: behind a proxy, which this server does not need, it is httpx."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
+    if request.param == "httpx":
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+
+
+def judge(url: str, kind: str = "openai", **options: Any) -> Any:
+    """Return a judge without retries."""
+    url = url if kind == "openai" else url.removesuffix("/v1")
+    return KINDS[kind]("fake-1", **{"base_url": url, "api_key": "sk-fake-key", "retries": 0, "timeout": 5, **options})
+
+
+@dataclass(kw_only=True)
+class Sending(FakeOpenAI):
+    """A server that answers each request with this head, and pieces until there are no more or the client leaves."""
+
+    head: str
+    pieces: Callable[[], AsyncIterator[bytes]]
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{self.head}\r\n\r\n".encode())
+        async for piece in self.pieces():
+            writer.write(piece)
+            await writer.drain()
+        return False
+
+
+def chunk(content: bytes) -> bytes:
+    """Return a piece of a body of unknown length."""
+    return b"%x\r\n%s\r\n" % (len(content), content)
+
+
+async def drip() -> AsyncIterator[bytes]:
+    """Send one space after the other, without end."""
+    while True:
+        yield chunk(b" ")
+        await asyncio.sleep(0.05)
+
+
+async def flood() -> AsyncIterator[bytes]:
+    """Send as fast as it is read, without end."""
+    piece = chunk(b" " * 1_000_000)
+    while True:
+        yield piece
+
+
+async def bomb() -> AsyncIterator[bytes]:
+    """Send little that becomes much."""
+    yield gzip.compress(b" " * 20_000_000)
+
+
+CHUNKED = "Transfer-Encoding: chunked"
+
+
+@BOTH
+def test_an_attempt_is_bounded_as_a_whole(kind: str) -> None:
+    """Not each of its reads; it is tried again, as one that is silent."""
+    with Sending(head=CHUNKED, pieces=drip) as server:
+        began = time.monotonic()
+        with pytest.raises(JudgeOutageError, match=r"no answer within 0\.3 s, after 1 retry; see --rag-timeout"):
+            ask(judge(server.base_url, kind, timeout=0.3, retries=1), CLAIMS)
+        assert 0.6 < time.monotonic() - began < 4
+
+
+@pytest.mark.parametrize(
+    ("head", "pieces", "said"),
+    [
+        (CHUNKED, flood, "sent a reply of more than 10,000,000 bytes, which was read no further"),
+        ("Content-Length: 52428800", drip, "sent a reply of 52,428,800 bytes, of which at most 10,000,000 are read"),
+        ("Content-Encoding: gzip\r\nConnection: close", bomb, "sent a reply of more than 10,000,000 bytes"),
+    ],
+    ids=["without end", "its length", "compressed"],
+)
+def test_a_reply_has_a_size(head: str, pieces: Any, said: str) -> None:
+    """A larger one is not read on, and asked for once more; it is not retried."""
+    with Sending(head=head, pieces=pieces) as server:
+        began = time.monotonic()
+        with pytest.raises(UnusableReplyError, match=f"openai:fake-1 {said}.*asked once more: the same"):
+            ask(judge(server.base_url, retries=5), CLAIMS)
+        assert time.monotonic() - began < 5
+
+
+def test_vectors_may_be_as_many_as_texts() -> None:
+    """The limit of a reply with vectors grows with the texts."""
+    with Sending(head=CHUNKED, pieces=flood) as server:
+        embedder = OpenAIEmbedder("fake", base_url=server.base_url, api_key="sk-fake-key", retries=0)
+
+        async def embed() -> None:
+            try:
+                await embedder.aembed(["a", "b"])
+            finally:
+                await embedder.aclose()
+
+        with pytest.raises(UnusableReplyError, match="more than 1,400,000 bytes"):
+            asyncio.run(embed())
+
+
+def moved(to: str) -> fake.Reply:
+    """Redirect a request."""
+    return fake.Reply(raw=b"", status=307, headers={"location": to})
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "address", ["http://judge.test:81/v1/x", "//127.0.0.2/v1", "https://127.0.0.1/v1", "gopher://a/"]
+)
+def test_another_host_gets_nothing(server: FakeOpenAI, kind: str, address: str) -> None:
+    """A redirect to it, or to another port, is refused with its name; nothing is tried again."""
+    server.answer = lambda _: moved(address)
+    host = re.escape(re.sub(r"^\w*:?//|/.*", "", address))
+    with pytest.raises(JudgeUnavailableError, match=rf"127\.0\.0\.1:\d+.* redirects to \w+://{host}, where nothing"):
+        ask(judge(server.base_url, kind, retries=3), CLAIMS)
+    assert server.calls == 1
+
+
+@BOTH
+def test_the_same_host_is_followed(server: FakeOpenAI, kind: str) -> None:
+    """But not in a circle."""
+    server.script(moved("../v1/messages" if kind == "anthropic" else "/v1/chat/completions"))
+    assert ask(judge(server.base_url, kind), CLAIMS)[0].answer
+    assert server.calls == 2
+    server.answer = lambda _: moved(server.requests[0].path)
+    with pytest.raises(JudgeUnavailableError, match=r"redirects in a circle; check \w+_BASE_URL"):
+        ask(judge(server.base_url, kind, retries=3), CLAIMS)
+    assert server.calls < 30
+
+
+class Tokens:
+    """Gives out one token after the other."""
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+
+    def __call__(self) -> str:
+        """Return the next one."""
+        self.given.append(f"token-{len(self.given)}-0123456789")
+        return self.given[-1]
+
+    async def later(self) -> str:
+        """Return it too."""
+        return self()
+
+
+def authorisations(server: FakeOpenAI) -> list[str]:
+    """Return the keys that came."""
+    return [r.headers.get("x-api-key") or r.headers["authorization"].removeprefix("Bearer ") for r in server.requests]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "take", [lambda tokens: tokens, lambda tokens: tokens.later, lambda tokens: partial(tokens.later)]
+)
+def test_a_key_is_asked_for_before_each_attempt(server: FakeOpenAI, kind: str, take: Any) -> None:
+    """From a function, a coroutine function, and what returns a coroutine; nothing shows it."""
+    tokens = Tokens()
+    asked = judge(server.base_url, kind, api_key=take(tokens), retries=2)
+    server.script(fake.failing(500), fake.failing(500))
+    ask(asked, CLAIMS, ListClaims(text="Pike live in it."))
+    assert sorted(authorisations(server)) == tokens.given
+    assert len(tokens.given) == 4
+    assert "0123456789" not in f"{asked!r} {asked.request(CLAIMS)!r} {asked._connection!r}"
+    server.reset()
+    server.answer = lambda _: fake.failing(400, f"{tokens.given[-1]} is of yesterday")
+    with pytest.raises(JudgeError, match=r"\(\*\*\* is of yesterday\)"):
+        ask(asked, CLAIMS)
+
+
+@BOTH
+def test_a_key_that_is_refused_is_asked_for_once_more(server: FakeOpenAI, kind: str) -> None:
+    """It may have run out on the way; a key that stays is not tried again."""
+    tokens = Tokens()
+    server.key = "token-1-0123456789"
+    ask(judge(server.base_url, kind, api_key=tokens), CLAIMS)
+    assert [request.status for request in server.requests] == [401, 200]
+    with pytest.raises(JudgeUnavailableError, match="the key was refused"):
+        ask(judge(server.base_url, kind, api_key=tokens), CLAIMS)
+    with pytest.raises(JudgeUnavailableError, match="the key was refused"):
+        ask(judge(server.base_url, kind), CLAIMS)
+    assert server.calls == 5
+
+
+def failing() -> str:
+    """Fail as a library of credentials does."""
+    raise OSError("no token at https://me:s3cret@login.test/x?code=c0de for sk-proj-0123456789abcdefghij")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (failing, r"failed with OSError: no token at https://\*\*\*@login.test/x for \*\*\*$"),
+        (lambda: None, "returned what is no key; it must return a text"),
+        (lambda: " ", "returned what is no key"),
+        (lambda: "two words", "returned what contains characters that no key has"),
+    ],
+)
+def test_a_key_that_is_not_to_be_had_is_named(server: FakeOpenAI, kind: str, key: Any, said: str) -> None:
+    """Nothing is sent and nothing tried again."""
+    with pytest.raises(JudgeNotConfiguredError, match=rf"{kind}:fake-1: api_key\(\) {said}") as failed:
+        ask(judge(server.base_url, kind, api_key=key, retries=3), CLAIMS)
+    assert failed.value.__cause__ is None
+    assert server.calls == 0
+
+
+@pytest.mark.parametrize("proxy", ["ftp://me:s3cret@proxy.test:1", "socks9://proxy.test:1"])
+def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    """Without its password."""
+    monkeypatch.setenv("http_proxy", proxy)
+    with pytest.raises(
+        JudgeNotConfiguredError, match=r"no connection to .* can be made \(.+\); check OPENAI"
+    ) as failed:
+        ask(judge("http://judge.test/v1"), CLAIMS)
+    assert "s3cret" not in str(failed.value)
