@@ -24,6 +24,7 @@ from pytest_ragmetrics.commands.ini_file import find_ini_file
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.judges.addresses import shown_address
 from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
 from pytest_ragmetrics.judges.judge import Judge, PromptedJudge
 from pytest_ragmetrics.judges.rendering import PromptBook, is_current
@@ -46,7 +47,7 @@ _IN_CONFTEST = re.compile(rf"^pytest_plugins\b[^\n]*(?:\n[^\n\]\)]*)*?[\"']{re.e
 
 # A shorter key would be replaced in ordinary words.
 _SHORTEST_KEY = 4
-_ACCOUNT = re.compile(r"//[^/\s@]+@")
+_ACCOUNT = re.compile(r"//[^/\s]+@")
 _QUERY = re.compile(r"(https?://[^\s?]*\?)[^\s,;)]+")
 
 _TIMEOUT = 30.0
@@ -237,7 +238,7 @@ def provider_checks(project: Project) -> Iterator[Check]:
     for vendor in (OPENAI, ANTHROPIC):
         if any(each.text == "auto" or each.text.startswith(f"{vendor.module}:") for each in judges):
             key = "set" if os.environ.get(vendor.key_variable, "").strip() else "not set"
-            url = os.environ.get(vendor.url_variable, "").strip() or "not set"
+            url = shown_address(os.environ.get(vendor.url_variable, "").strip()) or "not set"
             yield Check("keys", f"{vendor.key_variable} is {key}, {vendor.url_variable} is {url}")
     if project.is_replaying() and project.arguments.judge is None:
         yield Check("judge", f"{judge.text} is not asked: answers are replayed")

@@ -14,9 +14,11 @@ from http import HTTPStatus
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
+from urllib.request import getproxies
 
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError
+from pytest_ragmetrics.judges.addresses import secrets_of, shown_address, split_account
 from pytest_ragmetrics.judges.attempts import ASKED, MOST, ApiKey, Call, FinalError, asked_for, current, within
 from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.problems import Problem
@@ -131,11 +133,12 @@ class Connection(Generic[Terms]):
         self.terms = terms
         self._vendor = vendor
         self._model = model
-        self._url = given_url or vendor.url
+        self._url, self._account = split_account(given_url or vendor.url)
         # Errors are in reports: without the password that an address may contain.
-        self._shown_url = _PASSWORD.sub("//***@", self._url.partition("?")[0])
-        #: The address, without a password, if it is not the vendor's own.
-        self.elsewhere = self._shown_url.replace("//***@", "//") if given_url else None
+        self._shown_url = shown_address(given_url or vendor.url)
+        self._passwords = secrets_of((given_url, *getproxies().values()))
+        #: The address, without account and query, if it is not the vendor's own.
+        self.elsewhere = self._url.partition("?")[0] if given_url else None
         #: What is asked for the key, where it changes.
         self._asked_for = api_key if callable(api_key) else None
         given = (ASKED if callable(api_key) else api_key) or os.environ.get(vendor.key_variable, "")
@@ -259,10 +262,10 @@ class Connection(Generic[Terms]):
         options: dict[str, Any] = {"timeout": self._timeout, "max_retries": self._retries}
         make = getattr(sdk, f"Async{self._vendor.label}")
         try:
-            http = http_client(sdk, self._url, timeout=self._timeout)
+            http = http_client(sdk, self._url, account=self._account, timeout=self._timeout)
             return Wire(make(api_key=self._key, base_url=self._url, http_client=http, **options), http)
-        except (ImportError, ValueError) as error:
-            # Of an address, or of a proxy of the environment.
+        except Exception as error:  # noqa: BLE001 - of the HTTP library, about the address or a proxy
+            # Not chained: its frames have the password of a proxy.
             msg = f"{self._who}: no connection to {self._shown_url} can be made ({self._clean(_said(error))})"
             raise JudgeNotConfiguredError(f"{msg}; check {self._vendor.url_variable} and the proxies") from None
 
@@ -335,8 +338,14 @@ class Connection(Generic[Terms]):
     def _clean(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, "***")
-        text = _PASSWORD.sub("//***@", _QUERY.sub(r"\1", text))
+        text = _PASSWORD.sub("//***@", _QUERY.sub(r"\1", self.without_passwords(text)))
         return shortened(printable(masked(text)), _SHOWN)
+
+    def without_passwords(self, text: str) -> str:
+        """Return a text, such as the reply of a server that echoes, without the passwords of the addresses in use."""
+        for password in self._passwords:
+            text = text.replace(password, "***")
+        return text
 
 
 def _check_rate(response: Any, rate_limited: Callable[[], None] | None) -> None:
@@ -520,7 +529,7 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
             if not problem.passing:
                 raise JudgeError(message, usage=usage)
             raise UnusableReplyError(message, spent=spent if usage else None, usage=usage, is_cut=problem.is_cut)
-        return replace(spent, text=self._text(answer))
+        return replace(spent, text=self._connection.without_passwords(self._text(answer)))
 
     @abstractmethod
     def _body(self, request: Request, terms: Terms) -> dict[str, Any]:

@@ -1,0 +1,49 @@
+"""Addresses of servers and proxies with the account in them, which no error, log or report may show."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable
+from urllib.parse import quote, unquote
+
+# The account before the host. A colon that no port follows begins a password that should have been quoted.
+_ACCOUNT = re.compile(r"^(\w[\w+.-]*://)?([^/?#]*@|[^/?#:@]*:(?!\d*(?:[/?#]|$)).*@)", re.DOTALL)
+# A shorter one would be replaced in ordinary words.
+_SHORTEST = 4
+
+
+def split_account(url: str) -> tuple[str, tuple[str, str] | None]:
+    """Return an address without its account, and user and password, if it has one.
+
+    >>> split_account("http://joe:p%40ss@host/v1"), split_account("http://host/@v1")
+    (('http://host/v1', ('joe', 'p@ss')), ('http://host/@v1', None))
+    """
+    found = _ACCOUNT.match(url)
+    if found is None:
+        return url, None
+    user, _, password = found[2][:-1].partition(":")
+    return (found[1] or "") + url[found.end() :], (unquote(user), unquote(password))
+
+
+def shown_address(url: str) -> str:
+    """Return an address as messages show it: without account and query.
+
+    >>> shown_address("http://joe:p@ss@host/v1?token=1"), shown_address("joe:pass@host")
+    ('http://***@host/v1', '***@host')
+    """
+    return _ACCOUNT.sub(lambda found: f"{found[1] or ''}***@", url).partition("?")[0]
+
+
+def secrets_of(urls: Iterable[str]) -> list[str]:
+    """Return the texts in which the passwords of addresses may come back, the longest first."""
+    texts: set[str] = set()
+    for url in urls:
+        _, account = split_account(url)
+        if account is not None:
+            user, password = account
+            raw = _ACCOUNT.match(url)[2][:-1].partition(":")[2]  # type: ignore[index] # it has an account
+            texts |= {password, raw, quote(password), quote(password, safe="")}
+            # A header has them so.
+            texts |= {b64encode(f"{user}:{each}".encode()).decode("ascii") for each in (password, raw)}
+    return sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True)

@@ -1,0 +1,135 @@
+"""The password of an address or of a proxy is sent where it belongs, and shown nowhere."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.judges.addresses import secrets_of, shown_address, split_account
+from pytest_ragmetrics.judges.judge import PromptedJudge
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.tasks import ListClaims
+
+PASSWORD = "hunt3r@two"  # noqa: S105 - of nobody
+QUOTED = "hunt3r%40two"
+IN_HEADER = base64.b64encode(f"joe:{PASSWORD}".encode()).decode()
+
+
+@contextmanager
+def echoing(status: int) -> Iterator[str]:
+    """Serve what was sent: in an error, or as the reply of a model; yield host and port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            sent = [headers.get(name, "") for name in ("authorization", "proxy-authorization")]
+            said = " ".join([*sent, *(base64.b64decode(each[6:]).decode() for each in sent if each[:5] == "Basic")])
+            message = {"role": "assistant", "content": json.dumps({"claims": [said]})}
+            good = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+            body = json.dumps(good if status == 200 else {"error": {"message": said}}).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def outcome(judge: PromptedJudge) -> str:
+    """Ask, and return the reply or the error with the variables of all its frames."""
+
+    async def ask() -> str:
+        try:
+            return (await judge.complete(judge.request(ListClaims(text="It hums.")))).text
+        finally:
+            await judge.aclose()
+
+    try:
+        return asyncio.run(ask())
+    except RagMetricsError as error:
+        return "".join(traceback.TracebackException.from_exception(error, capture_locals=True, compact=True).format())
+
+
+@pytest.fixture(autouse=True)
+def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.parametrize("place", ["address", "proxy"])
+def test_a_server_that_echoes(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, status: int, place: str
+) -> None:
+    """It gets the password, and neither its reply, an error, its frames nor the log of the HTTP library shows it."""
+    caplog.set_level(logging.DEBUG)
+    with echoing(status) as host:
+        url = f"http://joe:{QUOTED}@{host}"
+        if place == "proxy":
+            monkeypatch.setenv("HTTP_PROXY", url)
+        judge = OpenAIJudge(
+            "fake", base_url=url if place == "address" else "http://example.test/v1", api_key="sk-key0", retries=0
+        )
+        shown = outcome(judge) + caplog.text
+    assert "Basic ***" in shown
+    assert "joe:***" in shown
+    assert not [text for text in (PASSWORD, QUOTED, IN_HEADER, "sk-key0") if text in shown and status == 400]
+    assert not [text for text in (PASSWORD, QUOTED, IN_HEADER) if text in shown]
+
+
+@pytest.mark.parametrize("proxy", ["ftp://joe:hunt3r%40two@host", "http://joe:hunt3r%40two@host:port", "socks5://h:1"])
+def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    """It is an error that names the variables, without the frames of the HTTP library."""
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    shown = outcome(OpenAIJudge("fake", base_url="http://127.0.0.1:9", api_key="sk-key0", retries=0))
+    assert "JudgeNotConfiguredError: openai:fake: no connection to http://127.0.0.1:9 can be made (" in shown
+    assert "the proxies" in shown
+    assert "hunt3r" not in shown
+
+
+@pytest.mark.parametrize(
+    ("url", "without", "shown", "account"),
+    [
+        ("http://h/v1", "http://h/v1", "http://h/v1", None),
+        ("http://h:80", "http://h:80", "http://h:80", None),
+        ("http://h/@cf/v1?a=b@c", "http://h/@cf/v1?a=b@c", "http://h/@cf/v1", None),
+        ("http://joe@h:80/v1", "http://h:80/v1", "http://***@h:80/v1", ("joe", "")),
+        ("https://joe:pass@h/v1?t=1", "https://h/v1?t=1", "https://***@h/v1", ("joe", "pass")),
+        ("http://joe:p@ss@h/@cf", "http://h/@cf", "http://***@h/@cf", ("joe", "p@ss")),
+        ("http://joe:p/s?s#@h/v1", "http://h/v1", "http://***@h/v1", ("joe", "p/s?s#")),
+        ("joe:pass@h/v1", "h/v1", "***@h/v1", ("joe", "pass")),
+        ("http://j%40e:%E2%82%AC@h", "http://h", "http://***@h", ("j@e", "€")),
+    ],
+)
+def test_the_account_of_an_address(url: str, without: str, shown: str, account: tuple[str, str] | None) -> None:
+    """It ends at the last sign before the host, also in a password that was not quoted; a port begins none."""
+    assert (split_account(url), shown_address(url)) == ((without, account), shown)
+
+
+def test_the_forms_of_a_password() -> None:
+    """As it is, quoted, and in a header; a short one would be found in words."""
+    assert {PASSWORD, QUOTED, IN_HEADER} <= set(secrets_of([f"http://joe:{QUOTED}@host"]))
+    assert secrets_of(["http://host", "http://joe:of@host"]) == [base64.b64encode(b"joe:of").decode()]
