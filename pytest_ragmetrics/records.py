@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +40,9 @@ _OPERATORS: Mapping[Operator, Callable[[float, float], bool]] = {
 }
 #: Fields whose texts are chosen by this package or name a metric; redaction leaves them.
 _LABELS = {"metric", "outcome", "better", "operator", "kind", "noun", "complaint"}
+
+# Types of values that are in JSON as they are.
+_PLAIN = frozenset({type(None), bool, int})
 
 V = TypeVar("V")
 
@@ -304,14 +308,18 @@ def _plain(value: V, text: Callable[[str], str]) -> V:
     """Return an equal value of the same type, of exact JSON builtins, its texts passed through ``text``."""
     changed: Any
     kind: Any = type(value)
-    if value is None or kind is int or kind is bool:
+    if kind in _PLAIN or (kind is float and math.isfinite(value)):  # type: ignore[arg-type] # a float
         return value
     if kind is str:
         changed = text(value)  # type: ignore[arg-type] # checked above
     elif names := _fields_of(kind):
-        parts = {name: getattr(value, name) for name in names}
-        plain = {name: _plain(part, encodable if name in _LABELS else text) for name, part in parts.items()}
-        changed = value if all(plain[name] is parts[name] for name in names) else kind(**plain)
+        changes = {}
+        for name in names:
+            part = getattr(value, name)
+            # Most parts of a record are as they are, and a call takes longer than to see it.
+            if type(part) not in _PLAIN and (plain := _plain(part, encodable if name in _LABELS else text)) is not part:
+                changes[name] = plain
+        changed = replace(value, **changes) if changes else value  # type: ignore[type-var] # it has fields
     elif isinstance(value, (list, tuple)):
         changed = tuple([_plain(item, text) for item in value])
         if kind is tuple and all(map(operator.is_, changed, value)):

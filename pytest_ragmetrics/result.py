@@ -275,12 +275,15 @@ class MetricResult(float):
         <mine 0.5: 1 of 2>
         """
         (value,), given = self.__getnewargs_ex__()
-        return MetricResult(value, **{**given, **changes})
+        return MetricResult(value, **given | changes)
 
     def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
-        names = (name for name in MetricResult.__slots__ if name not in ("comparison", "decides"))
-        return (float(self),), {name: getattr(self, name) for name in names}
+        return (float(self),), {name: getattr(self, name) for name in _GIVEN}
 
     def __repr__(self) -> str:
         notes = "".join([", vacuous" if self.vacuous else "", f": {self.reason}" if self.reason else ""])
         return f"<{self.metric} {float(self):.4g}{notes}>"
+
+
+# What a result is made of, beside its value.
+_GIVEN = tuple(name for name in MetricResult.__slots__ if name not in ("comparison", "decides"))

@@ -42,8 +42,23 @@ def request_row(request: Request) -> dict[str, Any]:
         "vote": request.vote,
         "parameters": _plain(_determining(request.parameters), "parameters"),
         "messages": [{"role": message["role"], "content": message["content"]} for message in request.messages],
-        "schema": _plain(request.schema, "schema"),
+        "schema": _plain_schema(request.schema),
     }
+
+
+# Schemas by identity: a task has one for all its requests, and going through it takes as long as hashing a prompt.
+_SCHEMAS: dict[int, Any] = {}
+_MOST_SCHEMAS = 64
+
+
+def _plain_schema(schema: Mapping[str, Any]) -> Any:
+    known = _SCHEMAS.get(id(schema))
+    # The identity alone says nothing: another one may have it by now, or this one was changed.
+    if known != schema:
+        if len(_SCHEMAS) >= _MOST_SCHEMAS:
+            _SCHEMAS.clear()
+        known = _SCHEMAS[id(schema)] = _plain(schema, "schema")
+    return known
 
 
 def _determining(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -116,9 +131,12 @@ def _number(value: float, place: str) -> float:
 Redact = Callable[[str], str]
 
 _KEY = re.compile("[0-9a-f]{64}")
+_FIELDS = frozenset(("key", "created", "salt", "redacted", "request", "reply"))
+_NEEDED = _FIELDS - {"salt", "redacted"}
 _COUNTS = ("prompt_tokens", "completion_tokens", "calls")
 # What is written only where there is something: most servers report nothing of it, and files of before have none.
 _DETAILS = ("cached_prompt_tokens", "cache_write_tokens", "cache_write_1h_tokens", "tier", "billed")
+_COUNTED = frozenset((*_COUNTS, *_DETAILS))
 
 
 class CacheError(RagMetricsError):
@@ -261,8 +279,7 @@ def _redacted_values(data: Any, redact: Redact) -> Any:
 def _problem(row: object) -> str | None:
     if not isinstance(row, Mapping):
         return "not a JSON object"
-    missing = {"key", "created", "request", "reply"} - row.keys()
-    surplus = row.keys() - {"key", "created", "salt", "redacted", "request", "reply"}
+    missing, surplus = _NEEDED - row.keys(), row.keys() - _FIELDS
     if missing or surplus:
         return f"{'no' if missing else 'unknown'} field {min(missing or surplus)!r}"
     request, reply, created = row["request"], row["reply"], row["created"]
@@ -293,7 +310,7 @@ def _are_counts(row: Mapping[str, Any]) -> bool:
     tier, billed = row.get("tier", ""), row.get("billed", 0)
     whole = [value for name, value in row.items() if name not in ("tier", "billed")]
     return (
-        row.keys() <= {*_COUNTS, *_DETAILS}
+        row.keys() <= _COUNTED
         and all(type(count) is int and count >= 0 for count in whole)
         and isinstance(tier, str)
         and type(billed) in (int, float)

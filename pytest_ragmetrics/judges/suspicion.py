@@ -20,14 +20,33 @@ _GAP = r"[^.!?。\n]{0,25}?"
 _NEAR = r"[^.!?。\n]{0,12}?"
 _QUOTE = "[\"'«»‹›„“”‚‘’「」『』]"  # noqa: RUF001 - quotation marks
 
-_ENGLISH = re.compile(
-    r"(?<!\bnot )(?<!\bif )\ball (?:of )?(?:the |these |its |my )?(?:claims|statements|sentences|answers) (?:here )?"
-    r"are (?!not )(?:\w+ )?(?:supported|correct|true|faithful)\b(?!,? (?:or|except|apart|but|unless) )"
-    r"|\b(?:mark|rate|grade|score|judge|evaluate|give) (?:this|the|my|all|every|each|it)\b"
-    r"(?:(?! (?:that|which) (?:is|are) )[^.!?\n]){0,40}"
-    r"\b(?:supported|faithful|full marks|(?:highest|maximum|top|full|perfect) (?:score|rating|mark|grade)|5/5|10/10)\b"
-    r"|\b(?:dear|hey|note to the|message to the|attention,?) (?:judge|grader|evaluator|rater|llm|ai)\b"
-    r"|\byou are (?:now )?(?:the |a |an )?(?:\w+ )?(?:judge|grader|evaluator|rater)\b"
+# Each with substrings, one of each row of which it needs: they are found in a tenth of the time.
+_ENGLISH = (
+    (
+        ("claims|statements|sentences|answers", "supported|correct|true|faithful"),
+        (
+            r"(?<!\bnot )(?<!\bif )\ball (?:of )?(?:the |these |its |my )?(?:claims|statements|sentences|answers) "
+            r"(?:here )?are (?!not )(?:\w+ )?(?:supported|correct|true|faithful)\b"
+            r"(?!,? (?:or|except|apart|but|unless) )"
+        ),
+    ),
+    (
+        ("mark |rate |grade |score |judge |evaluate |give ", "supported|faithful|score|rating|mark|grade|5/5|10/10"),
+        (
+            r"\b(?:mark|rate|grade|score|judge|evaluate|give) (?:this|the|my|all|every|each|it)\b"
+            r"(?:(?! (?:that|which) (?:is|are) )[^.!?\n]){0,40}"
+            r"\b(?:supported|faithful|full marks|(?:highest|maximum|top|full|perfect) (?:score|rating|mark|grade)"
+            r"|5/5|10/10)\b"
+        ),
+    ),
+    (
+        ("dear|hey|note to the|message to the|attention", " judge| grader| evaluator| rater| llm| ai"),
+        r"\b(?:dear|hey|note to the|message to the|attention,?) (?:judge|grader|evaluator|rater|llm|ai)\b",
+    ),
+    (
+        ("you are", "judge|grader|evaluator|rater"),
+        r"\byou are (?:now )?(?:the |a |an )?(?:\w+ )?(?:judge|grader|evaluator|rater)\b",
+    ),
 )
 # The verdicts of our own tasks are English words in every language.
 _DICTATED = re.compile(
@@ -119,9 +138,16 @@ def _phrases() -> dict[str, list[dict[str, str]]]:
 
 
 @cache
-def _ignore_verbs() -> tuple[str, ...]:
+def _address_rows(in_ascii: bool) -> list[dict[str, str]]:  # noqa: FBT001 - as str.isascii() tells
+    """Return the rows of ``address_judge`` in whose language a text may be."""
+    needed = ("claim", "rate", "judge")
+    return [row for row in _phrases()["address_judge"] if any(_alternatives(row[it], in_ascii) for it in needed)]
+
+
+@cache
+def _ignore_verbs() -> str:
     """Return the verbs one of which :func:`_ignore_phrases` needs."""
-    return _alternatives("|".join(row["verbs"] for row in _phrases()["ignore_instructions"]))
+    return "|".join(row["verbs"] for row in _phrases()["ignore_instructions"])
 
 
 @cache
@@ -141,17 +167,27 @@ def _ignore_phrases() -> re.Pattern[str]:
     return _compiled("|".join(patterns))
 
 
+def _speaks_to_judge(folded: str) -> bool:
+    for needed, pattern in _ENGLISH:
+        if all(_has(each, folded) for each in needed) and _compiled(pattern).search(folded):
+            return True
+    is_dictated = _DICTATED.search(folded) is not None
+    return is_dictated or any(_addresses(row, folded) for row in _address_rows(folded.isascii()))
+
+
 def _has(beginnings: str, folded: str) -> bool:
     # A loop: any() with a generator takes twice the time, and this is most of the work for an ordinary text.
-    for each in _alternatives(beginnings):  # noqa: SIM110 - as above
+    for each in _alternatives(beginnings, folded.isascii()):  # noqa: SIM110 - as above
         if each in folded:
             return True
     return False
 
 
 @cache
-def _alternatives(beginnings: str) -> tuple[str, ...]:
-    return tuple(unicodedata.normalize("NFKC", beginnings).split("|"))
+def _alternatives(beginnings: str, in_ascii: bool) -> tuple[str, ...]:  # noqa: FBT001 - as str.isascii() tells
+    """Return what one of which a text must have, if it is in ASCII only that which can be in it."""
+    found = unicodedata.normalize("NFKC", beginnings).split("|")
+    return tuple(dict.fromkeys(each for each in found if not in_ascii or each.isascii()))
 
 
 @cache
@@ -205,7 +241,8 @@ _OPENING = re.compile(
     r"|respuesta|lösung|antwort|réponse|soluzione|risposta|resposta|решение|ответ|解|答案|解答|回答|정답|الحل|الجواب)\W*"
 )
 _LONGEST_OPENING = 80
-_SPACES = re.compile(r"\s+")
+# White space but single blanks.
+_SPACES = re.compile(r"\s{2,}|[^\S ]")
 
 
 def suspicious_signs(text: str) -> tuple[str, ...]:
@@ -233,10 +270,7 @@ def suspicious_signs(text: str) -> tuple[str, ...]:
         "is shaped like a verdict": ":" in folded and _VERDICT.search(folded) is not None,
         "has a delimiter of a judge's prompt": (">>>" in folded or "<<<" in folded)
         and _DELIMITER.search(joined) is not None,
-        "asks to ignore instructions": any(verb in joined for verb in _ignore_verbs())
-        and _ignore_phrases().search(joined) is not None,
-        "speaks to the judge": _ENGLISH.search(joined) is not None
-        or _DICTATED.search(joined) is not None
-        or any(_addresses(row, joined) for row in _phrases()["address_judge"]),
+        "asks to ignore instructions": _has(_ignore_verbs(), joined) and _ignore_phrases().search(joined) is not None,
+        "speaks to the judge": _speaks_to_judge(joined),
     }
     return tuple(sign for sign, is_there in found.items() if is_there)

@@ -50,7 +50,8 @@ _WITH_MONTH = rf"""
 _DATE = re.compile(f"{_IN_DIGITS} | {_WITH_MONTH}", re.VERBOSE | re.IGNORECASE)
 # The name of a month is looked for at every letter, so where there is none this is many times faster.
 _DATE_IN_DIGITS = re.compile(_IN_DIGITS, re.VERBOSE)
-_DIGIT = re.compile(r"\d")
+# What every number that is not in words has.
+_DIGIT = re.compile("[\\d\u00bc-\u00be\u2150-\u215e]")
 _DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _MONTHS_AS_WRITTEN = frozenset(of + name for of in ("", "of", "de", "del", "do", "di") for name in MONTH_NAMES)
@@ -183,12 +184,15 @@ def find_numbers(text: str) -> tuple[Number | Date, ...]:
     [((2021, 3, 3),), ((2021, 8, 7), (2021, 7, 8))]
     """
     original, (text, at) = text, composed(_LINE_END.sub("\n", text))
-    dates = list(_dates(text))
-    taken = sorted([*_places(dates), *((match.start(), match.end()) for match in _POINTER.finditer(text))])
-    digits = [number for number in _digits(text) if not _overlaps(number, taken)]
-    taken = sorted([*taken, *_places(digits)])
-    words = [number for number in _number_words(text) if not _overlaps(number, taken)]
-    found: list[Number | Date] = sorted((*dates, *digits, *words), key=lambda number: number.start)
+    words = frozenset(_LETTERS.findall(text.casefold()))
+    dates, taken, digits = [], [], []
+    if _DIGIT.search(text):
+        dates = list(_dates(text, words))
+        taken = sorted([*_places(dates), *((match.start(), match.end()) for match in _POINTER.finditer(text))])
+        digits = [number for number in _digits(text) if not _overlaps(number, taken)]
+        taken = sorted([*taken, *_places(digits)])
+    spelled = [] if words.isdisjoint(_NUMBER_WORDS) else [it for it in _number_words(text) if not _overlaps(it, taken)]
+    found: list[Number | Date] = sorted((*dates, *digits, *spelled), key=lambda number: number.start)
     if text is original:
         return tuple(found)
     places = ((number, at[number.start], at[number.end]) for number in found)
@@ -268,12 +272,9 @@ class NumbersIn:
         return (without_year, self._numbers[key]) if without_year else None
 
 
-def _dates(text: str) -> Iterator[Date]:
-    """Yield the dates of a text that say more than a year."""
-    if _DIGIT.search(text) is None:
-        return
-    has_month = not _MONTHS_AS_WRITTEN.isdisjoint(_LETTERS.findall(text.casefold()))
-    for match in (_DATE if has_month else _DATE_IN_DIGITS).finditer(text):
+def _dates(text: str, words: frozenset[str]) -> Iterator[Date]:
+    """Yield the dates of a text that say more than a year; ``words`` are its words in lower case."""
+    for match in (_DATE_IN_DIGITS if words.isdisjoint(_MONTHS_AS_WRITTEN) else _DATE).finditer(text):
         readings = tuple(dict.fromkeys(_readings(match.groupdict())))
         if readings:
             yield Date(text=match.group(), start=match.start(), end=match.end(), readings=readings)
@@ -291,8 +292,6 @@ def _readings(found: dict[str, str | None]) -> Iterator[Parts]:
 
 def _number_words(text: str) -> Iterator[Number]:
     """Yield the numbers a text writes in English words: twenty-five, two hundred and six, nineteen eighty-four."""
-    if _NUMBER_WORDS.isdisjoint(_LETTERS.findall(text.casefold())):
-        return
     for match in _PHRASE.finditer(text):
         parts = [part.casefold() for part in _PART.findall(match.group())]
         value = _evaluate(parts)

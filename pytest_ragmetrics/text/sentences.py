@@ -181,6 +181,9 @@ def _pieces(text: str, start: int, end: int, language: str) -> Iterator[tuple[in
 
 
 def _cut(sentence: str) -> Iterator[str]:
+    if len(sentence) <= MAX_SENTENCE and sentence.isascii() and sentence[-1:] != "\n":
+        yield sentence
+        return
     for part in _UNKNOWN_TERMINAL.findall(sentence):
         rest = part
         while len(rest) > MAX_SENTENCE:

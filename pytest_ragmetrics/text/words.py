@@ -132,18 +132,30 @@ def telling_words(text: str) -> Iterator[ContentWord]:
     ['3', 'moths']
     """
     original, (text, at) = text, composed(text)
+    for start, end, key in _keys(text):
+        place = at[start], at[end]
+        yield ContentWord(text=original[slice(*place)], start=place[0], end=place[1], key=key)
+
+
+def _keys(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield begin, end and key of the content words and numbers of a text in composed characters."""
     for match in _RUN.finditer(text):
         if run := match["unspaced"]:
             for start, pair in enumerate(map("".join, pairwise(run)), start=match.start()):
                 if _FUNCTION_CHARACTERS.isdisjoint(pair):
-                    place = at[start], at[start + 2]
-                    yield ContentWord(text=original[slice(*place)], start=place[0], end=place[1], key=pair)
-            continue
-        folded = fold_word(match.group())
-        if folded and (len(folded) > 1 or folded.isdigit()) and not is_function_word(folded):
-            key = folded if folded[0].isdigit() else stem(folded)
-            start, end = at[match.start()], at[match.end()]
-            yield ContentWord(text=original[start:end], start=start, end=end, key=key)
+                    yield start, start + 2, pair
+        elif key := _key(match[0]):
+            yield match.start(), match.end(), key
+
+
+# The same words come again and again: most of the time of a comparison went into folding and stemming them.
+@lru_cache(maxsize=4096)
+def _key(word: str) -> str:
+    """Return the key of a word, nothing for one that carries no content."""
+    folded = fold_word(word)
+    if not folded or not (len(folded) > 1 or folded.isdigit()) or is_function_word(folded):
+        return ""
+    return folded if folded[0].isdigit() else stem(folded)
 
 
 class WordsIn:
@@ -161,9 +173,10 @@ class WordsIn:
         #: The length of the shortest key that begins so.
         self._beginnings: dict[str, int] = {}
         self._roots: set[str] = set()
-        for key in {word.key for word in content_words(text)}:
+        for key in {key for _, _, key in _keys(composed(text)[0]) if not key[0].isdigit()}:
             for end in range(min(_SHORTEST_ALIKE, len(key)), len(key) + 1):
-                self._beginnings[key[:end]] = min(len(key), self._beginnings.get(key[:end], len(key)))
+                if len(key) < self._beginnings.get(key[:end], _NO_KEY):
+                    self._beginnings[key[:end]] = len(key)
             self._roots.update(_roots(key))
 
     def __contains__(self, word: ContentWord) -> bool:
@@ -178,7 +191,7 @@ class WordsIn:
 
 def _roots(key: str) -> Iterator[str]:
     """Yield all rows of three letters of a Hebrew or Arabic key."""
-    if _SEMITIC.match(key):
+    if not key.isascii() and _SEMITIC.match(key):
         yield from (key[at : at + _SHORTEST_ALIKE] for at in range(len(key) - _SHORTEST_ALIKE + 1))
 
 
