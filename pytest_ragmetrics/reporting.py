@@ -166,7 +166,8 @@ def gate_properties(gate: GateRecord) -> list[tuple[str, object]]:
 
 
 def _name(metric: str, statistic: str = "") -> str:
-    return f"rag.{re.sub(_FORBIDDEN, '', metric)}{statistic}"
+    name = metric if metric.isascii() and metric.isprintable() else re.sub(_FORBIDDEN, "", metric)
+    return f"rag.{name}{statistic}"
 
 
 def redact_report(report: pytest.TestReport, redact: Callable[[str], str]) -> None:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from pytest_ragmetrics.comparison import Kind, drop_text, probability_text
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, checked_text, counted, named, readable, score_text
 from pytest_ragmetrics.records import (
     GateRecord,
@@ -20,9 +19,11 @@ from pytest_ragmetrics.records import (
     flips,
 )
 from pytest_ragmetrics.result import Usage
-from pytest_ragmetrics.run_comparison import RunComparison, TestChange
-from pytest_ragmetrics.stats.regression import Drop
 from pytest_ragmetrics.stats.scores import score_set
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.comparison import Kind
+    from pytest_ragmetrics.run_comparison import RunComparison, TestChange
 
 #: How a test came out, the worst first; a test that failed for want of a score is unscored.
 Status = Literal["failed", "error", "unscored", "xpassed", "xfailed", "passed", "skipped"]
@@ -242,6 +243,9 @@ def regression_text(gate: GateRecord) -> str:
     found = gate.regression
     if found is None or found.p is None or found.adjusted_p is None:
         return ""
+    from pytest_ragmetrics.comparison import drop_text
+    from pytest_ragmetrics.stats.regression import Drop
+
     drop = Drop(
         n=gate.n,
         changed=found.changed,
@@ -269,6 +273,8 @@ def confirmation_text(found: RegressionRecord) -> str:
     if not made.confirmed:
         why = f": {readable(made.reason)}" if made.reason else ""
         return f"not confirmed: none of {counted(made.rows, 'changed row')} was answered anew{why}"
+    from pytest_ragmetrics.comparison import probability_text
+
     first = f"by the first answers {made.first_drop + 0.0:.2f} (p{probability_text(made.adjusted_p)})"
     rows = counted(made.rows, "changed row")
     if made.confirmed < made.rows:
@@ -321,6 +327,7 @@ def gate_checked(gate: GateRecord) -> str:
 def change_text(change: TestChange) -> tuple[str, str]:
     """Return how a score compares with its counterpart in the baseline, and the one word for it.
 
+    >>> from pytest_ragmetrics.run_comparison import TestChange
     >>> change_text(TestChange(id="a", number=0, metric="m", kind="worse", before=0.9, after=0.5, change=-0.4))
     ('was 0.90, 0.40 worse', 'worse')
     """

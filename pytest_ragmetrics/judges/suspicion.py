@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pytest_ragmetrics.files import packaged_text
+from pytest_ragmetrics.text.patterns import lazily
 
 _GAP = r"[^.!?。\n]{0,25}?"
 _NEAR = r"[^.!?。\n]{0,12}?"
@@ -49,7 +50,7 @@ _ENGLISH = (
     ),
 )
 # The verdicts of our own tasks are English words in every language.
-_DICTATED = re.compile(
+_DICTATED = lazily(
     r"(?:verdict|urteil|veredicto|verdetto|veredito|werdykt|вердикт|karar|판정|判定|裁定|结论|الحكم|निर्णय)"
     rf"[^.!?。\n\"]{{0,20}}?{_QUOTE}\s?(?:(?:un)?supported|answers|refuses|relevant|useful|contradicted|yes)\s?{_QUOTE}"
 )
@@ -196,17 +197,17 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 # The flags of England, Scotland and Wales are written with tag characters; any other use hides text.
-_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,6}\U000e007f")
-_TAGS = re.compile("[\U000e0000-\U000e007f]")
+_FLAG = lazily("\U0001f3f4[\U000e0020-\U000e007e]{1,6}\U000e007f")
+_TAGS = lazily("[\U000e0000-\U000e007f]")
 # One variation selector chooses a glyph; three in a row encode bytes.
-_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3}")
+_SELECTORS = lazily("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3}")
 # Arabic vowel signs are optional.
-_INVISIBLE = re.compile(
+_INVISIBLE = lazily(
     "[\u00ad\u0640\u064b-\u0652\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
 )
 
 # The delimiters of our own prompts with any number of digits; merge conflicts have seven arrows.
-_DELIMITER = re.compile(
+_DELIMITER = lazily(
     r"(?<![0-9a-z])[0-9a-f]{8,64}[ \t]{1,5}[^\W\d][\w -]{0,40}>>>(?!>)"
     r"|(?<!<)<<<[^\W\d][\w -]{0,40} [0-9a-f]{8,64}(?![0-9a-z])"
 )
@@ -217,14 +218,14 @@ _SPEECH = (
     r"|ignore|say|du|sie|ist|sind|vous|tu|es|est|sont|eres|son|sei|sono|você|são|jesteś|są|ты|вы|ти|ви|все|всі)\b)"
 )
 _WORDS = r"(?:[ \t*]+[^\s*]+){3}"
-_ROLE = re.compile(
+_ROLE = lazily(
     r"<\|[\w ]{1,40}\|>|<</?sys>>|\[/?inst\]|<(?:start|end)_of_turn>|</?(?:system|assistant|im_start)>"
     r"|^[ \t>#*]*(?:system|assistant|developer) (?:prompt|message|instructions?)[ \t]*:"
     rf"|^[ \t>#*]*(?:assistant[ \t*]*:|(?:system|developer)[ \t*]*:{_SPEECH}){_WORDS}"
     r"|^### ?(?:instruction|system|response):",
     re.MULTILINE,
 )
-_VERDICT = re.compile(
+_VERDICT = lazily(
     r"[{,]\s{0,20}[\"'](?:verdicts?|noncommittal|supported|faithful(?:ness)?|attributed|askable)[\"']\s{0,20}:"
     r"|[{,]\s{0,20}[\"'](?:claims|sentences)[\"']\s{0,20}:\s{0,20}\["
     # Ordinary JSON may have such lists: only as the whole answer, or with the fields of our answers in them.
@@ -236,13 +237,13 @@ _VERDICT = re.compile(
     r"|[\"'](?:rating|score)[\"']\s{0,20}:\s{0,20}[\d.]{1,5}\s{0,20},\s{0,20}[\"']reason[\"']\s{0,20}:"
 )
 # Answers of only such an opening pass many judges (arXiv 2507.08794).
-_OPENING = re.compile(
+_OPENING = lazily(
     r"\W*(?:thought process|reasoning|solution|final answer|answer|verdict|let.?s (?:think|solve).{0,40}|solución"
     r"|respuesta|lösung|antwort|réponse|soluzione|risposta|resposta|решение|ответ|解|答案|解答|回答|정답|الحل|الجواب)\W*"
 )
 _LONGEST_OPENING = 80
 # White space but single blanks.
-_SPACES = re.compile(r"\s{2,}|[^\S ]")
+_SPACES = lazily(r"\s{2,}|[^\S ]")
 
 
 def suspicious_signs(text: str) -> tuple[str, ...]:

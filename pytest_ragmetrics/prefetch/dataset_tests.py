@@ -24,13 +24,11 @@ from pytest_ragmetrics.assertions import BoundedMetric, raise_shortfall
 from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
 from pytest_ragmetrics.errors import BatchPendingError, DatasetError, RagMetricsError, UnscoredError
-from pytest_ragmetrics.evaluation import Evaluation, Row, evaluate
 from pytest_ragmetrics.explain.results import explain_row, explain_sample
 from pytest_ragmetrics.locks import remove_abandoned
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
-from pytest_ragmetrics.prefetch.drawn import DrawnRows, SparedError
-from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
+from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore, SparedError
 from pytest_ragmetrics.prefetch.prefetcher import Prefetcher
 from pytest_ragmetrics.prefetch.sharing import SharedResults, kind_and_message
 from pytest_ragmetrics.records import record_of
@@ -40,7 +38,9 @@ from pytest_ragmetrics.sample import Sample, written_for
 from pytest_ragmetrics.session import MARKER_FAULT, PytestSession, function_of, marked_judge, marked_votes
 
 if TYPE_CHECKING:
+    from pytest_ragmetrics.evaluation import Evaluation
     from pytest_ragmetrics.gates import GatedSet
+    from pytest_ragmetrics.prefetch.drawn import DrawnRows
     from pytest_ragmetrics.prefetch.jobs import Respond
     from pytest_ragmetrics.records import Record
 
@@ -128,6 +128,8 @@ class Evaluate:
         **options: Any,
     ) -> Evaluation:
         """Score all rows by all metrics, many at a time."""
+        from pytest_ragmetrics.evaluation import Row, evaluate
+
         __tracebackhide__ = True
         rows = read_dataset(source, base=self._base, limit=limit, where=where)
         sound = [row.sample for row in rows if row.sample is not None]
@@ -266,9 +268,16 @@ class DatasetTests:
             session,
             threads=session.settings.respond_threads,
             shared=shared,
-            drawn=() if self.is_alone else [DrawnRows(gated, self._jobs) for gated in drawn],
+            drawn=() if self.is_alone else self._drawn_rows(drawn),
         )
         self._line = _ProgressLine(config)
+
+    def _drawn_rows(self, drawn: Sequence[GatedSet]) -> list[DrawnRows]:
+        if not drawn:
+            return []
+        from pytest_ragmetrics.prefetch.drawn import DrawnRows
+
+        return [DrawnRows(gated, self._jobs) for gated in drawn]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:

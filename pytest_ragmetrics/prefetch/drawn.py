@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 AHEAD = 8
 
 
-class SparedError(Exception):
-    """A row is not needed any more; says why."""
-
-
 class DrawnRows:
     """Which rows of a set may be begun, and whether the others are needed.
 

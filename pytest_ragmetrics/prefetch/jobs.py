@@ -26,6 +26,10 @@ Respond: TypeAlias = "Callable[[Sample], Answer | Awaitable[Answer]]"
 Asked: TypeAlias = "tuple[Sample, BaseException | None]"
 
 
+class SparedError(Exception):
+    """A row is not needed any more; says why."""
+
+
 class Application:
     """A ``rag_respond`` and the rows that it is answering.
 

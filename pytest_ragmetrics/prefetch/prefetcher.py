@@ -11,19 +11,30 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.context import Scoring, Session
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.metrics.base import Metric
-from pytest_ragmetrics.prefetch.drawn import DrawnRows, SparedError
-from pytest_ragmetrics.prefetch.jobs import Application, Asked, Respond, RowJob, RowOutcome, RowRecorder, RowScore
+from pytest_ragmetrics.prefetch.jobs import (
+    Application,
+    Asked,
+    Respond,
+    RowJob,
+    RowOutcome,
+    RowRecorder,
+    RowScore,
+    SparedError,
+)
 from pytest_ragmetrics.prefetch.sharing import SharedResults, read, written
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import measured, scores_under_way, unscored_reason
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.prefetch.drawn import DrawnRows
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from unicodedata import category, combining, is_normalized, normalize
+
+from pytest_ragmetrics.text.patterns import lazily
 
 #: The blocks of Han, kana, Thai, Lao, Khmer, Myanmar and Tibetan for a character class: letters, digits, signs, marks.
 UNSPACED = (
@@ -19,7 +20,7 @@ UNSPACED_LETTERS = (
     "\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U000323af\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
 )
-UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
+UNSPACED_CHARACTER = lazily(f"[{UNSPACED}]")
 #: What is not seen or only steers others (category Cf, ignorable by default): soft hyphen, joiners, directions, tags.
 IGNORABLE = (
     "\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
@@ -43,12 +44,10 @@ DASHES = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
 _NUMERALS = frozenset("〇零一二三四五六七八九十百千万萬億亿兆两兩廿卅")
 # C0 and C1 controls, DEL, the bidirectional controls and lone surrogates: a terminal may obey the first
 # three, and cannot encode the last. Line breaks are white space and become a blank.
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-_SPACE = re.compile(r"\s+")
+_UNPRINTABLE = lazily("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_SPACE = lazily(r"\s+")
 # Beside the invisible ones: annotations, tags, and the letters and the pattern of Braille without ink.
-_BLANK = re.compile(rf"[\s{INVISIBLE}\u2800\u3164\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e00ff]*")
+_BLANK = lazily(rf"[\s{INVISIBLE}\u2800\u3164\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e00ff]*")
 
 
 @lru_cache(maxsize=4096)

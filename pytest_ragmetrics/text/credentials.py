@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from pytest_ragmetrics.text.patterns import lazily
 
 # A letter or digit before a pattern excludes it: "task-..." contains "sk-...".
 _PATTERNS = {
@@ -17,7 +17,7 @@ _PATTERNS = {
     "a JSON web token": r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+",
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[\w+/=\s\\]{0,8000}-----END)?",
 }
-_ANY = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(f"({pattern})" for pattern in _PATTERNS.values()) + ")")
+_ANY = lazily(r"(?<![A-Za-z0-9])(?:" + "|".join(f"({pattern})" for pattern in _PATTERNS.values()) + ")")
 _SHOWN = 6
 
 

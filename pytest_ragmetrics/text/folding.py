@@ -25,6 +25,7 @@ from pytest_ragmetrics.text.characters import (
     is_word,
 )
 from pytest_ragmetrics.text.markup import as_readable
+from pytest_ragmetrics.text.patterns import lazily
 from pytest_ragmetrics.text.search import comparison_key, key_length
 
 
@@ -53,41 +54,41 @@ _APOSTROPHES = "\u02b9\u02bb\u02bc\u02bd\u02ee\u05f3\u05f4\u055a\ua78c\u00b4"
 _INNER = frozenset("'\u2018\u2019\u02b9\u02bb\u02bc\u02bd\u02ee\u05f3\u055a\ua78c\u00b4\u2032")
 # Written for a hyphen at the end of a line, which belongs to the word or does not; taken out of the texts themselves.
 _MAYBE_HYPHEN = "\ufdd0"
-_BROKEN_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t>]*(?=[^\W\d_])")
-_QUOTED_LINE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
-_REOPENED = re.compile(rf"(\n[ \t\r]*\n[ \t>\u3000]*)[{_QUOTES}]+")
+_BROKEN_WORD = lazily(r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t>]*(?=[^\W\d_])")
+_QUOTED_LINE = lazily(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+_REOPENED = lazily(rf"(\n[ \t\r]*\n[ \t>\u3000]*)[{_QUOTES}]+")
 # Stars that multiply or are alone remain, and so do underscores inside a name.
 # Emphasis, not a product: a*b, 2*z.
-_STARS = re.compile(
+_STARS = lazily(
     r"(?<=[^\s\d*])(?!(?<=[\s(=+-]\w)\*\w(?![\w*]))\*+(?!\*)|(?<=\d)(?:\*+(?![\w*])|\*\*+(?![\d*]))|(?<!\S)\*+(?=[^\s*])"
 )
-_UNDERSCORES = re.compile(r"__+|(?<![^\W_])_|_(?![^\W_])|~~+")
-_SPACE_IN_UNSPACED = re.compile(rf" (?:(?=[{UNSPACED}\u3001-\u301f])|(?<=[{UNSPACED}\u3001-\u301f] ))")
-_INVISIBLE = re.compile(f"[{INVISIBLE}]+")
+_UNDERSCORES = lazily(r"__+|(?<![^\W_])_|_(?![^\W_])|~~+")
+_SPACE_IN_UNSPACED = lazily(rf" (?:(?=[{UNSPACED}\u3001-\u301f])|(?<=[{UNSPACED}\u3001-\u301f] ))")
+_INVISIBLE = lazily(f"[{INVISIBLE}]+")
 # NFKC turns 10\u00b3 into 103 and 1\u00bd into 11/2, which are other numbers.
-_RAISED = re.compile(
+_RAISED = lazily(
     "([\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2079\u2080-\u2089\u2150-\u215f\u2189\u2460-\u249b])(?<=\\d.)"
 )
 # Vowel signs of Arabic and Hebrew, and the dots of the Russian letter, are left out as a rule.
-_VOWEL_SIGN = re.compile(f"[{VOWEL_SIGNS}]+")
-_ESCAPED_QUOTE = re.compile(rf"\\+(?=[{_QUOTES}])")
-_QUOTE = re.compile(f" ?[{_QUOTES}{_APOSTROPHES}](?:[{_QUOTES}{_APOSTROPHES} ]*[{_QUOTES}{_APOSTROPHES}])? ?")
-_QUOTE_GLYPH = re.compile(f"[{_QUOTES}{_APOSTROPHES}]")
-_DASH = re.compile(
+_VOWEL_SIGN = lazily(f"[{VOWEL_SIGNS}]+")
+_ESCAPED_QUOTE = lazily(rf"\\+(?=[{_QUOTES}])")
+_QUOTE = lazily(f" ?[{_QUOTES}{_APOSTROPHES}](?:[{_QUOTES}{_APOSTROPHES} ]*[{_QUOTES}{_APOSTROPHES}])? ?")
+_QUOTE_GLYPH = lazily(f"[{_QUOTES}{_APOSTROPHES}]")
+_DASH = lazily(
     r" ?[-\u2010-\u2015\u2043\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d](?:[ ]?[-\u2010-\u2015\u2212\u2e3a\u2e3b])* ?"
 )
-_DOTS = re.compile(r" ?(?:[\u2026\u22ef]|\.)(?: ?(?:\.|[\u2026\u22ef]))* ?")
-_SPLIT_CONTRACTION = re.compile(r" (?=(?:n't|'(?:s|re|ve|ll|d|m))\b)|(?<=\b[cdjlmnst]') (?=\w)", re.IGNORECASE)
+_DOTS = lazily(r" ?(?:[\u2026\u22ef]|\.)(?: ?(?:\.|[\u2026\u22ef]))* ?")
+_SPLIT_CONTRACTION = lazily(r" (?=(?:n't|'(?:s|re|ve|ll|d|m))\b)|(?<=\b[cdjlmnst]') (?=\w)", re.IGNORECASE)
 _CASED = "a-zA-Z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
 # Letters that dots join: U.S., z.B., Ph.D.; and single letters that dots or spaces part: J. R., z. B.
-_INITIALS = re.compile(rf"(?<!\w)[{_CASED}]{{1,2}}(?:\.[{_CASED}]{{1,2}})+(?=\.|(?<=\.\w)(?!\w))")
-_SPACED_INITIALS = re.compile(rf"(?<!\w)[{_CASED}](?:(?:\. ?| )[{_CASED}](?!\w))+")
+_INITIALS = lazily(rf"(?<!\w)[{_CASED}]{{1,2}}(?:\.[{_CASED}]{{1,2}})+(?=\.|(?<=\.\w)(?!\w))")
+_SPACED_INITIALS = lazily(rf"(?<!\w)[{_CASED}](?:(?:\. ?| )[{_CASED}](?!\w))+")
 # Numbers that commas list, or a day and a year: not 1,000 and not 1,5.
 _GROUPS = r"\d{1,3}(?:,\d{3})+(?![\d,])|\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])"
-_LISTED = re.compile(rf"(?<![\d.,])(?:(?!{_GROUPS})\d+(?:,\d+){{2,}}(?![\d.])|\d{{1,2}},[12]\d{{3}}(?![\d.,]))")
-_GROUP_BEFORE, _GROUP_AFTER = re.compile(r"(?<!\d)\d{1,3}$"), re.compile(r"\d{3}(?!\d)")
-_SEPARATOR = re.compile(r"[\W_]+")
-_PRIMES, _MEASURED = "\u2032\u2033", re.compile("\\d[\u2032\u2033]*$")
+_LISTED = lazily(rf"(?<![\d.,])(?:(?!{_GROUPS})\d+(?:,\d+){{2,}}(?![\d.])|\d{{1,2}},[12]\d{{3}}(?![\d.,]))")
+_GROUP_BEFORE, _GROUP_AFTER = lazily(r"(?<!\d)\d{1,3}$"), lazily(r"\d{3}(?!\d)")
+_SEPARATOR = lazily(r"[\W_]+")
+_PRIMES, _MEASURED = "\u2032\u2033", lazily("\\d[\u2032\u2033]*$")
 _LONG_DASHES = frozenset("\u2014\u2015\u2e3a\u2e3b")
 _HYPHENS = frozenset(f"{DASHES}\u2043\ufe58")
 # Capitals that stand for several letters, and letters without case (Old Italic) in their place.
@@ -97,17 +98,17 @@ _LETTERS_OF = {
     chr(stand_in): {char for char in _GREEK if normalize("NFD", char)[0] == chr(capital).casefold()}
     for capital, stand_in in _CAPITALS.items()
 } | {chr(_CAPITALS[ord("I")]): {"i", "\u0131"}}
-_OF_SOME_CAPITAL = re.compile("[\u0131\u0386-\u0390\u03aa-\u03b0\u03ca-\u03ce\u1f00-\u1fff]")
-_SIGN = re.compile(rf"(?<!\w)[{DASHES}]?[.,]?$")
+_OF_SOME_CAPITAL = lazily("[\u0131\u0386-\u0390\u03aa-\u03b0\u03ca-\u03ce\u1f00-\u1fff]")
+_SIGN = lazily(rf"(?<!\w)[{DASHES}]?[.,]?$")
 # Punctuation to Unicode, but part of what is said.
 _MEANINGFUL = frozenset("%&#@\u00a7\u2030\u2031/\\\uff05\uff06\uff03\uff20\u066a")
 # Symbols to Unicode that say nothing: ornaments, pictures, marks of rights; not those for no, a sum or a direction.
-_ORNAMENT = re.compile(
+_ORNAMENT = lazily(
     rf"(?![{DENIALS}])[`|\u00a8\u00a9\u00ae\u00af\u00b4\u00b8\u02c2-\u02df\u2300-\u23ff\u2500-\u263f\u2641\u2643-\u266c\u2670-\u2793\u27b0"
     "\u2b1b-\u2bff\u3004\u3012\u3013\u3020\u3036\ufffd\U0001f000-\U0001f7ef\U0001f900-\U0001faff]"
 )
-_ELLIPSIS = re.compile(r"[\u2026\u22ef]|\.[ \u00a0]?\.")
-_EDITED = re.compile(rf"{_ELLIPSIS.pattern}|[\[\]\uff3b\uff3d\u3014\u3015]")
+_ELLIPSIS = lazily(r"[\u2026\u22ef]|\.[ \u00a0]?\.")
+_EDITED = lazily(rf"{_ELLIPSIS.pattern}|[\[\]\uff3b\uff3d\u3014\u3015]")
 _SPACES = " \u00a0\u2009\u202f"
 # How far from the core its surroundings are looked for.
 _NEAR = 8

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from unicodedata import category
 
 from pytest_ragmetrics.text.characters import is_unspaced, is_word
+from pytest_ragmetrics.text.patterns import lazily
 
 STRAIGHT, SINGLE, LATEX_OPENING, LATEX_CLOSING = '"', "'", "``", "''"
 LATEX_SINGLE = "`"
@@ -44,9 +45,9 @@ _GLYPHS = frozenset((*_SINGLES, *_OTHERS, LATEX_OPENING, LATEX_CLOSING, LATEX_SI
 # Letters and digits of the scripts in which a single mark between two of them is an apostrophe.
 _SPACED = r"0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u037d\u037f-\u0386\u0388-\u0559\u0560-\u0588"
 _SPACED += r"\u10a0-\u10fa\u10fc-\u10ff\u1200-\u135f\u1369-\u177f\u1e00-\u1fff"
-_SPACED_LETTER = re.compile(f"[{_SPACED}]")
+_SPACED_LETTER = lazily(f"[{_SPACED}]")
 # What every text with a quotation has; a single mark behind a letter opens none.
-_ANY_MARK = re.compile(
+_ANY_MARK = lazily(
     rf"[&<>`\\{_SINGLES}{_OTHERS}](?:(?<=[&`\\{_OTHERS}])|(?<![{_SPACED}].)(?<=[{_SINGLES}])|(?<=<)[qQ]|(?<![^\s>]>)(?<=>))"
 )
 # Turkish endings of what is quoted; no elision leaves these.
@@ -54,7 +55,7 @@ _SUFFIX = r"(?:[dt][ae]n?|[dt][ae]ki|n[\u0131iu\u00fc]n|yl?[ae]|l[ae]r\w*|d[\u01
 # More marks than this in a row enclose nothing.
 _LONGEST_ROW = 8
 # The class in front makes this fast: the engine looks for one of its characters and for nothing else.
-_TOKEN = re.compile(
+_TOKEN = lazily(
     rf"""[\n,&<`\\{_SINGLES}{_OTHERS}](?:
       (?<=[{_SINGLES}{_OTHERS}]) [{_SINGLES}{_OTHERS}]{{{_LONGEST_ROW},}}
     | (?<=[{_OTHERS}])
@@ -81,28 +82,28 @@ _NO_STOPS = frozenset("#&@*/\\¡¿§¶†‡•※")
 _DASHES = frozenset("-/\u2010\u2011\u2012\u2013—―\u2212")
 _QUOTATIVE = frozenset("とっ")
 _ANNOUNCING = frozenset(":=\uff1a")
-_SUFFIXED = re.compile(_SUFFIX)
+_SUFFIXED = lazily(_SUFFIX)
 # What elision leaves of a word, and the years of a decade.
-_ELIDED = re.compile(
+_ELIDED = lazily(
     r"(?:[Tt](?:is|was|were|ill|would|isn|wasn|il|ween)|[Cc](?:os|uz|oz)|em|bout|neath|gainst|fraid|nuff|nough|nother|n|ere"
     r"|ed|ad|ave|aven|ow|ome|ouses?|orses?|ead|ear|eard|eart|ell|elp|alf|igh|imself|erself|usband|undred|appen|oo|e"
     r"|s|t|d|m|ll|re|ve|nt|nen|nem|ner|[0-9]{2}(?:er|s)?)(?![^\W_])"
 )
 # The same for what may also be a word that begins a quotation.
-_PERHAPS_ELIDED = re.compile(
+_PERHAPS_ELIDED = lazily(
     r"(?:Em|[Cc]ause|till|[Rr]ound|kay|un|im|er|is|as|at|and|old|ard|ill|all|ope|our|ot|ne)(?![^\W_])"
 )
 # What Hebrew puts before a word, and the marks before it; a mark before the last letter is that of an acronym.
-_HEBREW_PREFIX = re.compile("(?<![\u05d0-\u05ea])[\u05de\u05e9\u05d4\u05d5\u05db\u05dc\u05d1]{1,3}$")
-_HEBREW_WORD = re.compile(
+_HEBREW_PREFIX = lazily("(?<![\u05d0-\u05ea])[\u05de\u05e9\u05d4\u05d5\u05db\u05dc\u05d1]{1,3}$")
+_HEBREW_WORD = lazily(
     "(?![\u05d0-\u05ea]+['\"\u05f3\u05f4\u2019\u201d][\u05d0-\u05ea](?![\u05d0-\u05ea]))[\u05d0-\u05ea]{2}"
 )
-_HEBREW_ABBREVIATION = re.compile("(?<![\u05d0-\u05ea])[\u05d0-\u05ea]{1,5}$")
+_HEBREW_ABBREVIATION = lazily("(?<![\u05d0-\u05ea])[\u05d0-\u05ea]{1,5}$")
 # Letters that an elision leaves at the end of a word: goin', an', o', th', ol', wi'.
 _ELIDING = frozenset("nohliNOHLI")
 _SIBILANTS = frozenset("sxzSXZ")
 # Words that do not follow a possessive: "the boys' and" closes, "the boys' tea" need not.
-_NOT_OWNED = re.compile(
+_NOT_OWNED = lazily(
     r"\s+(?:and|or|but|is|was|are|were|has|had|said|says|he|she|it|they|we|i|you|in|of|on|at|by|to|for|from|with|that"
     r"|which|who|when|while|as|if|because|then|than|not|the|a|an|cried|asked|replied|answered)(?![^\W_])",
     re.IGNORECASE,

@@ -21,23 +21,24 @@ from typing import NamedTuple
 
 from pytest_ragmetrics.text.characters import IGNORABLE
 from pytest_ragmetrics.text.marks import character_of
+from pytest_ragmetrics.text.patterns import lazily
 
 # What is written over markup: a letter, a character without width, a line break.
 _WORD = "x"
 _NOTHING = "\u2060"
 _BREAK = "\n"
-_FENCE = re.compile(r"^(?:[ \t>]|[-*+][ \t]|[0-9]{1,3}[.)][ \t])*(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
+_FENCE = lazily(r"^(?:[ \t>]|[-*+][ \t]|[0-9]{1,3}[.)][ \t])*(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
 # What begins a list item, to its text, or a note: paragraphs that go on with it are indented.
-_ITEM = re.compile(r"(?:[-*+•]|[0-9]{1,9}[.)])(?: {1,4}(?=\S)|(?=\s))|\[\^[^\]\n]*\]:")
+_ITEM = lazily(r"(?:[-*+•]|[0-9]{1,9}[.)])(?: {1,4}(?=\S)|(?=\s))|\[\^[^\]\n]*\]:")
 _CODE_INDENT = 4
-_PROMPT = re.compile(r"^[ \t]*>>>(?: [^\n]*|$)", re.MULTILINE)
-_BACKTICKS = re.compile(r"(?<![`\\])`+|\n[ \t\r]*\n")
+_PROMPT = lazily(r"^[ \t]*>>>(?: [^\n]*|$)", re.MULTILINE)
+_BACKTICKS = lazily(r"(?<![`\\])`+|\n[ \t\r]*\n")
 # What closes a quotation that two backticks opened; a straight mark only if it is the first, lest it close a string.
-_LATEX_CLOSING = re.compile(r"""[^"”]*?(?:(?<![(\[{=])(?<!= )''|(?<=[^\s(\[{=])["”])(?![A-Za-z0-9'`])""")
+_LATEX_CLOSING = lazily(r"""[^"”]*?(?:(?<![(\[{=])(?<!= )''|(?<=[^\s(\[{=])["”])(?![A-Za-z0-9'`])""")
 # A backtick where a quotation may begin, and the apostrophe that may close it.
-_LATEX_SINGLE = re.compile(r"(?<![^\s*_(\[{\u2013\u2014\"“-])`(?=[^\s`'.,;:!?)\]}])")
-_LATEX_SINGLE_CLOSING = re.compile(r"[^`]*?[^\s(\[{=`]'(?![^\W_]|['`])")
-_TAG = re.compile(
+_LATEX_SINGLE = lazily(r"(?<![^\s*_(\[{\u2013\u2014\"“-])`(?=[^\s`'.,;:!?)\]}])")
+_LATEX_SINGLE_CLOSING = lazily(r"[^`]*?[^\s(\[{=`]'(?![^\W_]|['`])")
+_TAG = lazily(
     r"""<(?:
         !--                                                        # a comment
       | [A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>                     # an address
@@ -52,19 +53,19 @@ _BLOCK_TAGS = frozenset(
     {"blockquote", "dd", "div", "dt", "li", "ol", "p", "pre", "script", "style", "table", "td", "th", "tr", "ul"}
     | {f"h{level}" for level in range(1, 7)}
 )
-_LINK_TARGET = re.compile(
+_LINK_TARGET = lazily(
     r"""\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?\s*\)
       | ^[ ]{0,3}\[[^\]^\n][^\]\n]*\]:[ \t]*(?:<[^>\n]*>|[a-z]+://\S+|[./\#]\S*)[^\n]*""",
     re.MULTILINE | re.VERBOSE,
 )
-_JSON_OBJECT = re.compile(r'\{\s*"[^"\\\n]*(?:\\.[^"\\\n]*)*"\s*:')
-_JSON_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?', re.DOTALL)
-_JSON_SPACE = re.compile(r"\\[nrt]")
-_SPACE_ENTITY = re.compile(r"&(?:nbsp|#160|#8239|#[xX]0*[aA]0|#[xX]202[fF]);")
-_BLOCK_QUOTE = re.compile(r"^[ \t]*(?:(?:[-*+]|[0-9]{1,3}[.)])[ \t]+)?>[^\n]*(?:\n[ \t]*>[^\n]*)*", re.MULTILINE)
-_QUOTED_LINE = re.compile(r"^([^>\n]*>[> \t]*)([^\n]*)", re.MULTILINE)
-_DASHED = re.compile(r"[*_]*(?:[—\u2013―]|--|[-~] )\s*\S")
-_ALERT = re.compile(r"\[![A-Za-z]+\]")
+_JSON_OBJECT = lazily(r'\{\s*"[^"\\\n]*(?:\\.[^"\\\n]*)*"\s*:')
+_JSON_STRING = lazily(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?', re.DOTALL)
+_JSON_SPACE = lazily(r"\\[nrt]")
+_SPACE_ENTITY = lazily(r"&(?:nbsp|#160|#8239|#[xX]0*[aA]0|#[xX]202[fF]);")
+_BLOCK_QUOTE = lazily(r"^[ \t]*(?:(?:[-*+]|[0-9]{1,3}[.)])[ \t]+)?>[^\n]*(?:\n[ \t]*>[^\n]*)*", re.MULTILINE)
+_QUOTED_LINE = lazily(r"^([^>\n]*>[> \t]*)([^\n]*)", re.MULTILINE)
+_DASHED = lazily(r"[*_]*(?:[—\u2013―]|--|[-~] )\s*\S")
+_ALERT = lazily(r"\[![A-Za-z]+\]")
 # Each is tried behind one of the characters that begin markup; a class in front of them all makes the search fast.
 _ENTITY = r"(?<=&)(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
 _BLOCK_NAMES = "blockquote|br|dd|div|dt|h[1-6]|hr|li|ol|p|pre|table|tbody|td|th|tr|ul"
@@ -72,8 +73,8 @@ _TAG_NAMES = rf"""a|abbr|b|big|cite|del|dfn|em|font|i|ins|mark|q|s|small|span|st
     |{_BLOCK_NAMES}"""
 # Small letters first: to compare without case takes a quarter longer.
 _KNOWN_TAG = rf"(?<=<)/?(?:{_TAG_NAMES}|(?i:{_TAG_NAMES}))(?:\s[^<>]{{0,400}})?/?>"
-_BLOCK_TAG = re.compile(rf"</?(?:{_BLOCK_NAMES})[\s/>]", re.IGNORECASE)
-_RAISING_TAG = re.compile(r"<sup[\s/>]", re.IGNORECASE)
+_BLOCK_TAG = lazily(rf"</?(?:{_BLOCK_NAMES})[\s/>]", re.IGNORECASE)
+_RAISING_TAG = lazily(r"<sup[\s/>]", re.IGNORECASE)
 _TARGET = r"\((?:https?://|www\.|mailto:|[#/.])[^()\s]{0,500}\)"
 _LINK = rf"(?:(?<=\[)|(?<=!)\[)(?=[^\[\]\n]{{1,300}}\]{_TARGET})|(?<=\]){_TARGET}"
 _RAISED = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079"
@@ -85,24 +86,24 @@ _NOTE = rf"""(?:
         |(?<!<)[{_RAISED}]{{0,2}}(?![{_RAISED}\u207a\u207b]))
       (?![^\W_]))"""
 # What a raised number is the power of, and not a note on: a unit, a function, a Greek letter.
-_POWERED = re.compile(
+_POWERED = lazily(
     r"(?:[\d/]\s?|\b(?:per|pro|par|por|al)\s)[^\W\d_]+$|\b(?:a?(?:sin|cos|tan)h?|log|exp|chi|khi|eta|rho|phi|tau|sigma|lambda|omega)$|\)$"
     r"|(?:m[eèé]t\w{1,3}|miles?|feet|foot|inch(?:es)?|yards?)$",
     re.IGNORECASE,
 )
 _GLANCE = 40
 # In one group, so that splitting at it gives text and markup in turns.
-_MARKUP = re.compile(rf"([&<!\[\]](?:{_ENTITY}|{_KNOWN_TAG}|{_LINK}))", re.VERBOSE)
-_MARKUP_AND_NOTES = re.compile(rf"([&<!\[\]{_RAISED}](?:{_NOTE}|{_ENTITY}|{_KNOWN_TAG}|{_LINK}))", re.VERBOSE)
-_ANY_NOTE = re.compile(rf"[\[<{_RAISED}]{_NOTE}", re.VERBOSE)
-_IGNORABLE = re.compile(f"[{IGNORABLE}]")
+_MARKUP = lazily(rf"([&<!\[\]](?:{_ENTITY}|{_KNOWN_TAG}|{_LINK}))", re.VERBOSE)
+_MARKUP_AND_NOTES = lazily(rf"([&<!\[\]{_RAISED}](?:{_NOTE}|{_ENTITY}|{_KNOWN_TAG}|{_LINK}))", re.VERBOSE)
+_ANY_NOTE = lazily(rf"[\[<{_RAISED}]{_NOTE}", re.VERBOSE)
+_IGNORABLE = lazily(f"[{IGNORABLE}]")
 # All that may be ignorable; to look for what is not usual takes a fifth of the time.
-_UNUSUAL = re.compile(
+_UNUSUAL = lazily(
     "[^\\0-\u00ac\u00ae-\u034e\u0350-\u05ff\u0620-\u06dc\u0710-\u088f\u0900-\u115e\u1161-\u17b3\u2010-\u2029\u202f-\u205f\u2070-\u3163"
     "\u3165-\ufdff\uff00-\uff9f]"
 )
 # Characters that are not seen, and all that may be written for one: HTML entities, JSON escapes.
-_UNSEEN = re.compile(
+_UNSEEN = lazily(
     rf"[&\\{IGNORABLE}](?:(?<=[{IGNORABLE}])|(?<=&)(?:\#[0-9]{{2,7}}|\#[xX][0-9a-fA-F]{{2,6}}|[A-Za-z]{{3,20}});|(?<=\\)u[0-9a-fA-F]{{4}})"
 )
 

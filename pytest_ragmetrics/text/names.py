@@ -16,13 +16,14 @@ from itertools import groupby
 from pytest_ragmetrics.text.characters import UNSPACED_LETTERS
 from pytest_ragmetrics.text.markup import drop_unseen
 from pytest_ragmetrics.text.numbers import MONTH_NAMES
+from pytest_ragmetrics.text.patterns import lazily
 from pytest_ragmetrics.text.sentences import guess_language, split_sentences
 from pytest_ragmetrics.text.words import fold_word, is_function_word
 
 # With what joins the parts of one word: O'Neill, Jean-Luc, AT&T, U.S.
 # Letters may be decomposed.
 _LETTERS = rf"(?:[^\W_{UNSPACED_LETTERS}][\u0300-\u036f]*)+"
-_TOKEN = re.compile(rf"(?:[^\W\d_][\u0300-\u036f]*\.){{2,}}|{_LETTERS}(?:[-'\u2019&.]{_LETTERS})*")
+_TOKEN = lazily(rf"(?:[^\W\d_][\u0300-\u036f]*\.){{2,}}|{_LETTERS}(?:[-'\u2019&.]{_LETTERS})*")
 _CONNECTORS = frozenset(
     ("of", "de", "del", "della", "di", "da", "do", "dos", "du", "des", "van", "von", "der", "den", "la", "le", "el")
 )
@@ -35,16 +36,16 @@ _NO_NAMES = frozenset(
 )
 # Names although the same letters are a function word.
 _ACRONYMS = frozenset(("WHO", "US"))
-_CLITIC = re.compile(r"['\u2019](?:s|m|d|t|ll|ve|re)?$", re.IGNORECASE)
+_CLITIC = lazily(r"['\u2019](?:s|m|d|t|ll|ve|re)?$", re.IGNORECASE)
 # What French and Italian write before a name (d'Einstein), and Turkish behind it; an acronym in the plural.
-_ELISION = re.compile(r"^(?:[a-z\u00df-\u024f]+|[LD]|Qu|Un|(?:A|Da|De|Ne|Su)ll)['\u2019](?=[A-Z\u00c0-\u024f])")
-_APOSTROPHE_ENDING = re.compile(r"(?<=[A-Za-z\u00c0-\u024f]{3})['\u2019]([a-z\u00df-\u024f]+)$")
-_PLURAL = re.compile(r"(?<=[^\W_a-z]{2})s$")
-_JOIN = re.compile(r"[-.'\u2019]")
-_SPACED_INITIALS = re.compile(rf"\b(?:[^\W\d_{UNSPACED_LETTERS}]\.\s?){{2,}}")
-_UNSPACED = re.compile(f"[{UNSPACED_LETTERS}]")
+_ELISION = lazily(r"^(?:[a-z\u00df-\u024f]+|[LD]|Qu|Un|(?:A|Da|De|Ne|Su)ll)['\u2019](?=[A-Z\u00c0-\u024f])")
+_APOSTROPHE_ENDING = lazily(r"(?<=[A-Za-z\u00c0-\u024f]{3})['\u2019]([a-z\u00df-\u024f]+)$")
+_PLURAL = lazily(r"(?<=[^\W_a-z]{2})s$")
+_JOIN = lazily(r"[-.'\u2019]")
+_SPACED_INITIALS = lazily(rf"\b(?:[^\W\d_{UNSPACED_LETTERS}]\.\s?){{2,}}")
+_UNSPACED = lazily(f"[{UNSPACED_LETTERS}]")
 # A capital after one of these says only that something begins.
-_BEGINS = re.compile(r"(?:[:;!?…•|(\[/\"“„«\u2039'\u2018*_>\u2013\u2014]|-\s|\d[.)]?)\s*$")
+_BEGINS = lazily(r"(?:[:;!?…•|(\[/\"“„«\u2039'\u2018*_>\u2013\u2014]|-\s|\d[.)]?)\s*$")
 _NOUN_CAPITALS = frozenset({"de"})
 # What inflection adds to a name in Latin script; elsewhere anything short may be an ending.
 _ENDINGS = ("s", "es", "n", "ns", "an", "ans", "ian", "ians", "en", "er", "e", "y", "ish", "ese")
@@ -59,7 +60,7 @@ _SHORTEST_SPELLED = 3
 _SHORTEST_LOUD, _SHORTEST_TITLE = 3, 4
 # Function words that are written large within names, or always.
 _OFTEN_LARGE = frozenset(("A", "I", "The"))
-_LINE = re.compile(r"[^\r\n]+(?=\r?\n)")
+_LINE = lazily(r"[^\r\n]+(?=\r?\n)")
 # As far apart as the words of one long name: "of the".
 _WITHIN_ROW = 6
 
@@ -194,7 +195,9 @@ def _is_heading(tokens: Sequence[_Token], sentence: str, language: str) -> bool:
     Before a full stop they may be nothing but names; then function words must be written large as well.
     """
     words = [token for token in tokens if not token.text.isdigit() and not is_function_word(fold_word(token.text))]
-    if _UNSPACED.search(sentence) or not words or not all(token.text[0].isupper() for token in words):
+    if not words or not all(token.text[0].isupper() for token in words):
+        return False
+    if not sentence.isascii() and _UNSPACED.search(sentence):
         return False
     if all(token.text.isupper() for token in tokens):
         return any(len(token.text) > _LONGEST_ACRONYM or _is_large(token, language) for token in tokens)

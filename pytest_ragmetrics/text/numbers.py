@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import product
 
 from pytest_ragmetrics.text.characters import composed
+from pytest_ragmetrics.text.patterns import lazily
 
 _MONTHS = (
     "january jan januar jänner janvier janv enero ene gennaio gen janeiro januari ocak января январь يناير",
@@ -47,13 +48,13 @@ _WITH_MONTH = rf"""
     | \b(?P<n3>{_MONTH})\b\.?\s+(?:the\s+)?(?P<d3>{_DAY})(?:st|nd|rd|th)?\b(?:,?\s+{_OF}(?P<y3>{_YEAR}))?
     | \b(?P<n4>{_MONTH})\b\.?,?\s+{_OF}(?P<y4>{_YEAR})
 """
-_DATE = re.compile(f"{_IN_DIGITS} | {_WITH_MONTH}", re.VERBOSE | re.IGNORECASE)
+_DATE = lazily(f"{_IN_DIGITS} | {_WITH_MONTH}", re.VERBOSE | re.IGNORECASE)
 # The name of a month is looked for at every letter, so where there is none this is many times faster.
-_DATE_IN_DIGITS = re.compile(_IN_DIGITS, re.VERBOSE)
+_DATE_IN_DIGITS = lazily(_IN_DIGITS, re.VERBOSE)
 # What every number that is not in words has.
-_DIGIT = re.compile("[\\d\u00bc-\u00be\u2150-\u215e]")
-_DIGITS = re.compile(r"\d+")
-_LETTERS = re.compile(r"[^\W\d_]+")
+_DIGIT = lazily("[\\d\u00bc-\u00be\u2150-\u215e]")
+_DIGITS = lazily(r"\d+")
+_LETTERS = lazily(r"[^\W\d_]+")
 _MONTHS_AS_WRITTEN = frozenset(of + name for of in ("", "of", "de", "del", "do", "di") for name in MONTH_NAMES)
 _LAST_MONTH, _LAST_DAY = 12, 31
 _SMALL = (
@@ -75,8 +76,8 @@ _VALUE = {
 _SCALE = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _NUMBER_WORDS = frozenset((*_VALUE, *_SCALE, *(f"{word}th" for word in _SCALE)))
 _NUMBER_WORD = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
-_PHRASE = re.compile(rf"\b(?:{_NUMBER_WORD})(?:(?:\s+and\s+|\s+|-)(?:{_NUMBER_WORD}))*\b", re.IGNORECASE)
-_PART = re.compile(rf"\b(?:{_NUMBER_WORD})\b", re.IGNORECASE)
+_PHRASE = lazily(rf"\b(?:{_NUMBER_WORD})(?:(?:\s+and\s+|\s+|-)(?:{_NUMBER_WORD}))*\b", re.IGNORECASE)
+_PART = lazily(rf"\b(?:{_NUMBER_WORD})\b", re.IGNORECASE)
 _HUNDRED = 100
 _CENTURIES = range(11, 21)
 _LAST_PLAIN = 10
@@ -101,7 +102,7 @@ _UNITS = {
 _UNIT_OF = {word: unit for unit, words in _UNITS.items() for word in words.split()}
 _SIGNS = r"(?:us)?\$|[€£¥₹]|usd|eur|gbp|jpy|cny|inr"
 _UNIT_WORD = "|".join(sorted(filter(str.isalpha, _UNIT_OF), key=len, reverse=True))
-_NUMBER = re.compile(
+_NUMBER = lazily(
     rf"""
       (?P<before>(?:(?<![^\W\d_])(?:{_SIGNS})[ \u00a0]{{0,9}})?)
       (?P<sign>(?<![\w)\].%/])[-\u2212+])?
@@ -124,22 +125,22 @@ _STEP = (
     r"ステップ|단계)\s?\d{1,2}|第\s?\d{1,2}\s?步|手順\s?\d{1,2}|\d{1,2}\s?단계"
 )
 # What ends a line beside "\n", which is all that ^ knows.
-_LINE_END = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_LINE_END = lazily("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # Numbers that count the lines of a list or point at a passage say nothing about the world.
-_POINTER = re.compile(
+_POINTER = lazily(
     rf"""^[ \t>*+|\#-]*(?:{_STEP})\s?[.:)\uff1a\u2013\u2014-] | [(\uff08](?:{_STEP})[)\uff09]
     | ^[ \t>*+\#-]*\(?\d{{1,3}}[.):](?=\s|\*) | \[\^?\d{{1,3}}(?:\s*[,;\u2013-]\s*\d{{1,3}})*\]
     | \b(?:passages?|contexts?|documents?|sources?|excerpts?|chunks?)\s*\#?\d{{1,2}}
       (?:(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)\d{{1,2}})*\b""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
-_GROUPED = re.compile(r"\d{1,3}(?:(?P<mark>[.,'])\d{3})(?:(?P=mark)\d{3})*|\d{1,2}(?:,\d{2})+,\d{3}")
-_FRACTION = re.compile(r"(\d+)[/\u2044](\d+)")
+_GROUPED = lazily(r"\d{1,3}(?:(?P<mark>[.,'])\d{3})(?:(?P=mark)\d{3})*|\d{1,2}(?:,\d{2})+,\d{3}")
+_FRACTION = lazily(r"(\d+)[/\u2044](\d+)")
 # As many as exact fractions of up to three digits need: 1/512.
 _PLACES = 9
 # A list without spaces: 1,2,3.
-_LISTED = re.compile(r"\d+(?:,\d+){2,}")
-_PERCENT = re.compile(r"\sper\s?cent\b", re.IGNORECASE)
+_LISTED = lazily(r"\d+(?:,\d+){2,}")
+_PERCENT = lazily(r"\sper\s?cent\b", re.IGNORECASE)
 _MARKS = ".,'"
 _ANY_UNIT = "any"
 _SAME_MARK = str.maketrans(

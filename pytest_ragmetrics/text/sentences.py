@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from pytest_ragmetrics.result import Evidence
 from pytest_ragmetrics.text.characters import composed
+from pytest_ragmetrics.text.patterns import lazily
 
 #: Longer sentences are cut, between clauses where there are any.
 MAX_SENTENCE = 1000
@@ -22,17 +23,17 @@ _WINDOW = 2 * MAX_SENTENCE
 # A line at least this long may have been wrapped in the middle of a sentence; half of it where letters have no case.
 _WRAPPED = 40
 # Bullets, heading marks and quote marks are layout; a number that begins an item is kept as text.
-_MARKER = re.compile(r"\s*(?:(?:[-*+>•‣◦▪·\u2013—]|#{1,6})(?:\s+|$))*")
-_ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[A-Za-z])[.)](?=\s|$)")
-_OPENS = re.compile(rf"{_ENUMERATOR.pattern}|[|`~①-⑳]|[^\W\d_][\w ]{{0,30}}:\s")
+_MARKER = lazily(r"\s*(?:(?:[-*+>•‣◦▪·\u2013—]|#{1,6})(?:\s+|$))*")
+_ENUMERATOR = lazily(r"\(?(?:\d{1,3}|[A-Za-z])[.)](?=\s|$)")
+_OPENS = lazily(rf"{_ENUMERATOR.pattern}|[|`~①-⑳]|[^\W\d_][\w ]{{0,30}}:\s")
 # A rule, the rule of a table, a fence, an underline, a blank line.
-_LAYOUT = re.compile(r"[\s\-*_=|:+~`#>]*$")
-_TERMINAL = re.compile(r"[.!?:…。\uff01\uff1f\uff1a।؟\u06d4]['\"”\u2019»)\]」』*_]*$")
-_CLAUSE = re.compile(r"[,;:)\u2013—]\s|[\uff0c\uff1b\uff1a、،؛]")
+_LAYOUT = lazily(r"[\s\-*_=|:+~`#>]*$")
+_TERMINAL = lazily(r"[.!?:…。\uff01\uff1f\uff1a।؟\u06d4]['\"”\u2019»)\]」』*_]*$")
+_CLAUSE = lazily(r"[,;:)\u2013—]\s|[\uff0c\uff1b\uff1a、،؛]")
 # Khmer and Tibetan marks, which the splitter does not know.
-_UNKNOWN_TERMINAL = re.compile(r".+?(?:[។៕།༎]\s+|$)", re.DOTALL)
+_UNKNOWN_TERMINAL = lazily(r".+?(?:[។៕།༎]\s+|$)", re.DOTALL)
 # The splitter takes nothing that UTF-8 cannot encode.
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = lazily("[\ud800-\udfff]")
 # How much of a text is looked at to guess its language.
 _GLANCE = 4000
 _SCRIPTS = {
@@ -58,7 +59,7 @@ _SCRIPTS = {
     "hy": "\u0530-\u058f",
     "latin": "A-Za-z\u00c0-\u024f",
 }
-_SCRIPT = re.compile("|".join(f"(?P<{name}>[{letters}])" for name, letters in _SCRIPTS.items()))
+_SCRIPT = lazily("|".join(f"(?P<{name}>[{letters}])" for name, letters in _SCRIPTS.items()))
 # Frequent in one of these languages and rare in the others. A language is listed when the splitter does better
 # for knowing it; French is listed apart because it does worse ("M. Dupont" is cut in two) and English rules serve.
 _FUNCTION_WORDS = {
@@ -77,7 +78,7 @@ _LANGUAGES_OF: dict[str, tuple[str, ...]] = {
     for word in " ".join(_FUNCTION_WORDS.values()).split()
 }
 _ENGLISH_RULES = frozenset({"fr"})
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = lazily(r"[^\W\d_]+")
 
 
 # A context is shown alone and with others.

@@ -25,56 +25,54 @@ from pytest_ragmetrics.text.characters import (
     is_unspaced,
     is_word,
 )
+from pytest_ragmetrics.text.patterns import lazily
 
 #: From the first letter or digit of a white-space token to the token's end: one match a word.
-_COUNTED = re.compile(r"[^\W_]\S*")
+_COUNTED = lazily(r"[^\W_]\S*")
 #: Vowel signs and joiners, which are no letters to a regular expression, and belong into words all the same.
 MARKS = "\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
 MARKS += "\u0f18-\u0fbc\u1712-\u1714\u200c\u200d"
-_RUN = re.compile(
-    f"(?P<unspaced>[{UNSPACED_LETTERS}]+)|[^\\W_{UNSPACED_LETTERS}](?:[{MARKS}]|[^\\W_{UNSPACED_LETTERS}])*"
-)
-_DROPPED = re.compile("[\u00ad\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u200c\u200d]")
+_RUN = lazily(f"(?P<unspaced>[{UNSPACED_LETTERS}]+)|[^\\W_{UNSPACED_LETTERS}](?:[{MARKS}]|[^\\W_{UNSPACED_LETTERS}])*")
+_ASCII_RUN = lazily("[0-9A-Za-z]+")
+_DROPPED = lazily("[\u00ad\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u200c\u200d]")
 # In scripts without spaces, a pair of characters with one of these carries no content.
 _FUNCTION_CHARACTERS = frozenset(
     "的了是在和有不也就都而及与或把被让给从到对于之其这那个们吗呢吧啊着很はがをにへとでもやのからまですだったいるなれ"
 )
 # Endings of inflected forms, and what Arabic writes before a word; enough must be left to mean something.
-_ENDING = re.compile(r"(?:ingly|edly|ings?|ed|ies|ied|ly|es|ern|er|en|em|e|s|y)$")
-_PLURAL = re.compile(r"(?<=..[^s])s$")
-_ARTICLE = re.compile("^(?:[وفبك]?ال|لل)")
+_ENDING = lazily(r"(?:ingly|edly|ings?|ed|ies|ied|ly|es|ern|er|en|em|e|s|y)$")
+_PLURAL = lazily(r"(?<=..[^s])s$")
+_ARTICLE = lazily("^(?:[وفبك]?ال|لل)")
 _SHORTEST_STEM, _LONGEST_STEM = 4, 6
 # Two keys are forms of one word when as much of the longer is the same; no key is as long as the last.
 _SHORTEST_ALIKE, _ALIKE, _NO_KEY = 3, 0.6, 10**6
-_SEMITIC = re.compile("[\u0590-\u06ff]")
+_SEMITIC = lazily("[\u0590-\u06ff]")
 _ARTICLES = frozenset(("a", "an", "the"))
-_ANSWER_WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
+_ANSWER_WORD = lazily(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
 # Emphasis and what has no width do not part a word.
-_TRANSPARENT = re.compile(f"[*_~{INVISIBLE}]+")
+_TRANSPARENT = lazily(f"[*_~{INVISIBLE}]+")
 # How far from a boundary is looked.
 _NEAR = 16
 _WITHIN_NUMBER = ".,:/'\u2019\u2044\u00b7\u066b\u066c^"
 _GROUPING = " \u00a0\u2009\u202f"
 # A number that goes on to the left: 3.|5, 10:|30, .|5, a sign, and groups of three digits.
-_NUMBER_BEFORE = re.compile(rf"\d[{_WITHIN_NUMBER}]$|(?:^|[^\w.])[.,]$|(?:^|[\s(\[=<>~$€£¥])[{DASHES}]$")
-_NUMBER_AFTER = re.compile(rf"[{_WITHIN_NUMBER}]\d")
-_GROUP_BEFORE = re.compile(rf"(?<!\d)\d{{1,3}}[{_GROUPING}]$")
-_GROUP_AFTER = re.compile(rf"[{_GROUPING}]\d{{3}}(?!\d)")
-_GROUP = re.compile(r"\d{3}(?!\d)")
-_FIRST_GROUP = re.compile(r"(?<!\d)\d{1,3}$")
+_NUMBER_BEFORE = lazily(rf"\d[{_WITHIN_NUMBER}]$|(?:^|[^\w.])[.,]$|(?:^|[\s(\[=<>~$€£¥])[{DASHES}]$")
+_NUMBER_AFTER = lazily(rf"[{_WITHIN_NUMBER}]\d")
+_GROUP_BEFORE = lazily(rf"(?<!\d)\d{{1,3}}[{_GROUPING}]$")
+_GROUP_AFTER = lazily(rf"[{_GROUPING}]\d{{3}}(?!\d)")
+_GROUP = lazily(r"\d{3}(?!\d)")
+_FIRST_GROUP = lazily(r"(?<!\d)\d{1,3}$")
 # Cutting these off turns a statement round: non-|toxic, ca|n't.
-_NEGATING_PREFIX = re.compile(r"\b(?:non|un|anti|nicht|niet)[-\u2010\u2011]$", re.IGNORECASE)
-_NEGATING_SUFFIX = re.compile(r"['\u2018\u2019\u02bc\uff07]t\b", re.IGNORECASE)
-_SPLIT_NEGATION = re.compile(r" n['\u2018\u2019\u02bc\uff07]t\b", re.IGNORECASE)
-_NEGATED_BEFORE = re.compile(r"n['\u2018\u2019\u02bc\uff07]$", re.IGNORECASE)
+_NEGATING_PREFIX = lazily(r"\b(?:non|un|anti|nicht|niet)[-\u2010\u2011]$", re.IGNORECASE)
+_NEGATING_SUFFIX = lazily(r"['\u2018\u2019\u02bc\uff07]t\b", re.IGNORECASE)
+_SPLIT_NEGATION = lazily(r" n['\u2018\u2019\u02bc\uff07]t\b", re.IGNORECASE)
+_NEGATED_BEFORE = lazily(r"n['\u2018\u2019\u02bc\uff07]$", re.IGNORECASE)
 # Signs that belong to the number or the name beside them: $|5, 5| %, C|++. At the start of a line > marks a quotation.
-_SIGN_BEFORE = re.compile(
-    r"(?:[$\u20ac\u00a3\u00a5\u20b9\u2264\u2265\u2248\u00b1<~]|(?<=\w)>|(?<=\w )>)[ \u00a0\u202f]?$"
-)
-_SIGN_AFTER_NUMBER = re.compile(
+_SIGN_BEFORE = lazily(r"(?:[$\u20ac\u00a3\u00a5\u20b9\u2264\u2265\u2248\u00b1<~]|(?<=\w)>|(?<=\w )>)[ \u00a0\u202f]?$")
+_SIGN_AFTER_NUMBER = lazily(
     r"[ \u00a0\u202f]?(?:[%\uff05\u066a\u2030\u00b0]|[$\u20ac\u00a3\u00a5\u20b9](?!\d))|\+(?!\w)"
 )
-_SIGN_AFTER_NAME = re.compile(r"(?:\+{1,2}|#)(?!\w)")
+_SIGN_AFTER_NAME = lazily(r"(?:\+{1,2}|#)(?!\w)")
 # What Korean writes behind a noun or a clause without a space, by what it follows: a consonant, a vowel, either.
 _PARTICLES = (
     "은|이|을|과|으로|이나|이랑|이며|이라고|이라는|이란",
@@ -82,11 +80,11 @@ _PARTICLES = (
     "의|도|만|에|에서|에게|에게서|한테|께|께서|부터|까지|보다|처럼|마다|하고|고|면서",
 )
 _AFTER_CONSONANT, _AFTER_VOWEL = (
-    re.compile(f"(?:{particles}|{_PARTICLES[2]})(?:은|는|도|만|의|을|를)?(?![가-힣])") for particles in _PARTICLES[:2]
+    lazily(f"(?:{particles}|{_PARTICLES[2]})(?:은|는|도|만|의|을|를)?(?![가-힣])") for particles in _PARTICLES[:2]
 )
 _RIEUL = 8
-_BROKEN_BEFORE = re.compile(r"[^\W\d_][-\u2010\u00ad][ \t]*\r?\n[ \t>]*$")
-_BROKEN_AFTER = re.compile(r"[-\u2010\u00ad][ \t]*\r?\n[ \t>]*[^\W\d_]")
+_BROKEN_BEFORE = lazily(r"[^\W\d_][-\u2010\u00ad][ \t]*\r?\n[ \t>]*$")
+_BROKEN_AFTER = lazily(r"[-\u2010\u00ad][ \t]*\r?\n[ \t>]*[^\W\d_]")
 
 
 def count_words(text: str) -> int:
@@ -139,8 +137,9 @@ def telling_words(text: str) -> Iterator[ContentWord]:
 
 def _keys(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield begin, end and key of the content words and numbers of a text in composed characters."""
-    for match in _RUN.finditer(text):
-        if run := match["unspaced"]:
+    in_ascii = text.isascii()
+    for match in (_ASCII_RUN if in_ascii else _RUN).finditer(text):
+        if not in_ascii and (run := match["unspaced"]):
             for start, pair in enumerate(map("".join, pairwise(run)), start=match.start()):
                 if _FUNCTION_CHARACTERS.isdisjoint(pair):
                     yield start, start + 2, pair
