@@ -29,6 +29,7 @@ from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, Trans
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.batching.queue import BatchMode, BatchQueue
+    from pytest_ragmetrics.cache.remote import RemoteCache, RemoteMode
     from pytest_ragmetrics.dry_run import Forecast
 
 P = TypeVar("P")
@@ -41,6 +42,8 @@ class Engine:
     ``concurrency`` bounds the requests in flight, ``timeout`` is that of one attempt in seconds. ``offer_judge`` and
     ``offer_embedder`` may make something of a spec first, or return ``None``. ``asker`` names the test that is asking,
     ``budget`` is what all requests together may take. With a ``forecast`` none is made, and nothing is stored.
+    ``cache_url`` is a cache shared with other machines, behind that of ``cache_dir``, used as ``cache_url_mode`` says
+    and signed with ``cache_secret``; a run with a cassette leaves it alone: its answers are those of the cassette.
     ``batch`` has requests answered in batches, as :class:`~pytest_ragmetrics.batching.queue.BatchQueue` says, and
     ``note_pending`` is told where a request is made whose reply is not there yet; ``batch_fallback`` and
     ``batch_pause`` are its ``fallback`` and ``pause``.
@@ -56,6 +59,9 @@ class Engine:
         cache: Mode = "auto",
         cache_dir: Path | None = None,
         cassette: Path | Cassette | None = None,
+        cache_url: str | None = None,
+        cache_url_mode: RemoteMode = "readwrite",
+        cache_secret: str = "",
         salt: str = "",
         concurrency: int = 32,
         timeout: float = 60,
@@ -89,10 +95,16 @@ class Engine:
         paying: Transport = Providers() if budget is None else Budgeted(Providers(), budget)
         self.limiter = Limiter(concurrency, CircuitBreakers(paying, lambda: context.current().breaker))
         self._batches = Batches(self.limiter)
+        #: The cache shared with other machines, if there is one.
+        self.remote: RemoteCache | None = None
+        if cache_url is not None and cassette is None and cache != "off" and forecast is None:
+            # A batch takes hours, for which nobody should wait.
+            self.remote = _remote(cache_url, cache_url_mode, cache_secret, leases=batch is None)
         #: What holds requests back for batches, if they are wanted.
         self.queue: BatchQueue | None = None
         if batch is not None and forecast is None and cache == "auto" and cache_dir is not None:
-            waiting: dict[str, Any] = {"fallback": batch_fallback, "pause": batch_pause, "is_busy": is_busy}
+            waiting: dict[str, Any] = {"fallback": batch_fallback, "pause": batch_pause}
+            waiting["is_busy"] = lambda: is_busy() or (self.remote is not None and self.remote.is_busy)
             self.queue = _queue(self._batches, cache_dir, batch, salt, redact, budget=budget, **waiting)
         self.cache = CachedTransport(
             Repair(self.queue or self._batches),
@@ -105,6 +117,7 @@ class Engine:
             run=run,
             asker=asker,
             anew=lambda: context.current().anew,
+            remote=self.remote,
         )
         #: Where requests are sent.
         self.transport: Transport = self.cache
@@ -146,6 +159,8 @@ class Engine:
         async with AsyncExitStack() as stack:
             if self._store is not None:
                 stack.callback(self._store.close)
+            if self.remote is not None:
+                stack.push_async_callback(self.remote.aclose)
             for judge in judges.values():
                 stack.push_async_callback(judge.aclose)
             for embedder in embedders.values():
@@ -191,6 +206,12 @@ def _dry_run(cache: CachedTransport, forecast: Forecast, batch: BatchMode | None
     from pytest_ragmetrics.dry_run import DryRun
 
     return DryRun(cache, forecast, batched=batch is not None)
+
+
+def _remote(url: str, mode: RemoteMode, secret: str, *, leases: bool) -> RemoteCache:
+    from pytest_ragmetrics.cache.remote import open_remote
+
+    return open_remote(url, mode=mode, secret=secret, leases=leases)
 
 
 def _queue(

@@ -15,7 +15,7 @@ import pytest
 from pytest_ragmetrics import hookspec
 from pytest_ragmetrics.reporting import RunReport
 from pytest_ragmetrics.session import PytestSession
-from pytest_ragmetrics.settings import add_options, read_settings
+from pytest_ragmetrics.settings import Settings, add_options, read_settings
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.cache.transport import CachedTransport
@@ -70,7 +70,20 @@ def pytest_report_header(config: pytest.Config) -> str:
     settings = config.stash[SESSION].settings
     judge, embedder = (_LABELS.get(spec, spec) for spec in (settings.judge, settings.embedder))
     dry = ", dry run: nothing is asked" if settings.dry_run else ""
-    return f"ragmetrics: judge {judge}, embedder {embedder}, cache {settings.cache}{dry}"
+    shared = "" if settings.cache_url is None else _shared_cache(settings)
+    return f"ragmetrics: judge {judge}, embedder {embedder}, cache {settings.cache}{shared}{dry}"
+
+
+def _shared_cache(settings: Settings) -> str:
+    from pytest_ragmetrics.cache.remote import is_written, shown_url
+
+    url = settings.cache_url or ""
+    if settings.cassette is not None:
+        return ", shared cache not used beside a cassette"
+    if settings.cache == "off":
+        return ""
+    mode = settings.cache_url_mode if is_written(url, settings.cache_url_mode) else "read"
+    return f", shared cache {shown_url(url)} ({mode})"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.metrics.base import Metric
     from pytest_ragmetrics.records import Record
 
-#: What a worker used, as JSON builtins: ``{"cassette": RunCassette.to_row(), "budget": SessionBudget.to_row()}``.
+#: What a worker used, as JSON builtins: ``{"cassette": RunCassette.to_row(), "budget": SessionBudget.to_row(),
+#: "remote": RemoteCache.final_counts()}``.
 WorkerRow = Mapping[str, Mapping[str, Any]]
 
 #: The markers that make tests when pytest collects a function; added later they have no effect.
@@ -412,6 +413,9 @@ class PytestSession:
             cache=settings.cache,
             cache_dir=settings.cache_dir,
             cassette=self._cassette.open(),
+            cache_url=settings.cache_url,
+            cache_url_mode=settings.cache_url_mode,
+            cache_secret=settings.cache_secret,
             salt=settings.cache_salt,
             concurrency=self.concurrency,
             timeout=settings.timeout,
@@ -462,7 +466,7 @@ class PytestSession:
         lines = self._cassette.save(self.engine.cache, exit_status, rows) if records and used else []
         queue = self.engine.queue if self._has_engine else None
         batches = [] if queue is None else queue.summary(self.engine.cache.holds)
-        return [*lines, *batches, *self._budget.notes(rows)]
+        return [*lines, *self._shared([row["remote"] for row in rows if row]), *batches, *self._budget.notes(rows)]
 
     # The hooks.
 
@@ -593,6 +597,8 @@ class PytestSession:
         if self.is_worker:
             cache = self.engine.cache if self._has_engine else None
             row = {"cassette": self._cassette.to_row(cache), "budget": self._budget.to_row()}
+            remote = self.engine.remote if self._has_engine else None
+            row["remote"] = {} if remote is None else remote.final_counts()
             self._config.workeroutput["ragmetrics"] = row  # type: ignore[attr-defined] # set by xdist
 
     @pytest.hookimpl(optionalhook=True)
@@ -621,6 +627,16 @@ class PytestSession:
     @property
     def _has_engine(self) -> bool:
         return "engine" in self.__dict__
+
+    def _shared(self, workers: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Return the line on the shared cache, once everything is written there."""
+        remote = self.engine.remote if self._has_engine else None
+        rows = [*(row for row in workers if row), *([] if remote is None else [remote.final_counts()])]
+        if not rows:
+            return []
+        from pytest_ragmetrics.cache.remote import counts_line
+
+        return counts_line(self.settings.cache_url or "", rows)
 
     def _check(self, item: pytest.Item) -> list[str]:
         """Return what is wrong with the markers of a test."""

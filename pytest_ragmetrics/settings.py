@@ -68,6 +68,12 @@ def _embedder_spec(text: str, _base: Path) -> str:
     return check_embedder_spec(text)
 
 
+def _cache_url(text: str, _base: Path) -> str:
+    from pytest_ragmetrics.cache.remote import check_cache_url
+
+    return check_cache_url(text)
+
+
 def _spec(text: str, base: Path) -> str:
     from pytest_ragmetrics.judges.specs import PANEL, check_spec, panel_members
 
@@ -170,6 +176,24 @@ class Settings:
         f"Folder of the local cache (default: {CACHE_FOLDER} in the rootdir).",
         environment=True,
         metavar="DIR",
+    )
+    cache_url: str | None = _setting(
+        _cache_url,
+        None,
+        "A cache that a team shares, behind the local one: s3://BUCKET/FOLDER, gs://, az://, file:///FOLDER, https:// "
+        "(read only), redis:// or rediss://. A run with a cassette leaves it alone.",
+        environment=True,
+        metavar="URL",
+    )
+    cache_url_mode: Literal["read", "readwrite"] = _setting(
+        _one_of("read", "readwrite"),
+        "readwrite",
+        "Whether the shared cache is only read, as for pull requests of forks (default: readwrite).",
+        environment=True,
+        metavar="MODE",
+    )
+    cache_secret: str = _setting(
+        _text, "", "Signs the answers in the shared cache.", flag=False, environment=True, in_ini=False
     )
     cassette: Path | None = _setting(
         paths.a_file, None, "Recorded answers to read first and to commit: one JSON object a line.", metavar="FILE"

@@ -14,7 +14,7 @@ import re
 import sys
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -147,6 +147,10 @@ class CacheUnavailableError(CacheError):
     """The place where answers are kept cannot be opened, read or written."""
 
 
+class CacheReadOnlyError(CacheUnavailableError):
+    """The place where answers are kept takes no more of them: it is read-only for us, or full."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CacheEntry:
     """A request and its reply, both as JSON builtins, under the key of the request.
@@ -233,12 +237,17 @@ def new_entry(
         row = {"text": reply.text, **_counts(reply)}
         if reply.parts:
             row["parts"] = [_counts(part) for part in reply.parts]
-    shown = request
-    if redact is not None:
-        shown = redacted_request(request, redact)
-        row |= {"text": redacted_json(row["text"], redact)} if "text" in row else {}
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return CacheEntry(key=key, request=shown, reply=row, created=created, salt=salt, redacted=shown != request)
+    entry = CacheEntry(key=key, request=request, reply=row, created=created, salt=salt)
+    return entry if redact is None else redacted_entry(entry, redact)
+
+
+def redacted_entry(entry: CacheEntry, redact: Redact) -> CacheEntry:
+    """Return an entry with the texts under test redacted on both sides."""
+    shown, reply = redacted_request(entry.request, redact), dict(entry.reply)
+    if "text" in reply:
+        reply["text"] = redacted_json(reply["text"], redact)
+    return replace(entry, request=shown, reply=reply, redacted=entry.redacted or shown != entry.request)
 
 
 def _counts(reply: Reply) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import uuid
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_ragmetrics.cache.cassette import Cassette, Saved
@@ -22,6 +23,7 @@ from pytest_ragmetrics.cache.entry import (
     embedding_row,
     key_of,
     new_entry,
+    redacted_entry,
     redacted_request,
     request_row,
 )
@@ -29,6 +31,7 @@ from pytest_ragmetrics.cache.nearest import Neighbours
 from pytest_ragmetrics.cache.single_flight import SingleFlight
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.errors import CacheMissError
+from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.transport import (
     AnyRequest,
     EmbeddingRequest,
@@ -36,11 +39,15 @@ from pytest_ragmetrics.judges.transport import (
     Request,
     Transport,
     UnreadableReplyError,
+    fitting,
+    together,
 )
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from pytest_ragmetrics.cache.remote import Check, Pay, RemoteCache
 
 
 def vector_text(vector: npt.NDArray[np.float32]) -> str:
@@ -186,6 +193,8 @@ class CacheTiers:
 Row = Mapping[str, Any]
 #: Asks for the replies of some keys, and calls the function once that costs something.
 Fetch = Callable[[Sequence[str], Callable[[], None]], Awaitable[Mapping[str, Reply | str]]]
+#: Raises ``InvalidAnswer`` or ``CacheError`` for an entry that is no answer to the request.
+Fits = Callable[[CacheEntry], object]
 
 # How many more may be looked up, locked and stored than requests are in flight, so that one is always ready.
 _READY = 2
@@ -202,7 +211,8 @@ class CachedTransport:
     refreshed is fresh to all. ``redact`` is applied to what is stored, and what is stored is what is returned: a
     redacted answer leads to the same next question live as in replay. ``asker`` names the test that asks, ``anew``
     tells whether it asks for replies that are made anew: these are kept nowhere, so that the next run finds the first
-    ones. ``warn`` is called once for a store that cannot be used. The store is not closed here.
+    ones. ``warn`` is called once for a store that cannot be used. ``remote`` is the tier behind the store, which is
+    shared with other machines. Neither is closed here.
     """
 
     def __init__(
@@ -219,6 +229,7 @@ class CachedTransport:
         asker: Callable[[], str | None] = lambda: None,
         anew: Callable[[], bool] = lambda: False,
         warn: Callable[[str], None] = warnings.warn,
+        remote: RemoteCache | None = None,
     ) -> None:
         self.mode: Mode = mode
         self.judged = Counts()
@@ -234,6 +245,7 @@ class CachedTransport:
         self._redact = redact
         self._asker = asker
         self._anew = anew
+        self._remote = remote
         self._tests: dict[str, str] = {}
 
     async def send(self, request: AnyRequest) -> Reply:
@@ -308,7 +320,10 @@ class CachedTransport:
         async def fetch(_: Sequence[str], started: Callable[[], None]) -> dict[str, Reply | str]:
             return {key: await self._counted(replace(request, started=started))}
 
-        entries, fetched = await self._entries({key: row}, fetch, self._judging)
+        def fits(entry: CacheEntry) -> None:
+            fitting(request, entry.answer())
+
+        entries, fetched = await self._entries({key: row}, fetch, self._judging, fits)
         self.judged.cached += key not in fetched
         return entries[key].answer(cached=key not in fetched)
 
@@ -324,11 +339,14 @@ class CachedTransport:
             vectors = () if reply.vectors is None else reply.vectors
             return {key: vector_text(vector) for key, vector in zip(keys, vectors, strict=True)}
 
-        entries, fetched = await self._entries(rows, fetch, self._embedding)
+        def fits(entry: CacheEntry) -> None:
+            read_vector(entry.reply["vector"])
+
+        entries, fetched = await self._entries(rows, fetch, self._embedding, fits)
         self.embedded.cached += len(entries) - len(fetched)
         vectors = _stacked([read_vector(entries[key].reply["vector"]) for key, _ in keyed], request)
-        # What is fetched is fetched at once.
-        return replace(spent[0] if spent else Reply(), vectors=vectors)
+        # More than once only where another machine began to pay for some of them.
+        return replace(reduce(together, spent) if spent else Reply(), vectors=vectors)
 
     def _keyed(self, request: EmbeddingRequest) -> list[tuple[str, Row]]:
         rows = (
@@ -339,33 +357,80 @@ class CachedTransport:
 
     def _found(self, rows: Mapping[str, Row]) -> dict[str, CacheEntry]:
         found = self._tiers.look(tuple(rows))
-        missing = [key for key in rows if key not in found]
-        if missing and self.mode == "replay":
-            row = rows[missing[0]]
-            seen = row if self._redact is None else redacted_request(row, self._redact)
-            raise CacheMissError(self._tiers.explain_miss(seen))
+        self._refuse_in_replay(rows, found)
         return found
 
+    def _refuse_in_replay(self, rows: Mapping[str, Row], found: Mapping[str, CacheEntry]) -> None:
+        missing = next((row for key, row in rows.items() if key not in found), None)
+        if missing is not None and self.mode == "replay":
+            seen = missing if self._redact is None else redacted_request(missing, self._redact)
+            raise CacheMissError(self._tiers.explain_miss(seen))
+
     async def _entries(
-        self, rows: Mapping[str, Row], fetch: Fetch, flight: SingleFlight[CacheEntry]
+        self, rows: Mapping[str, Row], fetch: Fetch, flight: SingleFlight[CacheEntry], fits: Fits
     ) -> tuple[dict[str, CacheEntry], frozenset[str]]:
-        """Return the entries of all keys, and which of them were fetched."""
+        """Return the entries of all keys, and which of them were fetched; ``fits`` is for those of other machines."""
         if self._tiers.cassette is not None:
             for key in rows:
                 self._tests.setdefault(key, self._asker() or "")
-        found = self._found(rows)
+        found = self._tiers.look(tuple(rows))
         missing = [key for key in rows if key not in found]
         if not missing:
             return found, frozenset()
+        checks = {key: partial(self._problem, rows[key], fits) for key in missing}
+        if self._remote is not None and self.mode != "refresh":
+            found |= await self._kept(await self._remote.look(missing, checks))
+            missing = [key for key in missing if key not in found]
+        self._refuse_in_replay(rows, found)
+        made: set[str] = set()
 
-        async def stored(keys: Sequence[str], started: Callable[[], None]) -> dict[str, CacheEntry]:
-            made = await fetch(keys, started)
-            entries = [new_entry(key, rows[key], made[key], salt=self._salt, redact=self._redact) for key in keys]
-            await self._tiers.keep(entries)
-            return {entry.key: entry for entry in entries}
+        async def stored(keys: Sequence[str], started: Callable[[], None]) -> Mapping[str, CacheEntry]:
+            async def pay(unpaid: Sequence[str]) -> dict[str, CacheEntry]:
+                replies = await fetch(unpaid, started)
+                new = [new_entry(key, rows[key], replies[key], salt=self._salt, redact=self._redact) for key in unpaid]
+                await self._tiers.keep(new)
+                made.update(unpaid)
+                return {entry.key: entry for entry in new}
 
-        new, fetched = await flight.share(missing, self._tiers.look, stored)
-        return found | new, fetched
+            return await self._paid(keys, checks, pay, made)
+
+        new, fetched = await flight.share(missing, self._tiers.look, stored) if missing else ({}, frozenset())
+        return found | new, fetched & made
+
+    async def _paid(
+        self, keys: Sequence[str], checks: Mapping[str, Check], pay: Pay, made: set[str]
+    ) -> Mapping[str, CacheEntry]:
+        """Pay for the entries of keys, unless another machine does; ``made`` are those that were paid for here."""
+        if self._remote is None:
+            return await pay(keys)
+        if self.mode == "refresh":
+            entries = await pay(keys)
+            self._remote.write(entries.values(), replace=True)
+            return entries
+        shared = await self._remote.share(keys, checks, pay)
+        return {**shared, **await self._kept({key: entry for key, entry in shared.items() if key not in made})}
+
+    async def _kept(self, arrived: Mapping[str, CacheEntry]) -> dict[str, CacheEntry]:
+        """Keep entries of other machines as those of this one are kept."""
+        redact = self._redact
+        kept = dict(arrived) if redact is None else {key: redacted_entry(arrived[key], redact) for key in arrived}
+        if kept:
+            await self._tiers.keep(tuple(kept.values()))
+        return kept
+
+    def _problem(self, row: Row, fits: Fits, entry: CacheEntry) -> str | None:
+        """Say why the entry of another machine is no answer to a request."""
+        # Its key is that of the request: of equal requests the keys are equal.
+        is_alike = entry.request == row or (
+            entry.redacted and self._redact is not None and entry.request == redacted_request(row, self._redact)
+        )
+        if not is_alike or entry.salt != self._salt:
+            return "it answers another request"
+        try:
+            fits(entry)
+        except (CacheError, InvalidAnswer) as error:
+            return str(error)
+        return None
 
     async def _counted(self, request: AnyRequest) -> Reply:
         counts = self.embedded if isinstance(request, EmbeddingRequest) else self.judged

@@ -1,4 +1,4 @@
-"""`ragmetrics doctor`: checks versions, plugin, settings, keys, judge, embedder, cache and cassette of a folder."""
+"""`ragmetrics doctor`: checks versions, plugin, settings, keys, judge, embedder, caches and cassette of a folder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from importlib import metadata
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_ragmetrics import files as paths
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.entry import EMBEDDING, CacheError
+from pytest_ragmetrics.cache.entry import EMBEDDING, CacheError, CacheReadOnlyError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.commands.cache import FOLDER, default_folder
 from pytest_ragmetrics.commands.command import JUDGES, Command, CommandResult, local_modules, take_embedder, take_judge
@@ -52,6 +53,8 @@ _QUERY = re.compile(r"(https?://[^\s?]*\?)[^\s,;)]+")
 
 _TIMEOUT = 30.0
 _SHOWN = 120
+# How often the shared cache is asked for its latency, and how many of its answers are looked at.
+_REQUESTS, _SAMPLE = 5, 100
 _QUESTION = "Who owns the lake?"
 _TASK = JudgeRefusal(question=_QUESTION, response="The documents do not say who owns it.")
 _FORMS = {
@@ -374,6 +377,61 @@ def _file_system(folder: Path, mounts: Path) -> str:
     return max(((len(point.parts), kind) for point, kind in points if here.is_relative_to(point)), default=(0, ""))[1]
 
 
+def shared_checks(project: Project) -> Iterator[Check]:
+    """Check that the shared cache answers, may be written as its mode says, and holds answers that can be read."""
+    from pytest_ragmetrics.cache.remote import check_cache_url, is_written, shown_url
+
+    setting = project.setting("cache_url")
+    if setting is None:
+        return
+    try:
+        url = check_cache_url(setting.text)
+    except ValueError:
+        return  # said of the settings
+    mode, secret = project.setting("cache_url_mode"), os.environ.get("RAGMETRICS_CACHE_SECRET", "").strip()
+    writes = is_written(url, "read" if mode is not None and mode.text == "read" else "readwrite")
+    name = f"{shown_url(url)} ({setting.place})"
+    try:
+        latency, seen, refused = loop.run(_tried(url, secret, writes=writes))
+    except CacheReadOnlyError as error:
+        yield Check("shared", f"{name} cannot be written: {error}", "allow it, or set rag_cache_url_mode = read")
+        return
+    except CacheError as error:
+        to_do = "check the address, the credentials in the environment and the way there; until then runs go on locally"
+        yield Check("shared", f"{name} cannot be used: {error}", to_do)
+        return
+    signed = "set" if secret else "not set, so that whoever can write there decides what tests read"
+    text = f"{name}: {'readwrite' if writes else 'read'}, {latency * 1000:.1f} ms a request, secret {signed}"
+    damaged = f"; {refused:,} of {seen:,} answers looked at are refused" if refused else f"; {seen:,} answers looked at"
+    to_do = (
+        "set the same RAGMETRICS_CACHE_SECRET wherever it is written; what is refused is asked for anew and replaced"
+    )
+    yield Check("shared", text + damaged, to_do if refused else "")
+    if project.path("cassette") is not None:
+        yield Check("shared", "it is not used, as there is a cassette")
+
+
+async def _tried(url: str, secret: str, *, writes: bool) -> tuple[float, int, int]:
+    """Return seconds a request, how many answers were looked at, and how many of them are refused."""
+    from pytest_ragmetrics.cache.remote import backend_of, is_sound
+
+    backend, key = backend_of(url), os.urandom(32).hex()
+    times = []
+    try:
+        for _ in range(_REQUESTS):
+            start = time.perf_counter()
+            await backend.get((key,))
+            times.append(time.perf_counter() - start)
+        if writes:
+            await backend.lease(key, key, _TIMEOUT)
+            await backend.release(key, key)
+        parcels = await backend.get(await backend.sample(_SAMPLE))
+    finally:
+        await backend.aclose()
+    refused = sum(not is_sound(name, parcel, secret) for name, parcel in parcels.items())
+    return sorted(times)[_REQUESTS // 2], len(parcels), refused
+
+
 def cassette_checks(project: Project) -> Iterator[Check]:
     """Check that the cassette can be read and has answers of the judge; if named or replayed it must exist."""
     file, judges = project.path("cassette"), [untiered(judge.text) for judge in _members(project.spec("judge"))]
@@ -425,6 +483,7 @@ def _examine(arguments: argparse.Namespace) -> CommandResult:
         *settings_checks(project),
         *provider_checks(project),
         *cache_checks(cache or (project.root / FOLDER if project.ini else default_folder())),
+        *shared_checks(project),
         *cassette_checks(project),
     ]
     open_ = sum(bool(check.to_do) for check in checks)

@@ -262,7 +262,7 @@ _SUMMED = (
 )
 
 
-def _together(first: Reply, second: Reply) -> Reply:
+def together(first: Reply, second: Reply) -> Reply:
     """Return the second reply with the counts of both, each priced by itself."""
     sums: dict[str, Any] = {name: getattr(first, name) + getattr(second, name) for name in _SUMMED}
     return replace(second, **sums, tier=None, billed=None, parts=(first.counts(), second.counts()))
@@ -307,14 +307,14 @@ class Repair:
         if isinstance(request, EmbeddingRequest):
             return first
         try:
-            return _fitting(request, first)
+            return fitting(request, first)
         except InvalidAnswer as error:
             wanted = (
                 f"Your answer cannot be used: {error}. Answer the task again, completely, as one JSON object alone."
             )
         turns = ChatMessage(role="assistant", content=first.text), ChatMessage(role="user", content=wanted)
         second = await self._following.send(replace(request, messages=(*request.messages, *turns)))
-        return _checked(request, _together(first, second), "also after a repair")
+        return _checked(request, together(first, second), "also after a repair")
 
     async def _again(self, request: AnyRequest, fault: UnusableReplyError) -> Reply:
         is_longer = fault.is_cut and isinstance(request, Request)
@@ -330,10 +330,10 @@ class Repair:
             used = [usage for usage in (fault.usage, error.usage) if usage is not None]
             usage = sum(used[1:], start=used[0]) if used else None
             raise UnusableReplyError(f"{fault}; {how}: {found}", usage=usage, is_cut=fault.is_cut) from None
-        return second if fault.spent is None else _together(fault.spent, second)
+        return second if fault.spent is None else together(fault.spent, second)
 
 
-def _fitting(request: Request, reply: Reply) -> Reply:
+def fitting(request: Request, reply: Reply) -> Reply:
     """Return a reply with the JSON that fits the task as its text; raise ``InvalidAnswer`` if it has none."""
     if request.asked is None or reply.answered is not None:
         return reply
@@ -343,11 +343,11 @@ def _fitting(request: Request, reply: Reply) -> Reply:
 
 
 def _checked(request: AnyRequest, reply: Reply, when: str) -> Reply:
-    """Return the reply to a second question as :func:`_fitting`; ``when`` says which one that is."""
+    """Return the reply to a second question as :func:`fitting`; ``when`` says which one that is."""
     if isinstance(request, EmbeddingRequest):
         return reply
     try:
-        return _fitting(request, reply)
+        return fitting(request, reply)
     except InvalidAnswer as error:
         name = "" if request.provider is None else request.provider.name
         msg = f"{name}, {request.task}: no usable answer, {when}: {error}; it replied {shown(reply.text)}"

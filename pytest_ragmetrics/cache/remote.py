@@ -1,0 +1,535 @@
+"""The cache that a team shares: a tier behind the local store, read and written through, on a server or in a folder.
+
+An answer lies there under its key, in a parcel: one line that names its form and its signature, then its row as JSON.
+What arrives is checked before it is used. Who is to pay for an answer is settled by a lease, which expires with its
+holder. Nothing here fails a test: a place that cannot be used costs one warning, and the run goes on locally.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import random
+import time
+import uuid
+import warnings
+import zlib
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from typing import Any, Literal, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from pytest_ragmetrics import loop
+from pytest_ragmetrics.cache.entry import CacheEntry, CacheReadOnlyError, CacheUnavailableError
+
+T = TypeVar("T")
+#: ``read`` writes no answers and takes no leases.
+RemoteMode = Literal["read", "readwrite"]
+#: Says what is wrong with an entry that arrived, as the answer to a request; ``None`` if nothing is.
+Check = Callable[[CacheEntry], str | None]
+#: Pays for some keys, and returns their entries.
+Pay = Callable[[Sequence[str]], Awaitable[Mapping[str, CacheEntry]]]
+
+#: The package that each kind of URL needs, and the extra that brings it.
+_OBJECTS, _REDIS = ("obstore", "remote"), ("redis", "redis")
+_PACKAGES = {
+    **dict.fromkeys(("s3", "gs", "az", "file", "https", "http"), _OBJECTS),
+    **dict.fromkeys(("redis", "rediss"), _REDIS),
+}
+_WEB = ("https", "http")
+
+_MAGIC = b"ragmetrics/1"
+_PLAIN, _PACKED = b"json", b"zlib"
+_UNSIGNED = b"-"
+# Bytes from which packing saves more than it takes, and that a parcel and what is in it may have.
+_WORTH_PACKING = 4_096
+_LARGEST = 32 * 2**20
+
+# Seconds that one operation may take, that slow ones may take together, and that count as slow.
+_DEADLINE = 5.0
+_PATIENCE = 5.0
+_SLOW = 1.0
+# Seconds that writing may take at the end of a run.
+_FLUSH = 5.0
+# Seconds until a lease expires whose holder was killed; a living one renews it three times in that time.
+_TTL = 15.0
+# Seconds between two looks at what another machine pays for, and after which it is paid for all the same.
+_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
+_JITTER = 0.3
+_LONGEST_WAIT = 120.0
+# How many operations run at once, and how many of them read.
+_AT_ONCE, _READS = 16, 4
+
+
+def check_cache_url(text: str) -> str:
+    """Return the URL of a cache; raise ``ValueError`` for one that cannot be used, and for a missing extra.
+
+    >>> check_cache_url("file:///shared/answers")
+    'file:///shared/answers'
+    """
+    url = text.strip()
+    scheme, _, rest = url.partition("://")
+    if scheme not in _PACKAGES or not rest:
+        kinds = "s3://BUCKET/FOLDER, gs://, az://, file:///FOLDER, https:// (read only), redis://HOST or rediss://"
+        raise ValueError(f"{shown_url(url)!r} is none of {kinds}")
+    package, extra = _PACKAGES[scheme]
+    if find_spec(package) is None:
+        msg = f'{scheme}:// needs the package {package}: pip install "pytest-ragmetrics[{extra}]"'
+        raise ValueError(msg)
+    if scheme == "file" and not rest.startswith("/"):
+        raise ValueError(f"{url!r} has no absolute path: write file:///FOLDER with three slashes")
+    return url
+
+
+def shown_url(url: str) -> str:
+    """Return a URL without its user, password and query.
+
+    >>> shown_url("redis://ci:secret@cache.example:6379/0?password=secret")
+    'redis://cache.example:6379/0'
+    """
+    scheme, separator, rest = url.partition("://")
+    place = rest.split("?")[0].split("#")[0]
+    host, slash, path = place.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}" if separator else scheme.partition("?")[0]
+
+
+def is_written(url: str, mode: RemoteMode) -> bool:
+    """Return whether answers are put there: a web server is only read."""
+    return mode == "readwrite" and urlsplit(url).scheme not in _WEB
+
+
+class Backend(Protocol):
+    """A place of parcels and leases, for one event loop.
+
+    All methods raise :class:`CacheUnavailableError`, those that write :class:`CacheReadOnlyError` where that is not
+    allowed; messages name no password.
+    """
+
+    #: How many keys are read at once.
+    many: int
+
+    async def get(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return the parcels of those keys that have one."""
+
+    async def put(self, key: str, parcel: bytes, *, replace: bool) -> bool:
+        """Put a parcel down and return True; return False where there is one, unless it is to be replaced."""
+
+    async def lease(self, key: str, nonce: str, ttl: float) -> bool:
+        """Take the lease of a key, and return whether ``nonce`` holds it, for ``ttl`` seconds."""
+
+    async def renew(self, key: str, nonce: str, ttl: float) -> None:
+        """Hold a lease for ``ttl`` seconds more, if it is still held."""
+
+    async def release(self, key: str, nonce: str) -> None:
+        """Give a lease back, if it is still held."""
+
+    async def sample(self, count: int) -> list[str]:
+        """Return some keys."""
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+
+
+def backend_of(url: str) -> Backend:
+    """Return the place of a URL that :func:`check_cache_url` accepts; raise :class:`CacheUnavailableError`."""
+    if _PACKAGES[urlsplit(url).scheme] == _REDIS:
+        from pytest_ragmetrics.cache.remote_redis import RedisBackend
+
+        return RedisBackend(url, shown_url(url))
+    from pytest_ragmetrics.cache.remote_objects import ObjectBackend
+
+    return ObjectBackend(url, shown_url(url))
+
+
+def pack(entry: CacheEntry, secret: str = "") -> bytes:
+    """Return the parcel of an entry, signed if there is a secret."""
+    # ASCII only: UTF-8 has no lone surrogates.
+    body, form = json.dumps(entry.to_row(), allow_nan=False).encode("ascii"), _PLAIN
+    if len(body) > _WORTH_PACKING:
+        body, form = zlib.compress(body, 1), _PACKED
+    return b" ".join((_MAGIC, form, _signature(entry.key, form, body, secret))) + b"\n" + body
+
+
+def unpack(key: str, parcel: bytes, secret: str = "") -> CacheEntry:
+    """Return the entry in a parcel that arrived under a key; raise ``ValueError`` saying why it is refused.
+
+    With a secret, nothing of an unsigned or forged parcel is read.
+    """
+    head, _, body = parcel.partition(b"\n")
+    magic, _, rest = head.partition(b" ")
+    form, _, signature = rest.partition(b" ")
+    if magic != _MAGIC or form not in (_PLAIN, _PACKED) or len(parcel) > _LARGEST:
+        raise ValueError("not a parcel of this version")
+    if secret and signature == _UNSIGNED:
+        raise ValueError("unsigned")
+    if secret and not hmac.compare_digest(signature, _signature(key, form, body, secret)):
+        raise ValueError("its signature is not that of RAGMETRICS_CACHE_SECRET")
+    try:
+        entry = CacheEntry.from_row(json.loads(_unpacked(body) if form == _PACKED else body))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"truncated or no answer: {error}") from error
+    if entry.key != key:
+        raise ValueError("stored under another key")
+    return entry
+
+
+def is_sound(key: str, parcel: bytes, secret: str = "") -> bool:
+    """Return whether a parcel would not be refused, its key computed anew."""
+    try:
+        return unpack(key, parcel, secret).problem() is None
+    except ValueError:
+        return False
+
+
+def _signature(key: str, form: bytes, body: bytes, secret: str) -> bytes:
+    if not secret:
+        return _UNSIGNED
+    signed = b"\n".join((key.encode("ascii"), form, body))
+    return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest().encode("ascii")
+
+
+def _unpacked(body: bytes) -> bytes:
+    stream = zlib.decompressobj()
+    try:
+        text = stream.decompress(body, _LARGEST)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if not stream.eof:
+        raise ValueError("its end is missing")
+    return text
+
+
+@dataclass(kw_only=True, slots=True)
+class RemoteCounts:
+    """Answers found in the shared cache, added to it and refused, and the first thing that went wrong."""
+
+    found: int = 0
+    added: int = 0
+    refused: int = 0
+    problem: str = ""
+
+
+def counts_line(url: str, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the line of the summary on the :meth:`RemoteCache.final_counts` of all processes.
+
+    >>> counts_line("redis://cache", [{"found": 1200, "added": 3, "refused": 0, "problem": ""}])
+    ['shared cache redis://cache: 1,200 answers found, 3 added']
+    """
+    counts = [RemoteCounts(**row) for row in rows]
+    found, added, refused = (sum(getattr(each, name) for each in counts) for name in ("found", "added", "refused"))
+    problem = next((f"; {each.problem}" for each in counts if each.problem), "")
+    if not (found or added or refused or problem):
+        return []
+    doubtful = f", {refused:,} refused (forged, unsigned or damaged)" if refused else ""
+    return [f"shared cache {shown_url(url)}: {found:,} answers found, {added:,} added{doubtful}{problem}"]
+
+
+class RemoteCache:
+    """The shared cache as a run uses it, on one event loop at a time.
+
+    ``connect`` makes the backend when it is first needed, ``shown`` is its name in messages. Without ``writes`` nothing
+    is put there, without ``leases`` two machines may pay for the same answer. ``secret`` signs what is written, and
+    what is read must be signed with it. ``warn`` is called at most once. ``ttl`` is the time to live of a lease,
+    ``patience`` how long slow operations may take together, both in seconds.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Backend],
+        *,
+        shown: str,
+        writes: bool = True,
+        leases: bool = True,
+        secret: str = "",
+        warn: Callable[[str], None] = warnings.warn,
+        ttl: float = _TTL,
+        patience: float = _PATIENCE,
+    ) -> None:
+        self.counts = RemoteCounts()
+        self.shown = shown
+        self._connect = connect
+        self._reads = True
+        self._writes = writes
+        self._leases = leases
+        self._secret = secret
+        self._warn = warn
+        self._ttl = ttl
+        self._patience = patience
+        self._nonce = uuid.uuid4().hex
+        self._lost = 0.0
+        self._slow_until = 0.0
+        #: Keys whose parcel was refused: it is replaced.
+        self._bad: set[str] = set()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._home: asyncio.AbstractEventLoop | None = None
+        self._backend: Backend | None = None
+        self._asked: dict[str, asyncio.Future[bytes | None]] = {}
+        self._unread: list[str] = []
+        self._reading: set[asyncio.Task[None]] = set()
+        self._writing: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Semaphore(_AT_ONCE)
+        self._held: set[str] = set()
+        self._renewing: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody waits for an answer from here."""
+        return bool(self._asked)
+
+    async def look(self, keys: Sequence[str], check: Mapping[str, Check]) -> dict[str, CacheEntry]:
+        """Return the entries of those keys that have one here that passes its check."""
+        parcels = await self._parcels(keys)
+        found = {key: entry for key, parcel in parcels.items() if (entry := self._read(key, parcel, check[key]))}
+        self.counts.found += len(found)
+        return found
+
+    async def share(self, keys: Sequence[str], check: Mapping[str, Check], pay: Pay) -> dict[str, CacheEntry]:
+        """Return the entries of keys that were not found: what others pay for meanwhile, and what is paid for here.
+
+        Of several keys those are paid for first whose lease is free, so that no two machines wait for each other.
+        """
+        entries: dict[str, CacheEntry] = {}
+        held: set[str] = set()
+        deadline, pauses, pause = time.monotonic() + _LONGEST_WAIT, iter(_PAUSES), 0.0
+        try:
+            while rest := [key for key in keys if key not in entries]:
+                is_late = time.monotonic() > deadline
+                free = rest if is_late else await self._taken(rest, held)
+                if not free:
+                    pause = next(pauses, _PAUSES[-1])
+                    await asyncio.sleep(pause * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311 - no secret
+                # Between the first look and the lease another machine may have written it.
+                entries |= await self.look(rest, check) if self._leases and self._writes and not is_late else {}
+                missing = [key for key in free if key not in entries]
+                if missing:
+                    made = await pay(missing)
+                    entries |= made
+                    self.write(made.values(), release=held & made.keys())
+                    held -= made.keys()
+        finally:
+            self._release(held)
+        return entries
+
+    def write(
+        self, entries: Iterable[CacheEntry], *, replace: bool = False, release: Iterable[str] = frozenset()
+    ) -> None:
+        """Put entries down in the background, and then give back the leases of those keys."""
+        leased = frozenset(release)
+        for entry in entries:
+            replaces = replace or entry.key in self._bad
+            self._background(self._put(entry, replace=replaces, leased=entry.key in leased))
+
+    def final_counts(self) -> dict[str, Any]:
+        """Return the counts as JSON builtins, once everything is written; from any thread but the loop's."""
+        loop.run(self.flush())
+        return asdict(self.counts)
+
+    async def flush(self, timeout: float = _FLUSH) -> None:
+        """Wait until everything is written, and say how much is not by then."""
+        if self._writing and self._home is asyncio.get_running_loop():
+            _, late = await asyncio.wait(tuple(self._writing), timeout=timeout)
+            for task in late:
+                task.cancel()
+            if late:
+                error = CacheReadOnlyError(f"{len(late):,} answers could not be written within {timeout:g} s")
+                self._failed(error)
+
+    async def aclose(self) -> None:
+        """Flush, and close the connections; the next use opens them again."""
+        if self._home is not asyncio.get_running_loop():
+            return
+        await self.flush()
+        backend, tasks = self._backend, [*self._writing, *self._reading]
+        tasks += [] if self._renewing is None else [self._renewing]
+        self._begin()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if backend is not None:
+            with suppress(CacheUnavailableError, TimeoutError):
+                await asyncio.wait_for(backend.aclose(), _DEADLINE)
+
+    def _place(self) -> Backend:
+        """Return the backend of the running loop."""
+        self._at_home()
+        if self._backend is None:
+            self._backend = self._connect()
+        return self._backend
+
+    def _at_home(self) -> asyncio.AbstractEventLoop:
+        """Return the running loop; begin anew on another, where nothing of the first can be closed or awaited."""
+        running = asyncio.get_running_loop()
+        if self._home is not running:
+            self._begin()
+            self._home = running
+        return running
+
+    async def _bounded(self, work: Callable[[Backend], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of an operation; raise :class:`CacheUnavailableError` for what fails or takes too long."""
+        async with self._turn:
+            start = time.monotonic()
+            try:
+                return await asyncio.wait_for(work(self._place()), _DEADLINE)
+            except (TimeoutError, asyncio.TimeoutError) as error:
+                raise CacheUnavailableError(f"no answer within {_DEADLINE:g} s") from error
+            finally:
+                self._account(start)
+
+    def _account(self, start: float) -> None:
+        """Add the time that a slow operation took, once if several ran at the same time."""
+        end = time.monotonic()
+        if end - start > _SLOW:
+            self._lost += end - max(start, self._slow_until)
+            self._slow_until = end
+            if self._lost > self._patience and self._reads:
+                self._failed(CacheUnavailableError(f"too slow: {self._lost:.0f} s were spent waiting"))
+
+    def _failed(self, error: CacheUnavailableError) -> None:
+        """Write there no more, read on if that may still succeed, and say so the first time."""
+        self._writes = False
+        self._reads = self._reads and isinstance(error, CacheReadOnlyError)
+        if self.counts.problem:
+            return
+        rest = "and adds nothing to it" if self._reads else "with the local cache alone"
+        self.counts.problem = f"{error}; the run went on {rest}"
+        # Where warnings are errors this one must not fail the test that happens to ask.
+        with suppress(Warning):
+            self._warn(f"shared cache {self.shown}: {error}; this run goes on {rest}")
+
+    # Reading: what is asked for at the same time is read together.
+
+    async def _parcels(self, keys: Sequence[str]) -> dict[str, bytes]:
+        if not self._reads:
+            return {}
+        running = self._at_home()
+        for key in keys:
+            if key not in self._asked:
+                self._asked[key] = running.create_future()
+                self._unread.append(key)
+        wanted = {key: self._asked[key] for key in keys}
+        running.call_soon(self._read_on)
+        await asyncio.wait(wanted.values())
+        return {key: parcel for key, future in wanted.items() if (parcel := future.result()) is not None}
+
+    def _read_on(self) -> None:
+        while self._unread and len(self._reading) < _READS:
+            many = self._many()
+            keys, self._unread = self._unread[:many], self._unread[many:]
+            task = asyncio.ensure_future(self._read_many(keys))
+            self._reading.add(task)
+            task.add_done_callback(self._read_next)
+
+    def _read_next(self, done: asyncio.Task[None]) -> None:
+        self._reading.discard(done)
+        self._read_on()
+
+    def _many(self) -> int:
+        try:
+            return self._place().many
+        except CacheUnavailableError as error:
+            self._failed(error)
+            return len(self._unread)
+
+    async def _read_many(self, keys: Sequence[str]) -> None:
+        parcels: dict[str, bytes] = {}
+        try:
+            if self._reads:
+                parcels = await self._bounded(lambda backend: backend.get(keys))
+        except CacheUnavailableError as error:
+            self._failed(error)
+        finally:
+            for key in keys:
+                future = self._asked.pop(key, None)
+                if future is not None and not future.done():
+                    future.set_result(parcels.get(key))
+
+    def _read(self, key: str, parcel: bytes, check: Check) -> CacheEntry | None:
+        try:
+            entry = unpack(key, parcel, self._secret)
+        except ValueError:
+            self.counts.refused += 1
+            self._bad.add(key)
+            return None
+        problem = check(entry)
+        if problem is None:
+            return entry
+        self.counts.refused += 1
+        # Of a redacted one it cannot be told whether others can use it.
+        if not entry.redacted:
+            self._bad.add(key)
+        return None
+
+    # Writing and leases.
+
+    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def _put(self, entry: CacheEntry, *, replace: bool, leased: bool) -> None:
+        try:
+            if self._writes:
+                parcel = pack(entry, self._secret)
+                is_new = await self._bounded(lambda backend: backend.put(entry.key, parcel, replace=replace))
+                self.counts.added += is_new
+                self._bad.discard(entry.key)
+        except CacheUnavailableError as error:
+            self._failed(error)
+        finally:
+            if leased:
+                await self._given_back(entry.key)
+
+    async def _taken(self, keys: Sequence[str], held: set[str]) -> list[str]:
+        """Return the keys that may be paid for, and add them to those held: their lease is ours, or there are none."""
+        if not (self._leases and self._writes):
+            return list(keys)
+        try:
+            taken = await asyncio.gather(*map(self._lease, keys))
+        except CacheUnavailableError as error:
+            self._failed(error)
+            return list(keys)
+        finally:
+            held.update(self._held.intersection(keys))
+        return [key for key, is_ours in zip(keys, taken, strict=True) if is_ours]
+
+    async def _lease(self, key: str) -> bool:
+        is_ours = key in self._held or await self._bounded(lambda backend: backend.lease(key, self._nonce, self._ttl))
+        if is_ours:
+            self._held.add(key)
+            if self._renewing is None or self._renewing.done():
+                self._renewing = asyncio.ensure_future(self._renew())
+        return is_ours
+
+    async def _renew(self) -> None:
+        while self._held and self._writes:
+            await asyncio.sleep(self._ttl / 3)
+            try:
+                await asyncio.gather(*map(self._renewed, tuple(self._held)))
+            except CacheUnavailableError as error:
+                self._failed(error)
+
+    async def _renewed(self, key: str) -> None:
+        await self._bounded(lambda backend: backend.renew(key, self._nonce, self._ttl))
+
+    def _release(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._background(self._given_back(key))
+
+    async def _given_back(self, key: str) -> None:
+        self._held.discard(key)
+        if self._writes:
+            try:
+                await self._bounded(lambda backend: backend.release(key, self._nonce))
+            except CacheUnavailableError as error:
+                self._failed(error)
+
+
+def open_remote(url: str, *, mode: RemoteMode = "readwrite", **options: Any) -> RemoteCache:
+    """Return the shared cache of a URL, with options of :class:`RemoteCache`; nothing is connected yet."""
+    return RemoteCache(lambda: backend_of(url), shown=shown_url(url), writes=is_written(url, mode), **options)

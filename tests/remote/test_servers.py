@@ -1,0 +1,328 @@
+"""The shared cache against Redis and the S3 server of moto, with processes that have folders of their own.
+
+Run by `.ci/remote`, which installs what it takes; not collected with the other tests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.cache.remote import Backend, backend_of, open_remote
+from tests import backend_contract
+from tests.fake_openai import FakeOpenAI
+from tests.remote.servers import Server, SlowLine, environment_of, free_port, redis_server, s3_server
+
+WORKER = Path(__file__).with_name("worker.py")
+KINDS = ("redis", "s3")
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
+    """Start both servers."""
+    with redis_server(tmp_path_factory.mktemp("redis")) as redis, s3_server(tmp_path_factory.mktemp("s3")) as s3:
+        yield {"redis": redis, "s3": s3}
+
+
+@pytest.fixture
+def server(servers: dict[str, Server], kind: str, request: pytest.FixtureRequest) -> Server:
+    """Return a server with a cache that is empty."""
+    found, name = servers[kind], str(abs(hash(request.node.nodeid)))
+    url = f"{found.url}/{name}" if kind == "s3" else found.url
+    if kind == "redis":
+        asyncio.run(_emptied(url))
+    return Server(port=found.port, url=url, process=found.process, environment=found.environment)
+
+
+async def _emptied(url: str) -> None:
+    from redis.asyncio import Redis
+
+    client = Redis.from_url(url)
+    await client.flushall()
+    await client.aclose()
+
+
+def start(
+    folder: Path,
+    server: Server,
+    count: int,
+    seconds: float = 0.02,
+    *,
+    url: str = "",
+    environment: dict[str, str] | None = None,
+    **options: str,
+) -> subprocess.Popen[str]:
+    """Start a process that asks."""
+    given = [f"{name}={value}" for name, value in options.items()]
+    command = [sys.executable, str(WORKER), str(folder), url or server.url, str(count), str(seconds), *given]
+    found = environment_of(server.environment if environment is None else environment)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=found)
+
+
+def result(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """Return what a process took; it says nothing else, also not at its end."""
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def paid(folder: Path) -> list[str]:
+    """Return what was paid for, in order."""
+    till = folder / "till"
+    return till.read_text("utf-8").splitlines() if till.exists() else []
+
+
+def forgotten(server: Server) -> dict[str, Any]:
+    """Return keyword arguments for a server behind a port where nothing listens."""
+    url, environment = server.behind(free_port())
+    return {"url": url, "environment": environment}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_servers_do_what_is_agreed(server: Server, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parcels and leases are those of every other place."""
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+
+    def connect() -> Backend:
+        return backend_of(server.url)
+
+    backend_contract.kept(connect, *backend_contract.ALL)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_machines_pay_once_for_500_prompts(server: Server, kind: str, tmp_path: Path) -> None:
+    """500 calls in all; the next machine finds all, and pays for nothing."""
+    processes = [start(tmp_path / name, server, 500) for name in "ab"]
+    found = [result(process) for process in processes]
+    assert [each["right"] for each in found] == [500, 500]
+    assert sum(each["asked"] for each in found) == len(paid(tmp_path)) == len(set(paid(tmp_path))) == 500
+    assert sum(each["added"] for each in found) == 500
+    assert not any(each["warned"] for each in found)
+    third = result(start(tmp_path / "c", server, 500))
+    assert (third["asked"], third["found"], third["right"]) == (0, 500, 500)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_killed_holder_is_paid_for_by_another(server: Server, kind: str, tmp_path: Path) -> None:
+    """After a time to live, and once: two processes wait."""
+    killed = start(tmp_path / "a", server, 5, 60.0, ttl="2")
+    deadline = time.monotonic() + 30
+    while len(paid(tmp_path)) < 5 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    waiting = [start(tmp_path / name, server, 5, ttl="2") for name in "bc"]
+    # They wait while the holder lives: its leases are renewed.
+    time.sleep(0.3)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    found = [result(process) for process in waiting]
+    assert sum(each["asked"] for each in found) == 5
+    assert len(paid(tmp_path)) == 10
+    assert all(each["took"] < 12 for each in found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_clock_that_is_wrong_changes_nothing(server: Server, kind: str, tmp_path: Path) -> None:
+    """A machine whose clock is ten minutes ahead takes no living lease, and one that is behind none either."""
+    holder = start(tmp_path / "a", server, 3, 3.0, ttl="1")
+    deadline = time.monotonic() + 30
+    while len(paid(tmp_path)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    others = [start(tmp_path / f"b{skew}", server, 3, ttl="1", skew=skew) for skew in ("600", "-600")]
+    assert [result(process)["asked"] for process in others] == [0, 0]
+    assert result(holder)["asked"] == len(paid(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_read_mode_and_a_server_that_dies(server: Server, kind: str, tmp_path: Path) -> None:
+    """Reading adds nothing; where nothing listens one warning comes soon, and every question is answered."""
+    reading = result(start(tmp_path / "a", server, 5, url_mode="read"))
+    assert (reading["asked"], reading["added"], reading["warned"]) == (5, 0, [])
+    assert result(start(tmp_path / "b", server, 5))["added"] == 5
+    nowhere = forgotten(server)
+    lost = result(start(tmp_path / "c", server, 200, 0.0, patience="5", **nowhere))
+    assert (lost["asked"], lost["right"], len(lost["warned"])) == (200, 200, 1)
+    assert lost["took"] + lost["closed"] < 8
+    assert "this run goes on with the local cache alone" in lost["warned"][0]
+
+
+@pytest.mark.parametrize("make", [redis_server, s3_server])
+def test_a_server_that_is_killed_in_the_middle(make: Any, tmp_path: Path) -> None:
+    """What is asked meanwhile and later is answered and kept locally."""
+    with make(tmp_path) as server:
+        process = start(tmp_path / "a", server, 400, 0.1, patience="5")
+        deadline = time.monotonic() + 60
+        while len(paid(tmp_path)) < 100 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        server.process.kill()
+        found = result(process)
+    assert (found["asked"], found["right"], len(found["warned"])) == (400, 400, 1)
+    assert result(start(tmp_path / "a", server, 400))["asked"] == 0
+
+
+def test_a_wrong_bucket_is_no_endless_miss(servers: dict[str, Server], tmp_path: Path) -> None:
+    """It is said at the first look, in both modes."""
+    for mode in ("read", "readwrite"):
+        found = result(start(tmp_path / mode, servers["s3"], 20, url="s3://nobody/x", url_mode=mode))
+        assert found["asked"] == found["right"] == 20
+        assert [text.partition(";")[0] for text in found["warned"]] == [
+            "shared cache s3://nobody/x: there is no such bucket or container"
+        ]
+
+
+def test_credentials_that_only_read_read_on(tmp_path: Path) -> None:
+    """A Redis user without the right to write finds what is there; one without a password or a full server is said."""
+    acl = [
+        "--user",
+        "default",
+        "on",
+        "nopass",
+        "~*",
+        "+@all",
+        "--user",
+        "fork",
+        "on",
+        ">hidden",
+        "~*",
+        "+@read",
+        "+@connection",
+    ]
+    with redis_server(tmp_path, *acl) as server:
+        assert result(start(tmp_path / "a", server, 5))["added"] == 5
+        fork = server.url.replace("redis://", "redis://fork:hidden@")
+        found = result(start(tmp_path / "b", server, 10, url=fork))
+        assert (found["asked"], found["found"], found["added"]) == (5, 5, 0)
+        shown = server.url
+        assert found["warned"] == [
+            f"shared cache {shown}: writing is forbidden; this run goes on and adds nothing to it"
+        ]
+        wrong = result(start(tmp_path / "c", server, 3, url=fork.replace("hidden", "hiding")))
+        (warning,) = wrong["warned"]
+        assert warning.startswith(
+            f"shared cache {shown}: the server refuses the user or the password; this run goes on"
+        )
+    with redis_server(tmp_path, "--maxmemory", "1mb", "--maxmemory-policy", "noeviction") as full:
+        found = result(start(tmp_path / "d", full, 20))
+        assert (found["right"], [text.partition(";")[0] for text in found["warned"]]) == (
+            20,
+            [f"shared cache {full.url}: it is full"],
+        )
+    with redis_server(tmp_path, "--requirepass", "secret") as closed:
+        assert "refuses the user or the password" in result(start(tmp_path / "e", closed, 3))["warned"][0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_warm_run_reads_many_keys_a_request(server: Server, kind: str, tmp_path: Path) -> None:
+    """Over a line with 20 ms a round trip, 500 answers take a few round trips, and not 500."""
+    result(start(tmp_path / "a", server, 500, 0.0))
+    with SlowLine(server.port, 0.01) as line:
+        url, environment = server.behind(line.port)
+        far = [result(start(tmp_path / f"b{n}", server, 500, url=url, environment=environment)) for n in range(3)]
+        local = [result(start(tmp_path / "b0", server, 500, url=url, environment=environment)) for _ in range(3)]
+    assert all((each["asked"], each["found"]) == (0, 500) for each in far)
+    took = [statistics.median(each["took"] for each in runs) for runs in (far, local)]
+    print(f"{kind}: {took[0]:.2f} s from the server, {took[1]:.2f} s from the local store")
+    assert took[0] < 500 * 0.02 / 2
+
+
+def test_forged_answers_are_refused_in_a_whole_run(servers: dict[str, Server], tmp_path: Path) -> None:
+    """Signed ones are found by who has the secret, and refused and replaced where it differs."""
+    server = servers["redis"]
+    asyncio.run(_emptied(server.url))
+    assert result(start(tmp_path / "a", server, 10, secret="theirs"))["added"] == 10  # noqa: S106 - of this test
+    other = result(start(tmp_path / "b", server, 10, secret="ours"))  # noqa: S106 - of this test
+    # Seen before the lease and under it.
+    assert (other["asked"], other["refused"], other["added"]) == (10, 20, 10)
+    again = result(start(tmp_path / "c", server, 10, secret="ours"))  # noqa: S106 - of this test
+    assert (again["asked"], again["found"], again["refused"]) == (0, 10, 0)
+
+
+SUITE = """
+import pytest
+from pytest_ragmetrics import assert_faithful
+
+@pytest.mark.parametrize("number", range(12))
+def test_it(number):
+    assert_faithful(f"The pump needs {number} minutes.", [f"The pump needs {number} minutes to fill."], min=0.0)
+"""
+
+
+def pytest_run(folder: Path, *options: str, environment: dict[str, str]) -> str:
+    """Run the suite in a folder of its own and return what it says."""
+    folder.mkdir()
+    (folder / "test_pump.py").write_text(SUITE, "utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", "utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "ragmetrics", "-p", "xdist", "-p", "no:cacheprovider", *options]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_suites_of_two_machines_share(servers: dict[str, Server], tmp_path: Path) -> None:
+    """With workers, refresh, replay, off, a cassette, and a place that is gone; no password is ever shown."""
+    server = servers["redis"]
+    asyncio.run(_emptied(server.url))
+    url = server.url
+    with FakeOpenAI() as judge:
+        environment = environment_of(
+            {"RAGMETRICS_CACHE_SECRET": "hidden"}, OPENAI_API_KEY="sk-fake", OPENAI_BASE_URL=judge.base_url
+        )
+        environment.pop("PYTEST_ADDOPTS", None)
+        options = ["--rag-judge=openai:fake", f"--rag-cache-url={url}"]
+        first = pytest_run(tmp_path / "a", "-n2", *options, environment=environment)
+        calls = len(judge.requests)
+        assert calls > 0
+        assert f"shared cache {url}: 0 answers found, {calls} added" in first
+        second = pytest_run(tmp_path / "b", "-n2", *options, environment=environment)
+        assert len(judge.requests) == calls
+        assert f"shared cache {url}: {calls} answers found, 0 added" in second
+        replayed = pytest_run(tmp_path / "c", *options, "--rag-cache=replay", environment=environment)
+        assert len(judge.requests) == calls
+        assert f"shared cache {url} (readwrite)" in replayed
+        read = pytest_run(tmp_path / "d", *options, "--rag-cache-url-mode=read", environment=environment)
+        assert len(judge.requests) == calls
+        assert f"shared cache {url} (read)" in read
+        recorded = pytest_run(tmp_path / "e", *options, "--rag-cassette=all.jsonl", environment=environment)
+        assert "shared cache not used beside a cassette" in recorded
+        assert len(judge.requests) == 2 * calls
+        pytest_run(tmp_path / "f", *options, "--rag-cache=refresh", environment=environment)
+        assert len(judge.requests) == 3 * calls
+        off = pytest_run(tmp_path / "g", *options, "--rag-cache=off", environment=environment)
+        assert "shared cache" not in off
+        gone = f"redis://me:hidden@127.0.0.1:{free_port()}/0"
+        lost = pytest_run(tmp_path / "h", "--rag-judge=openai:fake", f"--rag-cache-url={gone}", environment=environment)
+        assert "the run went on with the local cache alone" in lost
+        assert not any("hidden" in said for said in (first, second, replayed, read, recorded, off, lost))
+
+
+def test_nothing_is_said_after_the_end(servers: dict[str, Server], tmp_path: Path) -> None:
+    """A loop that ends while requests are under way leaves no error of a thread behind."""
+    server = servers["s3"]
+    for name, value in server.environment.items():
+        os.environ[name] = value
+
+    async def main() -> None:
+        with SlowLine(server.port, 0.3) as line:
+            url, environment = server.behind(line.port)
+            os.environ.update(environment)
+            remote = open_remote(url)
+            asking = asyncio.ensure_future(remote.look([f"{number:064x}" for number in range(64)], {}))
+            await asyncio.sleep(0.1)
+            asking.cancel()
+            await remote.aclose()
+
+    asyncio.run(main())

@@ -1,0 +1,91 @@
+"""A process that asks: ``python worker.py FOLDER URL QUESTIONS SECONDS [KEY=VALUE ...]``; prints what it took as JSON.
+
+Each request takes so many seconds, and adds a line to ``FOLDER/../till``. Options are ``url_mode``, ``secret``,
+``ttl``, ``patience``, and ``skew``, by how many seconds the clock is wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from pytest_ragmetrics.cache.remote import open_remote
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.cache.transport import CachedTransport
+from pytest_ragmetrics.judges.transport import DIRECT, ChatMessage, Reply, Request
+
+
+class Judge:
+    """Answers with the question, after some seconds."""
+
+    name = "judge"
+    is_paid = is_kept = True
+
+    def __init__(self, till: Path, seconds: float) -> None:
+        self.till = till
+        self.seconds = seconds
+
+    async def complete(self, request: Request) -> Reply:
+        """Answer, and note what is paid."""
+        with self.till.open("a") as till:
+            till.write(f"{request.texts[0]}\n")
+        await asyncio.sleep(self.seconds)
+        return Reply(text=json.dumps({"said": request.texts[0]}), prompt_tokens=10, completion_tokens=1)
+
+
+async def run(folder: Path, url: str, count: int, seconds: float, options: dict[str, str]) -> dict[str, Any]:
+    """Ask, and return what came of it."""
+    warned: list[str] = []
+    remote = open_remote(
+        url,
+        mode="read" if options.get("url_mode") == "read" else "readwrite",
+        secret=options.get("secret", ""),
+        warn=warned.append,
+        # The S3 server of moto computes some milliseconds a request.
+        **{name: float(options.get(name, default)) for name, default in (("ttl", 15), ("patience", 60))},
+    )
+    judge = Judge(folder.parent / "till", seconds)
+    with Store(folder) as store:
+        cache = CachedTransport(DIRECT, store=store, remote=remote)
+        start = time.perf_counter()
+        replies = await asyncio.gather(*(cache.send(question(number, judge)) for number in range(count)))
+        took = time.perf_counter() - start
+        await remote.aclose()
+        closed = time.perf_counter() - start - took
+    right = [json.loads(reply.text)["said"] == text(number) for number, reply in enumerate(replies)]
+    counts = {"found": remote.counts.found, "added": remote.counts.added, "refused": remote.counts.refused}
+    return {
+        "asked": cache.judged.calls,
+        "right": sum(right),
+        "took": took,
+        "closed": closed,
+        "warned": warned,
+        **counts,
+    }
+
+
+def text(number: int) -> str:
+    """Return a question of an ordinary length."""
+    return f"Question {number}? " + "It was built in 1932, of brick. " * 60
+
+
+def question(number: int, judge: Any) -> Request:
+    """Return a request."""
+    messages = (ChatMessage(role="user", content=text(number)),)
+    return Request(
+        task="t", kind="k", model="m", messages=messages, schema={"type": "object"}, parameters={}, provider=judge
+    )
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("error")
+    place, address, many, pause, *rest = sys.argv[1:]
+    given = dict(option.split("=", 1) for option in rest)
+    right_time = time.time
+    time.time = lambda: right_time() + float(given.get("skew", 0))
+    print(json.dumps(asyncio.run(run(Path(place), address, int(many), float(pause), given))))

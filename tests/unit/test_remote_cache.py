@@ -1,0 +1,612 @@
+"""The shared cache: what is paid for on one machine is free on others, and nothing there can fail or stop a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from pytest_ragmetrics.cache import remote as remote_module
+from pytest_ragmetrics.cache.entry import CacheEntry, CacheReadOnlyError, CacheUnavailableError, key_of
+from pytest_ragmetrics.cache.remote import Backend, RemoteCache, check_cache_url, open_remote, pack, shown_url, unpack
+from pytest_ragmetrics.cache.remote_objects import ObjectBackend
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.cache.transport import CachedTransport
+from pytest_ragmetrics.embedders.embedder import Embedder
+from pytest_ragmetrics.errors import CacheMissError, JudgeError
+from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.judges.transport import DIRECT, ChatMessage, Reply, Request
+from tests import backend_contract
+
+T = TypeVar("T")
+SECRET = "a secret of the team"  # noqa: S105 - of this test
+
+
+@dataclass
+class Shelf:
+    """A place that all machines of a test share, which notes what it is asked and may be slow or broken."""
+
+    parcels: dict[str, bytes] = field(default_factory=dict)
+    leases: dict[str, tuple[str, float]] = field(default_factory=dict)
+    said: list[tuple[str, int]] = field(default_factory=list)
+    #: Raised by the operations of these names.
+    errors: dict[str, Exception] = field(default_factory=dict)
+    delay: float = 0.0
+    many: int = 100
+
+    async def _do(self, name: str, count: int = 1) -> None:
+        self.said.append((name, count))
+        await asyncio.sleep(self.delay)
+        if name in self.errors:
+            raise self.errors[name]
+
+    async def get(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return what is there."""
+        await self._do("get", len(keys))
+        return {key: self.parcels[key] for key in keys if key in self.parcels}
+
+    async def put(self, key: str, parcel: bytes, *, replace: bool) -> bool:
+        """Keep a parcel."""
+        await self._do("put")
+        if key in self.parcels and not replace:
+            return False
+        self.parcels[key] = parcel
+        return True
+
+    async def lease(self, key: str, nonce: str, ttl: float) -> bool:
+        """Give a lease."""
+        await self._do("lease")
+        holder, until = self.leases.get(key, ("", 0.0))
+        if holder not in ("", nonce) and until > time.monotonic():
+            return False
+        self.leases[key] = nonce, time.monotonic() + ttl
+        return True
+
+    async def renew(self, key: str, nonce: str, ttl: float) -> None:
+        """Renew a lease."""
+        await self._do("renew")
+        if self.leases.get(key, ("",))[0] == nonce:
+            self.leases[key] = nonce, time.monotonic() + ttl
+
+    async def release(self, key: str, nonce: str) -> None:
+        """Take a lease back."""
+        await self._do("release")
+        if self.leases.get(key, ("",))[0] == nonce:
+            del self.leases[key]
+
+    async def sample(self, count: int) -> list[str]:
+        """Return some keys."""
+        return list(self.parcels)[:count]
+
+    async def aclose(self) -> None:
+        """Note it."""
+        self.said.append(("close", 1))
+
+    def count(self, name: str) -> int:
+        """Return how often an operation was asked for."""
+        return sum(each == name for each, _ in self.said)
+
+
+class Judge:
+    """Answers with its question, and counts."""
+
+    name = "judge"
+    is_paid = is_kept = True
+
+    def __init__(self, delay: float = 0.0, error: Exception | None = None) -> None:
+        self.asked: list[str] = []
+        self.delay = delay
+        self.error = error
+
+    async def complete(self, request: Request) -> Reply:
+        """Answer."""
+        self.asked.append(request.texts[0])
+        await asyncio.sleep(self.delay)
+        if self.error is not None:
+            raise self.error
+        return Reply(text=json.dumps({"said": request.texts[0]}), prompt_tokens=9, completion_tokens=1)
+
+
+class Lengths(Embedder):
+    """Measures texts, and notes them."""
+
+    name, kind, model = "openai:v", "openai", "v"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def aembed(self, texts: Sequence[str]) -> Any:
+        """Return one vector a text."""
+        import numpy as np
+
+        self.asked += texts
+        await asyncio.sleep(0.02)
+        return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
+
+
+class Machine:
+    """A machine with a local folder of its own, in front of a shared place."""
+
+    def __init__(
+        self, folder: Path, connect: Callable[[], Backend], *, judge: Judge | None = None, **options: Any
+    ) -> None:
+        cache = {name: options.pop(name) for name in ("mode", "redact", "salt") if name in options}
+        self.warned: list[str] = []
+        self.judge = judge or Judge()
+        self.remote = RemoteCache(connect, shown="redis://cache", warn=self.warned.append, **options)
+        self.store = Store(folder)
+        self.cache = CachedTransport(DIRECT, store=self.store, remote=self.remote, **cache)
+
+    async def ask(self, *texts: str) -> list[Reply]:
+        """Ask all at once."""
+        return await asyncio.gather(*(self.cache.send(request(text, self.judge)) for text in texts))
+
+    async def end(self) -> None:
+        """End the run."""
+        await self.cache.settle()
+        await self.remote.aclose()
+        self.store.close()
+
+
+def request(text: str, judge: Any = None, **change: Any) -> Request:
+    """Return a request."""
+    messages = (ChatMessage(role="user", content=text),)
+    settings: dict[str, Any] = {"schema": {"type": "object"}, "parameters": {"temperature": 0.0}}
+    return Request(
+        **{"task": "t", "kind": "k", "model": "m", "messages": messages, **settings, "provider": judge} | change
+    )
+
+
+def run(awaitable: Awaitable[T]) -> T:
+    """Run to the end."""
+
+    async def main() -> T:
+        return await asyncio.wait_for(awaitable, 30)
+
+    return asyncio.run(main())
+
+
+def asked_once(folder: Path, shelf: Shelf, *texts: str, **options: Any) -> Machine:
+    """Return a machine that asked and ended."""
+
+    async def main() -> Machine:
+        machine = Machine(folder, lambda: shelf, **options)
+        await machine.ask(*texts)
+        await machine.end()
+        return machine
+
+    return run(main())
+
+
+@pytest.mark.parametrize("url", ["file", "memory:///"])
+def test_objects_do_what_is_agreed(tmp_path: Path, url: str) -> None:
+    """A folder, which has no conditional update, and a store that has one, decide races alike."""
+    shared = ObjectBackend(tmp_path.as_uri() if url == "file" else url, url)
+
+    def connect() -> Backend:
+        backend = ObjectBackend(tmp_path.as_uri() if url == "file" else url, url)
+        backend._store = shared._store
+        return backend
+
+    backend_contract.kept(connect, *backend_contract.ALL)
+
+
+def test_what_one_machine_paid_for_is_free_on_the_next(tmp_path: Path) -> None:
+    """Replies and vectors arrive with what they took; a second look is local; few requests read many keys."""
+    shelf, texts = Shelf(), [f"Question {number}?" for number in range(300)]
+
+    async def main() -> None:
+        first, second = (Machine(tmp_path / name, lambda: shelf) for name in ("a", "b"))
+        paid = await first.ask(*texts)
+        await first.end()
+        assert (first.remote.counts.added, first.remote.counts.found) == (300, 0)
+        assert not shelf.leases
+        assert shelf.count("release") == 300
+        shelf.said.clear()
+        assert await second.ask(*texts) == [replace(reply, cached=True) for reply in paid]
+        assert [count for name, count in shelf.said if name == "get"] == [100, 100, 100]
+        assert (second.judge.asked, second.cache.judged.cached, second.cache.judged.calls) == ([], 300, 0)
+        assert await second.ask(*texts) == [replace(reply, cached=True) for reply in paid]
+        assert shelf.count("get") == 3
+        assert shelf.count("lease") == shelf.count("put") == 0
+        assert second.remote.counts.found == 300
+        await second.end()
+
+    run(main())
+
+
+def test_two_machines_pay_once(tmp_path: Path) -> None:
+    """The same questions at the same time are paid for once, by either; also texts to embed, in any grouping."""
+    shelf, texts = Shelf(delay=0.001), [f"Question {number}?" for number in range(100)]
+
+    async def main() -> None:
+        machines = [Machine(tmp_path / name, lambda: shelf, judge=Judge(0.01)) for name in "ab"]
+        replies = await asyncio.gather(*(machine.ask(*texts) for machine in machines))
+        assert [json.loads(reply.text)["said"] for reply in replies[0]] == texts
+        assert sum(len(machine.judge.asked) for machine in machines) == 100
+        assert sum(machine.cache.judged.cached for machine in machines) == 100
+        embedders = Lengths(), Lengths()
+        groups = [texts[start : start + 7] for start in range(0, 60, 3)]
+        sent = [
+            machine.cache.send(embedder.request(group[:: 1 if machine is machines[0] else -1]))
+            for group in groups
+            for machine, embedder in zip(machines, embedders, strict=True)
+        ]
+        vectors = [reply.vectors for reply in await asyncio.gather(*sent)]
+        assert vectors[0] is not None
+        assert vectors[0].tolist() == [[len(text), 1.0] for text in groups[0]]
+        embedded = [text for embedder in embedders for text in embedder.asked]
+        assert sorted(embedded) == sorted(set(embedded))
+        for machine in machines:
+            await machine.end()
+            assert not machine.warned
+
+    run(main())
+
+
+def test_who_waits_gets_what_another_pays_for(tmp_path: Path) -> None:
+    """A living holder is waited for beyond a time to live, a failed one gives the lease on, a dead one loses it."""
+    shelf = Shelf()
+
+    async def main() -> None:
+        slow, failing, next_ = (
+            Machine(tmp_path / name, lambda: shelf, judge=judge, ttl=0.3)
+            for name, judge in (("a", Judge(0.7)), ("b", Judge(0.2, JudgeError("down"))), ("c", Judge()))
+        )
+        first = asyncio.ensure_future(slow.ask("Slow?"))
+        failed = asyncio.ensure_future(failing.ask("Failing?"))
+        await asyncio.sleep(0.1)
+        (reply,) = await next_.ask("Slow?")
+        assert (reply.cached, next_.judge.asked) == (True, [])
+        with pytest.raises(JudgeError):
+            await failed
+        assert not (await next_.ask("Failing?"))[0].cached
+        await first
+        shelf.leases[key_of_text("Dead?")] = "killed", time.monotonic() + 0.3
+        start = time.monotonic()
+        assert not (await next_.ask("Dead?"))[0].cached
+        assert 0.2 < time.monotonic() - start < 3
+        for machine in (slow, failing, next_):
+            await machine.end()
+        assert not shelf.leases
+
+    run(main())
+
+
+def key_of_text(text: str) -> str:
+    """Return the key of a question."""
+    return key_of(remote_row(text))
+
+
+def remote_row(text: str) -> dict[str, Any]:
+    """Return the row of a question."""
+    from pytest_ragmetrics.cache.entry import request_row
+
+    return request_row(request(text))
+
+
+def test_a_run_that_only_reads_writes_nothing(tmp_path: Path) -> None:
+    """No parcel and no lease; what is there is found, in replay too, where the rest is a miss."""
+    shelf = Shelf()
+    asked_once(tmp_path / "a", shelf, "Old?")
+    shelf.said.clear()
+    reading = asked_once(tmp_path / "b", shelf, "Old?", "New?", writes=False)
+    assert reading.judge.asked == ["New?"]
+    assert {name for name, _ in shelf.said} == {"get", "close"}
+    replaying = asked_once(tmp_path / "c", shelf, "Old?", mode="replay")
+    assert not replaying.judge.asked
+    with pytest.raises(CacheMissError):
+        asked_once(tmp_path / "d", shelf, "New?", mode="replay")
+
+
+def test_refresh_replaces_what_is_there(tmp_path: Path) -> None:
+    """It reads nothing there and takes no lease; the next machine has the new answer. Batches take no lease either."""
+    shelf = Shelf()
+    asked_once(tmp_path / "a", shelf, "Old?")
+    before = dict(shelf.parcels)
+    shelf.said.clear()
+    key = next(iter(before))
+    shelf.parcels[key] = pack(replace(unpack(key, before[key]), created="2020-01-01T00:00:00+00:00"))
+    refreshing = asked_once(tmp_path / "a", shelf, "Old?", mode="refresh")
+    assert refreshing.judge.asked == ["Old?"]
+    assert [name for name, _ in shelf.said] == ["put", "close"]
+    assert not unpack(key, shelf.parcels[key]).created.startswith("2020")
+    assert not asked_once(tmp_path / "b", shelf, "Old?").judge.asked
+    shelf.said.clear()
+    asked_once(tmp_path / "c", shelf, "New?", leases=False)
+    assert [name for name, _ in shelf.said] == ["get", "put", "close"]
+
+
+def entry(text: str = "Do ponds freeze?", **change: Any) -> CacheEntry:
+    """Return an entry."""
+    row = remote_row(text)
+    reply = {"text": '{"said": "yes"}', "prompt_tokens": 1, "completion_tokens": 1, "calls": 1}
+    made = CacheEntry(key=key_of(row), request=row, reply=reply, created="2026-01-01T00:00:00+00:00")
+    return replace(made, **change)
+
+
+LONG = "Is it? " * 2_000
+
+
+@pytest.mark.parametrize("text", ["Do ponds freeze?", "\ud800 ü", LONG])
+@pytest.mark.parametrize("secret", ["", SECRET])
+def test_a_parcel_keeps_its_entry(text: str, secret: str) -> None:
+    """Short and long ones, signed and not; a long one takes less room."""
+    parcel = pack(entry(text), secret)
+    assert unpack(entry(text).key, parcel, secret) == entry(text)
+    assert unpack(entry(text).key, parcel) == entry(text)
+    assert len(parcel) < 5_000
+
+
+def _edited(parcel: bytes) -> bytes:
+    return parcel.replace(b"yes", b"no!")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "secret"),
+    [
+        (lambda parcel: pack(entry()), SECRET),
+        (lambda parcel: pack(entry(), "another secret"), SECRET),
+        (_edited, SECRET),
+        (lambda parcel: parcel.replace(b"json", b"zlib"), SECRET),
+        (lambda parcel: pack(entry("Else?"), SECRET), SECRET),
+        (lambda parcel: pack(entry("Else?"), SECRET), ""),
+        (lambda parcel: pack(entry("Else?", key=entry().key), SECRET), ""),
+        (lambda parcel: pack(entry(salt="other")), ""),
+        (lambda parcel: pack(entry(reply={"text": 7})), ""),
+        (lambda parcel: pack(entry(reply={"vector": "AACAPw=="})), ""),
+        (lambda parcel: pack(entry(redacted=True, request=remote_row("Do *** freeze?"))), ""),
+        (lambda parcel: parcel[:-1], ""),
+        (lambda parcel: parcel[: len(parcel) // 2], SECRET),
+        (lambda parcel: pack(entry(LONG))[:-4], ""),
+        (lambda parcel: b"", ""),
+        (lambda parcel: b"\x80\x04cos\nsystem\n", ""),
+        (lambda parcel: b'{"key": "x"}', ""),
+        (lambda parcel: parcel.partition(b"\n")[0] + b"\n" + b"[" * 100_000, ""),
+        (lambda parcel: b"ragmetrics/2" + parcel[12:], ""),
+    ],
+)
+def test_what_is_forged_or_damaged_is_refused_and_replaced(
+    tmp_path: Path, spoil: Callable[[bytes], bytes], secret: str
+) -> None:
+    """It is counted, asked for anew, and the next machine finds a good one; no test fails for it."""
+    shelf = Shelf()
+    key = entry().key
+    shelf.parcels[key] = spoil(pack(entry(), SECRET))
+    was_redacted = b"***" in shelf.parcels[key]
+    machine = asked_once(tmp_path / "a", shelf, "Do ponds freeze?", secret=secret)
+    assert (len(machine.judge.asked), machine.remote.counts.refused > 0, machine.warned) == (1, True, [])
+    # What another machine redacted is not replaced by what is not.
+    assert len(asked_once(tmp_path / "b", shelf, "Do ponds freeze?", secret=secret).judge.asked) == was_redacted
+
+
+def test_an_answer_must_fit_its_task(tmp_path: Path) -> None:
+    """What could not be read is refused on arrival, not in the test that asks."""
+    shelf = Shelf()
+
+    async def main() -> None:
+        machine = Machine(tmp_path / "a", lambda: shelf)
+
+        class Claims(Judge):
+            async def complete(self, request: Request) -> Reply:
+                """Answer."""
+                await super().complete(request)
+                return Reply(text='{"claims": []}')
+
+        judge = Claims()
+        asked = request("It hums.", judge, asked=ListClaims(text="It hums."))
+        row = remote_row("It hums.")
+        forged = entry("It hums.", request=row, reply={"text": '{"nonsense": 1}'})
+        shelf.parcels[forged.key] = pack(forged)
+        assert (await machine.cache.send(asked)).text == '{"claims": []}'
+        assert machine.remote.counts.refused == 2
+        await machine.end()
+
+    run(main())
+
+
+def test_what_is_shared_is_redacted(tmp_path: Path) -> None:
+    """It leaves a machine as it is stored there, machines with the same rule share it, and arrivals are redacted."""
+    shelf = Shelf()
+
+    def hide(text: str) -> str:
+        return text.replace("Ada", "***")
+
+    asked_once(tmp_path / "a", shelf, "Who is Ada?", redact=hide)
+    assert b"Ada" not in b"".join(shelf.parcels.values())
+    assert not asked_once(tmp_path / "b", shelf, "Who is Ada?", redact=hide).judge.asked
+    assert asked_once(tmp_path / "c", shelf, "Who is Ada?").judge.asked
+    asked_once(tmp_path / "d", shelf, "Where is Ada?")
+    machine = Machine(tmp_path / "e", lambda: shelf, redact=hide)
+
+    async def main() -> None:
+        (reply,) = await machine.ask("Where is Ada?")
+        assert (reply.text, machine.judge.asked) == ('{"said": "Where is ***?"}', [])
+        assert "Ada" not in str([each.to_row() for each in machine.store])
+        await machine.end()
+
+    run(main())
+
+
+DEAD = CacheUnavailableError("it cannot be reached")
+SHUT = CacheReadOnlyError("writing is forbidden")
+
+
+@pytest.mark.parametrize(
+    ("errors", "said", "asked_next"),
+    [
+        ({"get": DEAD}, "it cannot be reached; this run goes on with the local cache alone", 3),
+        ({"lease": DEAD}, "it cannot be reached; this run goes on with the local cache alone", 3),
+        ({"put": DEAD, "release": DEAD}, "it cannot be reached; this run goes on with the local cache alone", 3),
+        ({"lease": SHUT}, "writing is forbidden; this run goes on and adds nothing to it", 1),
+        ({"put": SHUT}, "writing is forbidden; this run goes on and adds nothing to it", 1),
+        ({"release": SHUT}, "writing is forbidden; this run goes on and adds nothing to it", 1),
+    ],
+)
+def test_a_broken_place_costs_one_warning(
+    tmp_path: Path, errors: dict[str, Exception], said: str, asked_next: int
+) -> None:
+    """Every question is answered; where only writing fails, reading goes on."""
+    shelf = Shelf()
+    asked_once(tmp_path / "a", shelf, "Old?", "Older?")
+    shelf.errors = errors
+
+    async def main() -> None:
+        machine = Machine(tmp_path / "b", lambda: shelf)
+        await machine.ask("New?")
+        await asyncio.sleep(0.05)
+        await machine.ask("Old?", "Older?")
+        await machine.ask("New?")
+        assert len(machine.judge.asked) == asked_next
+        await machine.end()
+        assert machine.warned == [f"shared cache redis://cache: {said}"]
+        assert machine.remote.counts.problem
+
+    run(main())
+
+
+def test_a_warning_that_is_an_error_fails_nothing(tmp_path: Path) -> None:
+    """With -W error a warning raises where it is made; the summary has it all the same."""
+
+    def raises(text: str) -> None:
+        raise UserWarning(text)
+
+    async def main() -> None:
+        machine = Machine(tmp_path, lambda: Shelf(errors={"get": DEAD}))
+        machine.remote._warn = raises
+        assert len(await machine.ask("New?")) == 1
+        await machine.end()
+        (line,) = remote_module.counts_line("redis://u:p@cache/0", [asdict(machine.remote.counts)])
+        assert line == (
+            "shared cache redis://cache/0: 0 answers found, 0 added; "
+            "it cannot be reached; the run went on with the local cache alone"
+        )
+
+    run(main())
+
+
+def test_a_slow_place_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that hangs is left after a deadline, one that dawdles after some seconds in all, however much is asked."""
+    monkeypatch.setattr(remote_module, "_DEADLINE", 0.3)
+    hanging = asked_once(tmp_path / "a", Shelf(delay=60), *map(str, range(50)))
+    assert "no answer within 0.3 s" in hanging.warned[0]
+    monkeypatch.setattr(remote_module, "_SLOW", 0.05)
+    shelf = Shelf(delay=0.1)
+
+    async def main() -> None:
+        machine = Machine(tmp_path / "b", lambda: shelf, patience=0.25)
+        for number in range(10):
+            await machine.ask(f"{number}a?", f"{number}b?")
+        await machine.end()
+        assert "too slow: " in machine.warned[0]
+        assert len(machine.judge.asked) == 20
+        assert shelf.count("get") < 5
+
+    run(main())
+
+
+def test_writing_ends_with_the_run(tmp_path: Path) -> None:
+    """What is not written in time is given up with a warning; what is cancelled gives its lease back."""
+    shelf = Shelf()
+
+    async def main() -> None:
+        machine = Machine(tmp_path / "a", lambda: shelf)
+        await machine.ask("New?")
+        shelf.delay = 60
+        machine.remote.write([entry("More?")])
+        await asyncio.sleep(0)
+        await machine.remote.flush(0.05)
+        assert "answers could not be written within 0.05 s" in machine.warned[0]
+        await machine.end()
+        shelf.delay = 0
+        other = Machine(tmp_path / "b", lambda: shelf, judge=Judge(20))
+        asking = asyncio.ensure_future(other.ask("Long?"))
+        await asyncio.sleep(0.05)
+        assert key_of_text("Long?") in shelf.leases
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        await other.end()
+        assert key_of_text("Long?") not in shelf.leases
+
+    run(main())
+
+
+def test_a_folder_is_shared_and_not_made(tmp_path: Path) -> None:
+    """file:// works between runs; a folder that is missing may be a share that is not mounted."""
+    url = (tmp_path / "shared").as_uri()
+
+    async def main(folder: str) -> tuple[list[str], list[str]]:
+        warned: list[str] = []
+        machine = Machine(tmp_path / folder, Shelf)
+        machine.remote = open_remote(url, warn=warned.append)
+        machine.cache._remote = machine.remote
+        await machine.ask("Do ponds freeze?")
+        await machine.end()
+        return machine.judge.asked, warned
+
+    asked, warned = run(main("a"))
+    assert len(asked) == len(warned) == 1
+    assert "it cannot be" in warned[0]
+    assert not (tmp_path / "shared").exists()
+    (tmp_path / "shared").mkdir()
+    assert run(main("b")) == (["Do ponds freeze?"], [])
+    assert run(main("c")) == ([], [])
+    (parcel,) = (path for path in (tmp_path / "shared").rglob("*") if path.is_file())
+    assert parcel.name == key_of_text("Do ponds freeze?")
+    parcel.write_bytes(parcel.read_bytes()[:-9])
+    assert len(run(main("d"))[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("ftp://host/answers", "'ftp://host/answers' is none of s3://BUCKET/FOLDER, gs://"),
+        ("ftp://me:hidden@host?password=hidden", "'ftp://host' is none of"),
+        ("redis", "'redis' is none of"),
+        ("s3://", "'s3://' is none of"),
+        ("file://shared", "'file://shared' has no absolute path: write file:///FOLDER"),
+    ],
+)
+def test_a_wrong_url_is_explained(url: str, said: str) -> None:
+    """The error says what to write instead, and no password."""
+    with pytest.raises(ValueError, match=r"none of|absolute") as raised:
+        check_cache_url(url)
+    assert str(raised.value).startswith(said)
+    assert "hidden" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "package", "extra"), [("s3://b", "obstore", "remote"), ("redis://h", "redis", "redis")]
+)
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, url: str, package: str, extra: str) -> None:
+    """The package and what installs it."""
+    assert check_cache_url(f" {url} ") == url
+    monkeypatch.setattr(remote_module, "find_spec", lambda _: None)
+    scheme = url.partition(":")[0]
+    with pytest.raises(ValueError, match="needs the package") as raised:
+        check_cache_url(url)
+    assert str(raised.value) == f'{scheme}:// needs the package {package}: pip install "pytest-ragmetrics[{extra}]"'
+
+
+def test_no_password_is_shown() -> None:
+    """Not of the user, not in the query, in messages and errors."""
+    assert shown_url("rediss://me:p@ss@host:1/0?password=p#p") == "rediss://host:1/0"
+    assert shown_url("no url?password=p") == "no url"
+    assert not remote_module.is_written("https://cache", "readwrite")
+
+    async def main() -> list[str]:
+        warned: list[str] = []
+        remote = open_remote("redis://me:hidden@127.0.0.1:1/0?protocol=hidden", warn=warned.append)
+        await remote.look(["a" * 64], {})
+        await remote.aclose()
+        return warned
+
+    (warning,) = run(main())
+    assert "hidden" not in warning
+    assert "shared cache redis://127.0.0.1:1/0: it cannot be reached" in warning
