@@ -37,6 +37,10 @@ __all__ = list(_MODULE_OF)
 def __getattr__(name: str) -> object:
     if name in _MODULE_OF:
         return getattr(import_module(_MODULE_OF[name]), name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pytest-ragmetrics")
     if name.startswith("assert_"):  # of a metric that is not listed
         from pytest_ragmetrics.metrics.registry import helper_named
 

@@ -70,3 +70,5 @@ from pytest_ragmetrics.suites import assert_pass_rate as assert_pass_rate
 from pytest_ragmetrics.text.alignment import align as align
 from pytest_ragmetrics.text.quotations import Quotation as Quotation
 from pytest_ragmetrics.text.quotations import find_quotations as find_quotations
+
+__version__: str

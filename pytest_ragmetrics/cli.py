@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from pytest_ragmetrics import __version__
 from pytest_ragmetrics.commands.cache import CACHE
 from pytest_ragmetrics.commands.calibrate import CALIBRATE
 from pytest_ragmetrics.commands.command import Command, CommandResult, write
@@ -27,13 +28,14 @@ COMMANDS = (INIT, DOCTOR, PROBE, CACHE, GENERATE, LABEL, CALIBRATE, METRICS_COMM
 _INTERRUPTED = 130
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, prog: str = "ragmetrics") -> int:
     """Run a command; return the exit status: 0, 1 after an error, which is written to standard error, 130 after Ctrl-C.
 
     A command that checks something returns 1 if the check fails, as its help says. Raises ``SystemExit`` with status 2
     for wrong arguments.
     """
-    parser = argparse.ArgumentParser(prog="ragmetrics", description="Tend what pytest-ragmetrics keeps and compares.")
+    parser = argparse.ArgumentParser(prog=prog, description="Tend what pytest-ragmetrics keeps and compares.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     _add(parser, COMMANDS)
     arguments = parser.parse_args(argv)
     try:
@@ -73,7 +75,3 @@ def _add(parser: argparse.ArgumentParser, commands: Sequence[Command]) -> None:
             chosen.set_defaults(run=command.run, refuse=chosen.error)
         if command.commands:
             _add(chosen, command.commands)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +17,7 @@ import pytest
 from pytest_ragmetrics import hookspec
 from pytest_ragmetrics.reporting import RunReport
 from pytest_ragmetrics.session import PytestSession
-from pytest_ragmetrics.settings import Settings, add_options, read_settings
+from pytest_ragmetrics.settings import DEFAULT_REPORT, Settings, add_options, read_settings
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.cache.transport import CachedTransport
@@ -52,6 +54,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     """Register the hooks that others may implement."""
     pluginmanager.add_hookspecs(hookspec)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Give back the test path in ``--rag-report tests/``, which argparse takes for the file of the option."""
+    for at, (option, value) in enumerate(pairwise(args)):
+        if option == "--rag-report" and not value.endswith(".html") and Path(value.partition("::")[0]).exists():
+            args[at] = f"{option}={DEFAULT_REPORT}"
+            early_config.known_args_namespace.file_or_dir.append(value)
 
 
 def pytest_configure(config: pytest.Config) -> None:

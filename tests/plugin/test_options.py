@@ -33,9 +33,11 @@ def test_markers_and_fixtures_are_listed(run: RunPytest) -> None:
         fixtures.fnmatch_lines([f"{name} -- *", "    Return the *"])
 
 
-def test_the_report_has_a_default_name(run: RunPytest, pytester: pytest.Pytester) -> None:
-    """--rag-report alone writes rag-report.html where pytest was started, and says so."""
-    result = run("--rag-report", test_it=TEST)
+@pytest.mark.parametrize("args", [["--rag-report"], ["--rag-report", "test_it.py::test_it"], ["--rag-report", "."]])
+def test_the_report_has_a_default_name(run: RunPytest, pytester: pytest.Pytester, args: list[str]) -> None:
+    """--rag-report alone or before a test path writes rag-report.html where pytest was started, and says so."""
+    result = run(*args, test_it=TEST)
+    result.assert_outcomes(passed=1)
     assert "open the valve slowly" in (pytester.path / "rag-report.html").read_text("utf-8")
     result.stdout.fnmatch_lines([f"{pytester.path / 'rag-report.html'}: written"])
 
@@ -56,9 +58,9 @@ def test_ini_paths_start_at_the_rootdir(
 
 def test_a_wrong_value_is_a_usage_error(run: RunPytest) -> None:
     """A wrong value ends the run with status 4 before any test, naming the option and what to write instead."""
-    result = run("--rag-report", "test_it.py", test_it=TEST)
+    result = run("--rag-report", "page.pdf", test_it=TEST)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --rag-report: 'test_it.py' is not a [*].html file: write *"])
+    result.stderr.fnmatch_lines(["ERROR: --rag-report: 'page.pdf' is not a [*].html file: write *"])
     result.stdout.no_fnmatch_line("*passed*")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -228,7 +229,7 @@ def test_output_that_cannot_be_written(tmp_path: Path, full: bool) -> None:  # n
     """A full disk is named once; a reader that goes away, as in `ragmetrics metrics | head -1`, is not; status 1."""
     read, write = os.pipe()
     os.close(read)
-    command = [sys.executable, "-m", "pytest_ragmetrics.cli", "metrics"]
+    command = [sys.executable, "-m", "pytest_ragmetrics", "metrics"]
     try:
         with Path("/dev/full").open("wb") as disk:
             out = disk if full else write
@@ -253,3 +254,11 @@ sys.exit(status if not heavy else str(heavy))
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert "2 entries" in done.stdout
+
+
+def test_its_version_is_that_of_the_package() -> None:
+    """`python -m pytest_ragmetrics` is the command too; both tell the version that is installed."""
+    command = [sys.executable, "-m", "pytest_ragmetrics", "--version"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert said == f"python -m pytest_ragmetrics {pytest_ragmetrics.__version__}\n"
+    assert version("pytest-ragmetrics") == pytest_ragmetrics.__version__

@@ -165,7 +165,7 @@ def test_a_killed_run_loses_nothing_that_was_answered(server: FakeOpenAI, call: 
         return silent()
 
     server.answer = after(9, stall)
-    command = [sys.executable, "-m", "pytest_ragmetrics.cli", "generate", "docs", "-o", str(OUT), "--questions=8"]
+    command = [sys.executable, "-m", "pytest_ragmetrics", "generate", "docs", "-o", str(OUT), "--questions=8"]
     running = subprocess.Popen([*command, "--concurrency=2"], stdout=subprocess.PIPE)
     assert stalled.acquire(timeout=60)
     assert stalled.acquire(timeout=60)

@@ -74,7 +74,7 @@ class Terminal:
         command = [
             sys.executable,
             "-m",
-            "pytest_ragmetrics.cli",
+            "pytest_ragmetrics",
             "label",
             "run.json",
             "--metric",

@@ -184,7 +184,7 @@ def test_wrong_arguments_are_refused(call: Call, args: list[str]) -> None:
 def test_it_is_a_command_of_its_own(tmp_path: Path) -> None:
     """The installed command works where pytest is not running, and writes text for any terminal."""
     keep(tmp_path, "a.json", test_a=0.9)
-    command = [sys.executable, "-m", "pytest_ragmetrics.cli", "report", "markdown", "a.json"]
+    command = [sys.executable, "-m", "pytest_ragmetrics", "report", "markdown", "a.json"]
     ran = subprocess.run(
         command, cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "utf-8"}, capture_output=True, check=True
     )

@@ -158,7 +158,7 @@ def test_reports_are_made_of_scores(call: Call) -> None:
 def killed(server: FakeOpenAI, *args: str, rows: int) -> None:
     """Start the command, and kill it when its journal has so many rows."""
     server.latency = 0.03
-    process = subprocess.Popen([sys.executable, "-m", "pytest_ragmetrics.cli", "score", *args])
+    process = subprocess.Popen([sys.executable, "-m", "pytest_ragmetrics", "score", *args])
     part = Path("scores.jsonl.part")
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and (not part.exists() or part.read_bytes().count(b"\n") <= rows):
