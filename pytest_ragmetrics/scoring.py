@@ -134,7 +134,7 @@ async def score_table(
 
     with context.changed(private=session, breaker=breaker), voting(None, votes=votes):
         try:
-            await loop.gather_or_cancel(work() for _ in range(min(width, total)))
+            await loop.gather_or_cancel((work() for _ in range(min(width, total))), one_by_one=True)
             scorer.check_judged()
             return scorer
         finally:

@@ -104,9 +104,8 @@ class SingleFlight(Generic[V]):
             found: dict[str, V] = {}
             fetched: frozenset[str] = frozenset()
             for flight in in_flight:
-                # Unlike awaiting the task, this does not cancel it with its caller.
-                await asyncio.wait((flight.task,))
-                values, new = flight.task.result()
+                # The task is not cancelled with its caller.
+                values, new = await asyncio.shield(flight.task)
                 found |= values
                 fetched = new if flight is own else fetched
         finally:

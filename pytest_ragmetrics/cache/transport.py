@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 from pytest_ragmetrics.cache.cassette import Cassette, Saved
 from pytest_ragmetrics.cache.entry import (
@@ -117,6 +118,53 @@ class Used:
 Mode = Literal["auto", "replay", "refresh", "off"]
 
 
+class _Writes:
+    """Writes entries to a store for the callers of one loop: together what comes while a write is under way.
+
+    Handing one to the thread of the store and waiting for it takes as long as writing it.
+    """
+
+    def __init__(self, store: Store, run: str) -> None:
+        self._store = store
+        self._run = run
+        self._waiting: list[CacheEntry] = []
+        self._written: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def write(self, entries: Sequence[CacheEntry]) -> None:
+        """Return when the entries are stored; raise what the write raises that they were part of."""
+        self._waiting += entries
+        if self._written is None:
+            self._written = asyncio.get_running_loop().create_future()
+        if self._task is None:
+            self._task = asyncio.ensure_future(self._work())
+        # A caller that is cancelled must not cancel what others wait for.
+        await asyncio.shield(self._written)
+
+    async def _work(self) -> None:
+        try:
+            while self._written is not None:
+                entries, written = self._waiting, self._written
+                self._waiting, self._written = [], None
+                await _settled(written, self._store.aput_many(entries, run=self._run))
+        finally:
+            self._task = None
+
+
+async def _settled(future: asyncio.Future[None], work: Awaitable[None]) -> None:
+    """Await work, whose outcome is that of a future."""
+    try:
+        await work
+    except asyncio.CancelledError:
+        future.cancel()
+        raise
+    except Exception as error:  # noqa: BLE001 - it is raised where the future is awaited
+        future.set_exception(error)
+        future.exception()  # retrieved: asyncio logs errors that are not
+    else:
+        future.set_result(None)
+
+
 class CacheTiers:
     """The places that hold entries, in one mode of one run.
 
@@ -136,6 +184,7 @@ class CacheTiers:
         self._run = run
         self._warn = warn
         self._neighbours: dict[str, Neighbours] = {}
+        self._writes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Writes] = WeakKeyDictionary()
 
     def look(self, keys: Sequence[str]) -> dict[str, CacheEntry]:
         """Return the entries of those keys that have one; when refreshing, only those this run made."""
@@ -157,8 +206,10 @@ class CacheTiers:
         """Keep entries, overwriting those of their keys."""
         store = self._store
         if store is not None and self._is_writable:
+            loop = asyncio.get_running_loop()
+            writes = self._writes.get(loop) or self._writes.setdefault(loop, _Writes(store, self._run))
             try:
-                await store.aput_many(entries, run=self._run)
+                await writes.write(entries)
             except CacheUnavailableError as error:
                 self._stop_writing(error)
             else:

@@ -20,7 +20,7 @@ import pytest
 
 import pytest_ragmetrics
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.entry import CacheError, CacheUnavailableError
+from pytest_ragmetrics.cache.entry import CacheEntry, CacheError, CacheUnavailableError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport, Mode, Used
 from pytest_ragmetrics.embedders.embedder import Embedder
@@ -29,6 +29,7 @@ from pytest_ragmetrics.judges.transport import (
     DIRECT,
     AnyRequest,
     ChatMessage,
+    Limiter,
     Reply,
     Request,
     Transport,
@@ -112,6 +113,7 @@ class Provider:
 
     def __init__(self, *, delay: float = 0.0, error: Exception | None = None) -> None:
         self.asked = 0
+        self.answering = asyncio.Event()
         self.delay = delay
         self.error = error
         self.text = '{"claims": []}'
@@ -122,6 +124,7 @@ class Provider:
         await asyncio.sleep(self.delay)
         if self.error is not None:
             raise self.error
+        self.answering.set()
         return Reply(text=self.text, prompt_tokens=100, completion_tokens=7, calls=2)
 
 
@@ -365,6 +368,62 @@ def test_a_store_that_breaks_while_writing_loses_nothing(
     assert len(warned) == 1
     gc.collect()
     assert not caplog.records
+
+
+class Counted(Store):
+    """A store that counts its writes, and refuses some."""
+
+    def __init__(self, folder: Path, *, refused: int = 0) -> None:
+        super().__init__(folder)
+        self.sizes: list[int] = []
+        self.refused = refused
+
+    async def aput_many(self, entries: Sequence[CacheEntry], *, run: str = "") -> None:
+        """Count."""
+        self.sizes.append(len(entries))
+        await super().aput_many(entries, run=run)
+        if len(self.sizes) == self.refused:
+            raise CacheUnavailableError("full")
+
+
+def many(cache: CachedTransport, provider: Provider) -> list[Reply | BaseException]:
+    """Ask forty questions at the same time, and give up on the first."""
+
+    async def all_but_one() -> list[Reply | BaseException]:
+        asked = [replace(request(f"{number}?"), provider=provider) for number in range(40)]
+        tasks = [asyncio.ensure_future(cache.send(each)) for each in asked]
+        provider.answering.clear()
+        await provider.answering.wait()
+        tasks[0].cancel()
+        replies = await asyncio.gather(*tasks, return_exceptions=True)
+        await cache.settle()
+        return replies
+
+    return run(all_but_one())
+
+
+def test_replies_that_come_together_are_stored_together(tmp_path: Path) -> None:
+    """Whoever gives up takes nothing from the others, and what was paid for is stored."""
+    provider = Provider()
+    with Counted(tmp_path / "cache") as store:
+        replies = many(CachedTransport(Limiter(40), store=store), provider)
+        assert [type(reply) for reply in replies] == [asyncio.CancelledError] + [Reply] * 39
+        assert (sum(store.sizes), store.count()) == (40, 40)
+        assert len(store.sizes) <= 4
+        again = CachedTransport(DIRECT, store=store)
+        assert all(ask(again, provider, request(f"{number}?")).cached for number in range(40))
+
+
+def test_replies_of_a_write_that_fails_are_kept_in_memory(tmp_path: Path) -> None:
+    """With one warning for all of them."""
+    warned: list[str] = []
+    provider = Provider()
+    with Counted(tmp_path / "cache", refused=2) as store:
+        cache = CachedTransport(Limiter(40), store=store, warn=warned.append)
+        ask(cache, provider)
+        many(cache, provider)
+        assert (len(cache.used.loose), len(warned)) == (40, 1)
+    assert provider.asked == 41
 
 
 @pytest.mark.parametrize("mode", ["auto", "replay"])
