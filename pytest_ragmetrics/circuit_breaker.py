@@ -1,10 +1,12 @@
-"""Stops asking providers that do not answer, while many rows wait: in evaluations and in scoring rows ahead."""
+"""Stops asking providers that do not answer: in tables, while many rows wait, and in tests that ask one by one."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from pytest_ragmetrics.errors import JudgeError
 from pytest_ragmetrics.judges.transport import AnyRequest, JudgeOutageError, JudgeUnavailableError, Reply, Transport
@@ -13,6 +15,8 @@ from pytest_ragmetrics.judges.transport import AnyRequest, JudgeOutageError, Jud
 _FEWEST = 3
 #: Seconds between two attempts to ask again a provider that was given up.
 RETRY_AFTER = 60.0
+# Seconds after the first probe without an answer.
+_FIRST_PAUSE = 1.0
 
 
 class CircuitBreaker:
@@ -64,10 +68,89 @@ class CircuitBreaker:
             self._given_up.setdefault(provider, JudgeOutageError(msg))
 
 
+@dataclass(kw_only=True, slots=True)
+class _Provider:
+    """How a provider answers: the attempts in a row that it left unanswered, and since when."""
+
+    in_flight: int = 0
+    widest: int = 0
+    unanswered: int = 0
+    since: str = ""
+    failure: JudgeOutageError | None = None
+    is_probed: bool = False
+    next_probe: float = 0.0
+    pause: float = 0.0
+
+
+class ProbingBreaker:
+    """Gives up a provider that answers nothing, and asks it again with one request at a time, without retries.
+
+    For requests that nobody counts beforehand, as those of single tests. Given up is a provider after as many attempts
+    in a row without an answer as requests were in flight at once, and three at least; a question that took too long
+    counts as one attempt. The next request is a probe. After one without an answer there is none for a second, after
+    each further one for twice as long, up to a minute; what is asked meanwhile fails at once. Any answer ends this.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._providers: defaultdict[tuple[str, str, str | None], _Provider] = defaultdict(_Provider)
+
+    async def send(self, request: AnyRequest, following: Transport) -> Reply:
+        """Pass a request on; raise what it raises, or ``JudgeOutageError`` with the time of the last answer."""
+        provider = self._providers[request.kind, request.model, request.url]
+        is_probe = provider.failure is not None
+        if provider.failure is not None and (provider.is_probed or self._clock() < provider.next_probe):
+            name = request.model if request.provider is None else request.provider.name
+            raise JudgeOutageError(
+                f"{name} is not asked: no answer since {provider.since}; the last: {provider.failure}"
+            )
+        provider.is_probed = provider.is_probed or is_probe
+        provider.in_flight += 1
+        provider.widest = max(provider.widest, provider.in_flight)
+        began = time.strftime("%H:%M:%S")
+        try:
+            reply = await following.send(replace(request, is_single=True) if is_probe else request)
+        except JudgeOutageError as error:
+            self._failed(provider, error, began, is_probe=is_probe)
+            if is_probe:
+                raise JudgeOutageError(f"{error}; no answer since {provider.since}") from error
+            raise
+        except JudgeError:
+            # A refusal is an answer.
+            self._answered(provider)
+            raise
+        else:
+            self._answered(provider)
+            return reply
+        finally:
+            provider.in_flight -= 1
+            provider.is_probed = provider.is_probed and not is_probe
+
+    def _answered(self, provider: _Provider) -> None:
+        provider.failure, provider.unanswered, provider.widest, provider.pause = None, 0, provider.in_flight, 0.0
+
+    def _failed(self, provider: _Provider, error: JudgeOutageError, began: str, *, is_probe: bool) -> None:
+        if not provider.unanswered:
+            provider.since = began
+        provider.unanswered += error.attempts
+        if provider.unanswered >= max(_FEWEST, provider.widest):
+            provider.failure = error
+        if is_probe:
+            provider.pause = min(2 * provider.pause, RETRY_AFTER) or _FIRST_PAUSE
+            provider.next_probe = self._clock() + provider.pause
+
+
+class Breaker(Protocol):
+    """What decides whether a request is made."""
+
+    async def send(self, request: AnyRequest, following: Transport) -> Reply:
+        """Pass a request on, or raise ``JudgeError``."""
+
+
 class CircuitBreakers:
     """Sends each request through the breaker that is ``current`` where it is made, if there is one."""
 
-    def __init__(self, following: Transport, current: Callable[[], CircuitBreaker | None]) -> None:
+    def __init__(self, following: Transport, current: Callable[[], Breaker | None]) -> None:
         self._following = following
         self._current = current
 

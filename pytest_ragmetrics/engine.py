@@ -16,7 +16,7 @@ from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import EMBEDDING, Redact, key_of, redacted_json, request_row
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport, Mode
-from pytest_ragmetrics.circuit_breaker import CircuitBreakers
+from pytest_ragmetrics.circuit_breaker import CircuitBreakers, ProbingBreaker
 from pytest_ragmetrics.embedders.batches import Batches
 from pytest_ragmetrics.embedders.embedder import Embedder, as_embedder
 from pytest_ragmetrics.embedders.specs import make_embedder
@@ -93,7 +93,8 @@ class Engine:
         self._cassette = Cassette(cassette) if isinstance(cassette, Path) else cassette
         self._is_forecast = forecast is not None
         paying: Transport = Providers() if budget is None else Budgeted(Providers(), budget)
-        self.limiter = Limiter(concurrency, CircuitBreakers(paying, lambda: context.current().breaker))
+        breaker = ProbingBreaker()
+        self.limiter = Limiter(concurrency, CircuitBreakers(paying, lambda: context.current().breaker or breaker))
         self._batches = Batches(self.limiter)
         #: The cache shared with other machines, if there is one.
         self.remote: RemoteCache | None = None

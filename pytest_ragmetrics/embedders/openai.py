@@ -70,6 +70,7 @@ class OpenAIEmbedder(Embedder):
                 "float" if encoding != "float" and refused_parameter(error, ["encoding_format"]) else None
             ),
             rate_limited=request.rate_limited,
+            single=request.is_single,
             most=_FRAME + len(sent) * _VECTOR,
         )
         try:

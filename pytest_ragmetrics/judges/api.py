@@ -191,7 +191,7 @@ class Connection(Generic[Terms]):
             msg = f"{self._who}: no answer within {self._deadline:g} s in all; see --rag-timeout and --rag-retries"
             raise JudgeOutageError(msg) from None
         except sdk.APIError as error:
-            raise self._meaning(sdk, error, _tried(call.made)) from None
+            raise self._meaning(sdk, error, call.made) from None
         except ValueError as error:
             raise self._unreadable(error) from None
         except Exception as error:
@@ -300,19 +300,23 @@ class Connection(Generic[Terms]):
         msg = f"{self._who} sent what is no answer to the request: {shown(self._clean(text[:1000]))}"
         return UnusableReplyError(msg)
 
-    def _meaning(self, sdk: Any, error: Any, tried: str) -> JudgeError:
+    def _meaning(self, sdk: Any, error: Any, attempts: int) -> JudgeError:
+        tried = _tried(attempts)
         if isinstance(error, sdk.APITimeoutError) and _took_too_long(error):
             return JudgeOutageError(
                 f"{self._who}: no answer within {self._timeout:g} s{tried}; see --rag-timeout and --rag-retries"
             )
         if isinstance(error, sdk.APIConnectionError):
             cause = self._clean(_said(error.__cause__ or error))
-            return JudgeOutageError(
-                f"{self._who}: {self._shown_url} cannot be reached{tried} ({cause}); "
-                f"check the network and {self._vendor.url_variable}"
-            )
+            msg = f"{self._who}: {self._shown_url} cannot be reached{tried} ({cause})"
+            raised = f"{msg}; check the network and {self._vendor.url_variable}"
+            return JudgeOutageError(raised, attempts=attempts)
         if not isinstance(error, sdk.APIStatusError):
             return JudgeError(f"{self._who} failed: {self._clean(_said(error))}")
+        if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            said = self._clean(said_by(error))
+            msg = f"{self._who}: the server failed with status {error.status_code}{tried} ({said})"
+            return JudgeOutageError(msg, attempts=attempts)
         kind, text = self._status(error.status_code, error, tried)
         return kind(f"{self._who}: {text}")
 
@@ -331,8 +335,6 @@ class Connection(Generic[Terms]):
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             wanted = "lower --rag-concurrency or raise --rag-retries"
             return JudgeOutageError, f"asked too fast{tried} ({said}); {wanted}"
-        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return JudgeOutageError, f"the server failed with status {status}{tried} ({said})"
         return JudgeError, f"the request was rejected with status {status} ({said})"
 
     def _clean(self, text: str) -> str:
@@ -499,6 +501,7 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
             lambda wire, terms: self._send(wire, request, terms),
             lambda terms, error: self._concede(terms, request, error),
             rate_limited=request.rate_limited,
+            single=request.is_single,
         )
         return self.read(answer, request)
 

@@ -52,7 +52,14 @@ class JudgeUnavailableError(JudgeError):
 
 
 class JudgeOutageError(JudgeError):
-    """The provider answers no request at all: too many of them, out of order, or out of reach."""
+    """The provider answers no request at all: too many of them, out of order, or out of reach.
+
+    ``attempts`` is how many it left unanswered whatever they asked; one that took too long is one with its retries.
+    """
+
+    def __init__(self, message: str = "", *, usage: Usage | None = None, attempts: int = 1) -> None:
+        super().__init__(message, usage=usage)
+        self.attempts = attempts
 
 
 class UnusableReplyError(JudgeError):
@@ -141,6 +148,8 @@ class Request:
     answers: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     #: Whether the first reply to it was cut off, so that this one may be longer.
     is_longer: bool = field(default=False, compare=False, repr=False)
+    #: Whether it is tried only once.
+    is_single: bool = field(default=False, compare=False, repr=False)
     #: Called once the request costs something.
     started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
     #: Called when the provider answers "too many requests".
@@ -169,6 +178,7 @@ class EmbeddingRequest:
     dimensions: int | None = None
     provider: Provider[EmbeddingRequest] | None = field(default=None, compare=False, repr=False)
     url: str | None = field(default=None, compare=False, repr=False)
+    is_single: bool = field(default=False, compare=False, repr=False)
     started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
     rate_limited: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
 

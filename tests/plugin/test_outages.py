@@ -100,6 +100,17 @@ def test_a_judge_that_answers_nothing_is_one_error(  # noqa: PLR0917 - fixtures,
     assert server.calls <= at_most
 
 
+def test_tests_that_ask_one_by_one_do_not_wait_one_by_one(run: RunPytest, server: FakeOpenAI) -> None:
+    """After the first has made all attempts, the next makes one, and the others none: each says since when."""
+    server.answer = lambda _: failing(503)
+    result = run("--rag-retries=3", test_rows=ONE_BY_ONE)
+    result.assert_outcomes(failed=6)
+    assert server.calls == 5
+    since = "no answer since ??:??:??"
+    result.stdout.fnmatch_lines([f"E *the server failed with status 503 (*); {since}*"])
+    result.stdout.fnmatch_lines([f"E *is not asked: {since}; the last: *status 503*"])
+
+
 ONE_BY_ONE = """
     import os
     import signal

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
-from pytest_ragmetrics.circuit_breaker import CircuitBreaker, CircuitBreakers
+from pytest_ragmetrics.circuit_breaker import Breaker, CircuitBreaker, CircuitBreakers, ProbingBreaker
 from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.transport import JudgeOutageError, JudgeUnavailableError, Providers, Reply, Request
+from pytest_ragmetrics.judges.transport import (
+    AnyRequest,
+    JudgeOutageError,
+    JudgeUnavailableError,
+    Providers,
+    Reply,
+    Request,
+)
 
 
 class Model:
@@ -20,16 +28,18 @@ class Model:
         self.name = name
         self.answer = answer
         self.asked = 0
+        self.single: list[bool] = []
 
     async def complete(self, request: Request) -> Reply:
         """Answer or fail."""
         self.asked += 1
+        self.single.append(request.is_single)
         if isinstance(self.answer, JudgeError):
             raise self.answer
         return Reply(text=self.answer)
 
 
-def told(breaker: CircuitBreaker, answer: str | JudgeError, model: str = "mine") -> tuple[str, bool]:
+def told(breaker: Breaker, answer: str | JudgeError, model: str = "mine") -> tuple[str, bool]:
     """Return what a request came to, and whether it was made."""
     provider = Model(model, answer)
     request = Request(task="t", kind="openai", model=model, messages=(), schema={}, parameters={}, provider=provider)
@@ -81,3 +91,66 @@ def test_it_is_tried_again_once_a_minute() -> None:
     now[0] = 60.0
     breaker.half_open()
     assert [told(breaker, item)[1] for item in ("here", away, away, away, "here")] == [True] * 5
+
+
+class TestProbing:
+    """For tests that ask one by one: one probe at a time, with longer and longer pauses."""
+
+    def test_the_attempts_of_one_request_are_enough(self) -> None:
+        """The next is a probe; then nothing is asked for 1, 2, 4 seconds and more, a minute at most."""
+        now = [100.0]
+        breaker = ProbingBreaker(clock=lambda: now[0])
+        away = JudgeOutageError("away", attempts=6)
+        assert told(breaker, away) == ("away", True)
+        said, asked = told(breaker, away)
+        assert asked
+        assert re.fullmatch(r"away; no answer since \d\d:\d\d:\d\d", said)
+        for pause in (1, 2, 4, 8, 16, 32, 60, 60):
+            now[0] += pause - 0.1
+            said, asked = told(breaker, "here")
+            assert not asked
+            assert re.fullmatch(r"mine is not asked: no answer since \d\d:\d\d:\d\d; the last: away", said)
+            assert told(breaker, "here", "other") == ("here", True)
+            now[0] += 0.1
+            assert told(breaker, away)[1]
+        now[0] += 60
+        assert [told(breaker, "here")[0] for _ in range(3)] == ["here"] * 3
+        assert told(breaker, away) == ("away", True)
+        assert told(breaker, "here") == ("here", True)
+
+    @pytest.mark.parametrize("error", [JudgeError("rejected"), JudgeUnavailableError("no credit"), "here"])
+    def test_any_answer_begins_anew(self, error: str | JudgeError) -> None:
+        """A refusal is one; questions that take too long are counted one by one, and three are too many."""
+        breaker = ProbingBreaker()
+        slow = JudgeOutageError("slow")
+        for _ in range(9):
+            assert [told(breaker, item)[0] for item in (slow, slow, error)] == ["slow", "slow", str(error)]
+        assert [told(breaker, slow)[0] for _ in range(3)] == ["slow"] * 3
+        assert told(breaker, error) == (str(error), True)
+        assert told(breaker, slow) == ("slow", True)
+
+    def test_many_at_once(self) -> None:
+        """As many attempts as were in flight; one probe, without retries, while the others fail at once."""
+        breaker, model = ProbingBreaker(), Model("mine", JudgeOutageError("away"))
+        request = Request(task="t", kind="openai", model="m", messages=(), schema={}, parameters={}, provider=model)
+
+        class Held:
+            async def send(self, request: AnyRequest) -> Reply:
+                await asyncio.sleep(0)
+                return await Providers().send(request)
+
+        link = CircuitBreakers(Held(), lambda: breaker)
+
+        async def at_once(count: int) -> list[str]:
+            sent = (link.send(request) for _ in range(count))
+            return [str(reply) for reply in await asyncio.gather(*sent, return_exceptions=True)]
+
+        async def run() -> None:
+            assert await at_once(7) == ["away"] * 7
+            assert model.single == [False] * 7
+            first, *others = await at_once(5)
+            assert first.startswith("away; no answer since")
+            assert all(other.startswith("mine is not asked") for other in others)
+            assert model.single[7:] == [True]
+
+        asyncio.run(run())
