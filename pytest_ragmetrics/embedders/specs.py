@@ -7,7 +7,7 @@ import re
 
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
-from pytest_ragmetrics.judges.specs import is_factory, made_by
+from pytest_ragmetrics.judges.specs import is_factory, made_by, provider_advice
 
 #: The choice of ``auto`` if a key or an address of an OpenAI server is set.
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
@@ -27,9 +27,9 @@ def check_embedder_spec(spec: str) -> str:
         return spec
     if provider not in ("openai", "anthropic") and is_factory(spec):
         return spec
-    hint = "; Anthropic has no embeddings" if provider == "anthropic" else ""
-    msg = f"{spec!r} is not one of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY{hint}"
-    raise ValueError(msg)
+    hint = "Anthropic has no embeddings" if provider == "anthropic" else provider_advice(spec)
+    msg = f"{spec!r} is not one of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY"
+    raise ValueError(f"{msg}; {hint}" if hint else msg)
 
 
 def make_embedder(spec: str, *, timeout: float = 60, retries: int = 5) -> Embedder:

@@ -15,6 +15,19 @@ from pytest_ragmetrics.judges.rendering import PromptBook
 
 T = TypeVar("T")
 
+# Where servers that are often named in place of a module take the requests of OpenAI's API.
+_ADDRESSES = {
+    **dict.fromkeys(("gemini", "google"), "https://generativelanguage.googleapis.com/v1beta/openai/"),
+    "vertex": "https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/endpoints/openapi",
+    "azure": "https://RESOURCE.openai.azure.com/openai/v1/",
+    "bedrock": "https://bedrock-mantle.REGION.api.aws/v1",
+    "mistral": "https://api.mistral.ai/v1",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "litellm": "http://localhost:4000",
+    "ollama": "http://localhost:11434/v1",
+    "vllm": "http://localhost:8000/v1",
+    **dict.fromkeys(("llamacpp", "llama_cpp"), "http://localhost:8080/v1"),
+}
 _FACTORY = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
@@ -35,7 +48,19 @@ def made_by(spec: str, read: Callable[[Any], T], *, noun: str) -> T:
     except RagMetricsError:
         raise
     except Exception as error:
-        raise JudgeNotConfiguredError(f"{spec} makes no {noun}: {type(error).__name__}: {error}") from error
+        fault = f"{type(error).__name__}: {error}"
+        if isinstance(error, (AttributeError, ModuleNotFoundError)):
+            fault = provider_advice(spec) or fault
+        raise JudgeNotConfiguredError(f"{spec} makes no {noun}: {fault}") from error
+
+
+def provider_advice(spec: str) -> str | None:
+    """Return what to write for a spec that begins with the name of a provider, ``None`` for another."""
+    provider, _, model = spec.partition(":")
+    if provider.lower() == "claude" and model:
+        return f"write anthropic:{model}"
+    url = _ADDRESSES.get(provider.lower()) if model else None
+    return url and f"set OPENAI_BASE_URL={url} and OPENAI_API_KEY to its key, and write openai:{model}"
 
 
 #: The choices of ``auto`` if a key of the provider is set, and why: a test compares them with the price list. Dearer
@@ -73,7 +98,8 @@ def check_spec(spec: str) -> str:
     if not spec.startswith(("openai:", "anthropic:", "nli:")) and is_factory(spec):
         return spec
     forms = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY, panel:SPEC,SPEC,SPEC"
-    raise ValueError(f"{spec!r} is not one of {forms}")
+    advice = provider_advice(spec)
+    raise ValueError(f"{spec!r} is not one of {forms}" + (f"; {advice}" if advice else ""))
 
 
 def panel_members(spec: str, check: Callable[[str], str] = check_spec) -> list[str]:

@@ -114,6 +114,9 @@ def test_auto_without_a_key_names_the_three_ways_on(make: Callable[[str], Any], 
     [
         (make_judge, "house.nowhere:make", "ModuleNotFoundError: No module named 'house.nowhere'"),
         (make_judge, "house.judges:nothing", "AttributeError"),
+        (make_judge, "gemini:flash", "set OPENAI_BASE_URL=https://generativelanguage.* and write openai:flash"),
+        (make_embedder, "mistral:embed", "set OPENAI_BASE_URL=https://api.mistral.ai/v1 .* and write openai:embed"),
+        (make_judge, "claude:haiku", "write anthropic:haiku"),
         (make_judge, "house.judges:three", "TypeError: a judge is an object with complete"),
         (make_judge, "house.judges:needy", r"TypeError: .*missing 1 required positional argument"),
         (make_judge, "house.judges:NUMBER", "TypeError: 'int' object is not callable"),
@@ -133,6 +136,13 @@ FORMS: dict[Callable[[str], str], str] = {
     check_spec: "is not one of auto, local, openai:MODEL, anthropic:MODEL, .*MODULE:FACTORY, panel:SPEC,SPEC,SPEC$",
     check_embedder_spec: "is not one of auto, local, openai:MODEL, sentence-transformers:FOLDER, MODULE:FACTORY",
 }
+
+
+@pytest.mark.parametrize("check", FORMS)
+def test_a_provider_in_place_of_a_module(check: Callable[[str], str]) -> None:
+    """The error says which address and which spec ask that provider."""
+    with pytest.raises(ValueError, match=r"set OPENAI_BASE_URL=http://localhost:11434/v1 .* write openai:llama3.2:3b$"):
+        check("ollama:llama3.2:3b")
 
 
 @pytest.mark.parametrize(
