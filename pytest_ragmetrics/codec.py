@@ -36,7 +36,7 @@ def encodable(text: str) -> str:
 
 
 def dump(value: object, *, text: Callable[[str], str] = encodable) -> Any:
-    """Return a value as exact JSON builtins, every text passed through ``text``.
+    """Return a value as exact JSON builtins, every text and every name in a mapping passed through ``text``.
 
     Dataclasses become objects, a sample only with the fields that are set, numpy scalars numbers; NaN, infinity and
     what JSON has no type for become their text.
@@ -49,16 +49,25 @@ def dump(value: object, *, text: Callable[[str], str] = encodable) -> Any:
     if value is None or isinstance(value, (bool, int, float)):
         return _number(value)
     if isinstance(value, Sample):
-        value = value.to_mapping()
-    elif is_dataclass(value):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {name: dump(item, text=text) for name, item in value.to_mapping().items()}
+    if is_dataclass(value):
+        return {field.name: dump(getattr(value, field.name), text=text) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {encodable(str(key)): dump(item, text=text) for key, item in value.items()}
+        found: dict[str, Any] = {}
+        for key, item in value.items():
+            # Two names may become one.
+            found[_unused(text(encodable(str(key))), found)] = dump(item, text=text)
+        return found
     if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
         return [dump(item, text=text) for item in value]
     if hasattr(value, "item"):
         return dump(value.item(), text=text)  # a numpy scalar
     return text(str(value))
+
+
+def _unused(name: str, taken: Mapping[str, Any]) -> str:
+    names = (name, *(f"{name} ({number})" for number in range(2, len(taken) + 2))) if name in taken else (name,)
+    return next(each for each in names if each not in taken)
 
 
 def _number(value: float | None) -> float | str | None:

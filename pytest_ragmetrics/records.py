@@ -22,6 +22,7 @@ from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.files import read_json
 from pytest_ragmetrics.result import COMPLAINT, NOUN, Direction, MetricResult, Operator, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.text.credentials import masked
 
 #: Version of the document's shape; grows when a field changes its meaning or goes away.
 VERSION: Literal[1] = 1
@@ -260,8 +261,8 @@ def flips(samples: Sequence[float], threshold: Threshold | None) -> bool:
 def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -> Record:
     """Return the record of a scoring as it is now: a result may be compared with a threshold later.
 
-    All texts can be encoded and all numbers are Python's. ``redact`` is applied to the
-    texts; offsets that it makes wrong are left out.
+    All texts can be encoded and all numbers are Python's. ``redact`` is applied to the texts, the names in metadata
+    among them, and what looks like a key is masked; offsets that this makes wrong are left out.
     """
     outcome = scoring.outcome
     result = outcome if isinstance(outcome, MetricResult) else None
@@ -288,9 +289,13 @@ def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -
         # The order in which they ended is chance.
         exchanges = sorted(scoring.exchanges, key=lambda it: (it.vote, it.task, it.prompt, it.judge or ""))
         record = replace(record, exchanges=tuple(exchanges))
+    before = record
     if redact is None:
-        return _plain(record, encodable)
-    record = _plain(record, lambda text: encodable(redact(encodable(text))))
+        record = _plain(record, lambda text: masked(encodable(text)))
+    else:
+        record = _plain(record, lambda text: masked(encodable(redact(encodable(text)))))
+    if record.sample is before.sample and record.verdicts is before.verdicts:
+        return record
     response = record.sample.response or ""
     return replace(record, verdicts=tuple(_with_right_offsets(verdict, response) for verdict in record.verdicts))
 

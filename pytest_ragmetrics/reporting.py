@@ -324,6 +324,10 @@ def _message(report: pytest.TestReport) -> str | None:
         reason = reason or report.longrepr[2]
     # Which worker it was is chance; the report of a run is the same with any number of workers.
     text = re.sub(_WORKER, "", report.longreprtext).strip() if report.failed else ""
+    if text:
+        from pytest_ragmetrics.text.credentials import masked
+
+        text = masked(text)
     return "\n\n".join(part for part in (reason, text) if part) or None
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.judges.transport import SERVICE_TIER, Reply, Request
+from pytest_ragmetrics.text.credentials import masked
 
 #: The task of a row that asks for a vector.
 EMBEDDING = "embedding"
@@ -230,13 +231,18 @@ def vector_problem(text: str) -> str | None:
 def new_entry(
     key: str, request: Mapping[str, Any], reply: Reply | str, *, salt: str, redact: Redact | None
 ) -> CacheEntry:
-    """Return the entry of a reply just made, a judge's or a vector's base64; redacts both sides."""
+    """Return the entry of a reply just made, a judge's or a vector's base64; redacts both sides.
+
+    What looks like a key is masked in the reply, from which it would get into reports and cassettes.
+    """
     if isinstance(reply, str):
         row: dict[str, Any] = {"vector": reply}
     else:
         row = {"text": reply.text, **_counts(reply)}
         if reply.parts:
             row["parts"] = [_counts(part) for part in reply.parts]
+        if masked(reply.text) is not reply.text:
+            row["text"] = redacted_json(reply.text, masked)
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     entry = CacheEntry(key=key, request=request, reply=row, created=created, salt=salt)
     return entry if redact is None else redacted_entry(entry, redact)

@@ -14,12 +14,12 @@ from pytest_ragmetrics.commands.command import (
     checked,
     count,
     environment,
-    local_modules,
     number,
     output,
     take_embedder,
     take_judge,
     take_run,
+    with_local_modules,
 )
 from pytest_ragmetrics.errors import ArgumentError
 from pytest_ragmetrics.files import write_atomically
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.calibration.result import Calibration
 
 
-@local_modules()
+@with_local_modules
 def _calibrate(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, floor_line
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import os
 import sys
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple, TextIO, TypeVar
 
 from pytest_ragmetrics import files as paths
 from pytest_ragmetrics.embedders.specs import check_embedder_spec
-from pytest_ragmetrics.judges.specs import check_spec
+from pytest_ragmetrics.judges.specs import check_spec, names_module
 
 
 class CommandResult(NamedTuple):
@@ -131,11 +132,28 @@ def write(stream: TextIO, text: str) -> None:
 
 
 @contextmanager
-def local_modules() -> Iterator[None]:
-    """Make the modules of the current folder importable, for specs ``MODULE:FACTORY``."""
+def local_modules(*specs: str | None) -> Iterator[None]:
+    """Make the modules of the current folder importable if one of some specs is a ``MODULE:FACTORY``.
+
+    They come behind all others: a file in a folder of somebody else's must not replace an installed package.
+    """
+    if not any(spec is not None and names_module(spec) for spec in specs):
+        yield
+        return
     here = str(Path.cwd())
-    sys.path.insert(0, here)
+    sys.path.append(here)
     try:
         yield
     finally:
         sys.path.remove(here)
+
+
+def with_local_modules(work: Work) -> Work:
+    """Return work with the :func:`local_modules` of its arguments ``judge`` and ``embedder``."""
+
+    @functools.wraps(work)
+    def run(arguments: argparse.Namespace) -> Sequence[str] | CommandResult:
+        with local_modules(getattr(arguments, "judge", None), getattr(arguments, "embedder", None)):
+            return work(arguments)
+
+    return run

@@ -473,9 +473,13 @@ def _texts(request: Mapping[str, Any]) -> list[str]:
     return [message["content"] for message in request.get("messages", ())]
 
 
-@local_modules()
 def _examine(arguments: argparse.Namespace) -> CommandResult:
     project = Project(Path.cwd(), arguments)
+    with local_modules(project.spec("judge").text, project.spec("embedder").text):
+        return _examined_project(project)
+
+
+def _examined_project(project: Project) -> CommandResult:
     cache = project.path("cache_dir")
     checks = [
         *version_checks(),

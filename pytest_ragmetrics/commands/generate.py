@@ -12,10 +12,10 @@ from pytest_ragmetrics.commands.command import (
     CommandResult,
     checked,
     count,
-    local_modules,
     output,
     take_judge,
     take_run,
+    with_local_modules,
 )
 from pytest_ragmetrics.errors import RagMetricsError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LANGUAGE = re.compile(r"[^\W\d_][\w() -]{0,39}")
 
 
-@local_modules()
+@with_local_modules
 def _generate(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics import loop
     from pytest_ragmetrics.budget import Budget, Limits

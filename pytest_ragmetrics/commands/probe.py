@@ -12,10 +12,10 @@ from pytest_ragmetrics.commands.command import (
     CommandResult,
     checked,
     count,
-    local_modules,
     number,
     output,
     take_judge,
+    with_local_modules,
 )
 from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import ArgumentError
@@ -34,7 +34,7 @@ from pytest_ragmetrics.probes.probes import (
 _FEWEST = 2
 
 
-@local_modules()
+@with_local_modules
 def _probe(arguments: argparse.Namespace) -> CommandResult:
     chosen, besides = choose(read_probes(), tuple(arguments.kind or ()), arguments.limit)
     # A floor for a figure that no chosen probe is part of is refused.

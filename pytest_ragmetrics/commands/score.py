@@ -15,12 +15,12 @@ from pytest_ragmetrics.commands.command import (
     checked,
     count,
     environment,
-    local_modules,
     number,
     output,
     take_embedder,
     take_judge,
     take_run,
+    with_local_modules,
 )
 from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.score_files import ScoredAnswer
 
 
-@local_modules()
+@with_local_modules
 def _score(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics.budget import Budget, Limits
     from pytest_ragmetrics.datasets.streaming import stream_rows

@@ -28,6 +28,11 @@ _ADDRESSES = {
     "vllm": "http://localhost:8000/v1",
     **dict.fromkeys(("llamacpp", "llama_cpp"), "http://localhost:8080/v1"),
 }
+
+#: What the spec of a panel begins with.
+PANEL = "panel:"
+_KINDS = ("openai:", "anthropic:", "nli:")
+
 _FACTORY = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
@@ -38,6 +43,16 @@ def is_factory(spec: str) -> bool:
     (True, False)
     """
     return _FACTORY.fullmatch(spec) is not None
+
+
+def names_module(spec: str) -> bool:
+    """Tell whether the spec of a judge, of one in a panel or of an embedder is a ``MODULE:FACTORY``.
+
+    >>> names_module("panel:openai:gpt-5.4-mini,house:judge"), names_module("openai:o3")
+    (True, False)
+    """
+    each = (text.strip() for text in spec.removeprefix(PANEL).split(","))
+    return any(is_factory(one) and not one.startswith(_KINDS) for one in each)
 
 
 def made_by(spec: str, read: Callable[[Any], T], *, noun: str) -> T:
@@ -69,9 +84,6 @@ DEFAULT_REASON = "no newer model of the provider costs less"
 DEFAULT_OPENAI = "openai:gpt-6-luna"
 DEFAULT_ANTHROPIC = "anthropic:claude-haiku-5-5"
 
-#: What the spec of a panel begins with.
-PANEL = "panel:"
-
 _PROVIDED = re.compile(r"openai:[^\s?]+|anthropic:\S+|nli:\s*\S.*")
 # A model of OpenAI may be followed by the service tier: half the price for slower answers, or the double for fast ones.
 _TIERED = "?service_tier="
@@ -95,7 +107,7 @@ def check_spec(spec: str) -> str:
         return f"{PANEL}{','.join(members)}"
     if spec in ("auto", "local") or _PROVIDED.fullmatch(spec):
         return spec
-    if not spec.startswith(("openai:", "anthropic:", "nli:")) and is_factory(spec):
+    if not spec.startswith(_KINDS) and is_factory(spec):
         return spec
     forms = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY, panel:SPEC,SPEC,SPEC"
     advice = provider_advice(spec)

@@ -293,7 +293,8 @@ def test_what_was_added_meanwhile_is_kept(file: Path) -> None:
     "leak",
     [
         entry(f"Use {MODEL_KEY} to log in."),
-        entry("clean", json.dumps({"claims": [f"The key is {MODEL_KEY}"]})),
+        # Of an earlier version, which masked no reply.
+        replace(entry("clean"), reply={"text": json.dumps({"claims": [f"The key is {MODEL_KEY}"]}), "calls": 1}),
         entry("clean", schema={"description": f"Authorization: Bearer {'0aB' * 10}"}),
         entry("clean", parameters={"user": "ghp_" + "a1" * 18}),
     ],
@@ -350,6 +351,17 @@ def test_secrets_are_told_from_words(text: str, is_secret: bool) -> None:  # noq
     found = find_credential(text)
     assert (found is not None) is is_secret
     assert len(found or "") < 40
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_what_looks_like_a_key_in_a_reply_is_masked(secret: str) -> None:
+    """In whatever it is, and whatever it is for; the request stays as it was sent."""
+    for text in (json.dumps({"claims": [f"Log in with {secret}."]}), f"no JSON {secret}"):
+        row = entry(secret).request
+        made = new_entry(key_of(row), row, Reply(text=text), salt="", redact=None)
+        assert find_credential(made.reply["text"]) is None
+        assert "***" in made.reply["text"]
+        assert (made.request, made.problem()) == (row, None)
 
 
 def test_the_nearest_prompt_of_a_task_explains_a_miss() -> None:

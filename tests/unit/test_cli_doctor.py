@@ -13,6 +13,7 @@ from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import key_of, new_entry
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.commands.command import local_modules
 from pytest_ragmetrics.commands.doctor import cache_checks
 from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
@@ -374,3 +375,28 @@ def test_an_installation_that_is_missing(call: Call, monkeypatch: pytest.MonkeyP
     call(1, ["the plugin is not installed", *said], "--judge=local")
     Path("pyproject.toml").write_text('[tool.pytest]\nrag_judge = "local"\n', encoding="utf-8")
     call(1, ["no file with settings of pytest"], "--judge=local")
+
+
+@pytest.mark.parametrize(
+    ("specs", "is_found"),
+    [
+        ((None, "auto"), False),
+        (("openai:o3", "sentence-transformers:models"), False),
+        (("panel:local,anthropic:claude", "local"), False),
+        (("house:judge", None), True),
+        (("panel: openai:o3, house.models:judge", None), True),
+        (("auto", "house:embedder"), True),
+    ],
+)
+def test_the_modules_of_the_current_folder(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    specs: tuple[str | None, ...],
+    is_found: bool,  # noqa: FBT001 - a row of the table
+) -> None:
+    """They can be imported only where one is asked for, and come behind every installed one."""
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    with local_modules(*specs):
+        assert sys.path == [*before, str(tmp_path)] if is_found else sys.path == before
+    assert sys.path == before

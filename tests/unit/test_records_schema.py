@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -19,6 +20,8 @@ from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.records import Document, DocumentError, document_schema, read_document, render_json
 from pytest_ragmetrics.reporting import ATTRIBUTE, records_from_json
 from pytest_ragmetrics.result import VerdictKind
+from pytest_ragmetrics.sample import Sample
+from pytest_ragmetrics.text.credentials import masked
 from tests.documents import crowd, document, hostile, record, row, verdict
 from tests.growth import is_linear
 from tests.showcase import showcase
@@ -216,3 +219,14 @@ def test_records_of_a_worker_that_cannot_be_read_are_named_and_left_out() -> Non
     with pytest.warns(pytest.PytestWarning, match=r"^t.py::test_a: records\[0\].verdicts\[0\].text must be a valid"):
         records_from_json(data)
     assert data[ATTRIBUTE] == ()
+
+
+def test_names_in_metadata_are_redacted_and_keys_masked() -> None:
+    """Of two names that become one, both values stay; the names of fields are no texts."""
+    secret = "sk-proj-" + "a1B2" * 8
+    metadata = {"Mrs Meadow": {"Mr Meadow": 1}, "Dr Meadow": ["Mrs Meadow"], secret: secret}
+    redacted = dump(
+        Sample(response="Meadow", metadata=metadata),
+        text=lambda text: masked(re.sub(r"\w+ Meadow|response|metadata", "X", text)),
+    )
+    assert redacted == {"response": "Meadow", "metadata": {"X": {"X": 1}, "X (2)": ["X"], "***": "***"}}
