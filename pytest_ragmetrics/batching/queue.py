@@ -16,7 +16,7 @@ from pytest_ragmetrics.batching.routes import BatchProgress, Line, Pause, Routes
 from pytest_ragmetrics.budget import Budget
 from pytest_ragmetrics.codec import dump, load
 from pytest_ragmetrics.errors import BatchPendingError, JudgeError, RagMetricsError
-from pytest_ragmetrics.judges.api import ApiJudge
+from pytest_ragmetrics.judges.api import ApiJudge, said_by
 from pytest_ragmetrics.judges.transport import AnyRequest, JudgeOutageError, Reply, Request, Transport
 from pytest_ragmetrics.prices import estimated_tokens, price
 
@@ -318,7 +318,7 @@ class BatchQueue:
             elif sample.judge.concede(wave.get(key, sample).request, as_error(error), terms):
                 del answers[key]
             else:
-                said = f"{error.get('message') or error}"
+                said = said_by(as_error(error))
                 answers[key] = Failed(reason=f"batch {identifier}: {said:.400}")
         return answers
 

@@ -192,7 +192,7 @@ class OpenAIRoutes:
                 if response.get("status_code") == HTTPStatus.OK and isinstance(body, dict):
                     found.append((line["custom_id"], body, None))
                 else:
-                    said = error or (body or {}).get("error") or {"message": "no reply and no reason"}
+                    said = error or body or {"message": "no reply and no reason"}
                     found.append((line["custom_id"], None, said))
         return found
 
@@ -258,9 +258,10 @@ def _identifier(judge: ApiJudge[Any], made: Any) -> str:
     return str(identifier)
 
 
-def as_error(said: Mapping[str, Any]) -> SimpleNamespace:
+def as_error(said: object) -> SimpleNamespace:
     """Return the error of a line with the fields of an SDK error that tell what a server refuses."""
-    return SimpleNamespace(body=dict(said), param=said.get("param"))
+    inner = said.get("error", said) if isinstance(said, dict) else None
+    return SimpleNamespace(body=said, param=inner.get("param") if isinstance(inner, dict) else None)
 
 
 _ROUTES: tuple[tuple[Vendor, Callable[[Pause], Routes]], ...] = ((OPENAI, OpenAIRoutes), (ANTHROPIC, AnthropicRoutes))

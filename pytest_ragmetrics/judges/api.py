@@ -21,7 +21,7 @@ from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMet
 from pytest_ragmetrics.judges.addresses import secrets_of, shown_address, split_account
 from pytest_ragmetrics.judges.attempts import ASKED, MOST, ApiKey, Call, FinalError, asked_for, current, within
 from pytest_ragmetrics.judges.judge import PromptedJudge
-from pytest_ragmetrics.judges.problems import Problem
+from pytest_ragmetrics.judges.problems import Problem, said_in
 from pytest_ragmetrics.judges.rendering import PromptBook
 from pytest_ragmetrics.judges.transport import (
     SERVICE_TIER,
@@ -64,7 +64,8 @@ _NO_CAPACITY = re.compile(r"resource[_ ]unavailable", re.IGNORECASE)
 _REJECTED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 _REFUSING = re.compile(
     r"support|unknown|unrecogni|unexpected|(?:may|is) not |not (?:allowed|permitted)|cannot be (?:used|specified)"
-    r"|deprecated|extra",
+    r"|not (?:a )?(?:valid|recogni|known|available|implemented)|invalid (?:\w+ )?(?:parameter|argument|field|option)"
+    r"|deprecated|extra|forbid|disallow|不支持|未知",
     re.IGNORECASE,
 )
 
@@ -324,7 +325,11 @@ class Connection(Generic[Terms]):
         said = self._clean(said_by(error))
         marks = {getattr(error, "code", None), getattr(error, "type", None)}
         key, url, model = self._vendor.key_variable, self._vendor.url_variable, self._model
-        if "insufficient_quota" in marks or "credit balance is too low" in said:
+        if (
+            "insufficient_quota" in marks
+            or "insufficient_quota" in str(error.body)
+            or "credit balance is too low" in said
+        ):
             return JudgeUnavailableError, f"the account has no credit left ({said}); see the provider's billing page"
         if status == HTTPStatus.UNAUTHORIZED:
             return JudgeUnavailableError, f"the key was refused; check {key}"
@@ -393,10 +398,7 @@ def lacks_capacity(error: Any) -> bool:
 
 def said_by(error: Any) -> str:
     """Return the message of the server behind an SDK error."""
-    body = error.body if isinstance(error.body, dict) else {}
-    inner = body.get("error", body)
-    message = inner.get("message") if isinstance(inner, dict) else inner
-    return str(message or error)
+    return said_in(error.body) or str(error)
 
 
 def refused_parameter(error: Any, names: Iterable[str]) -> str | None:
@@ -404,8 +406,10 @@ def refused_parameter(error: Any, names: Iterable[str]) -> str | None:
     said = said_by(error)
     refusing = _REFUSING.search(said) is not None
     candidates = tuple(names)
-    if (param := getattr(error, "param", None)) in candidates:
-        return str(param)
+    # The SDK of Anthropic reads no such field.
+    param = getattr(error, "param", None) or field_of(field_of(error.body, "error"), "param")
+    if isinstance(param, str) and param in candidates:
+        return param
     return next((name for name in candidates if refusing and re.search(rf"\b{re.escape(name)}\b", said)), None)
 
 

@@ -416,3 +416,54 @@ def test_importing_the_judge_does_not_import_the_sdk() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "set()"
+
+
+def refusals(name: str) -> Iterator[bytes]:
+    """Yield the bodies in which servers say that they do not take a parameter; some repeat the whole request."""
+    said = f"Unknown name {json.dumps(name)}: Cannot find field."
+    fault = {"type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted"}
+    input_ = {"top_p": 0.9, "seed": 7, "temperature": 0.3, "response_format": {}}
+    for body in (
+        {"detail": f"{name} is not supported"},
+        {"detail": [{**fault, "input": input_}]},
+        {"detail": {"error": said}},
+        [{"error": {"code": 400, "message": said, "status": "INVALID_ARGUMENT"}}],
+        {"object": "error", "message": {"detail": [{**fault, "input": input_}]}, "code": 1},
+        {"error": f"invalid parameter: {name}"},
+        {"error": {"message": json.dumps({"detail": [fault]})}},
+        {"errors": [{"reason": said}]},
+        {"error": {"param": name, "message": "No."}},
+        {"message": f"{name}: forbidden", "request": input_},
+        f"got an unexpected keyword argument '{name}'",
+        [f"{name} 不支持"],
+        {"fault": {"text": said}},
+    ):
+        yield json.dumps(body).encode()
+    yield f"{name} is not a valid field".encode()
+    page = f"<!DOCTYPE html><style>seed {{}}</style><h1>400</h1><p>Unrecognised &quot;{name}&quot;</p>"
+    yield page.encode()
+
+
+@BOTH
+def test_refusals_are_understood_in_every_shape(server: FakeOpenAI, kind: str) -> None:
+    """The parameter is given up, and only that one; where nothing can be, the reason is shown."""
+    for name, status in (("top_p", 400), ("seed", 422)):
+        for body in refusals(name):
+            refused = fake.Reply(raw=body, status=status)
+            server.reset()
+            server.script(refused)
+            ask(judge(server, kind, parameters={"temperature": 0.3, "top_p": 0.9, "seed": 7}), CLAIMS)
+            sent = server.requests[-1].body
+            assert {"temperature", "top_p", "seed"} - sent.keys() == {name}, body
+    for body in refusals("stop"):
+        server.answer = lambda _, body=body: fake.Reply(raw=body, status=400)  # type: ignore[misc] # bound here
+        said = failure(judge(server, kind))
+        assert "stop" in said or '"No."' in said or "(No.)" in said
+        assert "top_p" not in said
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"null", b'{"error": null}', b'{"error": {}}', b'{"detail": []}'])
+def test_a_server_that_says_nothing_leaves_no_empty_brackets(server: FakeOpenAI, body: bytes) -> None:
+    """Its status is shown."""
+    server.answer = lambda _: fake.Reply(raw=body, status=400)
+    assert failure(judge(server)).endswith("rejected with status 400 (Error code: 400)")
