@@ -15,7 +15,7 @@ from pytest_ragmetrics.embedders.batches import Batches
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
-from pytest_ragmetrics.judges.transport import Providers
+from pytest_ragmetrics.judges.transport import Providers, Repair, UnusableReplyError
 from pytest_ragmetrics.result import Usage
 from tests import fake_openai
 from tests.fake_answers import embed
@@ -267,3 +267,59 @@ def test_what_the_server_bills_is_the_bill(server: FakeOpenAI) -> None:
     first, second = asked(server, use)
     assert (first.cost, second.cost) == (0.125, 0.125)
     assert first.embedding_tokens + second.embedding_tokens == 5
+
+
+def vectors_answer(*embeddings: object, **more: object) -> fake_openai.Reply:
+    """Answer with these vectors."""
+    rows = [{"index": index, "embedding": embedding} for index, embedding in enumerate(embeddings)]
+    return fake_openai.Reply(raw=json.dumps({"data": rows, **more}).encode())
+
+
+#: What is no answer with the vectors of two texts.
+NO_VECTORS = [
+    *(
+        fake_openai.Reply(raw=raw)
+        for raw in (b"", b"<html>", b"null", b"[]", b"{}", b'{"data": 5}', b'{"data": [5, null]}')
+    ),
+    fake_openai.Reply(raw=b"<html>", headers={"content-type": "text/html"}),
+    fake_openai.Reply(raw=b"\x1f\x8b\x00", headers={"content-encoding": "gzip"}),
+    fake_openai.Reply(error={"message": "Overloaded"}),
+    *(
+        vectors_answer([1.0, 2.0], wrong)
+        for wrong in (None, 5, [], {}, "%%%=", "AAAAA", "AAAA", "", [None], ["1.0"], True)
+    ),
+    *(
+        vectors_answer([1.0, 2.0], wrong)
+        for wrong in ([[1.0, 2.0]], [1.0, "x"], [1.0], [1.0, 1e99], [True, False], "AACAfwAAgH8=")
+    ),
+    vectors_answer([1.0]),
+    *(
+        vectors_answer(data=[{"index": at, "embedding": [1.0]} for at in (0, wrong)])
+        for wrong in (None, "1", 1.0, True, -1, 2)
+    ),
+    vectors_answer(data=[{"index": 0, "embedding": [1.0]}, {"index": 1}]),
+]
+
+
+@pytest.mark.parametrize("encoding", ["base64", "float"])
+def test_a_second_question_is_answered(server: FakeOpenAI, encoding: str) -> None:
+    """After what is no answer with vectors; one that comes twice is named with its beginning, whoever waits for it."""
+
+    async def use(batched: Batched) -> list[Any]:
+        batched.embedder._connection.terms = encoding  # type: ignore[attr-defined] # of the one for OpenAI
+        link = Repair(batched.link)
+        outcomes: list[Any] = []
+        for reply in NO_VECTORS:
+            server.script(reply)
+            first = await link.send(batched.embedder.request(["pike", "bass"]))
+            server.script(reply, reply)
+            both = (link.send(batched.embedder.request([text])) for text in ("pike", "bass"))
+            outcomes += [first.vectors, *await asyncio.gather(*both, return_exceptions=True)]
+        return outcomes
+
+    outcomes = asked(server, use, retries=0)
+    assert [len(vectors) for vectors in outcomes[::3]] == [2] * len(NO_VECTORS)
+    failures = [*outcomes[1::3], *outcomes[2::3]]
+    assert [failure for failure in failures if not isinstance(failure, UnusableReplyError)] == []
+    assert all("openai:fake" in str(failure) and "; asked once more: " in str(failure) for failure in failures)
+    assert server.calls == 4 * len(NO_VECTORS)
