@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 
+# In bits: by default Python writes no integer of more than 4,300 digits (14,284 bits).
+_LONGEST = 10_000
+# How deep metadata is written: a value that contains itself has no end.
+_DEEPEST = 100
 # A lone surrogate has no encoding: it would end an xdist worker, and no JSON parser but Python's reads it.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SHOWN = 60
@@ -137,3 +141,28 @@ def _reached(data: object, location: Iterable[int | str], place: str) -> tuple[s
         else:
             break
     return place, data
+
+
+def json_builtins(value: Any, depth: int = 0) -> Any:
+    """Return any value as JSON builtins, as metadata may be: what JSON lacks becomes ``None``, a text or a list."""
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, int) and value.bit_length() > _LONGEST:
+        return hex(value)
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if depth == _DEEPEST:
+        return "..."
+    if isinstance(value, Mapping):
+        return {_text(name): json_builtins(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [json_builtins(item, depth + 1) for item in value]
+    # The numbers and arrays of numpy, which data frames are made of.
+    return json_builtins(value.tolist(), depth + 1) if hasattr(value, "tolist") else _text(value)
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - a value without a text must not prevent writing the table
+        return object.__repr__(value)

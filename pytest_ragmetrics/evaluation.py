@@ -8,16 +8,19 @@ import json
 import math
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
+from shutil import get_terminal_size
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics import context, loop
+from pytest_ragmetrics.codec import json_builtins
 from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, cluster_of, compare_tables, key_of
 from pytest_ragmetrics.datasets.reading import read_object
 from pytest_ragmetrics.datasets.rows import Raw, RowError, sample_of, written_id
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
-from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, counted
+from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, and_more, counted, readable, score_text, text_table
 from pytest_ragmetrics.explain.results import explain_vacuous
 from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_number
@@ -28,6 +31,7 @@ from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import ProgressCall, score_table, scoring_session
 from pytest_ragmetrics.stats.intervals import whole_clusters
 from pytest_ragmetrics.stats.scores import ScoreSet, Vacuous, check_vacuous, goodness, score_set, standing
+from pytest_ragmetrics.text.characters import shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,10 +39,10 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.calibration.result import Calibration, JudgeRates
     from pytest_ragmetrics.stats.intervals import Interval
 
-# In bits: by default Python writes no integer of more than 4,300 digits (14,284 bits).
-_LONGEST = 10_000
-# How deep metadata is written: a value that contains itself has no end.
-_DEEPEST = 100
+# Rows of a printed table, and characters of their ids and questions: at least, and in a notebook.
+_SHOWN = 10
+_NARROWEST = 20
+_IN_HTML = 100
 # Spreadsheets run what begins like this, some also in full width.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
@@ -118,6 +122,32 @@ class Evaluation:
         """Return the means: the rows with their texts would fill a terminal."""
         means = (f"{name} {'-' if found.mean is None else f'{found.mean:.3g}'}" for name, found in self.stats().items())
         return f"<Evaluation of {counted(len(self.rows), 'row')}: {', '.join(means)}>"
+
+    def __str__(self) -> str:
+        """Return the means and the worst rows as a table that is cut to the width of the terminal."""
+        columns = get_terminal_size().columns
+        widths = [max(map(len, column)) for column in zip(*(row[1:] for row in self._cells(0)), strict=True)]
+        lines = text_table(self._cells(max(columns - sum(widths) - 2 * len(widths), _NARROWEST)))
+        return "\n".join(shortened(line, columns) for line in lines)
+
+    def _repr_html_(self) -> str:
+        """Return the same table for a notebook."""
+        head, *rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._cells(_IN_HTML))
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><thead><tr>{head.replace('td>', 'th>')}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _cells(self, width: int) -> list[list[str]]:
+        """Return the cells of a table: the means, and the worst rows with so many characters of id and question."""
+        means = ("-" if found.mean is None else score_text(found.mean) for found in self.stats().values())
+        shown = [(row, [_entry(row, metric) for metric in self.metrics]) for row in self.worst(_SHOWN)]
+        rows = [[readable(_title(row.sample), width), *map(self._cell, entries)] for row, entries in shown]
+        more = [[line, *("" for _ in self.metrics)] for line in and_more(len(self.rows), shown=_SHOWN, indent="")]
+        count = counted(len(self.rows), "row")
+        return [["", *self.metrics], [f"mean of {count}", *means], *rows, *more]
+
+    def _cell(self, entry: ColumnEntry) -> str:
+        state = standing(entry, self.vacuous)
+        return score_text(entry.score) if state == "counted" and entry.score is not None else state
 
     def overall(
         self,
@@ -335,7 +365,7 @@ class Evaluation:
         """
         rows = [
             {
-                "sample": _plain(row.sample.to_mapping()),
+                "sample": json_builtins(row.sample.to_mapping()),
                 "scores": {name: result.value for name, result in row.results.items()},
                 "reasons": {name: result.reason for name, result in row.results.items()},
                 "judges": {name: result.judge for name, result in row.results.items()},
@@ -418,6 +448,11 @@ class Evaluation:
             raise KeyError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}")
 
 
+def _title(sample: Sample) -> str:
+    """Return the id and the question of a sample, as far as it has them."""
+    return ": ".join(text for text in (sample.id, sample.user_input) if text)
+
+
 def _entry(row: Row, metric: str) -> ColumnEntry:
     result = row.results.get(metric)
     return ColumnEntry(
@@ -426,30 +461,6 @@ def _entry(row: Row, metric: str) -> ColumnEntry:
         cluster=cluster_of(row.sample),
         vacuous=result is not None and result.vacuous,
     )
-
-
-def _plain(value: Any, depth: int = 0) -> Any:
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, int) and value.bit_length() > _LONGEST:
-        return hex(value)
-    if value is None or isinstance(value, (str, int)):
-        return value
-    if depth == _DEEPEST:
-        return "..."
-    if isinstance(value, Mapping):
-        return {_text(name): _plain(item, depth + 1) for name, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        return [_plain(item, depth + 1) for item in value]
-    # The numbers and arrays of numpy, which data frames are made of.
-    return _plain(value.tolist(), depth + 1) if hasattr(value, "tolist") else _text(value)
-
-
-def _text(value: object) -> str:
-    try:
-        return str(value)
-    except Exception:  # noqa: BLE001 - a value without a text must not prevent writing the table
-        return object.__repr__(value)
 
 
 def _cell(text: str | None) -> str:

@@ -242,12 +242,47 @@ def test_a_data_frame_has_samples_and_scores(table: Evaluation, monkeypatch: pyt
         table.to_pandas()
 
 
-def test_a_table_prints_its_means_and_no_texts() -> None:
+def test_its_repr_is_one_line_of_means() -> None:
     """Also of metrics without a score, and of no rows."""
     rows = [
         Row(sample=Sample(response="x" * 9_000), results={"fit": MetricResult(n / 3, metric="fit")}) for n in (1, 2)
     ]
     table = Evaluation(metrics=("fit", "more"), rows=tuple(rows))
-    assert repr(table) == str(table) == "<Evaluation of 2 rows: fit 0.5, more ->"
+    assert repr(table) == "<Evaluation of 2 rows: fit 0.5, more ->"
     assert repr(replace(table, rows=table.rows[:1])) == "<Evaluation of 1 row: fit 0.333, more ->"
     assert repr(replace(table, rows=())) == "<Evaluation of 0 rows: fit -, more ->"
+
+
+def test_it_prints_as_a_table(table: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means, then the worst rows, those without a score first; cut to the width of the terminal."""
+    monkeypatch.setenv("COLUMNS", "60")
+    assert str(table).splitlines() == [
+        "                faithfulness  relevance",
+        "mean of 4 rows          0.75       0.56",
+        "c                   unscored       1.00",
+        "d                       0.75       0.00",
+        "b                       0.50       0.75",
+        "a                       1.00       0.50",
+    ]
+    nothing = Row(sample=Sample(), results={"fit": MetricResult(1.0, metric="fit", vacuous=True)})
+    asked = Row(
+        sample=Sample(id="q\x1b[1m1", user_input="Why? " * 99), results={"fit": MetricResult(0.5, metric="fit")}
+    )
+    long = str(Evaluation(metrics=("fit",), rows=(nothing, *[asked] * 12)))
+    assert long.splitlines()[-1].split() == ["...", "and", "3", "more"]
+    assert "vacuous" in str(Evaluation(metrics=("fit",), rows=(nothing,)))
+    assert max(map(len, long.splitlines())) == 60
+    assert "\x1b" not in long
+    assert "0.50" in long
+    monkeypatch.setenv("COLUMNS", "12")
+    assert max(map(len, str(table).splitlines())) <= 12
+    assert len(str(NOTHING).splitlines()) == 2
+
+
+def test_a_notebook_shows_the_same_table(table: Evaluation) -> None:
+    """As HTML, in which texts are texts."""
+    rows = (*table.rows, Row(sample=Sample(id="<img src=x>"), results=table.rows[0].results))
+    page = replace(table, rows=rows)._repr_html_()
+    assert page.startswith("<table><thead><tr><th></th><th>faithfulness</th><th>relevance</th></tr></thead><tbody>")
+    assert "<tr><td>c</td><td>unscored</td><td>1.00</td></tr>" in page
+    assert "<td>&lt;img src=x&gt;</td>" in page
