@@ -177,6 +177,11 @@ def redact_report(report: pytest.TestReport, redact: Callable[[str], str]) -> No
     go runs from one part into another, the whole becomes a plain text.
     """
     report.sections[:] = [(title, redact(text)) for title, text in report.sections]
+    redact_failure(report, redact)
+
+
+def redact_failure(report: pytest.TestReport, redact: Callable[[str], str]) -> None:
+    """Redact what a report says of a failure or of a skip alone."""
     if isinstance(report.longrepr, tuple):
         file, line, reason = report.longrepr
         report.longrepr = (file, line, redact(reason))

@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragmetrics import running
-from pytest_ragmetrics.reporting import Recorder, records_as_json, records_from_json, redact_report
+from pytest_ragmetrics.reporting import (
+    Recorder,
+    records_as_json,
+    records_from_json,
+    redact_failure,
+    redact_report,
+)
 from pytest_ragmetrics.settings import Settings, commit_of, judge_spec
 
 if TYPE_CHECKING:
@@ -556,9 +562,16 @@ class PytestSession:
         return ran
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the records of the running test on a report of it, and redact what the report says."""
         report = yield
+        if call.excinfo is not None and type(call.excinfo.value).__module__.startswith("pytest_ragmetrics."):
+            # What a server or an application said may be in it.
+            from pytest_ragmetrics.text.characters import printable_lines
+
+            redact_failure(report, printable_lines)
         self._budget.skip_scored(report)
         reason = self._waiting.get(report.nodeid)
         if reason is not None and report.when != "teardown" and (report.when == "call" or not report.passed):

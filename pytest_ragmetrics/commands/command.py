@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TextIO, TypeVar
 from pytest_ragmetrics import files as paths
 from pytest_ragmetrics.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.judges.specs import check_spec, names_module
+from pytest_ragmetrics.text.characters import printable_lines
 
 
 class CommandResult(NamedTuple):
@@ -125,9 +126,9 @@ def environment(variable: str) -> str | None:
 
 
 def write(stream: TextIO, text: str) -> None:
-    """Write a text; characters that the encoding of the stream lacks are escaped."""
+    """Write a text without what steers a terminal; characters that the encoding of the stream lacks are escaped."""
     encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.write(printable_lines(text).encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()
 
 

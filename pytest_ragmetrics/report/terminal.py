@@ -21,10 +21,13 @@ def write_summary(
 ) -> None:
     """Write the table of metrics, the gates, the changes and the notes; nothing, not even a heading, without any."""
     lines = [*_found(document, comparison), *notes]
-    if lines:
-        reporter.section("RAG metrics", sep="=")
+    if not lines:
+        return
+    from pytest_ragmetrics.text.characters import printable_lines  # not at start-up
+
+    reporter.section("RAG metrics", sep="=")
     for line in lines:
-        reporter.write_line(line)
+        reporter.write_line(printable_lines(line))
 
 
 def _found(document: Document, comparison: RunComparison | None) -> Iterator[str]:

@@ -42,9 +42,12 @@ DENIALS = (
 #: What is written for a hyphen or a minus sign.
 DASHES = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
 _NUMERALS = frozenset("〇零一二三四五六七八九十百千万萬億亿兆两兩廿卅")
-# C0 and C1 controls, DEL, the bidirectional controls and lone surrogates: a terminal may obey the first
-# three, and cannot encode the last. Line breaks are white space and become a blank.
-_UNPRINTABLE = lazily("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# C0 and C1 controls, DEL, the bidirectional controls, lone surrogates and tags: a terminal may obey the first three,
+# cannot encode the fourth, and shows nothing of the last. Line breaks are white space and become a blank.
+_UNPRINTABLE = lazily(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_OTHER_BREAKS = lazily("[\x0b-\x0d\x1c-\x1f\x85\u2028\u2029]")
 _SPACE = lazily(r"\s+")
 # Beside the invisible ones: annotations, tags, and the letters and the pattern of Braille without ink.
 _BLANK = lazily(rf"[\s{INVISIBLE}\u2800\u3164\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e00ff]*")
@@ -101,6 +104,15 @@ def printable(text: str) -> str:
     'red [31malert over'
     """
     return _SPACE.sub(" ", _UNPRINTABLE.sub("", text)).strip()
+
+
+def printable_lines(text: str) -> str:
+    r"""Return the text without characters that steer a terminal; only line feeds and tabs stay as they are.
+
+    >>> printable_lines("red \x1b[31malert\b\r\n\u202eover")
+    'red [31malert \nover'
+    """
+    return _OTHER_BREAKS.sub(" ", _UNPRINTABLE.sub("", text))
 
 
 def plain(text: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.text.characters import printable, shortened
+from pytest_ragmetrics.text.characters import printable, printable_lines, shortened
 
 
 @pytest.mark.parametrize(
@@ -18,12 +18,19 @@ from pytest_ragmetrics.text.characters import printable, shortened
         ("left\u202eright\u2066x\u2069", "leftrightx"),
         ("two\r\nlines\tand\u2028more", "two lines and more"),
         ("lone \ud800 surrogate", "lone surrogate"),
+        ("back\b\b\b\bspace\x7f", "backspace"),
+        ("a\U000e0069\U000e0067\U000e006e\U000e007fb\U000e0001", "ab"),
         ("кот 猫 قط é", "кот 猫 قط é"),
     ],
 )
 def test_controls_are_stripped(text: str, shown: str) -> None:
     """Control characters, bidirectional overrides and lone surrogates vanish; writing of any script stays."""
     assert printable(text) == shown
+
+
+def test_lines_stay_lines() -> None:
+    """Of all that is white space, a line feed and a tab; a carriage return would write over what was there."""
+    assert printable_lines("a\tb\nc\rd\x0be\x85f\u2028g\b\x1b[2J\U000e0041") == "a\tb\nc d e f g[2J"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
