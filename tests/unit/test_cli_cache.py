@@ -138,7 +138,8 @@ def test_export_refuses_secrets(call: Call, folder: Path, tmp_path: Path) -> Non
     """The rest is written, the status is an error, and the secret is in neither."""
     secret = "sk-proj-" + "a1B2" * 8
     with Store(folder) as store:
-        store.put(entry(3, f'{{"claims": ["{secret}"]}}'))
+        # Of an earlier version, which masked no reply.
+        store.put(replace(entry(3), reply={"text": f'{{"claims": ["{secret}"]}}', "calls": 1}))
     status, _, err = call("export", tmp_path / "all.jsonl")
     assert status == 1
     assert f"the list_claims answer {entry(3).key[:8]} was not recorded" in err
