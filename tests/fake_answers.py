@@ -123,9 +123,10 @@ def _evasive(blocks: Blocks) -> bool:
     return "not know" in blocks["response"] or "cannot" in blocks["response"]
 
 
-def _key_phrases(blocks: Blocks, _: str) -> Body:
+def _closed_questions(blocks: Blocks, _: str) -> Body:
     words = dict.fromkeys(re.findall(r"\w{6,}", re.sub(r"(?m)^(Context )?\d+", "", blocks["contexts"])))
-    return {"phrases": list(words)[:6] or ["context"]}
+    phrases = list(words)[:6] or ["context"]
+    return {"questions": [{"phrase": phrase, "question": f"Is {phrase} mentioned?"} for phrase in phrases]}
 
 
 def _answer(number: int, *, yes: bool) -> Body:
@@ -202,10 +203,7 @@ _BY_TASK: Mapping[type[tasks.Task[Any]], Callable[[Blocks, str], Body]] = {
         "verdicts": [_verdict(number, claim, _sentences(b)) for number, claim in _numbered(b["claims"]).items()]
     },
     tasks.WriteQuestions: _write_questions,
-    tasks.ListKeyPhrases: _key_phrases,
-    tasks.WriteClosedQuestions: lambda b, _: {
-        "questions": [f"Is {phrase} mentioned?" for phrase in _numbered(b["phrases"]).values()]
-    },
+    tasks.WriteClosedQuestions: _closed_questions,
     tasks.AnswerQuestions: lambda b, _: {
         "answers": [_answer(n, yes=_overlap(said, b["text"]) > 0) for n, said in _numbered(b["questions"]).items()]
     },

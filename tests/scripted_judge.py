@@ -85,9 +85,13 @@ def _listing(key: str) -> Callable[..., dict[str, Any]]:
     return lambda *items: {key: list(items)}
 
 
-#: Answers that are one list: of claims, key phrases, closed questions, entities, or the numbers of sentences.
-claims, phrases, questions = _listing("claims"), _listing("phrases"), _listing("questions")
-entities, chosen = _listing("entities"), _listing("sentences")
+#: Answers that are one list: of claims, entities, or the numbers of sentences.
+claims, entities, chosen = _listing("claims"), _listing("entities"), _listing("sentences")
+
+
+def questions(*texts: str) -> dict[str, Any]:
+    """Answer with these closed questions, each about a phrase."""
+    return {"questions": [{"phrase": "moths", "question": text} for text in texts]}
 
 
 def _numbered(key: str, entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

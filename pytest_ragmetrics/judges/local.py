@@ -291,12 +291,12 @@ def _write_questions(task: tasks.WriteQuestions) -> tuple[tuple[str, bool], ...]
     return tuple((question, noncommittal) for question in questions)
 
 
-def _list_key_phrases(task: tasks.ListKeyPhrases) -> tuple[str, ...]:
-    """Return the most frequent words, the earlier of equals first."""
+def _write_closed_questions(task: tasks.WriteClosedQuestions) -> tuple[str, ...]:
+    """Ask about the most frequent words, the earlier of equals first."""
     words = [word for context in task.contexts for word in content_words(context)]
     said = Counter(word.key for word in words)
     forms = {word.key: word.text for word in reversed(words)}
-    return _distinct(forms[key] for key, _ in said.most_common(8))
+    return _distinct(_MENTIONED.format(forms[key]) for key, _ in said.most_common(8))
 
 
 def _answer_questions(task: tasks.AnswerQuestions) -> tuple[Judgement, ...]:
@@ -396,8 +396,7 @@ _RULES: Mapping[type[Task[Any]], Callable[[Any], Any]] = {
     tasks.ListClaims: list_claims,
     tasks.VerifyClaims: _verify_claims,
     tasks.WriteQuestions: _write_questions,
-    tasks.ListKeyPhrases: _list_key_phrases,
-    tasks.WriteClosedQuestions: lambda task: _distinct(map(_MENTIONED.format, task.phrases)),
+    tasks.WriteClosedQuestions: _write_closed_questions,
     tasks.AnswerQuestions: _answer_questions,
     tasks.SelectSentences: _select_sentences,
     tasks.Critique: _critique,

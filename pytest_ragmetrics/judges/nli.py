@@ -49,7 +49,7 @@ _INSTEAD = {
     "review_contexts": "ContextRecall",
     "rate_correctness": "FactualCorrectness",
     "rate_agreement": "FactualCorrectness",
-    "list_key_phrases": "Faithfulness",
+    "write_closed_questions": "Faithfulness",
     "list_entities": "NamesAligned",
 }
 

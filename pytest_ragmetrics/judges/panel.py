@@ -49,7 +49,7 @@ class Panel(Judge):
     ``Answered.disagreements`` lists verdicts that are not unanimous, ratings more than half of the scale apart, and
     judges that gave no answer.
 
-    What a judge writes itself cannot be merged, because no two list the same claims: claims, entities, key phrases,
+    What a judge writes itself cannot be merged, because no two list the same claims: claims, entities,
     questions and topics, and what is said of each in the same answer, are those of the first judge that answers, in
     the order of the panel, and all judges decide about them. (Where nothing is left to decide, as in the recall of
     entities, that judge alone is asked.) Each judge is asked as it would be alone, so that its

@@ -9,7 +9,6 @@ from pytest_ragmetrics.judges.tasks import (
     AnswerQuestions,
     JudgeRefusal,
     ListClaims,
-    ListKeyPhrases,
     SelectSentences,
     WriteClosedQuestions,
     WriteQuestions,
@@ -333,9 +332,9 @@ def assert_refusal_correct(
 class SummaryScore(JudgedMetric):
     """The share of questions about the contexts that a summary answers, and how much shorter it is.
 
-    Takes ``response``, the summary, and ``reference_contexts``, what it sums up. Three requests in a row: the key
-    phrases of the contexts; closed questions about them that the contexts answer with yes; which of these the summary
-    answers with yes. The first two depend on the contexts alone. Score = answered * (1 - coeff) + conciseness *
+    Takes ``response``, the summary, and ``reference_contexts``, what it sums up. Two requests in a row:
+    closed questions about the key phrases of the contexts that the contexts answer with yes; which of these the summary
+    answers with yes. The first depends on the contexts alone. Score = answered * (1 - coeff) + conciseness *
     coeff, where conciseness = 1 - min(len(summary), len(contexts)) / (len(contexts) + 1e-10) in characters, a
     run of white space as one, the contexts joined by line breaks; with ``length_penalty=False`` the share alone.
     Raises ``UnscoredError`` when there is nothing to ask about, unless ``if_empty`` is the score then. After Ragas'
@@ -343,8 +342,7 @@ class SummaryScore(JudgedMetric):
 
     >>> judge = lambda prompt: (
     ...     '{"answers": [{"number": 1, "reason": "It does.", "answer": "yes"}]}' if "<<<questions" in prompt
-    ...     else '{"questions": ["Do moths fly?"]}' if "<<<phrases" in prompt
-    ...     else '{"phrases": ["moths"]}'
+    ...     else '{"questions": [{"phrase": "moths", "question": "Do moths fly?"}]}'
     ... )
     >>> metric = SummaryScore(length_penalty=False, judge=judge)
     >>> metric.score(response="Moths fly.", reference_contexts=["Moths fly at night."]).value
@@ -357,7 +355,7 @@ class SummaryScore(JudgedMetric):
     helper = "assert_summarizes"
     aliases = ("SummarizationScore", "summarization_score")
     requires = ("response", "reference_contexts")
-    rounds = 3
+    rounds = 2
 
     def __init__(
         self,
@@ -376,8 +374,7 @@ class SummaryScore(JudgedMetric):
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the share of questions answered, weighed against the length."""
         summary, contexts = sample.response or "", tuple(sample.reference_contexts or ())
-        phrases = await ask(ListKeyPhrases(contexts=contexts))
-        questions = await ask(WriteClosedQuestions(contexts=contexts, phrases=phrases)) if phrases else ()
+        questions = await ask(WriteClosedQuestions(contexts=contexts))
         if not questions:
             return ask.nothing("there is nothing to ask about the contexts", if_empty=self.if_empty)
         answers = await ask(AnswerQuestions(text=summary, questions=questions))

@@ -316,7 +316,7 @@ class NoiseSensitivity(JudgedMetric):
     relevant when it supports a claim of the reference. In ``mode="relevant"`` a claim counts that a relevant context
     supports and the reference does not; in ``mode="irrelevant"`` one that only irrelevant contexts support and the
     reference does not. Two rounds of requests, each at the same time: the claims of both texts; those of the response
-    against the reference, and both against each context. Raises ``UnscoredError`` when one of the texts has no claim,
+    against the reference, and all against each context. Raises ``UnscoredError`` when one of the texts has no claim,
     unless ``if_empty`` is the score then. After RAGChecker (Ru et al., 2024), as in Ragas.
 
     >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
@@ -357,7 +357,7 @@ class NoiseSensitivity(JudgedMetric):
         contexts = sample.retrieved_contexts or ()
         correct, sources = await both(
             ask(VerifyClaims(claims=said, contexts=(reference,))),
-            together(_supported_by(context, (said, wanted), ask) for context in contexts),
+            together(_supported_by(context, said, wanted, ask) for context in contexts),
         )
         relevant = [any(judgement.ok for judgement in of_wanted) for _, of_wanted in sources]
         verdicts, check = [], EvidenceCheck(contexts, sample.user_input)
@@ -410,5 +410,9 @@ def is_noise(mode: Noise, *, correct: bool, relevant: Sequence[bool]) -> bool:
     return not correct and bool(relevant) and any(relevant) == (mode == "relevant")
 
 
-async def _supported_by(context: str, groups: Sequence[Sequence[str]], ask: Ask) -> list[Sequence[Judgement]]:
-    return await together(verify(claims, (context,), ask) for claims in groups)
+async def _supported_by(
+    context: str, said: Sequence[str], wanted: Sequence[str], ask: Ask
+) -> tuple[Sequence[Judgement], Sequence[Judgement]]:
+    # In one request: two would both show the context.
+    judgements = await verify((*said, *wanted), (context,), ask)
+    return judgements[: len(said)], judgements[len(said) :]

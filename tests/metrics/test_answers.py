@@ -27,7 +27,6 @@ from tests.scripted_judge import (
     ScriptedJudge,
     answers,
     chosen,
-    phrases,
     questions,
     says,
     written,
@@ -304,7 +303,6 @@ CLOSED = ["Do moths fly?", "At night?", "Do they like lamps?", "Is that all?"]
 def summing(*words: str, **changes: Entry) -> ScriptedJudge:
     """Return a judge that asks as many questions as there are words, and answers with these."""
     script: dict[str, Any] = {
-        "list_key_phrases": phrases("moths", "lamps"),
         "write_closed_questions": questions(*CLOSED[: len(words)]),
         "answer_questions": answers(*words),
     }
@@ -343,24 +341,21 @@ def test_a_summary_answers_and_is_short(
 
 
 def test_a_changed_summary_costs_one_request() -> None:
-    """Key phrases and questions depend on the contexts alone, and are kept."""
+    """The questions depend on the contexts alone, and are kept."""
     judge = summing("yes", "no")
     with FakeSession(transport=MemoryTransport()).running():
         cold = SummaryScore(judge=judge).score(response="Moths fly.", reference_contexts=CONTEXTS)
         warm = SummaryScore(judge=judge).score(response="Moths fly well.", reference_contexts=CONTEXTS)
-    assert [(it.usage.calls, it.usage.cached_calls) for it in (cold, warm)] == [(3, 0), (1, 2)]
-    assert judge.tasks[3:] == ["answer_questions"]
+    assert [(it.usage.calls, it.usage.cached_calls) for it in (cold, warm)] == [(2, 0), (1, 1)]
+    assert judge.tasks[2:] == ["answer_questions"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "count"), [({"list_key_phrases": phrases()}, 1), ({"write_closed_questions": questions()}, 2)]
-)
-def test_without_questions_there_is_no_score(changes: dict[str, Entry], count: int) -> None:
+def test_without_questions_there_is_no_score() -> None:
     """Nothing to ask about is unscored, not a division by zero, and no further request."""
-    judge = summing("yes", **changes)
+    judge = summing("yes", write_closed_questions=questions())
     inputs: dict[str, Any] = {"response": "Moths fly.", "reference_contexts": CONTEXTS}
     with pytest.raises(UnscoredError, match="summary_score: there is nothing to ask about the contexts"):
         SummaryScore(judge=judge).score(**inputs)
-    assert len(judge.tasks) == count
+    assert judge.tasks == ["write_closed_questions"]
     result = SummaryScore(judge=judge, if_empty=0.0).score(**inputs)
     assert (result, result.vacuous) == (0.0, True)

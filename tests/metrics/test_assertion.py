@@ -22,7 +22,6 @@ from tests.scripted_judge import (
     entities,
     goal,
     matches,
-    phrases,
     questions,
     rated,
     relevant,
@@ -123,10 +122,9 @@ SAMPLE = {"question": "Why?", "answer": "So."}
 LISTED: dict[str, Entry] = {"list_claims": claims("Moths fly.", "They sing."), "verify_claims": verdicts([1], None)}
 NOISE: dict[str, Entry] = {
     "list_claims": claims("They sing."),
-    "verify_claims": lambda prompt: verdicts(None) if "Because." in prompt else verdicts([1]),
+    "verify_claims": lambda prompt: verdicts(None) if "Because." in prompt else verdicts([1], [1]),
 }
 SUMMARY: dict[str, Entry] = {
-    "list_key_phrases": phrases("moths"),
     "write_closed_questions": questions("Do moths fly?", "Do they like lamps?"),
     "answer_questions": answers("yes", "no"),
 }

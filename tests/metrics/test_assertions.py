@@ -213,24 +213,24 @@ BOUNDS |= {"answer_relevancy": 0.0, "summary_score": 0.0}
 
 
 @pytest.mark.parametrize("is_asserted", [True, False])
-def test_five_metrics_in_a_chain_of_three(
+def test_five_metrics_in_a_chain_of_two(
     server: FakeOpenAI, openai_judge: Any, openai_embedder: Any, *, is_asserted: bool
 ) -> None:
-    """Nine requests, the vectors among them, in a chain of three: nothing waits for what it does not need.
+    """Eight requests, the vectors among them, in a chain of two: nothing waits for what it does not need.
 
-    At first the claims, the questions, the recall, the precision, and the key phrases; then the verdicts on the claims,
-    the vectors, and the closed questions; then their answers.
+    At first the claims, the questions, the recall, the precision, and the closed questions; then the verdicts on the
+    claims, the vectors, and the answers to the closed questions.
     """
-    server.waves = [5, 3, 1]
+    server.waves = [5, 3]
     if is_asserted:
         results = assert_sample(SAMPLE, **BOUNDS, judge=openai_judge, embedder=openai_embedder)
-        assert sum(result.usage.calls for result in results.values()) == 8
+        assert sum(result.usage.calls for result in results.values()) == 7
     else:
         table = evaluate([SAMPLE], list(BOUNDS), judge=openai_judge, embedder=openai_embedder, progress=False)
         assert all(None not in table.scores(metric) for metric in BOUNDS)
         assert (table.mean("context_recall"), table.mean("context_precision")) == (1.0, 1.0)
     assert server.waves == []
-    assert (server.calls, server.answered, server.duplicates) == (9, 9, 0)
+    assert (server.calls, server.answered, server.duplicates) == (8, 8, 0)
 
 
 def test_metrics_share_what_they_ask_alike(server: FakeOpenAI, openai_judge: Any, openai_embedder: Any) -> None:
@@ -238,5 +238,5 @@ def test_metrics_share_what_they_ask_alike(server: FakeOpenAI, openai_judge: Any
     names = ["faithfulness", "factual_correctness", "answer_correctness", "noise_sensitivity"]
     table = evaluate([SAMPLE], names, judge=openai_judge, embedder=openai_embedder, progress=False)
     assert all(None not in table.scores(metric) for metric in names)
-    # Two lists and the vectors; claims against all contexts, reference and response; twice against each context.
-    assert (server.calls, server.duplicates) == (3 + 3 + 6, 0)
+    # Two lists and the vectors; claims against all contexts, reference and response; all of them against each context.
+    assert (server.calls, server.duplicates) == (3 + 3 + 3, 0)

@@ -286,9 +286,9 @@ def test_parameters_are_checked(metric: Any, parameters: dict[str, Any], problem
 def table(correct: Row, said: Sequence[Row], wanted: Sequence[Row]) -> ScriptedJudge:
     """Return a judge by tables: which claims the reference supports, and which of either text each context does."""
 
-    def supports(is_said: bool, prompt: str) -> Row:  # noqa: FBT001
+    def supports(_: bool, prompt: str) -> Row:  # noqa: FBT001
         found = re.search(r"Source (\d+)\.", prompt)
-        return (said if is_said else wanted)[int(found[1])] if found else correct
+        return [*said[int(found[1])], *wanted[int(found[1])]] if found else correct
 
     return by_claims(len(correct), len(wanted[0]), supports)
 
@@ -336,21 +336,21 @@ def test_a_claim_shows_which_contexts_have_it() -> None:
     assert (good.text, good.ok, [piece.context for piece in good.evidence]) == ("R0", True, [0])
     assert [(piece.context, piece.text) for piece in bad.evidence] == [(1, "Source 1."), (2, "Source 2.")]
     assert (bad.ok, bad.reason) == (False, "contexts 2 and 3 have it, the reference does not. Reason 2.")
-    assert (judge.tasks, judge.depth) == (["list_claims"] * 2 + ["verify_claims"] * 7, 2)
+    assert (judge.tasks, judge.depth) == (["list_claims"] * 2 + ["verify_claims"] * 4, 2)
 
 
 def test_evidence_that_does_not_bear_a_claim_out_is_suspicious() -> None:
     """A number that the cited sentence lacks is noticed, and a claim has its place; a blank context keeps its index."""
     judge = ScriptedJudge(
         list_claims=[claims("Moths live 9 weeks."), claims("Moths fly.")],
-        verify_claims=lambda prompt: verdicts([1]) if "They fly." in prompt else verdicts(None),
+        verify_claims=lambda prompt: verdicts([1], [1]) if "They fly." in prompt else verdicts(None),
     )
     metric = NoiseSensitivity(judge=judge)
     result = metric.score(response="Moths live 9 weeks.", reference="Moths.", retrieved_contexts=[" ", "They fly."])
     (verdict,) = result.verdicts
     assert (verdict.suspicious, verdict.start, verdict.end, result) == (True, 0, 19, 1.0)
     assert verdict.reason == "context 2 has it, the reference does not. Reason 1."
-    assert (verdict.evidence[0].context, len(judge.requests)) == (1, 5)
+    assert (verdict.evidence[0].context, len(judge.requests)) == (1, 4)
 
 
 @pytest.mark.parametrize(("said", "wanted", "blank"), [([], ["S"], "response"), (["R"], [], "reference")])

@@ -10,7 +10,7 @@ from pytest_ragmetrics.metrics import ContextRecall, FactualCorrectness, Faithfu
 from pytest_ragmetrics.metrics.judged import JudgedMetric
 from pytest_ragmetrics.metrics.verdicts import EvidenceCheck
 from tests.growth import is_linear
-from tests.scripted_judge import ScriptedJudge, claims, verdicts
+from tests.scripted_judge import Answer, ScriptedJudge, claims, verdicts
 
 #: By language the sentences of a document, each before what is claimed because of it in other words and forms.
 TEXTS = """
@@ -377,12 +377,14 @@ def test_number_is_one_word() -> None:
 @pytest.mark.parametrize("metric", [Faithfulness, FactualCorrectness, NoiseSensitivity, ContextRecall])
 def test_name_of_the_question_need_not_be_cited(metric: type[JudgedMetric]) -> None:
     """A claim is written out with the question; the sentences cited for it need not repeat that."""
+
+    def verified(prompt: str) -> Answer:
+        sentences = [1] if "It is a long ferry" in prompt else None
+        return verdicts(*[sentences] * (1 + ("\n2. " in prompt)))
+
     for question, suspicious in ((None, True), ("How long is the ferry of Orla?", False)):
         listed = claims("The ferry of Orla is long.")
-        judge = ScriptedJudge(
-            list_claims=[listed, listed],
-            verify_claims=lambda prompt: verdicts([1]) if "It is a long ferry" in prompt else verdicts(None),
-        )
+        judge = ScriptedJudge(list_claims=[listed, listed], verify_claims=verified)
         fields = {"response": "The ferry of Orla is long.", "retrieved_contexts": ["It is a long ferry."]}
         reference = "It is a long ferry." if metric is FactualCorrectness else "The ferry of Orla is long."
         result = metric(judge=judge).score(user_input=question, reference=reference, **fields)

@@ -24,7 +24,6 @@ from tests.scripted_judge import (
     entities,
     goal,
     matches,
-    phrases,
     questions,
     rated,
     relevant,
@@ -58,10 +57,11 @@ class Case(NamedTuple):
     inputs: Mapping[str, Any] = SAMPLE
 
 
+NO_CONTEXT = {**SAMPLE, "retrieved_contexts": ["---"]}
 YES_NO, ONE = verdicts([1], None), verdicts([1])
 THREE = written("One?", "Two?", "Three?")
 LISTED = {"list_claims": claims("It flies.", "It swims.")}
-ASKED = {"list_key_phrases": phrases("moths"), "write_closed_questions": questions("One?", "Two?")}
+ASKED = {"write_closed_questions": questions("One?", "Two?")}
 TOPICS = {"list_topics": topics(a=True, b=True)}
 SHARE = {"length_penalty": False}
 STEPS = {"steps": ["A", "B", "C"]}
@@ -69,7 +69,8 @@ CASES = [
     Case(m.Faithfulness, "verify_claims", "All are supported.", YES_NO, 0.5, (2, 2), LISTED),
     Case(m.FactualCorrectness, "verify_claims", ONE, YES_NO, 0.5, (2, 2), LISTED, {"mode": "precision"}),
     Case(m.AnswerCorrectness, "verify_claims", ONE, YES_NO, 0.5, (4, 2), LISTED, {"weights": (1, 0)}),
-    Case(m.NoiseSensitivity, "verify_claims", verdicts([], [1]), YES_NO, 0.0, (7, 2), LISTED),
+    # Without a sentence in a context: there all claims are asked about, and here those of the response.
+    Case(m.NoiseSensitivity, "verify_claims", verdicts([], [1]), YES_NO, 0.0, (3, 2), LISTED, inputs=NO_CONTEXT),
     Case(m.ContextRecall, "verify_claims", verdicts([1], [4]), YES_NO, 0.5, (1, 1)),
     Case(m.Hallucination, "find_contradictions", contradicted([3], []), contradicted([1], []), 0.5, (1, 1)),
     Case(m.ContextPrecision, "judge_usefulness", useful([1]), useful([1], []), 1.0, (1, 1)),
@@ -87,7 +88,7 @@ CASES = [
     Case(m.Coherence, "critique", {"verdict": "yes"}, says("no"), 0.0, (1, 1)),
     Case(m.Rubric, "rate_by_rubric", rated(4), rated(2), 0.5, (1, 1), {}, STEPS),
     Case(m.SimpleCriteria, "rate_by_criteria", rated(6), rated(5), 1.0, (1, 1), {}, {"definition": "Kind?"}),
-    Case(m.SummaryScore, "answer_questions", answers("yes"), answers("yes", "no"), 0.5, (3, 3), ASKED, SHARE),
+    Case(m.SummaryScore, "answer_questions", answers("yes"), answers("yes", "no"), 0.5, (2, 2), ASKED, SHARE),
     Case(m.CitationRecall, "verify_claims", verdicts([9]), ONE, 1.0, (1, 1), inputs=SINGLE),
     Case(m.CitationPrecision, "verify_claims", verdicts([]), ONE, 1.0, (1, 1), inputs=SINGLE),
     Case(m.AgentGoalAccuracy, "judge_goal", goal("reached", " "), goal("reached"), 1.0, (1, 1), inputs=TALK),

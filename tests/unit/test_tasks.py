@@ -38,6 +38,7 @@ def replying(*pairs: tuple[int, str], key: str = "answers", word: str = "answer"
 
 YES, NO = Judgement(ok=True, reason="So."), Judgement(ok=False, reason="So.")
 CLAIMS = tasks.ListClaims(text="Pike. Eels.")
+CLOSED = tasks.WriteClosedQuestions(contexts=CONTEXTS)
 TOPICS = tasks.ListTopics(turns=("user: Hello.",))
 FERRIES = {"topic": " Ferries ", "answered": True}
 POLITE = tasks.Critique(definition="Is it polite?", fields=(("response", "Please."),))
@@ -67,12 +68,11 @@ WHY, WHO = ({"question": text, "noncommittal": flag} for text, flag in (("Why? "
         (USEFUL, {"verdicts": [OF_NONE, OF_USE]}, (Judgement(ok=True, reason="So.", sentences=(0,)), NO)),
         (CONTRARY, contradicting([1], []), (Judgement(ok=True, reason="So.", sentences=(0,)), NO)),
         (MATCH, matching((2, 1), (1, 0)), (None, 0)),
-        # claims, entities, phrases and questions that say the same in other case or spacing are one; there may be none
+        # claims, entities and questions that say the same in other case or spacing are one; there may be none
         (CLAIMS, {"claims": [" Pike live here.", "pike  live here.", "Eels do."]}, ("Pike live here.", "Eels do.")),
         (CLAIMS, {"claims": []}, ()),
         (tasks.ListEntities(contexts=CONTEXTS), {"entities": ["Lund ", "LUND", "Aru"]}, ("Lund", "Aru")),
-        (tasks.ListKeyPhrases(contexts=CONTEXTS), {"phrases": ["Lund ", "LUND"]}, ("Lund",)),
-        (tasks.WriteClosedQuestions(contexts=CONTEXTS, phrases=()), {"questions": ["Is it? "]}, ("Is it?",)),
+        (CLOSED, {"questions": [{"phrase": "a", "question": text} for text in ("Is it? ", "IS IT?")]}, ("Is it?",)),
         (QUESTIONS, {"questions": [WHY, WHO]}, (("Why?", False), ("Who?", True))),
         # equal questions are as many questions, each with its own flag
         *(

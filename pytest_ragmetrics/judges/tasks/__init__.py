@@ -18,7 +18,6 @@ from pytest_ragmetrics.judges.tasks.claims import VerifyClaims as VerifyClaims
 from pytest_ragmetrics.judges.tasks.questions import AnswerQuestions as AnswerQuestions
 from pytest_ragmetrics.judges.tasks.questions import GoldenQuestion as GoldenQuestion
 from pytest_ragmetrics.judges.tasks.questions import JudgeGoal as JudgeGoal
-from pytest_ragmetrics.judges.tasks.questions import ListKeyPhrases as ListKeyPhrases
 from pytest_ragmetrics.judges.tasks.questions import ListTopics as ListTopics
 from pytest_ragmetrics.judges.tasks.questions import MatchTopics as MatchTopics
 from pytest_ragmetrics.judges.tasks.questions import WriteClosedQuestions as WriteClosedQuestions

@@ -51,26 +51,21 @@ class WriteQuestions(Task[tuple[tuple[str, bool], ...]]):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ListKeyPhrases(ListTexts):
-    """List the phrases that a summary of the contexts should cover."""
-
-    prompt = "list_key_phrases"
-    shown = ("contexts",)
-    noun = "phrase"
-    form = record(phrases=list_of(TEXT))
-    contexts: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class WriteClosedQuestions(ListTexts):
-    """Write yes-or-no questions about the key phrases whose answer, from the contexts, is yes."""
+    """Write yes-or-no questions about the key phrases of the contexts whose answer, from the contexts, is yes.
+
+    Phrases and questions in one request: two would both show the contexts, 8,300 tokens for eight of 2,000 characters
+    instead of 4,200.
+    """
 
     prompt = "write_closed_questions"
-    shown = ("contexts", "phrases")
+    shown = ("contexts",)
     noun = "question"
-    form = record(questions=list_of(TEXT))
+    form = record(questions=list_of(record(phrase=TEXT, question=TEXT)))
     contexts: tuple[str, ...]
-    phrases: tuple[str, ...]
+
+    def _parse(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
+        return distinct([item["question"] for item in answer["questions"]], self.noun)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
