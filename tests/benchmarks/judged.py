@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.judged [--samples 50 500] [--concurrency 16 64] [--latency 0.1] [--repeat 3]
 
-Five metrics make eight requests a sample, three of them in a row. The floor of a cold run is the longer of that chain
+Five metrics make seven requests a sample, two of them in a row. The floor of a cold run is the longer of that chain
 and of all requests shared out evenly over those allowed in flight. The server runs in a process of its own, each case
 in a fresh one. Beside it stands what loops over bare clients take for as many requests: ``create()`` of the SDK, its
 ``post()`` without types, both over httpx; ``post()`` over aiohttp, as the judges send; and aiohttp alone.
@@ -22,12 +22,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import takewhile
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -39,14 +37,14 @@ from pytest_ragmetrics.sample import Sample
 from tests.fake_openai import FakeOpenAI
 
 METRICS = ("faithfulness", "answer_relevancy", "context_recall", "summary_score", "context_precision")
-CHAIN = 3  # of the summary score: phrases, questions, answers
+CHAIN = 2  # claims or questions, then the verdicts on them
 CONTEXT = 600
 _SERVED = ("calls", "embeddings", "characters")
 
 
-def sample(number: int) -> Sample:
-    """Return a sample with three contexts of 600 characters that no other sample has."""
-    contexts = [_context(number, part) for part in range(3)]
+def sample(number: int, *, contexts: int = 3, size: int = CONTEXT) -> Sample:
+    """Return a sample with so many contexts of ``size`` characters that no other sample has."""
+    passages = [_context(number, part, size) for part in range(contexts)]
     response = (
         f"The mill of valley {number} was built beside the northern ford. Its wheel turns nine times a minute. "
         f"In winter {number} the miller's family moves into the upper rooms."
@@ -56,12 +54,12 @@ def sample(number: int) -> Sample:
         user_input=f"Where does the mill of valley {number} stand, and how fast does its wheel turn?",
         response=response,
         reference=f"The mill of valley {number} stands beside the northern ford. Its wheel turns nine times a minute.",
-        retrieved_contexts=contexts,
-        reference_contexts=contexts,
+        retrieved_contexts=passages,
+        reference_contexts=passages,
     )
 
 
-def _context(number: int, part: int) -> str:
+def _context(number: int, part: int, size: int) -> str:
     text = (
         f"Record {number}.{part} of the valley tells of a mill beside the northern ford, built of grey stone. "
         "Its wheel turns nine times a minute when the river is high, and stands still in a dry August. "
@@ -69,9 +67,8 @@ def _context(number: int, part: int) -> str:
         "Farmers from both banks bring barley and rye, and pay with one sack in twelve, as was agreed long ago. "
         f"A second channel, dug in the year the bridge of valley {number} fell, leads the water past the sluice. "
     )
-    return (text + "Nobody remembers who carved the heron over the door, though many have asked about it. " * 3)[
-        :CONTEXT
-    ]
+    text += "Nobody remembers who carved the heron over the door, though many have asked about it. " * 3
+    return (text * (size // len(text) + 1))[:size]
 
 
 def serve(latency: float, pipe: Connection) -> None:
@@ -262,30 +259,6 @@ def case(count: int, concurrency: int, latency: float) -> dict[str, Any]:
     }
 
 
-def prompts() -> None:
-    """Print the prompt tokens of one sample by metric, and what its requests have in common."""
-    with FakeOpenAI() as running:
-        os.environ.update(OPENAI_BASE_URL=running.base_url, OPENAI_API_KEY="sk-fake")
-        total = 0
-        shared = []
-        for metric in METRICS:
-            running.requests.clear()
-            evaluate([sample(1)], [metric])
-            bodies = [request.body for request in running.requests if "messages" in request.body]
-            said = sum(len(message["content"]) for body in bodies for message in body["messages"]) // 4
-            total += said
-            counted = Counter(body["response_format"]["json_schema"]["name"] for body in bodies)
-            print(f"  {metric:17} {said:5} prompt tokens in {', '.join(counted)}")
-            shared += [
-                body["messages"][1]["content"] for body in bodies if "<<<contexts" in body["messages"][1]["content"]
-            ]
-        print(f"  {'together':17} {total:5} (target 5000)")
-        # In the order of the alphabet, what the first and the last begin with is what all begin with.
-        pairs = zip(min(shared), max(shared), strict=False)
-        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        print(f"  {len(shared)} requests that show the contexts begin with the same {common} characters")
-
-
 def main() -> None:
     """Measure all cases, each in a process of its own."""
     parser = argparse.ArgumentParser(description="Measure what judging costs beside the judge.")
@@ -298,7 +271,6 @@ def main() -> None:
     if asked.case:
         print(json.dumps(case(asked.samples[0], asked.concurrency[0], asked.latency)))
         return
-    prompts()
     for count in asked.samples:
         for concurrency in asked.concurrency:
             runs = [_in_own_process(count, concurrency, asked.latency) for _ in range(asked.repeat)]

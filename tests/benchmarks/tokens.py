@@ -1,0 +1,162 @@
+"""Tokens and dollars of each judged metric, at two sizes: ``python -m tests.benchmarks.tokens [METRIC ...]``.
+
+Each is asked about one sample, with 3 contexts of 600 characters and with 8 of 2,000; the last rows are of the five
+metrics of :mod:`tests.benchmarks.judged` and of five that other tools have too. Nothing is sent: a request is counted
+as it would be, its schema included, and answered by the rules of the fake server, with reasons of nine words. Dollars
+are those of 1,000 samples with the model that ``auto`` stands for: all requests by themselves, in a batch, and with
+``--rag-reasons=negative``. Vectors are not counted.
+
+Tokens are o200k's where ``quicktok-v1`` is installed, which brings the vocabulary along; else a quarter of characters.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pytest_ragmetrics import evaluate
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.rendering import PromptBook, Reasons
+from pytest_ragmetrics.judges.specs import DEFAULT_OPENAI
+from pytest_ragmetrics.metrics import SemanticSimilarity
+from pytest_ragmetrics.metrics.judged import JudgedMetric
+from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_named
+from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.sample import Sample
+from tests.benchmarks.judged import METRICS, sample
+from tests.fake_answers import answer_sensibly
+
+Count = Callable[[str], int]
+
+SIZES = ((3, 600), (8, 2000))
+COMMON = ("faithfulness", "answer_relevancy", "context_recall", "context_precision", "answer_correctness")
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "aspect_critique": {"definition": "Does the response name its sources?"},
+    "rubric": {"steps": ["It is wrong.", "It is right in part.", "It is right."]},
+    "simple_criteria": {"definition": "How exact is the response?"},
+}
+REASON = "The passage states this fact in its second paragraph."
+#: Verdicts on numbered items that are negative; the others have no reason where only negative ones have.
+NEGATIVE = frozenset({"unsupported", "irrelevant", "useless", "contradicted", "no"})
+_CITED = 3
+# Of each message, and of the answer that follows.
+_FRAME, _START = 4, 3
+
+
+class Meter(OpenAIJudge):
+    """The judge of ``auto``, whose requests are counted and answered here; ``tier`` is the one they are billed in."""
+
+    def __init__(self, count: Count, *, reasons: Reasons = "all", tier: str = "default") -> None:
+        prompts = PromptBook(reasons=reasons)
+        super().__init__(DEFAULT_OPENAI.partition(":")[2], api_key="sk-none", prompts=prompts)
+        self._count = count
+        self._tier = tier
+
+    async def _send(self, wire: Any, request: Any, terms: Any) -> dict[str, Any]:
+        body = self._body(request, terms)
+        answer = _written(json.loads(answer_sensibly(body)), terse=self.prompts.reasons == "negative")
+        text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+        schema = json.dumps(body["response_format"], separators=(",", ":"))
+        said = sum(self._count(message["content"]) + _FRAME for message in body["messages"])
+        return {
+            "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": said + _START + self._count(schema), "completion_tokens": self._count(text)},
+            "service_tier": self._tier,
+        }
+
+
+def _written(answer: Any, *, terse: bool) -> Any:
+    """Return an answer as a model words it: with reasons, and with three sentences cited at most."""
+    if isinstance(answer, list):
+        return [_written(item, terse=terse) for item in answer]
+    if not isinstance(answer, dict):
+        return answer
+    answer = {name: _written(value, terse=terse) for name, value in answer.items()}
+    if "reason" in answer:
+        bare = terse and "number" in answer and not NEGATIVE & set(map(str, answer.values()))
+        answer["reason"] = "" if bare else REASON
+    if "number" in answer and "sentences" in answer:
+        answer["sentences"] = answer["sentences"][:_CITED]
+    return answer
+
+
+def counter() -> tuple[str, Count]:
+    """Return what tokens are counted as, and the function that counts those of a text."""
+    if find_spec("quicktok") is None:
+        return "characters / 4", lambda text: -(-len(text) // 4)
+    encoding = import_module("quicktok").get_encoding("o200k_base")
+    return "o200k", lambda text: len(encoding.encode(text))
+
+
+def asked_of(metric: JudgedMetric, contexts: int, size: int) -> Sample:
+    """Return the sample that a metric is asked about: with what most samples have, and what it takes besides."""
+    row = sample(1, contexts=contexts, size=size)
+    response = row.response or ""
+    if metric.name in ("agent_goal_accuracy", "topic_adherence"):
+        turns = [{"role": "user", "content": row.user_input}, {"role": "assistant", "content": response}]
+        return Sample(metadata={"messages": turns, "reference_topics": ["mills"]})
+    if metric.name.startswith("citation"):
+        response = response.replace(".", " [1][2].")
+    # What they are asked about as a whole is all that a sample has.
+    golden = row.reference_contexts if "reference_contexts" in metric.requires else None
+    return replace(row, response=response, reference_contexts=golden)
+
+
+def named(*names: str) -> list[JudgedMetric]:
+    """Return the metrics of these names, with parameters those that need some."""
+    kinds: list[Any] = [metric_named(name) for name in names]
+    return [kind(**PARAMETERS.get(kind.name, {})) for kind in kinds]
+
+
+def judged() -> list[JudgedMetric]:
+    """Return all metrics that ask a judge; one of the catalogue asks the embedder alone."""
+    kinds = [kind for kind in built_in_metrics() if issubclass(kind, JudgedMetric)]
+    return named(*(kind.name for kind in kinds if kind is not SemanticSimilarity))
+
+
+def usage_of(metrics: Sequence[JudgedMetric], row: Sample, judge: Meter) -> Usage:
+    """Return what the metrics cost, asked together about a sample: what several ask for is asked once."""
+    with TemporaryDirectory() as folder:
+        asking = [metric.asking(judge=judge, embedder="local") for metric in metrics]
+        table = evaluate([row], asking, cache_dir=folder, progress=False)
+    unscored = table.rows[0].unscored
+    if unscored:
+        sys.exit(f"no score: {unscored}")
+    return sum((result.usage for result in table.rows[0].results.values()), Usage())
+
+
+def line(name: str, metrics: Sequence[JudgedMetric], row: Sample, count: Count) -> str:
+    """Return the row of a table; dollars are those of 1,000 samples."""
+    usage, batched, terse = (
+        usage_of(metrics, row, judge)
+        for judge in (Meter(count), Meter(count, tier="batch"), Meter(count, reasons="negative"))
+    )
+    tokens = f"{usage.calls:8} {usage.prompt_tokens:8,} {usage.completion_tokens:10,}"
+    dollars = " ".join(f"{1000 * (cost or 0):8.2f}" for cost in (usage.cost, batched.cost, terse.cost))
+    return f"  {name:29} {tokens} {dollars}"
+
+
+def main() -> None:
+    """Print a table for each size."""
+    vocabulary, count = counter()
+    wanted = sys.argv[1:]
+    for contexts, size in SIZES:
+        print(
+            f"{contexts} contexts of {size:,} characters, tokens: {vocabulary}; {DEFAULT_OPENAI}, $ per 1,000 samples"
+        )
+        print(f"  {'metric':29} requests   prompt completion   singly    batch negative")
+        for metric in named(*wanted) or judged():
+            print(line(metric.name, [metric], asked_of(metric, contexts, size), count))
+        for names in () if wanted else (METRICS, COMMON):
+            print(line("five together", named(*names), sample(1, contexts=contexts, size=size), count))
+            print(f"    {', '.join(names)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
