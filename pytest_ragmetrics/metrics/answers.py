@@ -332,8 +332,8 @@ def assert_refusal_correct(
 class SummaryScore(JudgedMetric):
     """The share of questions about the contexts that a summary answers, and how much shorter it is.
 
-    Takes ``response``, the summary, and ``reference_contexts``, what it sums up. Two requests in a row:
-    closed questions about the key phrases of the contexts that the contexts answer with yes; which of these the summary
+    Takes ``response``, the summary, and ``reference_contexts``, what it sums up. Two requests in a row: closed
+    questions about the key phrases of the contexts, which the contexts answer with yes; which of these the summary
     answers with yes. The first depends on the contexts alone. Score = answered * (1 - coeff) + conciseness *
     coeff, where conciseness = 1 - min(len(summary), len(contexts)) / (len(contexts) + 1e-10) in characters, a
     run of white space as one, the contexts joined by line breaks; with ``length_penalty=False`` the share alone.
