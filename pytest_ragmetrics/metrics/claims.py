@@ -319,8 +319,12 @@ class NoiseSensitivity(JudgedMetric):
     against the reference, and all against each context. Raises ``UnscoredError`` when one of the texts has no claim,
     unless ``if_empty`` is the score then. After RAGChecker (Ru et al., 2024), as in Ragas.
 
-    >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
-    >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
+    >>> yes = '{"number": %d, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
+    >>> def judge(prompt):
+    ...     if "<<<claims" not in prompt:
+    ...         return '{"claims": ["Moths fly."]}'
+    ...     numbers = [1, 2] if "2. Moths fly." in prompt else [1]
+    ...     return '{"verdicts": [%s]}' % ", ".join(yes % number for number in numbers)
     >>> fields = {"response": "They fly.", "reference": "Moths do.", "retrieved_contexts": ["Moths fly."]}
     >>> NoiseSensitivity(judge=judge).score(**fields).value
     0.0
