@@ -18,6 +18,7 @@ values up; a module imports only from its own layer and those below:
   ``suites``: several metrics of one sample, and thresholds of whole sets. ``calibration``: a judge against labels.
 - ``engine``, ``evaluation``, ``dry_run``: judge, embedder and transports of a run; tables of samples; forecasts.
 - ``logged_answers``, ``score_files``: rows of any number scored one after the other, and the files of their scores.
+  ``batch_scorer``, ``ray``: the same on the parts of a table, and by the actors of a cluster.
 - ``plugin``, ``settings``, ``session``, ``reporting``: the pytest side. ``gates``, ``gate_decisions``, ``gate_plugin``:
   thresholds over data sets. ``prefetch``: rows answered and scored ahead of their tests. ``report``: page, terminal,
   Markdown, junit.

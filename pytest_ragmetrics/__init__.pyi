@@ -1,4 +1,5 @@
 from pytest_ragmetrics.assertions import assert_sample as assert_sample
+from pytest_ragmetrics.batch_scorer import scorer as scorer
 from pytest_ragmetrics.calibration.calibrate import rag_calibrated as rag_calibrated
 from pytest_ragmetrics.errors import BudgetExceededError as BudgetExceededError
 from pytest_ragmetrics.errors import CacheMissError as CacheMissError

@@ -115,9 +115,9 @@ nothing more is asked, and the answers paid for are kept
     >>> budget.close()
     """
 
-    def __init__(self, limits: Limits, file: Path | None = None, *, options: str = "--rag-max") -> None:
+    def __init__(self, limits: Limits, file: Path | None = None, *, options: str = "--rag-max-") -> None:
         self.limits = limits
-        self._options = options
+        self.options = options
         self.file = file
         self._folder: SharedFolder | None = None
         self._turn = threading.Lock()
@@ -141,9 +141,9 @@ nothing more is asked, and the answers paid for are kept
         where the price of the model is unknown and dollars are what is limited.
         """
         if self.limits.cost is not None and price(kind, model, 1, 1, url=url) is None:
-            options = self._options
+            options = self.options
             raise UnpricedError(
-                f"{name} has no known price, so {options}-cost cannot be kept: use {options}-tokens or {options}-calls"
+                f"{name} has no known price, so {options}cost cannot be kept: use {options}tokens or {options}calls"
             )
         self._reserve()
         receipt = Receipt()
@@ -183,14 +183,7 @@ nothing more is asked, and the answers paid for are kept
         if changed == 1:
             return
         self._do(_REFUSE)
-        used, limits = self.used(), self.limits
-        names = " and ".join(
-            f"{self._options}-{name}={limit}"
-            for name, limit in asdict(limits).items()
-            if limit is not None and getattr(used, name) >= limit
-        )
-        reached = f"{names} is reached ({format_use(limits, used)} used)"
-        raise BudgetExceededError(f"{reached}: nothing more is asked, and the answers paid for are kept")
+        raise BudgetExceededError(reached(self.limits, self.used(), self.options))
 
     def _charge(self, receipt: Receipt) -> None:
         if receipt.calls != 1:
@@ -244,6 +237,17 @@ class Budgeted:
             cost = replace(reply, prompt_tokens=prompt, completion_tokens=completion).cost(request)
             receipt.took(prompt, completion, cost=cost, calls=reply.calls)
         return reply
+
+
+def reached(limits: Limits, used: BudgetUse, options: str) -> str:
+    """Return in words which limits are reached; ``options`` is how their names begin."""
+    names = " and ".join(
+        f"{options}{name}={limit}"
+        for name, limit in asdict(limits).items()
+        if limit is not None and getattr(used, name) >= limit
+    )
+    used_up = f"{names} is reached ({format_use(limits, used)} used)"
+    return f"{used_up}: nothing more is asked, and the answers paid for are kept"
 
 
 def budget_of(

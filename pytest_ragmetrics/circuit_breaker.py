@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -33,6 +33,15 @@ class CircuitBreaker:
         self._unanswered: Counter[tuple[str, str]] = Counter()
         self._given_up: dict[tuple[str, str], JudgeError] = {}
         self._next_try = clock()
+
+    @property
+    def given_up(self) -> dict[tuple[str, str], JudgeError]:
+        """Why providers were given up, by kind and model."""
+        return dict(self._given_up)
+
+    def give_up(self, others: Mapping[tuple[str, str], JudgeError]) -> None:
+        """Give up what other processes did."""
+        self._given_up = {**others, **self._given_up}
 
     @property
     def is_open(self) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,6 +25,7 @@ from pytest_ragmetrics.datasets.streaming import LoggedRow
 from pytest_ragmetrics.errors import ArgumentError, BudgetExceededError, JudgeError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.explain.phrases import counted
 from pytest_ragmetrics.locks import lock_file
+from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
 from pytest_ragmetrics.metrics.votes import voting
@@ -45,31 +46,35 @@ _EMPTY = Sample()
 
 
 def bounded_metrics(
-    named: Mapping[str, float | None], *, judge: JudgeLike | None = None, embedder: EmbedderLike | None = None
+    metrics: Iterable[str | Metric] | Mapping[str | Metric, float | None],
+    *,
+    judge: JudgeLike | None = None,
+    embedder: EmbedderLike | None = None,
 ) -> list[BoundedMetric]:
-    """Return metrics by name with their bounds, ``None`` for none; raise ``ValueError`` for one that is unknown."""
-    metrics = {name: metric_for(name, judge=judge, embedder=embedder) for name in named}
+    """Return metrics, or those of names, with the bounds of a mapping; raise ``ValueError`` for one that is unknown."""
+    bounds = metrics if isinstance(metrics, Mapping) else dict.fromkeys(metrics)
+    if not bounds:
+        raise ValueError("give at least one metric")
+    chosen = {named: metric_for(named, judge=judge, embedder=embedder) for named in bounds}
     return [
         BoundedMetric(metric=metric) if bound is None else BoundedMetric.of(metric, bound, name=metric.name)
-        for metric, bound in zip(metrics.values(), named.values(), strict=True)
+        for metric, bound in zip(chosen.values(), bounds.values(), strict=True)
     ]
 
 
 async def score_rows(
     rows: Iterator[LoggedRow],
-    metrics: Sequence[BoundedMetric],
+    scorer: RowScorer,
     session: context.Session,
     *,
     votes: int | None,
     take: Callable[[ScoredAnswer], object],
 ) -> None:
-    """Score rows by metrics, many at a time, and pass them to ``take`` in their order.
+    """Score rows, many at a time, and pass them to ``take`` in their order.
 
-    A row without a score has the reason, also where the budget is used up. Raises what :class:`Scorer` raises,
-    ``UnpricedError``, and ``JudgeError`` where the provider answers no more.
+    A row without a score has the reason, also where the budget is used up. Raises what ``scorer`` raises.
     """
     width = UNDER_WAY * session.concurrency
-    scorer = RowScorer(metrics, session.concurrency, gives_up=True)
     places = asyncio.Semaphore(_AHEAD * width)
     done: dict[int, ScoredAnswer] = {}
     numbered = enumerate(rows)
@@ -89,32 +94,35 @@ async def score_rows(
                 following += 1
                 places.release()
 
-    with scorer.within(session, votes):
-        await loop.gather_or_cancel(work() for _ in range(width))
-        scorer.scorer.check_judged()
+    with context.changed(private=session, breaker=scorer.breaker), voting(None, votes=votes):
+        try:
+            await loop.gather_or_cancel(work() for _ in range(width))
+            scorer.check_judged()
+        finally:
+            scorer.close()
 
 
 class RowScorer:
-    """Scores a row by all metrics at once, with ``width`` requests in flight.
+    """Scores a row by all metrics at once; close it after use.
 
     One that ``gives_up`` raises where no further request can succeed, the provider answers no more or has no known
     price; else that is the reason of each row.
     """
 
-    def __init__(self, metrics: Sequence[BoundedMetric], width: int, *, gives_up: bool) -> None:
-        self.breaker = CircuitBreaker(width)
-        self.scorer = Scorer(breaker=self.breaker)
+    def __init__(self, metrics: Sequence[BoundedMetric], breaker: CircuitBreaker, *, gives_up: bool) -> None:
+        self.breaker = breaker
+        self._scorer = Scorer(breaker=breaker)
         self._metrics = metrics
         self._gives_up = gives_up
 
-    @contextmanager
-    def within(self, session: context.Session, votes: int | None) -> Iterator[None]:
-        """Score rows in a session, with so many votes, inside the block."""
-        with context.changed(private=session, breaker=self.breaker), voting(None, votes=votes):
-            try:
-                yield
-            finally:
-                self.scorer.thread.shutdown(wait=False, cancel_futures=True)
+    def check_judged(self) -> None:
+        """Raise ``JudgeError`` if no row could be judged because of the judge."""
+        if self._gives_up:
+            self._scorer.check_judged()
+
+    def close(self) -> None:
+        """End the thread of metrics that are not ours."""
+        self._scorer.thread.shutdown(wait=False, cancel_futures=True)
 
     async def score(self, row: LoggedRow) -> ScoredAnswer:
         """Return the row with its scores."""
@@ -129,7 +137,7 @@ class RowScorer:
             if row.sample is None:
                 outcome = UnscoredError(row.error or "")
             else:
-                outcome = await self.scorer.score(row.sample, metric)
+                outcome = await self._scorer.score(row.sample, metric)
                 if self._gives_up and self.breaker.is_open and isinstance(outcome, UnscoredError):
                     raise JudgeError(str(outcome))
         except RagMetricsError as error:
@@ -230,12 +238,11 @@ class Journal:
         if not end:
             self._write(self._head)
 
-    def add(self, answer: ScoredAnswer) -> None:
-        """Write a row."""
-        row = dump(answer)
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Write a :class:`ScoredAnswer` that is JSON builtins."""
         self._write(row)
         self._count(row)
-        self.usage = sum((record.usage for record in answer.scores), start=self.usage)
+        self.usage = sum((Usage(**record["usage"]) for record in row["scores"]), start=self.usage)
 
     def note(self) -> str:
         """Return what the line of progress says behind the count."""

@@ -36,7 +36,7 @@ def _generate(arguments: argparse.Namespace) -> CommandResult:
 
     found, others = find_documents(arguments.docs, output=arguments.output)
     documents = [read_passages(path, name) for name, path in found.items()]
-    budget = Budget(Limits(calls=arguments.max_calls), options="--max")
+    budget = Budget(Limits(calls=arguments.max_calls), options="--max-")
     cache = arguments.cache_dir or default_folder()
     engine = Engine(judge=arguments.judge, cache_dir=cache, concurrency=arguments.concurrency, budget=budget)
     wanted: int = arguments.questions

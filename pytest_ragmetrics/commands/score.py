@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.commands.cache import answers_folder
 from pytest_ragmetrics.commands.command import (
@@ -25,10 +26,9 @@ from pytest_ragmetrics.commands.command import (
 from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.budget import Budget
+    from pytest_ragmetrics.budget import Budget, BudgetUse
     from pytest_ragmetrics.datasets.streaming import LoggedRow
     from pytest_ragmetrics.logged_answers import Journal
-    from pytest_ragmetrics.score_files import ScoredAnswer
 
 
 @with_local_modules
@@ -43,39 +43,51 @@ def _score(arguments: argparse.Namespace) -> CommandResult:
         raise ArgumentError(f"{arguments.output} would replace the rows: name another file")
     rows = stream_rows(arguments.rows, limit=arguments.limit)
     limits = Limits(calls=arguments.max_calls, tokens=arguments.max_tokens, cost=arguments.max_cost)
-    budget = Budget(limits, options="--max")
+    budget = Budget(limits, options="--max-")
     # What the scores depend on.
     settings = {name: getattr(arguments, name) for name in ("metrics", "judge", "embedder", "votes")}
     try:
         with Journal(arguments.output, list(arguments.metrics), settings) as journal:
             journal.take_up(rows)
-            _fill(journal, rows, arguments, budget)
+            used = _fill(journal, rows, arguments, budget)
             journal.finish()
-        return CommandResult(lines=_summary(journal, arguments.output, budget), status=int(budget.used().refused > 0))
+        refused = budget.used().refused + used.refused
+        return CommandResult(lines=_summary(journal, arguments.output, budget, used), status=int(refused > 0))
     finally:
         budget.close()
 
 
-def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Namespace, budget: Budget) -> None:
-    """Score the rows that are left; raise with a remark on the journal what ends the run before."""
+def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Namespace, budget: Budget) -> BudgetUse:
+    """Score the rows that are left, and return what other processes spent; an error that ends it names the journal."""
     from pytest_ragmetrics import loop
+    from pytest_ragmetrics.budget import BudgetUse
+    from pytest_ragmetrics.circuit_breaker import CircuitBreaker
+    from pytest_ragmetrics.codec import dump
     from pytest_ragmetrics.explain.phrases import counted
-    from pytest_ragmetrics.logged_answers import bounded_metrics, score_rows
+    from pytest_ragmetrics.logged_answers import RowScorer, bounded_metrics, score_rows
     from pytest_ragmetrics.progress import Progress
     from pytest_ragmetrics.scoring import OwnSession
 
     shown = Progress("scored", None, done=journal.rows)
 
-    def take(answer: ScoredAnswer) -> None:
-        journal.add(answer)
+    def take(row: Mapping[str, Any]) -> None:
+        journal.add(row)
         shown.advance(note=journal.note())
 
-    metrics = bounded_metrics(arguments.metrics)
-    specs = {name: getattr(arguments, name) or "auto" for name in ("judge", "embedder")}
+    metrics = bounded_metrics(arguments.metrics, judge=arguments.judge, embedder=arguments.embedder)
     folder = answers_folder(arguments.cache_dir, "score")
+    options = {"concurrency": arguments.concurrency, "cache_dir": folder, "votes": arguments.votes}
     try:
-        with OwnSession(folder, arguments.concurrency, budget=budget, **specs) as session:
-            loop.run(score_rows(rows, metrics, session, votes=arguments.votes, take=take))
+        if arguments.on is not None:
+            from pytest_ragmetrics.ray import score_rows_on_ray
+
+            address = arguments.on.removeprefix("ray").removeprefix("=") or None
+            return score_rows_on_ray(rows, metrics, take, address=address, limits=budget.limits, **options)
+        scorer = RowScorer(metrics, CircuitBreaker(arguments.concurrency), gives_up=True)
+        with OwnSession(folder, arguments.concurrency, budget=budget) as session:
+            writing = score_rows(rows, scorer, session, votes=arguments.votes, take=lambda answer: take(dump(answer)))
+            loop.run(writing)
+        return BudgetUse()
     except RagMetricsError as error:
         if journal.rows:
             again = f"{journal.path} has {counted(journal.rows, 'row')}: the same command goes on from there"
@@ -85,7 +97,7 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Names
         shown.finish()
 
 
-def _summary(journal: Journal, output: Path, budget: Budget) -> Sequence[str]:
+def _summary(journal: Journal, output: Path, budget: Budget, used: BudgetUse) -> Sequence[str]:
     from pytest_ragmetrics.budget import Limits, budget_line
     from pytest_ragmetrics.explain.phrases import counted
 
@@ -97,7 +109,7 @@ def _summary(journal: Journal, output: Path, budget: Budget) -> Sequence[str]:
         f"{output}: {counted(journal.rows, 'row')} scored{earlier}",
         *(tally.line(metric) for metric, tally in journal.tallies.items()),
         f"  {judged}",
-        *([f"  {budget_line(budget)}"] if budget.limits != Limits() else []),
+        *([f"  {budget_line(budget, [asdict(used)])}"] if budget.limits != Limits() else []),
     ]
 
 
@@ -116,6 +128,12 @@ def _metrics(text: str) -> dict[str, float | None]:
             raise ValueError(f"{bound!r} is not a number: write {name}=0.8") from error
     metrics = [each.metric.name for each in bounded_metrics(found)]
     return dict(zip(metrics, found.values(), strict=True))
+
+
+def _cluster(text: str) -> str:
+    if text != "ray" and not text.startswith("ray="):
+        raise ValueError(f"{text!r} is neither ray nor ray=ADDRESS")
+    return text
 
 
 def _output(text: str) -> Path:
@@ -147,6 +165,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add("--votes", type=count(), metavar="K", help="judgements that make a score (default: 1)")
     add("--limit", type=count(), metavar="N", help="take the first N rows")
     spent = "then rows that need more are unscored, and the exit status is 1"
+    where = "score on a cluster of Ray, or on all processors of this machine"
+    add("--on", type=checked(_cluster), metavar="ray[=ADDRESS]", help=where)
     add("--max-calls", type=count(), metavar="N", help=f"ask judge and embedder at most so often; {spent}")
     add("--max-tokens", type=count(), metavar="N", help="take at most so many tokens")
     add("--max-cost", type=number(0), metavar="USD", help="spend at most so many dollars")

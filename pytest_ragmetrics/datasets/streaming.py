@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -52,7 +52,8 @@ def stream_rows(files: Sequence[Path], *, limit: int | None = None) -> Iterator[
             raise DatasetError(msg, file=shown_path(file))
         if not file.is_file():
             raise DatasetError("there is no such file", file=shown_path(file))
-    return islice((row for file in files for row in _rows(file, shown_path(file))), limit)
+    names = ((file, shown_path(file)) for file in files)
+    return islice((row for file, name in names for row in logged_rows(_raws(file, name), name)), limit)
 
 
 def _ending(file: Path) -> str:
@@ -60,9 +61,10 @@ def _ending(file: Path) -> str:
     return Path(name.removesuffix(".gz")).suffix if not name.endswith(f"{PARQUET}.gz") else ".gz"
 
 
-def _rows(path: Path, file: str) -> Iterator[LoggedRow]:
+def logged_rows(raws: Iterable[Raw], file: str) -> Iterator[LoggedRow]:
+    """Yield rows as they were read with their samples or errors; raise ``DatasetError`` where there is none."""
     number = 0
-    for number, raw in enumerate(_raws(path, file), 1):
+    for number, raw in enumerate(raws, 1):
         values: Any = raw.values
         try:
             if raw.fault is not None:

@@ -19,10 +19,10 @@ from pytest_ragmetrics.metrics.registry import built_in_metrics
 PACKAGE = Path(pytest_ragmetrics.__file__).parent
 #: From the top down; a module imports from its own layer and those below. A package stands for its other modules.
 LAYERS = (
-    {"plugin", "__main__", "cli", "commands"},
+    {"plugin", "__main__", "cli", "commands", "ray"},
     {"session", "reporting", "gate_plugin", "prefetch", "hookspec"},
     {"settings", "report", "gates", "gate_decisions", "assertions", "suites", "generate", "probes", "calibration"}
-    | {"logged_answers", "score_files"},
+    | {"logged_answers", "score_files", "batch_scorer"},
     {"evaluation", "scoring", "engine", "dry_run"},
     {"batching"},
     {"metrics"},

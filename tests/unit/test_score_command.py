@@ -7,6 +7,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,10 +21,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from pytest_ragmetrics import DatasetError, Evaluation, Sample, assert_mean, evaluate, load_scores, loop
+from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
-from pytest_ragmetrics.logged_answers import bounded_metrics, score_rows
+from pytest_ragmetrics.logged_answers import RowScorer, bounded_metrics, score_rows
 from pytest_ragmetrics.metrics import QuotedSpansAlignment
 from pytest_ragmetrics.records import DocumentError, read_document
 from pytest_ragmetrics.result import MetricResult
@@ -224,7 +226,7 @@ def test_a_judge_that_gives_up_ends_the_run(call: Call, server: FakeOpenAI) -> N
     args = (*JUDGED, "-o", "scores.jsonl", "--concurrency", "1")
     err = stop_after_one(call, server, args)
     assert "the key was refused" in err
-    assert "scores.jsonl.part has 2 rows: the same command goes on from there" in err
+    assert re.search(r"scores.jsonl.part has [1-3] rows?: the same command goes on from there", err)
     assert not Path("scores.jsonl").exists()
     status, out, _ = call(*args)
     assert (status, "unscored" in out) == (0, False)
@@ -391,9 +393,8 @@ def test_rows_are_taken_in_order_and_few_at_a_time() -> None:
     def take(answer: ScoredAnswer) -> None:
         taken.append((answer.number, read))
 
-    metrics = bounded_metrics({"quoted_spans_alignment": None})
-    slow = [type(metrics[0])(metric=FirstIsSlow())]
+    scorer = RowScorer(bounded_metrics([FirstIsSlow()]), CircuitBreaker(1), gives_up=True)
     with OwnSession(None, 1) as session:
-        loop.run(score_rows(rows(), slow, session, votes=None, take=take))
+        loop.run(score_rows(rows(), scorer, session, votes=None, take=take))
     assert [number for number, _ in taken] == list(range(1, 501))
     assert taken[0] == (1, 32)

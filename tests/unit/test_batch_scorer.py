@@ -1,0 +1,150 @@
+"""Scores of batches, and what the actors of a cluster share; on a cluster itself they are tested in tests/ray."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import pytest_ragmetrics.ray as on_ray
+from pytest_ragmetrics import RagMetricsError, scorer
+from pytest_ragmetrics.budget import BudgetUse, Limits
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.errors import JudgeError
+from tests.fake_openai import FakeOpenAI, failing
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "response": 'It says "open the valve slowly".', "contexts": ["Open the valve slowly."]},
+    {"id": "b", "response": 'It says "the pump is pink".', "contexts": ["No."]},
+    {"id": "c", "response": "It rains.", "contexts": None},
+    {"id": "d", "response": None, "contexts": None},
+]
+QUOTED = {"quoted_spans_alignment": 0.9}
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pa.Table.from_pylist, pa.RecordBatch.from_pylist])
+def test_a_batch_gets_flat_columns(kind: Any) -> None:
+    """What comes back is of the kind that was given, its columns first; scores of before are replaced."""
+    score = pickle.loads(pickle.dumps(scorer(QUOTED)))  # noqa: S301 - our own
+    batch = score(score(kind(ROWS)))
+    assert type(batch) is type(kind(ROWS))
+    rows = batch.to_dict("records") if kind is pd.DataFrame else batch.to_pylist()
+    assert list(rows[0]) == [
+        *("id", "response", "contexts"),
+        *(f"quoted_spans_alignment_{name}" for name in ("score", "passed", "reason", "judge", "cost", "vacuous")),
+        "quoted_spans_alignment_unscored",
+    ]
+    assert [row["id"] for row in rows] == ["a", "b", "c", "d"]
+    assert [row["quoted_spans_alignment_score"] for row in rows[:2]] == [1.0, 0.0]
+    assert [row["quoted_spans_alignment_passed"] for row in rows[:2]] == [True, False]
+    assert [row["quoted_spans_alignment_vacuous"] for row in rows[:2]] == [False, False]
+    assert not pd.notna(rows[3]["quoted_spans_alignment_score"])
+    assert not pd.notna(rows[3]["quoted_spans_alignment_passed"])
+    assert "has no field to score" in rows[3]["quoted_spans_alignment_unscored"]
+
+
+def test_an_empty_batch_has_the_same_types() -> None:
+    """Dask takes them from it."""
+    score = scorer(["faithfulness", "quoted_spans_alignment"], judge="local")
+    frame = pd.DataFrame(ROWS)
+    assert score(frame.head(0)).dtypes.to_dict() == score(frame).dtypes.to_dict()
+
+
+def test_batches_have_one_cache_and_raise_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process asks for nothing that one of them asked for; a refused key is the reason of all rows."""
+    batch = pa.Table.from_pylist(ROWS[:2])
+    with FakeOpenAI() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        first, second = (scorer(["faithfulness"], judge="openai:fake", cache_dir=tmp_path) for _ in range(2))
+        assert first(batch) != batch
+        asked = server.calls
+        assert second(batch)["faithfulness_judge"].to_pylist() == ["openai:fake"] * 2
+        assert server.calls == asked > 0
+        server.answer = lambda _: failing(401, code="invalid_api_key")
+        reasons = scorer(["faithfulness"], judge="openai:other")(batch)["faithfulness_unscored"].to_pylist()
+        assert all("the key was refused" in reason for reason in reasons)
+
+
+def test_what_is_no_batch_is_refused() -> None:
+    """A list is not, and a metric has to be one."""
+    with pytest.raises(TypeError, match="a batch is a pandas frame or an Arrow table, not list"):
+        scorer(QUOTED)(ROWS)  # type: ignore[type-var]
+    with pytest.raises(ValueError, match="there is no metric 'kindness'"):
+        scorer(["kindness"])
+    with pytest.raises(ValueError, match="give at least one metric"):
+        scorer([])
+
+
+def test_ray_names_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without it, data sets and the command say what to install."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    said = 'scoring on Ray needs ray: pip install "pytest-ragmetrics[ray]"'
+    with pytest.raises(RagMetricsError) as caught:
+        on_ray.score(object(), QUOTED, cache_dir=tmp_path)  # type: ignore[arg-type, unused-ignore]
+    assert str(caught.value) == said
+    (tmp_path / "log.jsonl").write_text('{"response": "x"}\n', encoding="utf-8")
+    args = ["score", str(tmp_path / "log.jsonl"), "--metrics", "exact_match", "-o", str(tmp_path / "s.jsonl")]
+    assert main([*args, "--on", "ray"]) == 1
+    assert said in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*args, "--on", "spark"])
+    assert "'spark' is neither ray nor ray=ADDRESS" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("limits", "each", "most"),
+    [
+        (Limits(calls=100), BudgetUse(tokens=50, cost=0.01), 100),
+        (Limits(calls=1), BudgetUse(), 1),
+        (Limits(tokens=5000), BudgetUse(tokens=50), 104),
+        (Limits(cost=1.0), BudgetUse(cost=0.01), 104),
+        (Limits(calls=1000, cost=1.0), BudgetUse(cost=0.01), 104),
+    ],
+)
+def test_portions_keep_to_a_budget(limits: Limits, each: BudgetUse, most: int) -> None:
+    """Two actors that settle a portion when they ask for the next pass a limit by no more than two small portions."""
+    shared = on_ray.Coordinator(limits, 2, "--max-")
+    granted, spent = [], [BudgetUse(), BudgetUse()]
+    for turn in range(2000):
+        number, refusal = shared.portion(asdict(spent[turn % 2]))
+        spent[turn % 2] = BudgetUse(tokens=number * each.tokens, cost=number * each.cost)
+        granted.append(number)
+        if not number:
+            break
+    assert "is reached" in refusal
+    assert most - 4 <= sum(granted) <= most
+    assert max(granted) == (16 if most > 1 else 1)
+
+
+def test_a_refusal_names_the_limit() -> None:
+    """With what was used of it."""
+    shared = on_ray.Coordinator(Limits(calls=2), 1, "--max-")
+    assert [shared.portion({}) for _ in range(2)] == [(1, ""), (1, "")]
+    used_up = "--max-calls=2 is reached (2 of 2 calls, 0 tokens used)"
+    assert shared.portion({}) == (0, f"{used_up}: nothing more is asked, and the answers paid for are kept")
+
+
+def test_a_coordinator_knows_who_was_killed_and_who_gave_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows begun and not ended were being scored when a worker was killed; providers are asked again later."""
+    now = 1000.0
+    monkeypatch.setattr(on_ray.time, "monotonic", lambda: now)
+    shared = on_ray.Coordinator(Limits(), 2, "--max-")
+    refused = {("openai", "fake"): JudgeError("the key was refused")}
+    assert shared.begin("a") == (0, {})
+    assert shared.begin("b") == (0, {})
+    shared.end("b", refused, {"tokens": 3})
+    assert shared.begin("a") == (1, refused)
+    assert shared.begin("a") == (2, refused)
+    shared.end("a", {}, {"tokens": 4})
+    now += 61
+    assert shared.begin("a") == (0, {})
+    assert shared.used() == BudgetUse(tokens=7)
