@@ -196,10 +196,13 @@ class _Pool:
 class Coordinator:
     """What the actors of a pool share: the budget, why providers were given up, and which rows took a worker along."""
 
-    def __init__(self, limits: Limits, actors: int, options: str) -> None:
+    def __init__(
+        self, limits: Limits, actors: int, options: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._limits = limits
         self._actors = actors
         self._options = options
+        self._clock = clock
         self._used = BudgetUse()
         self._begun: Counter[str] = Counter()
         self._given_up: dict[tuple[str, str], JudgeError] = {}
@@ -215,12 +218,12 @@ class Coordinator:
         del self._begun[key]
         self._used += BudgetUse(**spent)
         if given_up and not self._given_up:
-            self._since = time.monotonic()
+            self._since = self._clock()
         self._given_up.update(given_up)
 
     def given_up(self) -> Mapping[tuple[str, str], JudgeError]:
         """Return why providers were given up; after a while they are asked again."""
-        if time.monotonic() - self._since > RETRY_AFTER:
+        if self._clock() - self._since > RETRY_AFTER:
             self._given_up = {}
         return self._given_up
 

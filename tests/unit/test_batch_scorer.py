@@ -75,7 +75,7 @@ def test_batches_have_one_cache_and_raise_nothing(tmp_path: Path, monkeypatch: p
 def test_what_is_no_batch_is_refused() -> None:
     """A list is not, and a metric has to be one."""
     with pytest.raises(TypeError, match="a batch is a pandas frame or an Arrow table, not list"):
-        scorer(QUOTED)(ROWS)  # type: ignore[type-var]
+        scorer(QUOTED)(ROWS)
     with pytest.raises(ValueError, match="there is no metric 'kindness'"):
         scorer(["kindness"])
     with pytest.raises(ValueError, match="give at least one metric"):
@@ -133,11 +133,10 @@ def test_a_refusal_names_the_limit() -> None:
     assert shared.portion({}) == (0, f"{used_up}: nothing more is asked, and the answers paid for are kept")
 
 
-def test_a_coordinator_knows_who_was_killed_and_who_gave_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_coordinator_knows_who_was_killed_and_who_gave_up() -> None:
     """Rows begun and not ended were being scored when a worker was killed; providers are asked again later."""
     now = 1000.0
-    monkeypatch.setattr(on_ray.time, "monotonic", lambda: now)
-    shared = on_ray.Coordinator(Limits(), 2, "--max-")
+    shared = on_ray.Coordinator(Limits(), 2, "--max-", clock=lambda: now)
     refused = {("openai", "fake"): JudgeError("the key was refused")}
     assert shared.begin("a") == (0, {})
     assert shared.begin("b") == (0, {})
