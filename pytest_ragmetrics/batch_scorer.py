@@ -16,7 +16,7 @@ from pytest_ragmetrics.logged_answers import RowScorer, bounded_metrics, score_r
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.score_files import ScoredAnswer, arrow_schema
-from pytest_ragmetrics.scoring import OwnSession
+from pytest_ragmetrics.scoring import OwnSession, shared_cache
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,8 +41,9 @@ def scorer(
 
     ``metrics`` are metrics or their names; a mapping gives the bound that a score must reach to have ``passed``. Rows
     have the columns that the marker ``rag_dataset`` takes. Each process has a client of its own, with ``concurrency``
-    requests in flight; those that have the folder ``cache_dir`` in common ask once for what they all ask. Keys are
-    taken from the environment of the process. A row that cannot be scored has the reason, and raises nothing.
+    requests in flight; those that have the folder ``cache_dir`` in common, or with it the cache that
+    ``RAGMETRICS_CACHE_URL`` names, ask once for what they all ask. Keys are taken from the environment of the process.
+    A row that cannot be scored has the reason, and raises nothing.
 
     The columns added are ``METRIC_score``, ``_passed``, ``_reason``, ``_judge``, ``_cost`` (US dollars), ``_vacuous``
     (there was nothing to check) and ``_unscored`` (why there is no score). On Spark:
@@ -94,7 +95,8 @@ class BatchScorer:
         """Return the rows with their scores."""
         answers: list[ScoredAnswer] = []
         if self._session is None:
-            self._session = OwnSession(self.cache_dir, self.concurrency, budget=self.budget)
+            shared = {} if self.cache_dir is None else shared_cache()
+            self._session = OwnSession(self.cache_dir, self.concurrency, budget=self.budget, **shared)
             loop.on_stop_here(self._session.engine.aclose)
         self.breaker.half_open()
         each = RowScorer(self.metrics, self.breaker, gives_up=False)

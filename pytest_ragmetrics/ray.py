@@ -30,6 +30,7 @@ from pytest_ragmetrics.logged_answers import bounded_metrics
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.score_files import ScoredAnswer
+from pytest_ragmetrics.scoring import shared_cache
 
 if TYPE_CHECKING:
     from ray.data import Dataset
@@ -65,8 +66,9 @@ def score(
     Rows, metrics and columns are those of :func:`~pytest_ragmetrics.scorer`; a row that cannot be scored has the
     reason. ``concurrency`` bounds the requests in flight of all ``actors`` together (by default one for each processor
     of the cluster), and ``budget`` what they spend: US dollars, or :class:`~pytest_ragmetrics.budget.Limits`. Actors
-    that reach the same ``cache_dir`` (by default the nearest ``.ragmetrics``) ask once for what they all ask; after a
-    worker was killed its rows are scored again with the answers that are there. Ray keeps no order of rows: give them
+    that reach the same ``cache_dir`` (by default the nearest ``.ragmetrics``) ask once for what they all ask, and on
+    several machines those with one ``RAGMETRICS_CACHE_URL``; after a worker was killed its rows are scored again with
+    the answers that are there. Ray keeps no order of rows: give them
     an id. For some 10,000 rows and more: starting takes seconds.
 
     Raises ``RagMetricsError`` where Ray is not installed, ``ValueError`` for an unknown metric and for fewer requests
@@ -81,6 +83,7 @@ def score(
     from pytest_ragmetrics.commands.cache import default_folder
 
     folder = Path(cache_dir or default_folder()).absolute()
+    shared_cache()  # what is wrong with it is said here, and not by each worker
     chosen = bounded_metrics(metrics, judge=judge, embedder=embedder)
     each = BatchScorer(chosen, concurrency=concurrency, cache_dir=folder, votes=votes)
     limits = budget if budget is None or isinstance(budget, Limits) else Limits(cost=budget)

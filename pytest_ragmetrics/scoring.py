@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -70,6 +71,26 @@ def scoring_session(cache_dir: str | Path | None, concurrency: int) -> nullconte
     """Return the running session, or one that is closed at the end of its ``with`` or ``async with`` block."""
     session = context.current().session
     return OwnSession(cache_dir, concurrency) if session is None else nullcontext(session)
+
+
+def shared_cache() -> dict[str, Any]:
+    """Return the options of an engine for the shared cache that the environment names; raise ``RagMetricsError``."""
+    names = ("RAGMETRICS_CACHE_URL", "RAGMETRICS_CACHE_URL_MODE", "RAGMETRICS_CACHE_SECRET")
+    url, mode, secret = (os.environ.get(name, "").strip() for name in names)
+    if not url:
+        return {}
+    from pytest_ragmetrics.cache.remote import check_cache_url
+
+    if mode not in ("", "read", "readwrite"):
+        raise RagMetricsError(f"{names[1]}={mode}: write read or readwrite")
+    try:
+        return {
+            "cache_url": check_cache_url(url),
+            "cache_url_mode": mode or "readwrite",
+            "cache_secret": secret,
+        }
+    except ValueError as error:
+        raise RagMetricsError(f"{names[0]}: {error}") from error
 
 
 class OwnSession:

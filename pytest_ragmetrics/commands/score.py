@@ -66,7 +66,7 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Names
     from pytest_ragmetrics.explain.phrases import counted
     from pytest_ragmetrics.logged_answers import RowScorer, bounded_metrics, score_rows
     from pytest_ragmetrics.progress import Progress
-    from pytest_ragmetrics.scoring import OwnSession
+    from pytest_ragmetrics.scoring import OwnSession, shared_cache
 
     shown = Progress("scored", None, done=journal.rows)
 
@@ -76,6 +76,7 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Names
 
     metrics = bounded_metrics(arguments.metrics, judge=arguments.judge, embedder=arguments.embedder)
     folder = answers_folder(arguments.cache_dir, "score")
+    shared = {} if folder is None else shared_cache()
     options = {"concurrency": arguments.concurrency, "cache_dir": folder, "votes": arguments.votes}
     try:
         if arguments.on is not None:
@@ -84,7 +85,7 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: argparse.Names
             address = arguments.on.removeprefix("ray").removeprefix("=") or None
             return score_rows_on_ray(rows, metrics, take, address=address, limits=budget.limits, **options)
         scorer = RowScorer(metrics, CircuitBreaker(arguments.concurrency), gives_up=True)
-        with OwnSession(folder, arguments.concurrency, budget=budget) as session:
+        with OwnSession(folder, arguments.concurrency, budget=budget, **shared) as session:
             writing = score_rows(rows, scorer, session, votes=arguments.votes, take=lambda answer: take(dump(answer)))
             loop.run(writing)
         return BudgetUse()

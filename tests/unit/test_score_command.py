@@ -272,6 +272,24 @@ def test_wrong_arguments_are_named(call: Call, args: tuple[str, ...], said: str)
     assert sorted(os.listdir()) == ["log.jsonl"]  # noqa: PTH208 - names
 
 
+@pytest.mark.parametrize(
+    ("variable", "text", "said"),
+    [
+        ("RAGMETRICS_CACHE_URL", "ftp://x", "RAGMETRICS_CACHE_URL: 'ftp://x' is none of s3://BUCKET"),
+        ("RAGMETRICS_CACHE_URL_MODE", "write", "RAGMETRICS_CACHE_URL_MODE=write: write read or readwrite"),
+        ("RAGMETRICS_CACHE", "replay", "RAGMETRICS_CACHE=replay is for runs of pytest: score knows auto and off"),
+    ],
+)
+def test_the_environment_is_checked(
+    call: Call, monkeypatch: pytest.MonkeyPatch, variable: str, text: str, said: str
+) -> None:
+    """The error names the variable."""
+    monkeypatch.setenv("RAGMETRICS_CACHE_URL", "file:///shared")
+    monkeypatch.setenv(variable, text)
+    status, _, err = call(*PLAIN, "-o", "scores.jsonl")
+    assert (status, said in err) == (1, True), err
+
+
 def test_one_process_writes_an_output(call: Call) -> None:
     """A second one is refused while the first goes on."""
     from pytest_ragmetrics.logged_answers import Journal
