@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.assertions import BoundedMetric
 from pytest_ragmetrics.budget import UnpricedError
 from pytest_ragmetrics.circuit_breaker import CircuitBreaker
-from pytest_ragmetrics.codec import dump
+from pytest_ragmetrics.codec import dump, encodable
 from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.datasets.streaming import LoggedRow
 from pytest_ragmetrics.errors import ArgumentError, BudgetExceededError, JudgeError, RagMetricsError, UnscoredError
@@ -34,6 +34,7 @@ from pytest_ragmetrics.result import MetricResult, Usage
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.score_files import ScoredAnswer, write_scores
 from pytest_ragmetrics.scoring import UNDER_WAY, Scorer
+from pytest_ragmetrics.text.credentials import masked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -127,14 +128,16 @@ class RowScorer:
     async def score(self, row: LoggedRow) -> ScoredAnswer:
         """Return the row with its scores."""
         records = await loop.gather_or_cancel(self._record(row, each) for each in self._metrics)
-        sample = row.sample or _EMPTY
-        return ScoredAnswer(file=row.file, number=row.number, line=row.line, sample=sample, scores=tuple(records))
+        scores = tuple(replace(record, sample=_EMPTY) for record in records)
+        # What looks like a key is masked there.
+        sample = records[0].sample
+        return ScoredAnswer(file=row.file, number=row.number, line=row.line, sample=sample, scores=scores)
 
     async def _record(self, row: LoggedRow, bounded: BoundedMetric) -> Record:
         metric = bounded.metric
         outcome: MetricResult | UnscoredError
         try:
-            if row.sample is None:
+            if row.sample is None or row.error is not None:
                 outcome = UnscoredError(row.error or "")
             else:
                 outcome = await self._scorer.score(row.sample, metric)
@@ -146,8 +149,9 @@ class RowScorer:
                 raise
             outcome = UnscoredError(str(error))
         declared = bounded.check(outcome) if isinstance(outcome, MetricResult) else None
+        sample = row.sample or _EMPTY
         return record_of(
-            Scoring(metric=metric.name, sample=_EMPTY, outcome=outcome, better=metric.better, declared=declared)
+            Scoring(metric=metric.name, sample=sample, outcome=outcome, better=metric.better, declared=declared)
         )
 
 
@@ -226,7 +230,7 @@ class Journal:
         for end, line in lines:  # noqa: B007 - the last one counts
             row = self._parsed(line)
             given = next(rows, None)
-            if given is None or row["sample"] != dump(given.sample or _EMPTY):
+            if given is None or row["sample"] != dump(given.sample or _EMPTY, text=_written):
                 what = f"row {self.rows + 1} is not that of the files given now"
                 raise ArgumentError(f"{self.path}: {what}; give the same files, or remove it to start over")
             self._count(row)
@@ -293,3 +297,8 @@ class Journal:
         self.rows += 1
         for record in row["scores"]:
             self.tallies[record["metric"]].add(record)
+
+
+def _written(text: str) -> str:
+    """Return a text as :func:`record_of` has it."""
+    return masked(encodable(text))

@@ -318,10 +318,8 @@ class ScoringActor:
             key = f"{row.number} {hashlib.sha256(_text(row).encode()).hexdigest()}"
             if await self._begin(key) >= _ATTEMPTS:
                 told = f"not scored: it was being scored when {_ATTEMPTS} workers were killed"
-                (answer,) = await loop.arun(self._scorer.answers([replace(row, sample=None, error=told)]))
-                answers.append(replace(answer, sample=row.sample or answer.sample))
-            else:
-                answers += await loop.arun(self._scorer.answers([row]))
+                row = replace(row, error=told)  # noqa: PLW2901 - it is not scored as it was given
+            answers += await loop.arun(self._scorer.answers([row]))
             await self._end(key)
         return answers
 

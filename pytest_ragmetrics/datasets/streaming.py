@@ -29,7 +29,7 @@ _ROWS_OF_BATCH = 256
 class LoggedRow:
     """A row of a file: its ``number`` from 1, and the ``line`` where it begins (of Parquet its number too).
 
-    The sample has the id that was written, if any; ``sample`` is ``None`` where ``error`` says what is wrong.
+    The sample has the id that was written, if any; ``error`` says why there is none, or why it is not to be scored.
     """
 
     file: str

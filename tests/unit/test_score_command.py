@@ -47,6 +47,7 @@ ROWS: list[dict[str, Any]] = [
     {"id": "d", "response": "It rains, größer.", "contexts": ["It rains."], "metadata": {"cluster": "x"}},
 ]
 NAMES = ("id", "question", "response", "contexts", "metadata")
+KEY = f"sk-proj-{'0aB1cD2eF3' * 5}"
 BOTH = "faithfulness=0.8,quoted_spans_alignment"
 
 
@@ -57,8 +58,10 @@ def log(rows: list[dict[str, Any]] = ROWS, name: str = "log.jsonl") -> str:
 
 
 def many(count: int) -> list[dict[str, Any]]:
-    """Return rows that are all different."""
-    return [{"id": f"q{n}", "response": f"It rains {n} mm.", "contexts": [f"It rains {n} mm."]} for n in range(count)]
+    """Return rows that are all different, with a key in each."""
+    texts = [f"It rains {n} mm." for n in range(count)]
+    rest = {"metadata": {"note": f"the key is {KEY}"}}
+    return [{"id": f"q{n}", "response": text, "contexts": [text], **rest} for n, text in enumerate(texts)]
 
 
 @pytest.fixture
@@ -187,6 +190,8 @@ def test_a_killed_run_is_taken_up(call: Call, server: FakeOpenAI, monkeypatch: p
     assert server.duplicates <= 4
     assert server.answered - server.duplicates == 120
     assert not part.exists()
+    # The row of the journal is that of the log, although its key is masked.
+    assert KEY not in Path("scores.jsonl").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
