@@ -262,7 +262,8 @@ class RemoteCache:
         self._nonce = uuid.uuid4().hex
         self._lost = 0.0
         self._slow_until = 0.0
-        #: Keys whose parcel was refused: it is replaced.
+        #: Keys whose parcel was refused, and of these those whose parcel is replaced.
+        self._refused: set[str] = set()
         self._bad: set[str] = set()
         self._begin()
 
@@ -352,7 +353,7 @@ class RemoteCache:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if backend is not None:
-            with suppress(CacheUnavailableError, TimeoutError):
+            with suppress(CacheUnavailableError, TimeoutError, asyncio.TimeoutError):
                 await asyncio.wait_for(backend.aclose(), _DEADLINE)
 
     def _place(self) -> Backend:
@@ -450,18 +451,15 @@ class RemoteCache:
                     future.set_result(parcels.get(key))
 
     def _read(self, key: str, parcel: bytes, check: Check) -> CacheEntry | None:
-        try:
+        entry = None
+        with suppress(ValueError):
             entry = unpack(key, parcel, self._secret)
-        except ValueError:
-            self.counts.refused += 1
-            self._bad.add(key)
-            return None
-        problem = check(entry)
-        if problem is None:
-            return entry
-        self.counts.refused += 1
+            if check(entry) is None:
+                return entry
+        self._refused.add(key)
+        self.counts.refused = len(self._refused)
         # Of a redacted one it cannot be told whether others can use it.
-        if not entry.redacted:
+        if entry is None or not entry.redacted:
             self._bad.add(key)
         return None
 

@@ -124,6 +124,16 @@ def test_requests_that_trickle_in_are_one_batch(server: FakeBatches, run: Run) -
     assert [len(batch.requests) for batch in server.batches.values()] == [10]
 
 
+def test_a_batch_asks_for_what_no_machine_has(server: FakeBatches, run: Run, tmp_path: Path) -> None:
+    """Replies of a batch are shared, and what is shared is not posted."""
+    (tmp_path / "shared").mkdir()
+    shared: dict[str, Any] = {"cache_url": (tmp_path / "shared").as_uri()}
+    assert answered(run("wait", **shared)) == len(TEXTS)
+    run.folder = tmp_path / "next"
+    assert answered(run("wait", (*TEXTS, "Wells are deep."), **shared)) == len(TEXTS) + 1
+    assert [len(batch.requests) for batch in server.batches.values()] == [len(TEXTS), 1]
+
+
 def test_submit_and_collect(server: FakeBatches, run: Run) -> None:
     """One run posts, the next finds it under way, the last one reads it; none pays twice."""
     server.delay = 60.0

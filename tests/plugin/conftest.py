@@ -33,7 +33,7 @@ TRUE = 'It says "open the valve slowly".'
 FALSE = 'It says "the pump needs nine minutes to fill".'
 TEXTS = f"SOURCE = {SOURCE!r}\nTRUE = {TRUE!r}\nFALSE = {FALSE!r}"
 
-_SETTINGS = ("JUDGE", "EMBEDDER", "CACHE", "CACHE_DIR", "CONCURRENCY")
+_SETTINGS = ("JUDGE", "EMBEDDER", "CACHE", "CACHE_DIR", "CACHE_URL", "CACHE_URL_MODE", "CACHE_SECRET", "CONCURRENCY")
 _PROVIDERS = (
     *("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
     *(f"RAGMETRICS_{setting}" for setting in _SETTINGS),

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import key_of, new_entry
+from pytest_ragmetrics.cache.remote import pack
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.commands.command import local_modules
@@ -231,6 +232,35 @@ def test_network_file_systems(tmp_path: Path, kind: str | None, warned: bool) ->
     assert [check.text for check in checks if check.to_do and "network file system" in check.text] == (
         [f"{tmp_path} is on a network file system ({kind}), where SQLite is not safe"] if warned else []
     )
+
+
+def test_the_shared_cache_is_tried(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its mode, latency, secret and what is refused there; a place that cannot be used is a thing to do."""
+    shared = tmp_path / "shared"
+    monkeypatch.setenv("RAGMETRICS_CACHE_URL", shared.as_uri())
+    call(1, [f"shared:    {shared.as_uri()} (RAGMETRICS_CACHE_URL) cannot be used: it cannot be read"], "--judge=local")
+    shared.mkdir()
+    said = [f"{shared.as_uri()} (RAGMETRICS_CACHE_URL): readwrite, ", " ms a request, secret not set, ", "; 0 answers"]
+    assert call(0, said, "--judge=local").endswith("all well\n")
+    assert not [path for path in shared.rglob("*") if path.is_file()]
+    for number, parcel in enumerate((pack(ENTRY, "ours"), pack(ENTRY)[:-1])):
+        key = ENTRY.key if number == 0 else f"{number:064x}"
+        file = shared / "v1" / "answers" / key[:2] / key
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(parcel)
+    monkeypatch.setenv("RAGMETRICS_CACHE_URL_MODE", "read")
+    call(1, [": read, ", "1 of 2 answers looked at are refused", "replaced"], "--judge=local")
+    monkeypatch.setenv("RAGMETRICS_CACHE_SECRET", "theirs")
+    Path("pytest.ini").write_text("[pytest]\nrag_cassette = none.jsonl\n", encoding="utf-8")
+    out = call(1, ["secret set; 2 of 2 answers"], "--judge=local")
+    assert "it is not used, as there is a cassette" in out
+    assert "theirs" not in out
+    monkeypatch.setenv("RAGMETRICS_CACHE_URL", "redis://me:hidden@127.0.0.1:1/0?password=hidden")
+    out = call(
+        1, ["redis://127.0.0.1:1/0 (RAGMETRICS_CACHE_URL) cannot be used: it cannot be reached"], "--judge=local"
+    )
+    monkeypatch.setenv("RAGMETRICS_CACHE_URL", "ftp://me:hidden@host")
+    assert "hidden" not in out + call(1, ["'ftp://host' is none of s3://"], "--judge=local")
 
 
 def test_cassettes(server: FakeOpenAI, call: Call) -> None:

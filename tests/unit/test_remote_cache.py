@@ -381,7 +381,7 @@ def test_what_is_forged_or_damaged_is_refused_and_replaced(
     shelf.parcels[key] = spoil(pack(entry(), SECRET))
     was_redacted = b"***" in shelf.parcels[key]
     machine = asked_once(tmp_path / "a", shelf, "Do ponds freeze?", secret=secret)
-    assert (len(machine.judge.asked), machine.remote.counts.refused > 0, machine.warned) == (1, True, [])
+    assert (len(machine.judge.asked), machine.remote.counts.refused, machine.warned) == (1, 1, [])
     # What another machine redacted is not replaced by what is not.
     assert len(asked_once(tmp_path / "b", shelf, "Do ponds freeze?", secret=secret).judge.asked) == was_redacted
 
@@ -405,7 +405,7 @@ def test_an_answer_must_fit_its_task(tmp_path: Path) -> None:
         forged = entry("It hums.", request=row, reply={"text": '{"nonsense": 1}'})
         shelf.parcels[forged.key] = pack(forged)
         assert (await machine.cache.send(asked)).text == '{"claims": []}'
-        assert machine.remote.counts.refused == 2
+        assert machine.remote.counts.refused == 1
         await machine.end()
 
     run(main())
