@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
 import re
@@ -200,7 +201,8 @@ class Connection(Generic[Terms]):
             if not _is_of_aiohttp(error):
                 raise
             msg = f"{self._who}: {self._shown_url} does not answer in HTTP ({self._clean(_said(error))})"
-            raise JudgeOutageError(f"{msg}; check the network and {self._vendor.url_variable}") from None
+            raised = f"{msg}; check the network and {self._vendor.url_variable}"
+            raise JudgeOutageError(raised, attempts=call.made) from None
         finally:
             current.reset(before)
 
@@ -294,9 +296,12 @@ class Connection(Generic[Terms]):
             return JudgeUnavailableError(f"{self._who}: {said}; check {self._vendor.url_variable}")
         return error
 
-    def _unreadable(self, error: ValueError) -> UnusableReplyError:
-        # Of JSON and of UTF-8, both with what could not be read.
-        sent: Any = getattr(error, "doc", None) or getattr(error, "object", str(error))
+    def _unreadable(self, error: ValueError) -> JudgeError:
+        if not isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
+            # Of a name of a host or a parameter that cannot be written.
+            msg = f"{self._who} cannot be asked at {self._shown_url}: {self._clean(_said(error))}"
+            return JudgeError(f"{msg}; check {self._vendor.url_variable} and the parameters")
+        sent = error.doc if isinstance(error, json.JSONDecodeError) else error.object
         text = sent.decode("utf-8", "replace") if isinstance(sent, bytes) else sent
         msg = f"{self._who} sent what is no answer to the request: {shown(self._clean(text[:1000]))}"
         return UnusableReplyError(msg)
@@ -310,7 +315,8 @@ class Connection(Generic[Terms]):
         if isinstance(error, sdk.APIConnectionError):
             cause = self._clean(_said(error.__cause__ or error))
             msg = f"{self._who}: {self._shown_url} cannot be reached{tried} ({cause})"
-            raised = f"{msg}; check the network and {self._vendor.url_variable}"
+            proxies = " and the proxies" if getproxies().keys() - {"no"} else ""
+            raised = f"{msg}; check the network and {self._vendor.url_variable}{proxies}"
             return JudgeOutageError(raised, attempts=attempts)
         if not isinstance(error, sdk.APIStatusError):
             return JudgeError(f"{self._who} failed: {self._clean(_said(error))}")

@@ -244,3 +244,18 @@ def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch, p
     ) as failed:
         ask(judge("http://judge.test/v1"), CLAIMS)
     assert "s3cret" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "said"),
+    [
+        ("http://a..b/v1", {}, r"openai:fake-1.* http://a\.\.b/v1.*check .*OPENAI_BASE_URL"),
+        ("http://127.0.0.1:abc/v1", {}, r"no connection to http://127\.0\.0\.1:abc/v1 can be made \(Invalid port.*\)"),
+        ("http://127.0.0.1:1/v1", {"parameters": {"seed": float("nan")}}, "not JSON compliant.*and the parameters"),
+    ],
+)
+def test_what_cannot_be_sent_is_no_reply(url: str, options: dict[str, Any], said: str) -> None:
+    """And it is not asked for twice."""
+    with pytest.raises((JudgeError, JudgeNotConfiguredError), match=said) as failed:
+        ask(judge(url, **options), CLAIMS)
+    assert "asked once more" not in str(failed.value)
