@@ -275,6 +275,11 @@ def vectors_answer(*embeddings: object, **more: object) -> fake_openai.Reply:
     return fake_openai.Reply(raw=json.dumps({"data": rows, **more}).encode())
 
 
+#: What is no vector beside one of two numbers.
+NO_VECTOR: list[Any] = [
+    *(None, 5, [], {}, "%%%=", "AAAAA", "AAAA", "", [None], ["1.0"], True),
+    *([[1.0, 2.0]], [1.0, "x"], [1.0], [1.0, 1e99], [True, False], "AACAfwAAgH8="),
+]
 #: What is no answer with the vectors of two texts.
 NO_VECTORS = [
     *(
@@ -284,14 +289,7 @@ NO_VECTORS = [
     fake_openai.Reply(raw=b"<html>", headers={"content-type": "text/html"}),
     fake_openai.Reply(raw=b"\x1f\x8b\x00", headers={"content-encoding": "gzip"}),
     fake_openai.Reply(error={"message": "Overloaded"}),
-    *(
-        vectors_answer([1.0, 2.0], wrong)
-        for wrong in (None, 5, [], {}, "%%%=", "AAAAA", "AAAA", "", [None], ["1.0"], True)
-    ),
-    *(
-        vectors_answer([1.0, 2.0], wrong)
-        for wrong in ([[1.0, 2.0]], [1.0, "x"], [1.0], [1.0, 1e99], [True, False], "AACAfwAAgH8=")
-    ),
+    *(vectors_answer([1.0, 2.0], wrong) for wrong in NO_VECTOR),
     vectors_answer([1.0]),
     *(
         vectors_answer(data=[{"index": at, "embedding": [1.0]} for at in (0, wrong)])
