@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
+#: What the names of the folders that the processes of a run share begin with, among the temporary files.
+RUN_FOLDERS = "pytest-ragmetrics-run-"
 
 
 def read_json(file: Path) -> Any:

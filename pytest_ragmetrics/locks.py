@@ -1,6 +1,6 @@
 """Lock files, and the private folders that the processes of one run share.
 
-The system frees the lock of a killed process; the folders of killed runs are removed by a run a day later.
+The system frees the lock of a killed process; the folders of killed runs are removed by the next run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-from pytest_ragmetrics.files import PRIVATE_FILE, PRIVATE_FOLDER
+from pytest_ragmetrics.files import PRIVATE_FILE, PRIVATE_FOLDER, RUN_FOLDERS
 
 
 class LockFile(Protocol):
@@ -92,11 +92,11 @@ class _PortableLock:
         self._lock.release()
 
 
-# The names of our folders and of the only files in them.
-_PREFIX = "pytest-ragmetrics-run-"
+# The names of the only files in our folders, and that of the lock which a run holds while it lives.
 _FILES = re.compile(r"[\w-]+\.(lock|sqlite(-\w+)?)")
-# Seconds without a change after which a folder is abandoned. Locks alone do not tell: in a run that lives no worker has
-# one between the end of the first and the first row of the next.
+_RUN_LOCK = "run.lock"
+# Seconds without a change after which a folder without that lock is abandoned: the locks of workers alone do not tell,
+# as none has one between the end of the first and the first row of the next.
 _ABANDONED = 86_400.0
 
 
@@ -108,9 +108,8 @@ class SharedFolder:
 
     def __init__(self) -> None:
         remove_abandoned()
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self._lock = lock_file(self.path / "run.lock")
-        self._lock.take()
+        self.path = Path(tempfile.mkdtemp(prefix=RUN_FOLDERS))
+        self._lock = run_lock(self.path)
 
     def close(self) -> None:
         """Remove the folder."""
@@ -120,26 +119,36 @@ class SharedFolder:
 
 def folder_of(run: str) -> Path:
     """Return the shared folder of a run; it need not exist."""
-    return Path(tempfile.gettempdir(), f"{_PREFIX}{run}")
+    return Path(tempfile.gettempdir(), f"{RUN_FOLDERS}{run}")
+
+
+def run_lock(folder: Path) -> LockFile:
+    """Take the lock that says that the run of a folder lives, and return it; the folder is made if there is none."""
+    folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    lock = lock_file(folder / _RUN_LOCK)
+    lock.take()
+    return lock
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of killed runs: nothing in them has changed for a day, and no lock is held."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    """Remove the folders of killed runs: no lock in them is held, and one is that of the run, or they are a day old."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{RUN_FOLDERS}*"):
         # Another process may be removing it.
         with suppress(OSError), ExitStack() as held:
-            if _is_old(folder) and _locked(folder, held):
+            if _may_be_abandoned(folder) and _locked(folder, held):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_old(folder: Path) -> bool:
-    """Tell whether a folder is one of ours, and has not changed for a day."""
+def _may_be_abandoned(folder: Path) -> bool:
+    """Tell whether a folder is one of ours, and has the lock of its run or has not changed for a day."""
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != getattr(os, "geteuid", lambda: found.st_uid)():
         return False
     files = list(folder.iterdir())
     if not all(_FILES.fullmatch(file.name) and not file.is_dir() for file in files):
         return False
+    if any(file.name == _RUN_LOCK for file in files):
+        return True
     return time.time() - max(path.lstat().st_mtime for path in (folder, *files)) > _ABANDONED
 
 

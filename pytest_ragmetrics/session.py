@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 import uuid
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragmetrics import running
+from pytest_ragmetrics.files import RUN_FOLDERS
 from pytest_ragmetrics.reporting import (
     Recorder,
     records_as_json,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.engine import Engine
     from pytest_ragmetrics.judges.judge import Judge
     from pytest_ragmetrics.judges.transport import Transport
+    from pytest_ragmetrics.locks import LockFile
     from pytest_ragmetrics.metrics.base import Metric
     from pytest_ragmetrics.records import Record
 
@@ -308,6 +311,15 @@ def _warn(item: pytest.Item, text: str) -> None:
     )
 
 
+def _remove_abandoned() -> None:
+    with suppress(OSError):
+        # Few runs find any, and the rest need not load what removes them.
+        if any(path.name.startswith(RUN_FOLDERS) for path in Path(tempfile.gettempdir()).iterdir()):
+            from pytest_ragmetrics.locks import remove_abandoned
+
+            remove_abandoned()
+
+
 class PytestSession:
     """The session in one process of a pytest run, and the hooks by which it follows the tests."""
 
@@ -325,6 +337,7 @@ class PytestSession:
         self._seed: str | None = received.get("seed")
         #: The folder that the workers on this machine share; the first that needs it makes it.
         self.shared_folder: Path | None = Path(received["folder"]) if received.get("folder") else None
+        self._folder_lock: LockFile | None = None
         #: How many requests this process may have in flight: its share of what all workers may.
         self.concurrency = max(1, settings.concurrency // (workers or 1))
         #: Whether requests are forecast and none is made.
@@ -506,6 +519,10 @@ class PytestSession:
         running.leave(self)
         with ExitStack() as closing:
             # An error of one must not keep the others open.
+            if not self.is_worker:
+                closing.callback(_remove_abandoned)
+            if self._folder_lock is not None:
+                closing.callback(self._folder_lock.release)
             if self.shared_folder is not None and not self.is_worker:
                 closing.callback(shutil.rmtree, self.shared_folder, ignore_errors=True)
             if self._budget.budget is not None:
@@ -617,10 +634,14 @@ class PytestSession:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker which run it belongs to, what it shares with the others, and what it cannot read."""
-        from pytest_ragmetrics.locks import folder_of
+        from pytest_ragmetrics.locks import folder_of, run_lock
 
         self._nodes.append(node)
         self.shared_folder = folder_of(self.run)
+        if self._folder_lock is None:
+            # While this process lives, no other run takes the folder for abandoned.
+            with suppress(OSError):
+                self._folder_lock = run_lock(self.shared_folder)
         spec, budget = node.gateway.spec, self._budget.budget
         node.workerinput["ragmetrics"] = {
             "run": self.run,

@@ -56,6 +56,8 @@ DATABASE = "cache.db"
 _RAW = 1
 # Seconds that processes which start at once wait for one another, and a statement for another process's transaction.
 _TIMEOUT = 60
+# SQLite's limit of 512 on Unix, without the name of the database and the longest ending of what is beside it.
+_LONGEST = 512 - len("/cache.db-journal")
 # How many entries an iteration keeps in memory.
 _PAGE = 200
 
@@ -274,7 +276,13 @@ class Store:
         try:
             return work()
         except (OSError, sqlite3.Error) as error:
-            raise CacheUnavailableError(f"{self.folder}: the cache cannot be used: {error}") from error
+            raise CacheUnavailableError(f"{self.folder}: the cache cannot be used: {self._reason(error)}") from error
+
+    def _reason(self, error: Exception) -> str:
+        length = len(os.fsencode(self.folder))
+        if length <= _LONGEST:
+            return str(error)
+        return f"the path has {length} bytes, and SQLite opens no longer one than {_LONGEST}: name a shorter one"
 
     def _read(self, query: Callable[[sqlite3.Connection], T], nothing: T) -> T:
         """Return the result of a query; ``nothing`` where there is no database, which reading does not create."""

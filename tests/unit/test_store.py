@@ -256,6 +256,21 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, below: str) -> No
             store.put(entry(1))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has other limits")
+def test_a_path_that_is_too_long_for_sqlite_is_named(tmp_path: Path) -> None:
+    """The longest that can be used is used; of a longer one the reason says how long it may be."""
+    folder = tmp_path
+    while len(str(folder)) < 495:
+        folder /= "x" * max(1, min(100, 494 - len(str(folder))))
+    with Store(folder.parent) as store:
+        store.put(entry(1))
+    with (
+        Store(folder / "xx") as store,
+        pytest.raises(CacheUnavailableError, match=r"has 49\d bytes, .* than 495"),
+    ):
+        store.put(entry(1))
+
+
 def test_a_database_that_can_be_mended_by_nobody_is_an_error(store: Store) -> None:
     """Every operation reports a damaged one where there is no room for locks."""
     store.folder.mkdir()
