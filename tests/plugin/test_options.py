@@ -97,12 +97,14 @@ def test_without_the_plugin_its_helpers_still_assert(pytester: pytest.Pytester, 
 LIGHT = {"files", "hookspec", "plugin", "public_names", "reporting", "running", "session", "settings"}
 
 
-def test_start_up_imports_nothing_heavy(pytester: pytest.Pytester) -> None:
+def test_start_up_imports_nothing_heavy(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """A suite that does not use the plugin loads its own first modules and none of the libraries behind the metrics.
 
     Nor does the plugin print more than its header.
     """
     heavy = {"openai", "numpy", "diskcache", "jinja2", "rapidfuzz", "sentencex", "pydantic", "filelock", "genai_prices"}
+    # Without the folders of other runs, for which more is loaded to see whether they live.
+    monkeypatch.setenv("TMPDIR", str(pytester.mkdir("temporary")))
     pytester.makepyfile(test_plain="def test_plain(): pass")
     pytester.makeconftest(
         f"""
