@@ -127,8 +127,12 @@ class SingleFlight(Generic[V]):
             await asyncio.wait([flight.task for flight in in_flight], timeout=timeout)
 
     def _state(self) -> _LoopState[V]:
+        running = asyncio.get_running_loop()
         with self._changing:
-            return self._states.setdefault(asyncio.get_running_loop(), _LoopState(self._width))
+            state = self._states.get(running)
+            if state is None:
+                state = self._states[running] = _LoopState(self._width)
+            return state
 
     def _start(self, state: _LoopState[V], keys: tuple[str, ...], look: Look[V], fetch: Fetch[V]) -> _InFlight[V]:
         flight: _InFlight[V] = _InFlight(keys=keys)

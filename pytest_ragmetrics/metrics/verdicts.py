@@ -237,7 +237,7 @@ def supported_verdicts(
 
 
 # Several metrics look at the same sample; what is known of a text takes far more memory than the text.
-_check_of = lru_cache(maxsize=16)(EvidenceCheck)
+_check_of = lru_cache(maxsize=32)(EvidenceCheck)
 # The facts of a claim are looked for in several places; claims are short.
 _words_of = lru_cache(maxsize=128)(_ClaimWords)
 _names_of = lru_cache(maxsize=128)(find_names)

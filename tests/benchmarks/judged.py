@@ -5,7 +5,7 @@
 Five metrics make seven requests a sample, two of them in a row. The floor of a cold run is the longer of that chain
 and of all requests shared out evenly over those allowed in flight. The server runs in a process of its own, each case
 in a fresh one. Beside it stands what loops over bare clients take for as many requests: ``create()`` of the SDK, its
-``post()`` without types, both over httpx; ``post()`` over aiohttp, as the judges send; and aiohttp alone.
+``post()`` without types, both over httpx; ``post()`` over aiohttp; and aiohttp alone, over which the judges send.
 No tool built on a client can take less; the same goes for a machine that is busy with other things.
 """
 
@@ -22,17 +22,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from pytest_ragmetrics import Evaluation, evaluate
+from pytest_ragmetrics.cache.entry import key_of, request_row
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.cache.transport import CachedTransport
+from pytest_ragmetrics.circuit_breaker import CircuitBreakers
 from pytest_ragmetrics.judges.openai import OpenAIJudge
-from pytest_ragmetrics.judges.tasks import VerifyClaims
+from pytest_ragmetrics.judges.tasks import ListClaims, VerifyClaims
+from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, Reply, Request, Transport
 from pytest_ragmetrics.sample import Sample
 from tests.fake_openai import FakeOpenAI
 
@@ -259,6 +264,51 @@ def case(count: int, concurrency: int, latency: float) -> dict[str, Any]:
     }
 
 
+class _Instant:
+    """A provider that answers at once."""
+
+    name = kind = "instant"
+    is_paid, is_kept = False, True
+
+    async def complete(self, _: Request) -> Reply:
+        return Reply(text='{"claims": ["The mill is old."]}')
+
+
+def links(count: int = 400) -> None:
+    """Print what a request costs beside the wire: its own processor, each chain of links with those before it."""
+    judge, provider = OpenAIJudge("fake"), _Instant()
+    tasks = [ListClaims(text=f"The mill of valley {number} is old.") for number in range(count)]
+    took: dict[str, float] = {}
+
+    @contextmanager
+    def each(name: str) -> Iterator[None]:
+        into: list[Clocked] = []
+        with clock(into):
+            yield
+        took[name] = into[0].cpu / count * 1e6
+
+    async def send(transport: Transport, requests: Sequence[Request]) -> None:
+        await asyncio.gather(*(transport.send(request) for request in requests))
+
+    with each("rendering"):
+        requests = [replace(judge.request(task), provider=provider) for task in tasks]
+    with each("keys"):
+        keys = [key_of(request_row(request), plain=True) for request in requests]
+    chain = Repair(Limiter(64, CircuitBreakers(Providers(), lambda: None)))
+    with each("limiter, breaker, reading"):
+        asyncio.run(send(chain, requests))
+    with each("and single flight"):
+        asyncio.run(send(CachedTransport(chain, width=64), requests))
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "cache") as store:
+        asyncio.run(send(CachedTransport(chain, store=store), [replace(requests[0], vote=1)]))
+        with each("and locks and the store"):
+            asyncio.run(send(CachedTransport(chain, store=store, width=64), requests))
+        with each("look-ups"):
+            for key in keys:
+                store.get(key)
+    print("  " + "; ".join(f"{name} {taken:.0f}" for name, taken in took.items()) + " microseconds a request")
+
+
 def main() -> None:
     """Measure all cases, each in a process of its own."""
     parser = argparse.ArgumentParser(description="Measure what judging costs beside the judge.")
@@ -288,16 +338,17 @@ def _show(count: int, concurrency: int, runs: list[dict[str, Any]]) -> None:
     best = min(runs, key=lambda run: run["wall"])
     floor = best["floor"]
     print(f"{count} samples, {concurrency} in flight: {best['calls']} calls, {best['embeddings']} for vectors")
-    print(f"  cold, floor {floor:.2f} s          of the floor (median)   ms of processor a call (median)")
+    print(f"  cold, floor {floor:.2f} s          of the floor (median)   ms of processor a call (median)  of create()")
     rows = {"evaluate()": [(run["wall"], run["cpu"]) for run in runs]} | {
         f"bare {client}": [(run["bare_wall"][client], run["bare_cpu"][client]) for run in runs] for client in BARE
     }
+    created = min(run["bare_cpu"]["create"] for run in runs)
     for name, taken in rows.items():
         walls, cpus = zip(*taken, strict=True)
         wall, cpu = min(walls) / floor, min(cpus)
         print(
             f"  {name:25} {wall:8.2f} ({statistics.median(walls) / floor:.2f})"
-            f" {cpu:20.2f} ({statistics.median(cpus):.2f})"
+            f" {cpu:20.2f} ({statistics.median(cpus):.2f}) {cpu / created:19.2f}"
         )
     warm, first = min(run["warm"] for run in runs), min(run["warm_first"] for run in runs)
     print(f"  warm {warm:.2f} ms a result (first time {first:.2f}), {max(run['again'] for run in runs)} calls")
