@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -196,6 +197,36 @@ def test_a_key_is_asked_for_before_each_attempt(server: FakeOpenAI, kind: str, t
     server.answer = lambda _: fake.failing(400, f"{tokens.given[-1]} is of yesterday")
     with pytest.raises(JudgeError, match=r"\(\*\*\* is of yesterday\)"):
         ask(asked, CLAIMS)
+
+
+def test_a_plain_function_is_asked_in_a_thread(server: FakeOpenAI) -> None:
+    """It may wait for the network, and other requests go on."""
+    threads: list[int] = []
+
+    def key() -> str:
+        threads.append(threading.get_ident())
+        return "sk-fake-key"
+
+    ask(judge(server.base_url, api_key=key), CLAIMS)
+    assert threading.get_ident() not in threads
+
+
+@BOTH
+@pytest.mark.parametrize("fault", [fake.failing(503), fake.dropped(), fake.rate_limited()])
+def test_a_single_request_is_not_tried_again(server: FakeOpenAI, kind: str, fault: fake.Reply) -> None:
+    """Whatever fails: it only asks whether the provider is there."""
+    server.script(fault)
+    asked = judge(server.base_url, kind, retries=3)
+
+    async def probe() -> None:
+        try:
+            await asked.complete(replace(asked.request(CLAIMS), is_single=True))
+        finally:
+            await asked.aclose()
+
+    with pytest.raises(JudgeOutageError, match=r"^((?!retr(y|ies) \().)*$"):
+        asyncio.run(probe())
+    assert server.calls == 1
 
 
 @BOTH
