@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pytest_ragmetrics.cache.entry import CacheEntry, CacheError
@@ -113,9 +114,14 @@ class Cassette:
                 errors.append(error)
         return len(keys), errors
 
-    def pick(self, keys: Iterable[str]) -> dict[str, CacheEntry]:
-        """Return the entries of those keys that have one."""
-        return {key: self.entries[key] for key in keys if key in self.entries}
+    def pick(
+        self, keys: Iterable[str], asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    ) -> dict[str, CacheEntry]:
+        """Return the entries of those keys that have one; ``asked`` are the requests of keys, where they are known."""
+        entries = self.entries
+        if isinstance(entries, _Lines):
+            return {key: entries.entry(key, asked.get(key)) for key in keys if key in entries}
+        return {key: entries[key] for key in keys if key in entries}
 
     def save(
         self,
@@ -184,8 +190,12 @@ class _Lines(Mapping[str, CacheEntry]):
         return known if isinstance(known, cls) and known.data == data else cls(file, data)
 
     def __getitem__(self, key: str) -> CacheEntry:
+        return self.entry(key)
+
+    def entry(self, key: str, asked: Mapping[str, Any] | None = None) -> CacheEntry:
+        """Return the entry of a key, ``asked`` being the request that the key is known to be of."""
         if key not in self._entries:
-            entries = [self._parsed(*place) for place in self._places[key]]
+            entries = [self._parsed(*place, asked) for place in self._places[key]]
             # Equal times are ordered by text, so that both sides of a merge agree.
             latest = max(entries, key=lambda entry: (entry.made_at, line_of(entry))) if entries[1:] else entries[0]
             self._entries[key] = latest
@@ -209,8 +219,8 @@ class _Lines(Mapping[str, CacheEntry]):
         self.is_in_order = False
         return self._parsed(number, start, end).key if self.data[start:end].strip() else ""
 
-    def _parsed(self, number: int, start: int, end: int) -> CacheEntry:
-        return _read_line(self.data[start:end], self._file, number)
+    def _parsed(self, number: int, start: int, end: int, asked: Mapping[str, Any] | None = None) -> CacheEntry:
+        return _read_line(self.data[start:end], self._file, number, asked)
 
 
 def _data(file: Path) -> bytes:
@@ -222,7 +232,7 @@ def _data(file: Path) -> bytes:
         raise CassetteError(error.strerror or str(error), file=file) from error
 
 
-def _read_line(line: bytes, file: Path, number: int) -> CacheEntry:
+def _read_line(line: bytes, file: Path, number: int, asked: Mapping[str, Any] | None = None) -> CacheEntry:
     try:
         text = line.decode("utf-8").strip()
         if _CONFLICT.match(text):
@@ -231,7 +241,7 @@ def _read_line(line: bytes, file: Path, number: int) -> CacheEntry:
         entry = CacheEntry.from_row(_DECODER.decode(text))
     except (ValueError, RecursionError) as error:
         raise CassetteError(f"not an entry of a cassette: {error}", file=file, line=number) from error
-    if problem := entry.problem():
+    if problem := entry.problem(asked):
         msg = f"the entry was changed, {problem}: take the line as it was recorded, or delete it to record it anew"
         raise CassetteError(msg, file=file, line=number)
     return entry

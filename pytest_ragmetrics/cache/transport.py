@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -186,10 +187,13 @@ class CacheTiers:
         self._neighbours: dict[str, Neighbours] = {}
         self._writes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Writes] = WeakKeyDictionary()
 
-    def look(self, keys: Sequence[str]) -> dict[str, CacheEntry]:
-        """Return the entries of those keys that have one; when refreshing, only those this run made."""
+    def look(self, keys: Sequence[str], asked: Mapping[str, Row] = MappingProxyType({})) -> dict[str, CacheEntry]:
+        """Return the entries of those keys that have one; when refreshing, only those this run made.
+
+        ``asked`` are the requests of keys, where they are known.
+        """
         refreshing = self._mode == "refresh"
-        found = {} if self.cassette is None or refreshing else self.cassette.pick(keys)
+        found = {} if self.cassette is None or refreshing else self.cassette.pick(keys, asked)
         found |= {key: self.loose[key] for key in keys if key in self.loose}
         rest = [key for key in keys if key not in found]
         if rest and self._store is not None:
@@ -407,7 +411,7 @@ class CachedTransport:
         return [(key_of(row, salt=self._salt, plain=True), row) for row in rows]
 
     def _found(self, rows: Mapping[str, Row]) -> dict[str, CacheEntry]:
-        found = self._tiers.look(tuple(rows))
+        found = self._tiers.look(tuple(rows), rows)
         self._refuse_in_replay(rows, found)
         return found
 

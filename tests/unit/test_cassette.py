@@ -223,6 +223,8 @@ def test_a_line_that_was_edited_is_an_error_of_its_place(file: Path, old: str, n
     with pytest.raises(CassetteError, match=re.escape(said)) as raised:
         dict(Cassette(file).entries)
     assert str(raised.value).startswith(f"{file}:2: ")
+    with pytest.raises(CassetteError, match=re.escape(said)):
+        Cassette(file).pick([edited.key], {edited.key: edited.request})
     count, (error,) = Cassette(file).verify()
     assert (count, str(error)) == (1, str(raised.value))
 
