@@ -242,9 +242,9 @@ def _guess_latin(text: str) -> str:
 def _hits(text: str) -> Mapping[str, int]:
     """Count the words of a text that are among the commonest of a language, by language."""
     hits = dict.fromkeys(_FUNCTION_WORDS, 0)
-    for word in filter(_LANGUAGES_OF.__contains__, _WORD.findall(text.lower())):
+    for word, times in Counter(filter(_LANGUAGES_OF.__contains__, _WORD.findall(text.lower()))).items():
         for language in _LANGUAGES_OF[word]:
-            hits[language] += 1
+            hits[language] += times
     return hits
 
 
