@@ -321,8 +321,13 @@ def _plain(value: V, text: Callable[[str], str]) -> V:
         changes = {}
         for name in names:
             part = getattr(value, name)
+            kind_of_part = type(part)
             # Most parts of a record are as they are, and a call takes longer than to see it.
-            if type(part) not in _PLAIN and (plain := _plain(part, encodable if name in _LABELS else text)) is not part:
+            if kind_of_part in _PLAIN or (kind_of_part is tuple and not part):
+                continue
+            if kind_of_part is str and text is encodable and part.isascii():
+                continue
+            if (plain := _plain(part, encodable if name in _LABELS else text)) is not part:
                 changes[name] = plain
         changed = replace(value, **changes) if changes else value  # type: ignore[type-var] # it has fields
     elif isinstance(value, (list, tuple)):
