@@ -428,7 +428,7 @@ class CachedTransport:
         if self._tiers.cassette is not None:
             for key in rows:
                 self._tests.setdefault(key, self._asker() or "")
-        found = self._tiers.look(tuple(rows))
+        found = self._tiers.look(tuple(rows), rows)
         missing = [key for key in rows if key not in found]
         if not missing:
             return found, frozenset()
