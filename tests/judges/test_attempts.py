@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
+import socket
+import struct
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -290,3 +292,24 @@ def test_what_cannot_be_sent_is_no_reply(url: str, options: dict[str, Any], said
     with pytest.raises((JudgeError, JudgeNotConfiguredError), match=said) as failed:
         ask(judge(url, **options), CLAIMS)
     assert "asked once more" not in str(failed.value)
+
+
+class Resetting(FakeOpenAI):
+    """A server that resets each connection on which something came."""
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        await reader.readexactly(1)
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        writer.transport.abort()
+        return False
+
+
+@BOTH
+def test_an_error_without_a_message_is_named(kind: str) -> None:
+    """There are no empty brackets."""
+    with (
+        Resetting() as server,
+        pytest.raises(JudgeOutageError, match=r"cannot be reached \([\w\[].+\); check the network"),
+    ):
+        ask(judge(server.base_url, kind), CLAIMS)
