@@ -9,6 +9,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import warnings
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -20,9 +21,16 @@ import pytest
 
 import pytest_ragmetrics
 from pytest_ragmetrics.cache.cassette import Cassette
-from pytest_ragmetrics.cache.entry import CacheEntry, CacheError, CacheUnavailableError
+from pytest_ragmetrics.cache.entry import (
+    CacheEntry,
+    CacheError,
+    CacheUnavailableError,
+    key_of,
+    new_entry,
+    request_row,
+)
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.cache.transport import CachedTransport, Mode, Used
+from pytest_ragmetrics.cache.transport import CachedTransport, CacheTiers, Mode, Used
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.errors import BudgetExceededError, CacheMissError, JudgeError
 from pytest_ragmetrics.judges.transport import (
@@ -412,6 +420,45 @@ def test_replies_that_come_together_are_stored_together(tmp_path: Path) -> None:
         assert len(store.sizes) <= 4
         again = CachedTransport(DIRECT, store=store)
         assert all(ask(again, provider, request(f"{number}?")).cached for number in range(40))
+
+
+class Held(Counted):
+    """A store whose writes wait to be let through."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.writing, self.let = asyncio.Event(), asyncio.Event()
+
+    async def aput_many(self, entries: Sequence[CacheEntry], *, run: str = "") -> None:
+        """Wait."""
+        self.writing.set()
+        await self.let.wait()
+        await super().aput_many(entries, run=run)
+
+
+def test_a_write_takes_what_came_during_the_one_before(tmp_path: Path) -> None:
+    """There is one at a time; a caller that gives up cancels neither it nor the others, and what it brought is kept."""
+    rows = [request_row(request(f"{number}?")) for number in range(5)]
+    entries = [new_entry(key_of(row), row, Reply(text="{}"), salt="", redact=None) for row in rows]
+
+    async def keep(store: Held) -> list[BaseException | None]:
+        tiers = CacheTiers(store=store, cassette=None, mode="auto", run="r", warn=warnings.warn)
+        first = asyncio.ensure_future(tiers.keep(entries[:1]))
+        await store.writing.wait()
+        store.writing.clear()
+        others = [asyncio.ensure_future(tiers.keep([entry])) for entry in entries[1:4]]
+        await asyncio.sleep(0.01)
+        assert not store.writing.is_set()
+        others[0].cancel()
+        await asyncio.sleep(0)
+        store.let.set()
+        ends = await asyncio.gather(first, *others, return_exceptions=True)
+        await tiers.keep(entries[4:])
+        return ends
+
+    with Held(tmp_path / "cache") as store:
+        assert [type(end) for end in run(keep(store))] == [type(None), asyncio.CancelledError, type(None), type(None)]
+        assert (store.sizes, store.count()) == ([1, 3, 1], 5)
 
 
 def test_replies_of_a_write_that_fails_are_kept_in_memory(tmp_path: Path) -> None:
