@@ -63,12 +63,16 @@ class Meter(OpenAIJudge):
         answer = _written(json.loads(answer_sensibly(body)), terse=self.prompts.reasons == "negative")
         text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         schema = json.dumps(body["response_format"], separators=(",", ":"))
-        said = sum(self._count(message["content"]) + _FRAME for message in body["messages"])
+        said = sum(self._count(_whole(message["content"])) + _FRAME for message in body["messages"])
         return {
             "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": said + _START + self._count(schema), "completion_tokens": self._count(text)},
             "service_tier": self._tier,
         }
+
+
+def _whole(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
 def _written(answer: Any, *, terse: bool) -> Any:
