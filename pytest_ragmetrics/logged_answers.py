@@ -97,7 +97,7 @@ async def score_rows(
 
     with context.changed(private=session, breaker=scorer.breaker), voting(None, votes=votes):
         try:
-            await loop.gather_or_cancel(work() for _ in range(width))
+            await loop.gather_or_cancel((work() for _ in range(width)), one_by_one=True)
             scorer.check_judged()
         finally:
             scorer.close()
