@@ -47,18 +47,20 @@ def request_row(request: Request) -> dict[str, Any]:
     }
 
 
-# Schemas by identity: a task has one for all its requests, and going through it takes as long as hashing a prompt.
-_SCHEMAS: dict[int, Any] = {}
+# Schemas with their canonical form: a task has one for all its requests, and going through it takes half as long as
+# hashing a prompt. They are held, so that no other one has the identity.
+_SCHEMAS: dict[int, tuple[Mapping[str, Any], Any]] = {}
 _MOST_SCHEMAS = 64
 
 
 def _plain_schema(schema: Mapping[str, Any]) -> Any:
-    known = _SCHEMAS.get(id(schema))
-    # The identity alone says nothing: another one may have it by now, or this one was changed.
-    if known != schema:
+    held, known = _SCHEMAS.get(id(schema), (None, None))
+    # It may have been changed meanwhile.
+    if held is not schema or known != schema:
         if len(_SCHEMAS) >= _MOST_SCHEMAS:
             _SCHEMAS.clear()
-        known = _SCHEMAS[id(schema)] = _plain(schema, "schema")
+        known = _plain(schema, "schema")
+        _SCHEMAS[id(schema)] = schema, known
     return known
 
 

@@ -78,6 +78,19 @@ def test_equal_numbers_have_equal_keys_and_flags_are_no_numbers() -> None:
     assert canonical({"n": True}) != canonical({"n": 1})
 
 
+def test_the_key_is_that_of_the_schema_as_it_is_now() -> None:
+    """Requests share their schemas, which are not gone through each time."""
+    schema: dict[str, Any] = {"type": "object", "properties": {"claims": {"type": "array"}}}
+    request = replace(REQUEST, schema=schema)
+    assert key_of(request_row(request)) == key_of(request_row(REQUEST))
+    schema["properties"]["claims"]["type"] = "string"
+    changed = key_of(request_row(request))
+    assert changed == key_of(request_row(replace(REQUEST, schema=json.loads(json.dumps(schema)))))
+    assert changed != key_of(request_row(REQUEST))
+    values = [1, True, "1", *range(2, 100)]
+    assert len({key_of(request_row(replace(REQUEST, schema={"enum": [value]}))) for value in values}) == len(values)
+
+
 def test_a_salt_separates_keys() -> None:
     """Two caches can be kept apart by hand."""
     row = request_row(REQUEST)
