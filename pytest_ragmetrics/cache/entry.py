@@ -134,8 +134,8 @@ def _number(value: float, place: str) -> float:
 Redact = Callable[[str], str]
 
 _KEY = re.compile("[0-9a-f]{64}")
-_FIELDS = frozenset(("key", "created", "salt", "redacted", "request", "reply"))
-_NEEDED = _FIELDS - {"salt", "redacted"}
+_FIELDS = frozenset(("key", "created", "salt", "redacted", "host", "request", "reply"))
+_NEEDED = _FIELDS - {"salt", "redacted", "host"}
 _COUNTS = ("prompt_tokens", "completion_tokens", "calls")
 # What is written only where there is something: most servers report nothing of it, and files of before have none.
 _DETAILS = ("cached_prompt_tokens", "cache_write_tokens", "cache_write_1h_tokens", "tier", "billed")
@@ -160,7 +160,8 @@ class CacheEntry:
 
     ``request`` is what :func:`request_row` or :func:`embedding_row` makes of it; ``reply`` is ``text`` with the tokens
     and calls it took, or ``vector`` as base64. ``created`` is a UTC time in ISO 8601. ``redacted`` says that the
-    request here is not word for word the one that was sent, so that the key cannot be computed from it.
+    request here is not word for word the one that was sent, so that the key cannot be computed from it. ``host`` is the
+    server that made the reply where it is not the provider's own; entries of earlier versions have none.
     """
 
     key: str
@@ -169,6 +170,7 @@ class CacheEntry:
     created: str
     salt: str = ""
     redacted: bool = False
+    host: str = ""
 
     @property
     def task(self) -> str:
@@ -192,6 +194,8 @@ class CacheEntry:
             row["salt"] = self.salt
         if self.redacted:
             row["redacted"] = True
+        if self.host:
+            row["host"] = self.host
         return {**row, "request": dict(self.request), "reply": dict(self.reply)}
 
     @classmethod
@@ -235,7 +239,7 @@ def vector_problem(text: str) -> str | None:
 
 
 def new_entry(
-    key: str, request: Mapping[str, Any], reply: Reply | str, *, salt: str, redact: Redact | None
+    key: str, request: Mapping[str, Any], reply: Reply | str, *, salt: str, redact: Redact | None, host: str = ""
 ) -> CacheEntry:
     """Return the entry of a reply just made, a judge's or a vector's base64; redacts both sides.
 
@@ -250,7 +254,7 @@ def new_entry(
         if masked(reply.text) is not reply.text:
             row["text"] = redacted_json(reply.text, masked)
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    entry = CacheEntry(key=key, request=request, reply=row, created=created, salt=salt)
+    entry = CacheEntry(key=key, request=request, reply=row, created=created, salt=salt, host=host)
     return entry if redact is None else redacted_entry(entry, redact)
 
 
@@ -308,6 +312,8 @@ def _problem(row: object) -> str | None:
         return "the key is not a SHA-256"
     if not isinstance(row.get("salt", ""), str) or not isinstance(row.get("redacted", False), bool):
         return "the salt must be a text, and redacted true or false"
+    if not isinstance(row.get("host", ""), str):
+        return "the host must be a text"
     if not isinstance(request, Mapping) or not isinstance(request.get("task"), str):
         return "the request names no task"
     if not isinstance(reply, Mapping) or not _is_reply(reply, request["task"]):

@@ -10,10 +10,12 @@ import base64
 import uuid
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from pytest_ragmetrics.cache.cassette import Cassette, Saved
@@ -302,6 +304,8 @@ class CachedTransport:
         self._anew = anew
         self._remote = remote
         self._tests: dict[str, str] = {}
+        self._warn = warn
+        self._noted_hosts = False
 
     async def send(self, request: AnyRequest) -> Reply:
         """Return the reply; raise what the links below raise, ``CacheMissError`` in replay, ``CacheError``.
@@ -323,13 +327,16 @@ class CachedTransport:
             return None, None
         row = request_row(request)
         key = key_of(row, salt=self._salt, plain=True)
-        entry = self._found({key: row}).get(key)
+        found = self._found({key: row})
+        self._note_hosts(found.values(), request)
+        entry = found.get(key)
         return key, None if entry is None else entry.answer(cached=True)
 
     def find_vectors(self, request: EmbeddingRequest) -> tuple[dict[str, str], dict[str, npt.NDArray[np.float32]]]:
         """Return the texts and the vectors that are stored, by key, as :meth:`find` does."""
         rows = dict(self._keyed(request))
         found = {} if self.mode == "off" else self._found(rows)
+        self._note_hosts(found.values(), request)
         vectors = {key: read_vector(entry.reply["vector"]) for key, entry in found.items()}
         return {key: row["text"] for key, row in rows.items()}, vectors
 
@@ -378,7 +385,8 @@ class CachedTransport:
         def fits(entry: CacheEntry) -> None:
             fitting(request, entry.answer())
 
-        entries, fetched = await self._entries({key: row}, fetch, self._judging, fits)
+        entries, fetched = await self._entries({key: row}, fetch, self._judging, fits, _host(request))
+        self._note_hosts(entries.values(), request)
         self.judged.cached += key not in fetched
         return entries[key].answer(cached=key not in fetched)
 
@@ -397,11 +405,26 @@ class CachedTransport:
         def fits(entry: CacheEntry) -> None:
             read_vector(entry.reply["vector"])
 
-        entries, fetched = await self._entries(rows, fetch, self._embedding, fits)
+        entries, fetched = await self._entries(rows, fetch, self._embedding, fits, _host(request))
+        self._note_hosts(entries.values(), request)
         self.embedded.cached += len(entries) - len(fetched)
         vectors = _stacked([read_vector(entries[key].reply["vector"]) for key, _ in keyed], request)
         # More than once only where another machine began to pay for some of them.
         return replace(reduce(together, spent) if spent else Reply(), vectors=vectors)
+
+    def _note_hosts(self, entries: Iterable[CacheEntry], request: AnyRequest) -> None:
+        """Say once that answers of another server are used than the one that this run asks."""
+        if self._noted_hosts or self.mode == "replay":
+            return
+        here = _host(request)
+        other = next((entry.host for entry in entries if entry.host not in ("", here)), None)
+        if other is not None:
+            self._noted_hosts = True
+            asked = here or "the provider itself"
+            to_do = "ask anew with --rag-cache=refresh, or keep them apart with rag_cache_salt"
+            # Where warnings are errors, a test must not fail for it.
+            with suppress(Warning):
+                self._warn(f"stored answers of {other} are used, and this run asks {asked}: {to_do}")
 
     def _keyed(self, request: EmbeddingRequest) -> list[tuple[str, Row]]:
         rows = (
@@ -422,7 +445,7 @@ class CachedTransport:
             raise CacheMissError(self._tiers.explain_miss(seen))
 
     async def _entries(
-        self, rows: Mapping[str, Row], fetch: Fetch, flight: SingleFlight[CacheEntry], fits: Fits
+        self, rows: Mapping[str, Row], fetch: Fetch, flight: SingleFlight[CacheEntry], fits: Fits, host: str
     ) -> tuple[dict[str, CacheEntry], frozenset[str]]:
         """Return the entries of all keys, and which of them were fetched; ``fits`` is for those of other machines."""
         if self._tiers.cassette is not None:
@@ -442,7 +465,10 @@ class CachedTransport:
         async def stored(keys: Sequence[str], started: Callable[[], None]) -> Mapping[str, CacheEntry]:
             async def pay(unpaid: Sequence[str]) -> dict[str, CacheEntry]:
                 replies = await fetch(unpaid, started)
-                new = [new_entry(key, rows[key], replies[key], salt=self._salt, redact=self._redact) for key in unpaid]
+                new = [
+                    new_entry(key, rows[key], replies[key], salt=self._salt, redact=self._redact, host=host)
+                    for key in unpaid
+                ]
                 await self._tiers.keep(new)
                 made.update(unpaid)
                 return {entry.key: entry for entry in new}
@@ -496,6 +522,11 @@ class CachedTransport:
             raise
         counts.calls += reply.calls
         return reply
+
+
+def _host(request: AnyRequest) -> str:
+    """Return the host that a request goes to, empty for the provider's own; addresses here have no account."""
+    return "" if request.url is None else urlsplit(request.url).netloc
 
 
 def _stacked(vectors: Sequence[npt.NDArray[np.float32]], request: EmbeddingRequest) -> npt.NDArray[np.float32]:

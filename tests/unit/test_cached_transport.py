@@ -694,3 +694,23 @@ def test_a_worker_killed_in_the_middle_loses_only_what_it_was_fetching(tmp_path:
     paid = (tmp_path / "till").read_text().splitlines()
     assert len(set(paid)) == 40
     assert len(paid) - len(before) == 40 - kept
+
+
+def test_answers_of_another_host_are_said_once(store: Store) -> None:
+    """An entry notes the server that made it, where it is not the provider's own; replaying asks no server."""
+    here, there = (replace(request("one"), url=f"http://{host}/v1") for host in ("here:1", "there:2"))
+    told: list[str] = []
+    ask(CachedTransport(DIRECT, store=store), Provider(), here)
+    (entry,) = store
+    assert (entry.host, CacheEntry.from_row(entry.to_row())) == ("here:1", entry)
+    for mode, url in (("auto", here), ("replay", there), ("auto", there), ("auto", request("one"))):
+        cache = CachedTransport(DIRECT, store=store, mode=mode, warn=told.append)  # type: ignore[arg-type] # a mode
+        assert ask(cache, Provider(), url).cached
+        assert ask(cache, Provider(), url).cached
+    assert [text.partition(": ask anew")[0] for text in told] == [
+        "stored answers of here:1 are used, and this run asks there:2",
+        "stored answers of here:1 are used, and this run asks the provider itself",
+    ]
+    ask(CachedTransport(DIRECT, store=store), Provider(), request("two"))
+    two = next(each for each in store if each.key != entry.key)
+    assert "host" not in two.to_row()
