@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -154,3 +155,28 @@ class TestProbing:
             assert model.single[7:] == [True]
 
         asyncio.run(run())
+
+    def test_as_many_as_were_in_flight(self) -> None:
+        """Four of five without an answer are not enough."""
+        breaker, model = ProbingBreaker(), Model("mine", JudgeOutageError("away"))
+        request = Request(task="t", kind="openai", model="m", messages=(), schema={}, parameters={}, provider=model)
+        held = replace(request, vote=1)
+
+        async def run() -> list[bool]:
+            go_on = asyncio.Event()
+
+            class Held:
+                async def send(self, request: AnyRequest) -> Reply:
+                    await (go_on.wait() if request == held else asyncio.sleep(0))
+                    return await Providers().send(request)
+
+            link = CircuitBreakers(Held(), lambda: breaker)
+            last = asyncio.ensure_future(link.send(held))
+            await asyncio.gather(*(link.send(request) for _ in range(4)), return_exceptions=True)
+            for _ in range(2):
+                await asyncio.gather(link.send(request), return_exceptions=True)
+            go_on.set()
+            await asyncio.gather(last, return_exceptions=True)
+            return model.single
+
+        assert asyncio.run(run()) == [False] * 5 + [True, False]
