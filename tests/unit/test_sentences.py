@@ -146,6 +146,8 @@ def test_the_table_numbers_the_sentences_of_all_contexts() -> None:
         ("Die Katze ist nicht auf der Matte.", "de"),
         ("Le chat est sur la table.", "en"),
         ("La casa no es de los niños.", "es"),
+        ("Il cane e il gatto, der die das.", "de"),
+        ("Il cane, il gatto, il topo e il lupo, der die das.", "it"),
         ("漢字とかな", "ja"),
         ("简体中文", "zh"),
         ("القاهرة", "ar"),
