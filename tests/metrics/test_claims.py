@@ -286,9 +286,10 @@ def test_parameters_are_checked(metric: Any, parameters: dict[str, Any], problem
 def table(correct: Row, said: Sequence[Row], wanted: Sequence[Row]) -> ScriptedJudge:
     """Return a judge by tables: which claims the reference supports, and which of either text each context does."""
 
-    def supports(_: bool, prompt: str) -> Row:  # noqa: FBT001
+    def supports(is_first: bool, prompt: str) -> Row:  # noqa: FBT001
         found = re.search(r"Source (\d+)\.", prompt)
-        return [*said[int(found[1])], *wanted[int(found[1])]] if found else correct
+        sides = (said, wanted) if is_first else (wanted, said)
+        return [holds for side in sides for holds in side[int(found[1])]] if found else correct
 
     return by_claims(len(correct), len(wanted[0]), supports)
 
