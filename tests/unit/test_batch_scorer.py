@@ -34,6 +34,7 @@ def test_a_batch_gets_flat_columns(kind: Any) -> None:
     score = pickle.loads(pickle.dumps(scorer(QUOTED)))  # noqa: S301 - our own
     batch = score(score(kind(ROWS)))
     assert type(batch) is type(kind(ROWS))
+    assert len(getattr(batch, "column_names", batch.columns)) == 10
     rows = batch.to_dict("records") if kind is pd.DataFrame else batch.to_pylist()
     assert list(rows[0]) == [
         *("id", "response", "contexts"),

@@ -150,6 +150,7 @@ def test_reports_are_made_of_scores(call: Call) -> None:
     assert "the pump is pink" in Path("rag-report.html").read_text("utf-8")
     document = read_run(Path("scores.jsonl"))
     assert [test.id for test in document.tests] == [f"log.jsonl[{name}]" for name in ("1-a", "2", "3-c", "4-d")]
+    assert document.tests[1].records[0].sample.user_input == "Why?"
     assert [test.outcome for test in document.tests] == ["passed", "failed", "passed", "passed"]
     assert call("diff", "scores.jsonl", "scores.jsonl", command="report")[0] == 0
     with pytest.raises(DocumentError, match=r"row 1 is not one that ragmetrics score wrote: the document lacks file"):
@@ -338,6 +339,7 @@ def test_files_have_the_rows_of_data_sets(tmp_path: Path, monkeypatch: pytest.Mo
     WRITERS[name](name)
     rows = list(stream_rows([Path(name), Path(name)], limit=7))
     assert [(row.file, row.number) for row in rows] == [(name, n) for n in (1, 2, 3, 4, 1, 2, 3)]
+    assert (rows[1].line, rows[4].line) == {".json": (1, 1), ".gz": (3, 2)}.get(Path(name).suffix, (2, 1))
     wanted = [row.sample for row in read_dataset(ROWS, base=Path()) if row.sample]
     for row, sample in zip(rows, wanted, strict=False):
         assert row.error is None
