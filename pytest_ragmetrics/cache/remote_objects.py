@@ -96,10 +96,13 @@ class ObjectBackend:
         """Return some keys; a web server does not list any."""
         import obstore
 
+        keys: list[str] = []
         with self._guard(), suppress(obstore.exceptions.NotSupportedError, NotImplementedError):
             async for page in obstore.list(self._store, _ANSWERS, chunk_size=count):
-                return [item["path"].rpartition("/")[2] for item in page]
-        return []
+                keys += [item["path"].rpartition("/")[2] for item in page]
+                if len(keys) >= count:
+                    break
+        return keys[:count]
 
     async def aclose(self) -> None:
         """Do nothing: connections close with the store."""

@@ -19,6 +19,7 @@ from pytest_ragmetrics.cache.remote_objects import ObjectBackend
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
 from pytest_ragmetrics.embedders.embedder import Embedder
+from pytest_ragmetrics.engine import Engine
 from pytest_ragmetrics.errors import CacheMissError, JudgeError
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import DIRECT, ChatMessage, Reply, Request
@@ -82,6 +83,7 @@ class Shelf:
 
     async def sample(self, count: int) -> list[str]:
         """Return some keys."""
+        await self._do("sample", count)
         return list(self.parcels)[:count]
 
     async def aclose(self) -> None:
@@ -221,6 +223,36 @@ def test_what_one_machine_paid_for_is_free_on_the_next(tmp_path: Path) -> None:
     run(main())
 
 
+@pytest.mark.parametrize(
+    ("most", "errors", "reads"),
+    [
+        (300, {}, range(8, 30)),
+        (299, {}, range(300, 301)),
+        (300, {"sample": CacheUnavailableError("no right to list")}, range(300, 301)),
+    ],
+)
+def test_tests_that_ask_in_turn_are_read_ahead_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, errors: dict[str, Exception], reads: range
+) -> None:
+    """A cache that is not too large is read as a whole, so that they do not wait for a round trip each."""
+    monkeypatch.setattr(remote_module, "_READ_AHEAD", most)
+    shelf, texts = Shelf(), [f"Question {number}?" for number in range(300)]
+    asked_once(tmp_path / "a", shelf, *texts)
+    shelf.errors, shelf.said = errors, []
+
+    async def main() -> None:
+        machine = Machine(tmp_path / "b", lambda: shelf)
+        for text in reversed(texts):
+            await machine.ask(text)
+            await asyncio.sleep(0)
+        await machine.end()
+        assert (machine.judge.asked, machine.warned, machine.remote.counts.found) == ([], [], 300)
+        assert shelf.count("get") in reads
+        assert shelf.count("sample") == 1
+
+    run(main())
+
+
 def test_two_machines_pay_once(tmp_path: Path) -> None:
     """The same questions at the same time are paid for once, by either; also texts to embed, in any grouping."""
     shelf, texts = Shelf(delay=0.001), [f"Question {number}?" for number in range(100)]
@@ -342,6 +374,47 @@ def test_a_parcel_keeps_its_entry(text: str, secret: str) -> None:
     assert unpack(entry(text).key, parcel, secret) == entry(text)
     assert unpack(entry(text).key, parcel) == entry(text)
     assert len(parcel) < 5_000
+
+
+@pytest.mark.parametrize(
+    ("parcel", "said"),
+    [
+        (pack(entry(LONG))[:-2], "its end is missing"),
+        (pack(entry(LONG))[:-30], "its end is missing"),
+        (pack(entry("Else?")), "stored under another key"),
+        (b"", "not a parcel of this version"),
+    ],
+)
+def test_what_is_damaged_is_told(parcel: bytes, said: str) -> None:
+    """Also where the rest of it could be read."""
+    with pytest.raises(ValueError, match=said):
+        unpack(entry(LONG).key, parcel)
+
+
+def test_a_lease_in_a_folder_is_taken_over_as_it_was_seen(tmp_path: Path) -> None:
+    """Of two who find it expired, the later one finds it changed."""
+
+    async def main() -> None:
+        backend = ObjectBackend(tmp_path.as_uri(), "folder")
+        first = await backend._put("v1/leases/a", b"dead", "create")
+        assert first is not None
+        second = await backend._replaced("v1/leases/a", b"next", first)
+        assert second is not None
+        assert await backend._replaced("v1/leases/a", b"late", first) is None
+        assert await backend._got("v1/leases/a") == (b"next", second)
+
+    run(main())
+
+
+def test_which_runs_share(tmp_path: Path) -> None:
+    """Not those with a cassette or without a cache; those with batches make nobody wait for hours."""
+    url = tmp_path.as_uri()
+    cases: tuple[dict[str, Any], ...] = (
+        *({}, {"batch": "wait"}, {"cassette": tmp_path / "c.jsonl"}),
+        *({"cache": "off"}, {"cache": "replay"}),
+    )
+    shared = [Engine(cache_dir=tmp_path / "a", cache_url=url, **options).remote for options in cases]
+    assert [remote and remote._leases for remote in shared] == [True, False, None, None, True]
 
 
 def _edited(parcel: bytes) -> bytes:
@@ -478,7 +551,7 @@ def test_a_warning_that_is_an_error_fails_nothing(tmp_path: Path) -> None:
         raise UserWarning(text)
 
     async def main() -> None:
-        machine = Machine(tmp_path, lambda: Shelf(errors={"get": DEAD}))
+        machine = Machine(tmp_path, lambda: Shelf(errors={"lease": DEAD}))
         machine.remote._warn = raises
         assert len(await machine.ask("New?")) == 1
         await machine.end()
@@ -523,7 +596,9 @@ def test_writing_ends_with_the_run(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         await machine.remote.flush(0.05)
         assert "answers could not be written within 0.05 s" in machine.warned[0]
+        start = time.monotonic()
         await machine.end()
+        assert time.monotonic() - start < 3
         shelf.delay = 0
         other = Machine(tmp_path / "b", lambda: shelf, judge=Judge(20))
         asking = asyncio.ensure_future(other.ask("Long?"))
