@@ -94,7 +94,8 @@ def test_without_the_plugin_its_helpers_still_assert(pytester: pytest.Pytester, 
 
 
 #: What a suite that does not use the plugin loads of it.
-LIGHT = {"files", "hookspec", "plugin", "public_names", "reporting", "running", "session", "settings"}
+LIGHT = {"files", "hookspec", "plugin", "public_names", "reporting", "running", "settings"}
+LIGHT |= {"session", "session_resources"}
 
 
 def test_start_up_imports_nothing_heavy(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
