@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import threading
 import time
@@ -108,7 +109,7 @@ def score_rows_on_ray(
     import pyarrow as pa
     from ray.data import DataContext, from_arrow
 
-    ray.init(address=address, include_dashboard=False, log_to_driver=False)
+    ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     try:
         shared = DataContext.get_current()
         shared.execution_options.preserve_order = True
