@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from pytest_ragmetrics.text.patterns import lazily
 
 # A letter or digit before a pattern excludes it: "task-..." contains "sk-...".
@@ -40,6 +42,8 @@ def find_credential(text: str) -> str | None:
     return f"{kind} ('{found.group()[:_SHOWN]}...')"
 
 
+# The texts of a sample are in the records of all its metrics.
+@lru_cache(maxsize=256)
 def masked(text: str) -> str:
     """Return a text with ``***`` for each secret that it seems to contain.
 
