@@ -153,7 +153,7 @@ def test_a_table_in_one_test(story: Run) -> None:
 
 def test_a_failing_judge_leaves_a_row_unscored(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
     """What the judge could not answer is an unscored record of that row, and no other row is touched."""
-    server.script(truncated())
+    server.script(truncated(), truncated())
     suite = GOLDEN.replace('"golden.jsonl"', repr(ROWS[:3]))
     run(*JUDGED, "--rag-concurrency=1", test_it=suite).assert_outcomes(passed=2, failed=1)
     outcomes = [test["records"][0]["outcome"] for test in scored().values()]
