@@ -23,6 +23,7 @@ from pytest_ragmetrics.embedders.specs import make_embedder
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError
 from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge, PromptedJudge, as_judge
 from pytest_ragmetrics.judges.panel import Panel
+from pytest_ragmetrics.judges.prefixes import Prefixes
 from pytest_ragmetrics.judges.rendering import PromptBook, Reasons
 from pytest_ragmetrics.judges.specs import make_judge, panel_members
 from pytest_ragmetrics.judges.transport import Limiter, Providers, Repair, Transport
@@ -108,7 +109,8 @@ class Engine:
             waiting["is_busy"] = lambda: is_busy() or (self.remote is not None and self.remote.is_busy)
             self.queue = _queue(self._batches, cache_dir, batch, salt, redact, budget=budget, **waiting)
         self.cache = CachedTransport(
-            Repair(self.queue or self._batches),
+            # In a batch nobody waits for another's answer.
+            Repair(self.queue or Prefixes(self._batches, self.limiter)),
             store=self._store,
             cassette=self._cassette,
             mode=cache,

@@ -32,8 +32,9 @@ from pytest_ragmetrics.progress import Progress
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.sample import Sample
 
-#: How many scores are under way for each request allowed in flight: between its requests a score computes and waits.
-UNDER_WAY = 2
+#: How many scores are under way for each request allowed in flight: between its requests a score computes and waits,
+#: and what is known to be asked about the same contexts is cached by the provider.
+UNDER_WAY = 4
 
 
 def scores_under_way(session: context.Session) -> int:
@@ -44,7 +45,9 @@ def scores_under_way(session: context.Session) -> int:
 #: Called with the number of scores that are done and the number of all.
 ProgressCall = Callable[[int, int], object]
 # How many of the last scores are started the longest first, for each of those under way.
-_LAST = 2
+_LAST = 1
+# How many scores for each request allowed in flight are started at the same time, where there are no more.
+_TOGETHER = 2
 
 
 async def measured(metric: Metric, sample: Sample, thread: Executor) -> MetricResult:
@@ -155,7 +158,9 @@ async def score_table(
 
     with context.changed(private=session, breaker=breaker), voting(None, votes=votes):
         try:
-            await loop.gather_or_cancel((work() for _ in range(min(width, total))), one_by_one=True)
+            # What waits for no place is known at the same time, so that the provider caches what several ask about.
+            waits = total > _TOGETHER * session.concurrency
+            await loop.gather_or_cancel((work() for _ in range(min(width, total))), one_by_one=waits)
             scorer.check_judged()
             return scorer
         finally:

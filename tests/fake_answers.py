@@ -28,12 +28,17 @@ _STARTS = ("What about", "Is it true that", "Can you tell whether", "Why is it t
 def answer_sensibly(body: Body) -> str:
     """Answer any task of the package by word overlap, any other schema with the smallest value that fits it."""
     schema = _schema(body)
-    prompt = next(str(message["content"]) for message in body["messages"] if message["role"] == "user")
+    prompt = next(text_of(message["content"]) for message in body["messages"] if message["role"] == "user")
     blocks = {found["label"]: found["text"] for found in _BLOCK.finditer(prompt)}
     answer = _ANSWERS.get(_shape(schema))
     if answer is None or not blocks:
         return json.dumps(smallest(schema))
     return json.dumps(answer(blocks, prompt), ensure_ascii=False)
+
+
+def text_of(content: Any) -> str:
+    """Return the text of a message, which may be in parts."""
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
 def smallest(schema: Mapping[str, Any]) -> Any:
@@ -227,3 +232,18 @@ _BY_TASK: Mapping[type[tasks.Task[Any]], Callable[[Blocks, str], Body]] = {
     tasks.WriteGoldenQuestion: _golden_question,
 }
 _ANSWERS = {_shape(task.form): answer for task, answer in _BY_TASK.items()}
+
+
+def _verdicts(blocks: Blocks, prompt: str) -> Body:
+    """Answer one of the tasks that share a form, which their texts tell apart."""
+    task = next(task for name, task in _BY_TEXT.items() if name in blocks)
+    return _BY_TASK[task](blocks, prompt)
+
+
+_BY_TEXT: Mapping[str, type[tasks.Task[Any]]] = {
+    "claims": tasks.VerifyClaims,
+    "answer": tasks.JudgeUsefulness,
+    "response": tasks.FindContradictions,
+}
+
+_ANSWERS[_shape(tasks.VerifyClaims.envelope or {})] = _verdicts

@@ -42,6 +42,7 @@ class Reply:
     raw: bytes | None = None
     usage: tuple[int, int] | None = None
     cached: int = 0
+    written: int = 0
     latency: float = 0.0
 
 
@@ -269,7 +270,7 @@ class FakeOpenAI:
 
 
 def _asks_for(name: str, body: Body) -> bool:
-    return name in body or name == body.get("response_format", {}).get("type")
+    return f'"{name}":' in json.dumps(body) or name == body.get("response_format", {}).get("type")
 
 
 def _rejection(name: str) -> Reply:
@@ -315,7 +316,7 @@ def _completion(reply: Reply, body: Body) -> Body:
             "prompt_tokens": prompt,
             "completion_tokens": completion,
             "total_tokens": prompt + completion,
-            "prompt_tokens_details": {"cached_tokens": reply.cached},
+            "prompt_tokens_details": {"cached_tokens": reply.cached, "cache_write_tokens": reply.written},
         },
         "service_tier": "default",
     }
@@ -337,7 +338,12 @@ def _message(reply: Reply, body: Body) -> Body:
         "content": [block],
         "stop_reason": "refusal" if reply.refusal else stop[reply.finish],
         "stop_sequence": None,
-        "usage": {"input_tokens": prompt, "output_tokens": completion},
+        "usage": {
+            "input_tokens": prompt - reply.cached - reply.written,
+            "cache_read_input_tokens": reply.cached,
+            "cache_creation_input_tokens": reply.written,
+            "output_tokens": completion,
+        },
     }
 
 

@@ -254,7 +254,7 @@ Fetch = Callable[[Sequence[str], Callable[[], None]], Awaitable[Mapping[str, Rep
 Fits = Callable[[CacheEntry], object]
 
 # How many more may be looked up, locked and stored than requests are in flight, so that one is always ready.
-_READY = 2
+_READY = 4
 _UNBOUNDED = 10**9
 _EMBEDDED = 8
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from pytest_ragmetrics.judges.api import (
     ANTHROPIC,
+    SHARED_NAME,
     ApiJudge,
     Vendor,
     counted_reply,
     field_of,
+    parts,
     refused_parameter,
     token_count,
 )
@@ -24,6 +27,14 @@ from pytest_ragmetrics.judges.wire import Wire
 _MAX_TOKENS = 8192
 #: Forces the form of the answer; a model that always thinks may refuse it, and then answers in text.
 _TOOL = "tool_choice"
+_MARK = "cache_control"
+# How many tokens it caches at least, by what is in the name of the model.
+_LEAST = (
+    (re.compile(r"(?:haiku-4-5|opus-4-[56])\b"), 4096),
+    (re.compile(r"(?:opus-4-7|sonnet-4-6)\b"), 2048),
+    (re.compile(r"(?:opus-[5-9]|sonnet-5-[5-9]|haiku-5-[5-9]|(?:fable|mythos)-[5-9])\b"), 512),
+    (re.compile(""), 1024),
+)
 
 
 class AnthropicJudge(ApiJudge[frozenset[str]]):
@@ -49,8 +60,13 @@ class AnthropicJudge(ApiJudge[frozenset[str]]):
     def _body(self, request: Request, terms: frozenset[str]) -> dict[str, Any]:
         return _wire(request, terms)
 
+    def _cached_from(self, terms: frozenset[str]) -> int | None:
+        if terms & {_MARK, _TOOL}:
+            return None
+        return next(tokens for names, tokens in _LEAST if names.search(self.model))
+
     def _concede(self, terms: frozenset[str], request: Request, error: Any) -> frozenset[str] | None:
-        droppable = {_TOOL, *request.parameters} - terms - {"max_tokens"}
+        droppable = {_TOOL, _MARK, *request.parameters} - terms - {"max_tokens"}
         name = refused_parameter(error, sorted(droppable))
         return None if name is None else terms | {name}
 
@@ -101,8 +117,14 @@ def _wire(request: Request, refused: frozenset[str]) -> dict[str, Any]:
         **sent,
     }
     if forced:
-        wire["tools"] = [{"name": request.task, "description": "Give the answer.", "input_schema": request.schema}]
-        wire[_TOOL] = {"type": "tool", "name": request.task}
+        marks = request.marks() if _MARK not in refused else ()
+        name, schema = (SHARED_NAME, request.shared_schema) if marks else (request.task, request.schema)
+        wire["tools"] = [{"name": name, "description": "Give the answer.", "input_schema": schema}]
+        wire[_TOOL] = {"type": "tool", "name": name}
+        if marks:
+            first, *others = wire["messages"]
+            content = parts(first["content"], marks, {_MARK: {"type": "ephemeral"}})
+            wire["messages"] = [{"role": first["role"], "content": content}, *others]
     return wire
 
 

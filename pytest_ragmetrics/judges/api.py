@@ -9,10 +9,11 @@ import os
 import re
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from importlib import import_module
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
 from urllib.request import getproxies
@@ -134,6 +135,8 @@ class Connection(Generic[Terms]):
         given_url = base_url or os.environ.get(vendor.url_variable, "").strip()
         self.terms = terms
         self._vendor = vendor
+        #: Whether it is the vendor itself, and no other server that speaks so.
+        self.is_direct = not given_url or given_url.rstrip("/") == vendor.url
         self._model = model
         self._url, self._account = split_account(given_url or vendor.url)
         # Errors are in reports: without the password that an address may contain.
@@ -456,11 +459,24 @@ def counted_reply(
     )
 
 
+def parts(text: str, marks: Sequence[int], mark: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a message as parts that end at the marks, which have the field that marks them, and the rest.
+
+    >>> parts("abc", [2], {"cached": True})
+    [{'type': 'text', 'text': 'ab', 'cached': True}, {'type': 'text', 'text': 'c'}]
+    """
+    ends = [0, *marks]
+    cut = [{"type": "text", "text": text[start:end], **mark} for start, end in pairwise(ends)]
+    return [*cut, {"type": "text", "text": text[ends[-1] :]}] if ends[-1] < len(text) else cut
+
+
 def token_count(value: object) -> int:
     """Return a number of tokens as an answer states it, 0 for anything else."""
     return value if type(value) is int and value > 0 else 0
 
 
+#: The name of a schema that several tasks share.
+SHARED_NAME = "answer"
 #: The sampling parameters of the first sample of a request, and of further ones.
 _STEADY = {"temperature": 0}
 _VARIED = {"temperature": 1}
@@ -495,6 +511,11 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
         self.varied = {} if parameters else dict(_VARIED)
         self._connection = Connection[Terms](self.vendor, self.offer, model=model, **connection)
         self.url = self._connection.elsewhere
+
+    @property
+    def cached_from(self) -> int | None:
+        """From how many tokens on the provider caches what it is told to; ``None`` where it cannot be told."""
+        return self._cached_from(self._connection.terms) if self._connection.is_direct else None
 
     @property
     def terms(self) -> Terms:
@@ -543,6 +564,10 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
                 raise JudgeError(message, usage=usage)
             raise UnusableReplyError(message, spent=spent if usage else None, usage=usage, is_cut=problem.is_cut)
         return replace(spent, text=self._connection.without_passwords(self._text(answer)))
+
+    @abstractmethod
+    def _cached_from(self, terms: Terms) -> int | None:
+        """Return from how many tokens on the provider caches, ``None`` where it refused to be told what."""
 
     @abstractmethod
     def _body(self, request: Request, terms: Terms) -> dict[str, Any]:

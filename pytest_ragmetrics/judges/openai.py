@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from pytest_ragmetrics.judges.api import (
     FLEX,
     OPENAI,
+    SHARED_NAME,
     ApiJudge,
     Vendor,
     counted_reply,
     field_of,
     lacks_capacity,
+    parts,
     refused_parameter,
     said_by,
 )
 from pytest_ragmetrics.judges.problems import CUT, Problem, no_text, unlike
-from pytest_ragmetrics.judges.transport import SERVICE_TIER, Reply, Request
+from pytest_ragmetrics.judges.transport import SERVICE_TIER, ChatMessage, Reply, Request
 from pytest_ragmetrics.judges.wire import Wire
 
 # Seconds after each attempt for which the tier "flex" has no capacity; then the ordinary tier is asked.
@@ -28,6 +32,12 @@ _FLEX_PAUSES = (0.5, 2.0, 0.0)
 # The parameters that limit the length of a reply, and the limit after a reply that met one which was not set here.
 _LIMITS = ("max_completion_tokens", "max_tokens")
 _ROOM = 16_384
+_CACHE_OPTIONS, _BREAKPOINT, _CACHE_KEY = "prompt_cache_options", "prompt_cache_breakpoint", "prompt_cache_key"
+# How many tokens it caches at least.
+_LEAST = 1024
+_VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?\b")
+# The first version that does.
+_BILLING = (5, 6)
 
 Form = Literal["json_schema", "json_object", "text"]
 
@@ -77,10 +87,21 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         return await wire.post("/chat/completions", body)
 
     def _body(self, request: Request, terms: OpenAICapabilities) -> dict[str, Any]:
-        return _body(request, terms)
+        return _body(request, terms, None if self.cached_from is None else _marked if self._bills_writes else _keyed)
+
+    def _cached_from(self, terms: OpenAICapabilities) -> int | None:
+        needed = {_CACHE_OPTIONS, _BREAKPOINT} if self._bills_writes else {_CACHE_KEY}
+        return None if needed & terms.refused else _LEAST
+
+    @property
+    def _bills_writes(self) -> bool:
+        """Whether the model bills what it writes into its cache, and takes breakpoints."""
+        version = _VERSION.match(self.model)
+        return version is not None and (int(version[1]), int(version[2] or 0)) >= _BILLING
 
     def _concede(self, terms: OpenAICapabilities, request: Request, error: Any) -> OpenAICapabilities | None:
-        names = [*request.parameters, *(_room(request) if request.is_longer else ())]
+        room = _room(request) if request.is_longer else ()
+        names = [*request.parameters, *room, _CACHE_OPTIONS, _BREAKPOINT, _CACHE_KEY]
         name = refused_parameter(error, [name for name in names if name not in terms.refused])
         about_form = error.param == "response_format" or any(word in said_by(error).lower() for word in _FORM_WORDS)
         if name is not None and not about_form:
@@ -133,12 +154,38 @@ def _room(request: Request) -> dict[str, int]:
     return doubled or {_LIMITS[0] if request.url is None else _LIMITS[1]: _ROOM}
 
 
-def _body(request: Request, terms: OpenAICapabilities) -> dict[str, Any]:
+# Returns what is sent besides for a cache up to the marks.
+Caching = Callable[[Sequence[ChatMessage], Sequence[int]], dict[str, Any]]
+
+
+def _body(request: Request, terms: OpenAICapabilities, caching: Caching | None) -> dict[str, Any]:
     asked = {**request.parameters, **(_room(request) if request.is_longer else {})}
     body = {name: value for name, value in asked.items() if name not in terms.refused}
-    body |= {"model": request.model, "messages": request.messages}
-    if terms.form == "json_schema":
-        schema = {"name": request.task, "strict": True, "schema": request.schema}
-        return body | {"response_format": {"type": "json_schema", "json_schema": schema}}
-    body["messages"] = request.spelled_out()
-    return body | ({"response_format": {"type": "json_object"}} if terms.form == "json_object" else {})
+    messages = request.messages if terms.form == "json_schema" else request.spelled_out()
+    body |= {"model": request.model, "messages": messages}
+    marks = () if caching is None else request.marks()
+    if caching is not None:
+        body |= caching(messages, marks)
+    if terms.form != "json_schema":
+        return body | ({"response_format": {"type": "json_object"}} if terms.form == "json_object" else {})
+    name, schema = (SHARED_NAME, request.shared_schema) if marks else (request.task, request.schema)
+    form = {"name": name, "strict": True, "schema": schema}
+    return body | {"response_format": {"type": "json_schema", "json_schema": form}}
+
+
+def _keyed(messages: Sequence[ChatMessage], marks: Sequence[int]) -> dict[str, Any]:
+    """Return what brings requests that begin alike to one machine, where the model caches by itself at no charge."""
+    if not marks:
+        return {}
+    start = f"{messages[0]['content']}{messages[1]['content'][: marks[0]]}"
+    return {_CACHE_KEY: hashlib.sha256(start.encode("utf-8", "replace")).hexdigest()[:32]}
+
+
+def _marked(messages: Sequence[ChatMessage], marks: Sequence[int]) -> dict[str, Any]:
+    """Return what makes a model cache up to the marks; without any it bills no write, as it would by itself."""
+    found: dict[str, Any] = {_CACHE_OPTIONS: {"mode": "explicit"}}
+    if marks:
+        first, second, *others = messages
+        content = parts(second["content"], marks, {_BREAKPOINT: {"mode": "explicit"}})
+        found["messages"] = [first, {"role": second["role"], "content": content}, *others]
+    return found

@@ -1,8 +1,8 @@
 """The chain of transports from a rendered request to a reply: its values, and the links without state of a run.
 
-An engine composes ``CachedTransport > Repair > Batches > Limiter > CircuitBreakers > Budgeted > Providers``, each an
-object with one method; with ``--rag-batch`` a ``BatchQueue`` comes before ``Batches``. The limiter comes before breaker
-and budget, so that these decide about a request when its turn comes.
+An engine composes ``CachedTransport > Repair > Prefixes > Batches > Limiter > CircuitBreakers > Budgeted > Providers``,
+each an object with one method; with ``--rag-batch`` a ``BatchQueue`` takes the place of ``Prefixes``. The limiter comes
+before breaker and budget, so that these decide about a request when its turn comes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import asyncio
 import json
 import math
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
 from pytest_ragmetrics.errors import JudgeError, RagMetricsError, UnscoredError
@@ -152,13 +150,26 @@ class Request:
     is_single: bool = field(default=False, compare=False, repr=False)
     #: Called once the request costs something.
     started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
+    #: Called once its reply is there.
+    replied: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
     #: Called when the provider answers "too many requests".
     rate_limited: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
+    #: A task over the same contexts as the one that is asked next, without its other texts.
+    then: Task[Any] | None = field(default=None, compare=False, repr=False)
+    #: Called when it is sent: after which characters of the second message the provider's cache is to end, if at all.
+    marks: Callable[[], tuple[int, ...]] = field(default=tuple, compare=False, repr=False)
+    #: Whether others are to be sent first.
+    waits: Callable[[], bool] = field(default=bool, compare=False, repr=False)
 
     @property
     def texts(self) -> tuple[str, ...]:
         """What is sent."""
         return tuple(message["content"] for message in self.messages)
+
+    @property
+    def shared_schema(self) -> Mapping[str, Any]:
+        """The schema that other requests have too, with which providers keep a beginning; its own if there is none."""
+        return self.schema if self.asked is None else self.asked.envelope or self.schema
 
     def spelled_out(self) -> list[ChatMessage]:
         """Return the messages with the schema in the last of them, for a judge that takes no schema."""
@@ -180,6 +191,7 @@ class EmbeddingRequest:
     url: str | None = field(default=None, compare=False, repr=False)
     is_single: bool = field(default=False, compare=False, repr=False)
     started: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
+    replied: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
     rate_limited: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
 
 
@@ -381,7 +393,8 @@ DIRECT: Transport = Repair(Providers())
 class Limiter:
     """Bounds the requests in flight; narrows when a provider answers "too many requests", and widens again later.
 
-    First come, first served. Belongs to one event loop. Raises ``ValueError`` for a ``width`` below 1.
+    First come, first served, but one that ``waits`` comes after those that do not. Belongs to one event loop. Raises
+    ``ValueError`` for a ``width`` below 1.
     """
 
     def __init__(
@@ -394,15 +407,18 @@ class Limiter:
         #: The number of requests that may be in flight now.
         self.width = width
         self._busy = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: dict[asyncio.Future[None], Callable[[], bool]] = {}
         self._clock = clock
         self._narrowed = -math.inf
 
     async def send(self, request: AnyRequest) -> Reply:
         """Send a request when fewer than ``width`` are in flight."""
-        async with self:
+        async with self.place(request.waits if isinstance(request, Request) else bool):
             request.started()
-            return await self._following.send(replace(request, rate_limited=self.narrow))
+            reply = await self._following.send(replace(request, rate_limited=self.narrow))
+            # Before the place is given to another.
+            request.replied()
+            return reply
 
     def narrow(self) -> None:
         """Halve the width, at most once a second."""
@@ -411,35 +427,50 @@ class Limiter:
             self._narrowed = now
             self.width = max(1, self.width // 2)
 
-    async def __aenter__(self) -> None:
+    @property
+    def free(self) -> int:
+        """How many more requests may be in flight now."""
+        return max(0, self.width - self._busy)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a place."""
+        return len(self._waiting)
+
+    @asynccontextmanager
+    async def place(self, waits: Callable[[], bool] = bool) -> AsyncIterator[None]:
+        """Take one of the places; one that ``waits`` takes it when only such are left."""
+        await self._enter(waits)
+        try:
+            yield
+            if self.width < self._full and self._clock() - self._narrowed >= _COOL_DOWN:
+                self.width += 1
+        finally:
+            self._leave()
+
+    async def _enter(self, waits: Callable[[], bool]) -> None:
         if self._busy < self.width:
             # The queue is empty: a free place goes to the next in it at once.
             self._busy += 1
             return
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        self._waiting[turn] = waits
         try:
             await turn
         except asyncio.CancelledError:
             if turn.cancelled():
                 # _leave may have taken it out of the queue already.
-                with suppress(ValueError):
-                    self._waiting.remove(turn)
+                self._waiting.pop(turn, None)
             else:
                 self._leave()
             raise
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None and self.width < self._full and self._clock() - self._narrowed >= _COOL_DOWN:
-            self.width += 1
-        self._leave()
-
     def _leave(self) -> None:
         self._busy -= 1
         while self._waiting and self._busy < self.width:
-            turn = self._waiting.popleft()
+            first = next(iter(self._waiting))
+            turn = next((turn for turn, waits in self._waiting.items() if not waits()), first)
+            del self._waiting[turn]
             if not turn.done():
                 self._busy += 1
                 turn.set_result(None)

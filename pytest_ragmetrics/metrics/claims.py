@@ -73,7 +73,9 @@ class Faithfulness(JudgedMetric):
             places: list[Place | None] = [*sentences]
             claims = tuple(response[start:end] for start, end in sentences)
         else:
-            claims = await ask(ListClaims(text=response, **asked(sample)))
+            claims = await ask(
+                ListClaims(text=response, **asked(sample)), then=VerifyClaims(claims=(), contexts=contexts)
+            )
             places = [place_in(response, claim) for claim in claims]
         if not claims:
             return ask.nothing(f"the response has no {self.unit}", if_empty=self.if_empty)

@@ -12,6 +12,7 @@ from pytest_ragmetrics.judges.tasks import (
     ListClaims,
     ListEntities,
     SelectSentences,
+    VerifyClaims,
 )
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import check_choice, check_count, check_if_empty, joined
@@ -188,7 +189,9 @@ class ContextRecall(JudgedMetric):
         if not sentence_table(contexts):
             texts = texts or (reference,)
         elif self.unit == "claims":
-            texts = await ask(ListClaims(text=reference, **asked(sample)))
+            texts = await ask(
+                ListClaims(text=reference, **asked(sample)), then=VerifyClaims(claims=(), contexts=contexts)
+            )
         if not texts:
             return ask.nothing(f"the reference has no {self.unit}", if_empty=self.if_empty)
         counted = f"{self.unit} of the reference found in the contexts"

@@ -261,8 +261,11 @@ class Ask:
     def _embedder(self) -> Embedder:
         return self._lazy_embedder.get()
 
-    async def __call__(self, task: Task[A], *, vote: int = 0) -> A:
-        """Return the judge's answer to a task; ``vote`` numbers independent answers to the same task."""
+    async def __call__(self, task: Task[A], *, vote: int = 0, then: Task[Any] | None = None) -> A:
+        """Return the judge's answer to a task; ``vote`` numbers independent answers to the same task.
+
+        ``then`` is a task with the contexts of the one that follows, for which the provider can cache them.
+        """
         if self._vote and not 0 <= vote < self._draws:
             # It would be the answer that another judgement asks for: each has the numbers of its draws.
             msg = f"{self._metric} asks for vote {vote} of a task: its class must say so with draws = {vote + 1}"
@@ -272,7 +275,7 @@ class Ask:
         self.is_varied = self.is_varied or judge.is_varied
         self._asked[judge.name] = None
         try:
-            answered = await judge.ask(task, vote=vote, transport=_Logged(self._transport, self._log, vote))
+            answered = await judge.ask(task, vote=vote, transport=_Logged(self._transport, self._log, vote, then))
         except (UnscoredError, JudgeError) as error:
             self._log.usage += error.usage or Usage()
             raise
@@ -350,8 +353,11 @@ class _Logged:
     following: Transport
     log: ScoringLog
     vote: int
+    then: Task[Any] | None
 
     async def send(self, request: AnyRequest) -> Reply:
+        if self.then is not None and isinstance(request, Request):
+            request = replace(request, then=self.then)
         try:
             reply = await self.following.send(request)
         except RagMetricsError as error:

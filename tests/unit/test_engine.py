@@ -60,7 +60,7 @@ class Room:
 
     async def _stay(self, guest: int) -> None:
         self._home[guest] = asyncio.Event()
-        async with self.limiter:
+        async with self.limiter.place():
             self.inside.append(guest)
             self.came.append(guest)
             try:
@@ -144,7 +144,7 @@ def test_no_place_is_ever_lost_or_given_twice(width: int, guests: list[tuple[int
 
         async def stay(turns: int, *, fails: bool) -> None:
             nonlocal inside, most
-            async with limiter:
+            async with limiter.place():
                 inside += 1
                 most = max(most, inside)
                 try:
@@ -210,7 +210,7 @@ def test_the_width_comes_back_with_what_succeeds_after_a_while() -> None:
 
     async def ask(error: type[Exception] | None = None) -> None:
         try:
-            async with limiter:
+            async with limiter.place():
                 if error is not None:
                     raise error
         except LookupError:

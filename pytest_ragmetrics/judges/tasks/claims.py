@@ -19,6 +19,12 @@ from pytest_ragmetrics.judges.schema import (
 from pytest_ragmetrics.judges.tasks.task import Judgement, ListTexts, Task, cited, decided, indexes
 from pytest_ragmetrics.text.sentences import sentence_table
 
+_WORDS = ("supported", "unsupported", "useful", "useless", "contradicted", "compatible")
+#: The answers of all tasks that cite sentences for the verdicts on numbered items.
+_VERDICTS = record(
+    verdicts=list_of(record(number=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of(*_WORDS)))
+)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListClaims(ListTexts):
@@ -55,6 +61,7 @@ class VerifyClaims(Task[tuple[Judgement, ...]]):
 
     prompt = "verify_claims"
     favourable = "supported"
+    envelope = _VERDICTS
     shown = ("contexts", "claims")
     form = record(
         verdicts=list_of(
@@ -125,6 +132,7 @@ class JudgeUsefulness(Task[tuple[Judgement, ...]]):
 
     prompt = "judge_usefulness"
     favourable = "useful"
+    envelope = _VERDICTS
     shown = ("contexts", "earlier", "question", "answer")
     form = record(
         verdicts=list_of(
@@ -146,6 +154,7 @@ class FindContradictions(Task[tuple[Judgement, ...]]):
 
     prompt = "find_contradictions"
     favourable = "compatible"
+    envelope = _VERDICTS
     shown = ("contexts", "response")
     form = record(
         verdicts=list_of(

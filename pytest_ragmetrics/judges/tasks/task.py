@@ -130,6 +130,9 @@ class Task(ABC, Generic[A]):
     #: The verdict on an item that needs no reason where reasons are wanted for the others alone; none for other tasks.
     favourable: ClassVar[str | None] = None
 
+    #: A form that has room for the answers of several tasks, which providers cache together only if it is the same.
+    envelope: ClassVar[Schema | None] = None
+
     #: The names of the fields for the ``$name`` places of the prompt file: the author of the test wrote them.
     filled: ClassVar[tuple[str, ...]] = ()
 

@@ -1,0 +1,362 @@
+"""Requests over the same contexts share the provider's prompt cache; no write is paid for that nobody reads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics import context, evaluate, loop
+from pytest_ragmetrics.judges.anthropic import AnthropicJudge
+from pytest_ragmetrics.judges.api import ApiJudge, Vendor
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.prefixes import Prefixes
+from pytest_ragmetrics.judges.schema import InvalidAnswer
+from pytest_ragmetrics.judges.tasks import JudgeUsefulness, ListClaims, Task, VerifyClaims
+from pytest_ragmetrics.judges.transport import Limiter, Reply, Request
+from pytest_ragmetrics.sample import Sample
+from tests.every_task import EVERY_TASK
+from tests.fake_openai import FakeOpenAI
+from tests.fake_prompt_cache import PromptCache
+from tests.virtual_time import virtual_time
+
+LONG = tuple(
+    f"Record {part} of the mill. " + f"The wheel of mill {part} turns nine times a minute. " * 60 for part in "ab"
+)
+CLAIMS = [VerifyClaims(claims=(f"The wheel turns {number} times.",), contexts=LONG) for number in range(4)]
+USE = JudgeUsefulness(question="How often does it turn?", answer="Nine times.", contexts=LONG)
+
+
+def direct(server: FakeOpenAI, model: str, kind: str = "openai", **options: Any) -> ApiJudge[Any]:
+    """Return a judge for whom the server is the provider itself."""
+    made: type[ApiJudge[Any]] = OpenAIJudge if kind == "openai" else AnthropicJudge
+    url = server.base_url if kind == "openai" else server.root_url
+    vendor = Vendor(label=made.vendor.label, url=url, extra=made.vendor.extra)
+    judge: ApiJudge[Any] = type("Direct", (made,), {"vendor": vendor})(model, api_key="sk-fake", **options)
+    return judge
+
+
+SHORT = VerifyClaims(claims=("It turns.",), contexts=("The wheel turns.",))
+LISTED = ListClaims(text="The wheel turns.")
+
+
+@dataclass(kw_only=True)
+class Asked:
+    """A request ``at`` a time, whose answer takes ``seconds`` and which may lead to one over the same contexts."""
+
+    task: Task[Any]
+    at: float = 0.0
+    seconds: float = 1.0
+    then: Task[Any] | None = None
+    fails: bool = False
+    vote: int = 0
+
+
+def sent(width: int, asked: Sequence[Asked], judge: ApiJudge[Any] | None = None) -> list[tuple[int, float, int]]:
+    """Return of each request its number, when it was sent, and how many marks it had, where so many may be in flight.
+
+    In the order in which they were sent.
+    """
+    judge = judge or OpenAIJudge("gpt-5.6-luna", api_key="sk-fake")
+    order: list[tuple[int, float, int]] = []
+    requests = [
+        replace(judge.request(each.task, vote=each.vote), then=each.then, url=str(n)) for n, each in enumerate(asked)
+    ]
+
+    class Slow:
+        async def send(self, request: Any) -> Reply:
+            each = asked[number := int(request.url)]
+            order.append((number, asyncio.get_running_loop().time(), len(request.marks())))
+            await asyncio.sleep(each.seconds)
+            if each.fails:
+                raise RuntimeError("no answer")
+            return Reply(text="{}")
+
+    async def run() -> None:
+        limiter = Limiter(width, Slow())
+        link = Prefixes(limiter, limiter, clock=asyncio.get_running_loop().time)
+
+        async def ask(each: Asked, request: Request) -> Reply:
+            await asyncio.sleep(each.at)
+            return await link.send(request)
+
+        await asyncio.gather(*map(ask, asked, requests), return_exceptions=True)
+        assert link._known.keys() == {known.key for known in link._known.values() if known.writer}
+
+    with virtual_time():
+        loop.run(run())
+    return order
+
+
+def ask(*tasks: Task[Any]) -> list[Asked]:
+    """Return requests at the same time."""
+    return [Asked(task=task) for task in tasks]
+
+
+LEADS = Asked(task=LISTED, then=VerifyClaims(claims=(), contexts=LONG))
+
+
+@pytest.mark.parametrize(
+    ("width", "asked", "expected"),
+    [
+        pytest.param(9, ask(USE), [(0, 0, 0)], id="alone"),
+        pytest.param(9, ask(*CLAIMS[:3]), [(0, 0, 0), (1, 0, 0), (2, 0, 0)], id="nobody waits while there is a place"),
+        pytest.param(1, ask(*CLAIMS[:3]), [(0, 0, 1), (1, 1, 1), (2, 2, 1)], id="who has no place reads"),
+        pytest.param(
+            2,
+            [
+                Asked(task=CLAIMS[0], seconds=3),
+                Asked(task=CLAIMS[1]),
+                Asked(task=SHORT),
+                Asked(task=SHORT, at=0.5),
+                Asked(task=SHORT, at=0.5),
+            ],
+            [(2, 0, 0), (0, 0, 1), (3, 1, 0), (4, 2, 0), (1, 3, 1)],
+            id="others take the places meanwhile",
+        ),
+        pytest.param(
+            2,
+            [Asked(task=CLAIMS[0], seconds=3), *ask(CLAIMS[1], SHORT)],
+            [(2, 0, 0), (0, 0, 1), (1, 1, 0)],
+            id="while there are others",
+        ),
+        pytest.param(
+            3,
+            [LEADS, LEADS, LEADS, *ask(USE)],
+            [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 1, 0)],
+            id="what leads to readers goes first where places lack",
+        ),
+        pytest.param(1, ask(SHORT, SHORT), [(0, 0, 0), (1, 1, 0)], id="too short to be cached"),
+        pytest.param(
+            9,
+            [Asked(task=USE), replace(LEADS, seconds=2), Asked(task=CLAIMS[0], at=2)],
+            [(0, 0, 1), (1, 0, 0), (2, 2, 1)],
+            id="known to come",
+        ),
+        pytest.param(
+            9,
+            [LEADS, *ask(USE, CLAIMS[1])],
+            [(1, 0, 1), (0, 0, 0), (2, 1, 1)],
+            id="no longer than what leads to a reader takes",
+        ),
+        pytest.param(
+            9,
+            [LEADS, Asked(task=USE, seconds=5), *ask(CLAIMS[1])],
+            [(1, 0, 1), (0, 0, 0), (2, 1, 1)],
+            id="a later one is answered: so has it begun",
+        ),
+        pytest.param(9, [LEADS, Asked(task=USE, at=0.5)], [(0, 0, 0), (1, 0.5, 0)], id="sent too late to lead"),
+        pytest.param(
+            1,
+            [Asked(task=CLAIMS[0], fails=True), *ask(*CLAIMS[1:3])],
+            [(0, 0, 1), (1, 1, 1), (2, 2, 1)],
+            id="one that failed has written nothing",
+        ),
+        pytest.param(
+            1,
+            [Asked(task=CLAIMS[0], fails=True), *ask(CLAIMS[1])],
+            [(0, 0, 1), (1, 1, 0)],
+            id="and no other one is known",
+        ),
+        pytest.param(
+            1,
+            [*ask(*CLAIMS[:2]), Asked(task=USE, at=240), Asked(task=USE, at=500)],
+            [(0, 0, 1), (1, 1, 1), (2, 240, 1), (3, 500, 0)],
+            id="forgotten after four minutes",
+        ),
+        pytest.param(
+            1,
+            [Asked(task=USE, vote=vote) for vote in range(3)],
+            [(0, 0, 2), (1, 1, 2), (2, 2, 2)],
+            id="votes share all",
+        ),
+    ],
+)
+def test_what_is_marked_and_when_it_is_sent(
+    width: int, asked: Sequence[Asked], expected: list[tuple[int, float, int]]
+) -> None:
+    """A beginning is written once a reader is known, and a reader takes no place that another request can have."""
+    assert sent(width, asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "tokens", "marks"),
+    [
+        ("gpt-5.6-luna", "openai", 700, 0),
+        ("gpt-5.6-luna", "openai", 1300, 1),
+        ("gpt-5.4-mini", "openai", 1300, 1),
+        ("claude-haiku-5-5", "anthropic", 500, 1),
+        ("claude-opus-5", "anthropic", 500, 1),
+        ("claude-sonnet-5", "anthropic", 700, 0),
+        ("claude-sonnet-5", "anthropic", 1300, 1),
+        ("claude-sonnet-4-6", "anthropic", 1600, 0),
+        ("claude-haiku-4-5-20251001", "anthropic", 3500, 0),
+        ("claude-haiku-4-5-20251001", "anthropic", 5200, 1),
+    ],
+)
+def test_the_least_that_a_model_caches(model: str, kind: str, tokens: int, marks: int) -> None:
+    """Nothing shorter is marked."""
+    made: type[ApiJudge[Any]] = OpenAIJudge if kind == "openai" else AnthropicJudge
+    contexts = ("The wheel of a mill turns nine times a minute. " * (tokens * 4 // 47),)
+    tasks = [VerifyClaims(claims=(f"It turns {number} times.",), contexts=contexts) for number in range(2)]
+    assert [found for _, _, found in sent(1, ask(*tasks), made(model, api_key="sk-fake"))] == [marks, marks]
+
+
+def test_other_servers_are_left_alone(server: FakeOpenAI) -> None:
+    """Nothing is marked for a server that only speaks like the provider."""
+    judge = OpenAIJudge("gpt-5.6-luna", base_url=server.base_url, api_key="sk-fake")
+    assert sent(1, ask(*CLAIMS), judge) == [(number, number, 0) for number in range(4)]
+    assert "prompt_cache_options" not in bodies(server, judge, judge.request(USE))[0]
+
+
+def bodies(server: FakeOpenAI, judge: ApiJudge[Any], *requests: Request) -> list[dict[str, Any]]:
+    """Send requests one after the other; return what the server got."""
+    server.requests.clear()
+
+    async def run() -> None:
+        for request in requests:
+            await judge.complete(request)
+        await judge.aclose()
+
+    loop.run(run())
+    return [request.body for request in server.requests]
+
+
+def marked(judge: ApiJudge[Any], task: Task[Any]) -> Request:
+    """Return a request that is to be cached up to the end of its contexts."""
+    request = judge.request(task)
+    end = request.messages[1]["content"].index("contexts>>>") + len("contexts>>>")
+    return replace(request, marks=lambda: (end,))
+
+
+@pytest.mark.parametrize("task", [CLAIMS[0], USE], ids=["claims", "use"])
+def test_a_breakpoint_stands_behind_the_contexts(server: FakeOpenAI, task: Task[Any]) -> None:
+    """With one form for all tasks over them; without a mark there is none, and nothing is written."""
+    judge = direct(server, "gpt-5.6-luna")
+    body, lone = bodies(server, judge, marked(judge, task), judge.request(task))
+    assert body["prompt_cache_options"] == lone["prompt_cache_options"] == {"mode": "explicit"}
+    first, rest = body["messages"][1]["content"]
+    assert first["prompt_cache_breakpoint"] == {"mode": "explicit"}
+    assert "prompt_cache_breakpoint" not in rest
+    assert first["text"].endswith("contexts>>>")
+    assert first["text"] + rest["text"] == lone["messages"][1]["content"]
+    assert body["response_format"]["json_schema"]["name"] == "answer"
+    assert body["response_format"]["json_schema"]["schema"] == task.envelope
+    assert lone["response_format"]["json_schema"]["name"] == task.prompt
+    assert json.loads(json.dumps(judge.wire(judge.request(task)))) == lone
+
+
+def test_the_other_ways_to_a_cache(server: FakeOpenAI) -> None:
+    """Older models have a key of at most 64 characters, Anthropic has marks of its own."""
+    old = direct(server, "gpt-5.4-mini")
+    body, other, lone = bodies(server, old, marked(old, USE), marked(old, CLAIMS[0]), old.request(USE))
+    assert 0 < len(body["prompt_cache_key"]) <= 64
+    assert other["prompt_cache_key"] == body["prompt_cache_key"]
+    assert other["response_format"] == body["response_format"]
+    assert not {"prompt_cache_options", "prompt_cache_key"} & lone.keys()
+    assert isinstance(body["messages"][1]["content"], str)
+    claude = direct(server, "claude-haiku-5-5", "anthropic")
+    body, lone = bodies(server, claude, marked(claude, USE), claude.request(USE))
+    assert [part.get("cache_control") for part in body["messages"][0]["content"]] == [{"type": "ephemeral"}, None]
+    assert (body["tools"][0]["name"], lone["tools"][0]["name"]) == ("answer", "judge_usefulness")
+    assert isinstance(lone["messages"][0]["content"], str)
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "refused", "kept"),
+    [
+        ("gpt-5.6-luna", "openai", "prompt_cache_options", [True, False, False]),
+        ("gpt-5.4-mini", "openai", "prompt_cache_key", [True, False, False]),
+        ("claude-haiku-5-5", "anthropic", "cache_control", [True, False, False]),
+    ],
+)
+def test_what_a_model_refuses_is_left_out(
+    server: FakeOpenAI, model: str, kind: str, refused: str, kept: list[bool]
+) -> None:
+    """Once, like any parameter; then nobody waits for what is not written."""
+    judge = direct(server, model, kind)
+    server.refuses = frozenset({refused})
+    found = bodies(server, judge, marked(judge, USE), marked(judge, USE))
+    assert [refused in str(body) for body in found] == kept
+    assert judge.cached_from is None
+
+
+ROWS = [
+    Sample(
+        user_input=f"How often does the wheel of mill {number} turn?",
+        response=f"The wheel of mill {number} turns nine times a minute. It stands still in August.",
+        reference=f"The wheel of mill {number} turns nine times.",
+        retrieved_contexts=[
+            f"Record {number}.{part}. " + f"The wheel of mill {number} turns. " * 26 for part in range(13)
+        ],
+    )
+    for number in range(20)
+]
+FIVE = ("faithfulness", "answer_relevancy", "context_precision", "context_recall", "answer_correctness")
+MODELS = {"implicit": "gpt-5.6-luna", "explicit": "claude-haiku-5-5", "automatic": "gpt-5.4-mini"}
+
+
+def billed(
+    rule: Any, rows: Sequence[Sample], metrics: Sequence[str], *, width: int, caching: bool = True, **cache: Any
+) -> tuple[PromptCache, float]:
+    """Return the cache of a provider after all rows were scored, and how many seconds that took."""
+    made: type[ApiJudge[Any]] = AnthropicJudge if rule == "explicit" else OpenAIJudge
+    least = 512 if rule == "explicit" else 1024
+    with virtual_time() as clock:
+        kept = PromptCache(rule=rule, least=least, latency=0.1, clock=clock, **cache)
+
+        async def complete(judge: ApiJudge[Any], request: Request) -> Reply:
+            reply = kept(judge._body(request, judge.terms))
+            await asyncio.sleep(reply.latency)
+            return Reply(text=str(reply.text), prompt_tokens=1, completion_tokens=1)
+
+        own = {} if caching else {"cached_from": None}
+        judge: ApiJudge[Any] = type("Virtual", (made,), {"complete": complete, **own})(MODELS[rule], api_key="sk-fake")
+        table = evaluate(rows, metrics, judge=judge, embedder="local", concurrency=width, progress=False)
+        assert [row.unscored for row in table.rows if row.unscored] == []
+        return kept, clock.now
+
+
+@pytest.mark.parametrize(
+    ("rule", "width", "most"), [("implicit", 16, 0.6), ("explicit", 64, 0.67), ("automatic", 16, 0.8)]
+)
+def test_the_bill_of_a_table(rule: str, width: int, most: float) -> None:
+    """It falls by what can be read, and the table takes no longer."""
+    before, seconds = billed(rule, ROWS, FIVE, width=width, caching=False)
+    after, seconds_after = billed(rule, ROWS, FIVE, width=width)
+    assert after.bill < most * before.bill
+    assert seconds_after <= 1.001 * seconds
+
+
+@pytest.mark.parametrize("metrics", [FIVE[:1], FIVE[2:4], (FIVE[0], FIVE[2], "hallucination")])
+@pytest.mark.parametrize("rule", ["implicit", "explicit", "automatic"])
+def test_no_bill_rises(rule: str, metrics: Sequence[str]) -> None:
+    """Whatever the number of metrics, of votes, of contexts and of places."""
+    for contexts, width, votes, anew in (
+        (1, 9, 1, False),
+        (4, 1, 1, False),
+        (13, 3, 1, True),
+        (13, 2, 3, False),
+        (13, 99, 2, False),
+    ):
+        rows = [replace(row, retrieved_contexts=(row.retrieved_contexts or ())[:contexts]) for row in ROWS[:3]]
+        with context.changed(votes=votes, anew=anew):
+            (before, _), (after, _) = (billed(rule, rows, metrics, width=width, caching=each) for each in (False, True))
+        assert after.bill <= before.bill * 1.001, (contexts, width, votes)
+
+
+def test_tasks_that_share_a_form() -> None:
+    """The form has room for the answers of each, and is the same; each answer is read by its own."""
+    sharing = [task for task in EVERY_TASK if task.envelope]
+    assert {task.prompt for task in sharing} == {"verify_claims", "judge_usefulness", "find_contradictions"}
+    for task in sharing:
+        own, shared = (form["properties"]["verdicts"]["items"] for form in (task.schema(), task.envelope or {}))
+        assert [*own["properties"]] == [*shared["properties"]]
+        assert {*own["properties"]["verdict"]["enum"]} <= {*shared["properties"]["verdict"]["enum"]}
+    verdict = {"number": 1, "reason": "It is said.", "sentences": [1], "verdict": "useful"}
+    with pytest.raises(InvalidAnswer, match="verdict of verdicts, item 1 must be one of supported, unsupported"):
+        CLAIMS[0].read({"verdicts": [verdict]})
