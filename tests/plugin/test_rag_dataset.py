@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, truncated
 from tests.plugin.conftest import MANY, Run, RunOnce, RunPytest, Scored
 
@@ -153,7 +154,8 @@ def test_a_table_in_one_test(story: Run) -> None:
 
 def test_a_failing_judge_leaves_a_row_unscored(run: RunPytest, server: FakeOpenAI, scored: Scored) -> None:
     """What the judge could not answer is an unscored record of that row, and no other row is touched."""
-    server.script(truncated(), truncated())
+    cut = str(ROWS[0]["answer"])
+    server.answer = lambda body: truncated() if cut in str(body["messages"]) else answer_sensibly(body)
     suite = GOLDEN.replace('"golden.jsonl"', repr(ROWS[:3]))
     run(*JUDGED, "--rag-concurrency=1", test_it=suite).assert_outcomes(passed=2, failed=1)
     outcomes = [test["records"][0]["outcome"] for test in scored().values()]
