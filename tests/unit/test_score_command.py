@@ -379,7 +379,7 @@ def test_a_broken_row_is_one_row(tmp_path: Path, name: str, content: bytes, erro
         ("a.jsonl", b'[{"response": "x"}]', "contains a JSON list: name it .json"),
         ("a.jsonl", b'{\n"response": "x"}', "contains an object over several lines"),
         ("a.jsonl", "ö".encode("utf-16"), "is UTF-16"),
-        ("a.jsonl", gzip.compress(b"{}"), "let its name end in .gz"),
+        ("a.jsonl", gzip.compress(b"{}", mtime=0), "let its name end in .gz"),
         ("a.csv.gz", b"response\nx", "cannot be read"),
         ("a.csv", b"x\n1\n", "is no header with names of fields"),
         ("a.parquet", b"PAR1", "cannot be read as Parquet"),
