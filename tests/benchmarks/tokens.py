@@ -3,7 +3,8 @@
 Each is asked about one sample, with 3 contexts of 600 characters and with 8 of 2,000; the last rows are of the five
 metrics of :mod:`tests.benchmarks.judged` and of five that other tools have too. Nothing is sent: a request is counted
 as it would be, its schema included, and answered by the rules of the fake server, with reasons of nine words. Dollars
-are those of 1,000 samples with the model that ``auto`` stands for: all requests by themselves, in a batch, and with
+are those of 1,000 samples with the model that ``auto`` stands for: all requests by themselves, those of 20 samples, 16
+in flight, with the provider's prompt cache (by the rules of :mod:`tests.fake_prompt_cache`), in a batch, and with
 ``--rag-reasons=negative``. Vectors are not counted.
 
 Tokens are o200k's where ``quicktok-v1`` is installed, which brings the vocabulary along; else a quarter of characters.
@@ -11,6 +12,7 @@ Tokens are o200k's where ``quicktok-v1`` is installed, which brings the vocabula
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -31,6 +33,7 @@ from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.sample import Sample
 from tests.benchmarks.judged import METRICS, sample
 from tests.fake_answers import answer_sensibly
+from tests.fake_prompt_cache import PromptCache
 
 Count = Callable[[str], int]
 
@@ -45,18 +48,25 @@ REASON = "The passage states this fact in its second paragraph."
 #: Verdicts on numbered items that are negative; the others have no reason where only negative ones have.
 NEGATIVE = frozenset({"unsupported", "irrelevant", "useless", "contradicted", "no"})
 _CITED = 3
+_SAMPLES, _IN_FLIGHT, _LATENCY = 20, 16, 0.2
 # Of each message, and of the answer that follows.
 _FRAME, _START = 4, 3
 
 
 class Meter(OpenAIJudge):
-    """The judge of ``auto``, whose requests are counted and answered here; ``tier`` is the one they are billed in."""
+    """The judge of ``auto``, whose requests are counted and answered here.
 
-    def __init__(self, count: Count, *, reasons: Reasons = "all", tier: str = "default") -> None:
+    ``tier`` is the one they are billed in, ``cache`` what the provider keeps of prompts.
+    """
+
+    def __init__(
+        self, count: Count, *, reasons: Reasons = "all", tier: str = "default", cache: PromptCache | None = None
+    ) -> None:
         prompts = PromptBook(reasons=reasons)
         super().__init__(DEFAULT_OPENAI.partition(":")[2], api_key="sk-none", prompts=prompts)
         self._count = count
         self._tier = tier
+        self._cache = cache
 
     async def _send(self, wire: Any, request: Any, terms: Any) -> dict[str, Any]:
         body = self._body(request, terms)
@@ -64,9 +74,18 @@ class Meter(OpenAIJudge):
         text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         schema = json.dumps(body["response_format"], separators=(",", ":"))
         said = sum(self._count(_whole(message["content"])) + _FRAME for message in body["messages"])
+        prompt = said + _START + self._count(schema)
+        usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": self._count(text)}
+        if self._cache is not None:
+            reply = self._cache(body)
+            await asyncio.sleep(self._cache.latency)
+            # The fake counts characters.
+            share = prompt / (reply.usage or (prompt, 0))[0]
+            read, written = round(reply.cached * share), round(reply.written * share)
+            usage["prompt_tokens_details"] = {"cached_tokens": read, "cache_write_tokens": written}
         return {
             "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": said + _START + self._count(schema), "completion_tokens": self._count(text)},
+            "usage": usage,
             "service_tier": self._tier,
         }
 
@@ -98,9 +117,12 @@ def counter() -> tuple[str, Count]:
     return "o200k", lambda text: len(encoding.encode(text))
 
 
-def asked_of(metric: JudgedMetric, contexts: int, size: int) -> Sample:
-    """Return the sample that a metric is asked about: with what most samples have, and what it takes besides."""
-    row = sample(1, contexts=contexts, size=size)
+def asked_of(metrics: Sequence[JudgedMetric], number: int, contexts: int, size: int) -> Sample:
+    """Return a sample that metrics are asked about: with what most samples have, and what one takes besides."""
+    row = sample(number, contexts=contexts, size=size)
+    if len(metrics) > 1:
+        return row
+    (metric,) = metrics
     response = row.response or ""
     if metric.name in ("agent_goal_accuracy", "topic_adherence"):
         turns = [{"role": "user", "content": row.user_input}, {"role": "assistant", "content": response}]
@@ -124,26 +146,28 @@ def judged() -> list[JudgedMetric]:
     return named(*(kind.name for kind in kinds if kind is not SemanticSimilarity))
 
 
-def usage_of(metrics: Sequence[JudgedMetric], row: Sample, judge: Meter) -> Usage:
-    """Return what the metrics cost, asked together about a sample: what several ask for is asked once."""
+def usage_of(metrics: Sequence[JudgedMetric], rows: Sequence[Sample], judge: Meter) -> Usage:
+    """Return what the metrics cost, asked together about samples: what several ask for is asked once."""
     with TemporaryDirectory() as folder:
         asking = [metric.asking(judge=judge, embedder="local") for metric in metrics]
-        table = evaluate([row], asking, cache_dir=folder, progress=False)
-    unscored = table.rows[0].unscored
-    if unscored:
-        sys.exit(f"no score: {unscored}")
-    return sum((result.usage for result in table.rows[0].results.values()), Usage())
+        table = evaluate(rows, asking, cache_dir=folder, concurrency=_IN_FLIGHT, progress=False)
+    if unscored := [row.unscored for row in table.rows if row.unscored]:
+        sys.exit(f"no score: {unscored[0]}")
+    return sum((result.usage for row in table.rows for result in row.results.values()), Usage())
 
 
-def line(name: str, metrics: Sequence[JudgedMetric], row: Sample, count: Count) -> str:
+def line(metrics: Sequence[JudgedMetric], contexts: int, size: int, count: Count) -> str:
     """Return the row of a table; dollars are those of 1,000 samples."""
+    rows = [asked_of(metrics, number, contexts, size) for number in range(1, _SAMPLES + 1)]
     usage, batched, terse = (
-        usage_of(metrics, row, judge)
+        usage_of(metrics, rows[:1], judge)
         for judge in (Meter(count), Meter(count, tier="batch"), Meter(count, reasons="negative"))
     )
+    cached = usage_of(metrics, rows, Meter(count, cache=PromptCache(latency=_LATENCY)))
     tokens = f"{usage.calls:8} {usage.prompt_tokens:8,} {usage.completion_tokens:10,}"
-    dollars = " ".join(f"{1000 * (cost or 0):8.2f}" for cost in (usage.cost, batched.cost, terse.cost))
-    return f"  {name:29} {tokens} {dollars}"
+    costs = (usage.cost or 0, (cached.cost or 0) / len(rows), batched.cost or 0, terse.cost or 0)
+    dollars = " ".join(f"{1000 * cost:8.2f}" for cost in costs)
+    return f"  {metrics[0].name if len(metrics) == 1 else 'five together':29} {tokens} {dollars}"
 
 
 def main() -> None:
@@ -154,11 +178,11 @@ def main() -> None:
         print(
             f"{contexts} contexts of {size:,} characters, tokens: {vocabulary}; {DEFAULT_OPENAI}, $ per 1,000 samples"
         )
-        print(f"  {'metric':29} requests   prompt completion   singly    batch negative")
+        print(f"  {'metric':29} requests   prompt completion   singly   cached    batch negative")
         for metric in named(*wanted) or judged():
-            print(line(metric.name, [metric], asked_of(metric, contexts, size), count))
+            print(line([metric], contexts, size, count), flush=True)
         for names in () if wanted else (METRICS, COMMON):
-            print(line("five together", named(*names), sample(1, contexts=contexts, size=size), count))
+            print(line(named(*names), contexts, size, count))
             print(f"    {', '.join(names)}", flush=True)
 
 
