@@ -337,7 +337,8 @@ def _message(report: pytest.TestReport) -> str | None:
 
 
 #: Paths of this machine and what may be secret; none of it changes a score.
-_PRIVATE = {"cache_dir", "cache_salt", "cassette_keep", "batch", "batch_fallback", "report", "json", "markdown"}
+_PRIVATE = {"cache_dir", "cache_salt", "cache_url", "cache_url_mode", "cache_secret", "cassette_keep"}
+_PRIVATE |= {"batch", "batch_fallback", "report", "json", "markdown"}
 
 
 class RunReport:

@@ -559,6 +559,8 @@ def test_a_judged_run_says_who_was_asked_what(
     cached or not; a success and a measurement do not.
     """
     monkeypatch.setenv("RAGMETRICS_CACHE_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("RAGMETRICS_CACHE_SECRET", "signing-secret")
+    monkeypatch.setenv("RAGMETRICS_CACHE_URL", f"file://{tmp_path}/shared-secret")
     args = ["--rag-judge=openai:gpt-5.4-mini", "--rag-json=out.json", "--rag-markdown=out.md", "--rag-concurrency=7"]
     for cached, cassette in ((False, "tapes/judge.jsonl"), (True, f"{tmp_path / 'out' / 'side.jsonl'}")):
         result = run(*args, f"--rag-cassette={cassette}", "-o", "rag_cache_salt=secret", test_suite=JUDGED)

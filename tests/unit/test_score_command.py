@@ -30,7 +30,7 @@ from pytest_ragmetrics.metrics import QuotedSpansAlignment
 from pytest_ragmetrics.records import DocumentError, read_document
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.score_files import ScoredAnswer, read_run, read_scores
-from pytest_ragmetrics.scoring import OwnSession
+from pytest_ragmetrics.scoring import UNDER_WAY, OwnSession
 from tests.fake_openai import FakeOpenAI, failing
 
 Call = Callable[..., tuple[int, str, str]]
@@ -422,4 +422,4 @@ def test_rows_are_taken_in_order_and_few_at_a_time() -> None:
     with OwnSession(None, 1) as session:
         loop.run(score_rows(rows(), scorer, session, votes=None, take=take))
     assert [number for number, _ in taken] == list(range(1, 501))
-    assert taken[0] == (1, 32)
+    assert taken[0] == (1, 16 * UNDER_WAY)
