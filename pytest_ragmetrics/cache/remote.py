@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import json
 import random
+import re
 import time
 import uuid
 import warnings
@@ -85,19 +86,33 @@ def check_cache_url(text: str) -> str:
         raise ValueError(msg)
     if scheme == "file" and not rest.startswith("/"):
         raise ValueError(f"{url!r} has no absolute path: write file:///FOLDER with three slashes")
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        escaped = "write %40, %2F, %3F and %23 for @, /, ? and # in a password"
+        raise ValueError(f"{shown_url(url)!r} has no valid host and port: {escaped}") from None
     return url
 
 
 def shown_url(url: str) -> str:
-    """Return a URL without its user, password and query.
+    """Return a URL without its user, password and query; of one that may have them elsewhere, no more than its kind.
 
     >>> shown_url("redis://ci:secret@cache.example:6379/0?password=secret")
     'redis://cache.example:6379/0'
     """
     scheme, separator, rest = url.partition("://")
-    place = rest.split("?")[0].split("#")[0]
+    if not separator:
+        return re.split(r"[?#]|:(?=.*@)", url, maxsplit=1)[0]
+    place, *query = re.split(r"[?#]", rest, maxsplit=1)
     host, slash, path = place.partition("/")
-    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}" if separator else scheme.partition("?")[0]
+    is_bucket = _PACKAGES.get(scheme) == _OBJECTS and scheme not in _WEB
+    # A password with one of /?# that is not escaped ends behind it.
+    if "@" in "".join(query) or ("@" in path and not is_bucket):
+        return f"{scheme}://***"
+    name, colon, port = host.rpartition("@")[2].rpartition(":")
+    # A host without its @ is a user, and its port the password.
+    shown = port if not colon else f"{name}:{port}" if port.isdigit() or port.endswith("]") else f"{name}:***"
+    return f"{scheme}://{shown}{slash}{path}"
 
 
 def is_written(url: str, mode: RemoteMode) -> bool:

@@ -190,6 +190,8 @@ class ObjectBackend:
             raise (CacheReadOnlyError if refused else CacheUnavailableError)(
                 f"it cannot be {'written' if writing else 'read'}{_detail(error)}"
             ) from None
+        except Exception as error:  # noqa: BLE001 - nothing of the cache may fail a test
+            raise CacheUnavailableError(f"it cannot be used: {type(error).__name__}") from None
 
 
 def _answer(key: str) -> str:

@@ -102,5 +102,8 @@ class RedisBackend:
         except (exceptions.ReadOnlyError, exceptions.OutOfMemoryError) as error:
             full = "full" if isinstance(error, exceptions.OutOfMemoryError) else "read-only"
             raise CacheReadOnlyError(f"it is {full}") from None
-        except (exceptions.RedisError, OSError, ValueError) as error:
+        except (exceptions.RedisError, OSError) as error:
             raise CacheUnavailableError(f"it cannot be reached: {type(error).__name__}") from None
+        except Exception as error:  # noqa: BLE001 - an option of the URL that redis-py does not know is a TypeError
+            what = f"redis-py takes no such URL, check its options: {type(error).__name__}"
+            raise CacheUnavailableError(what) from None

@@ -646,11 +646,16 @@ def test_a_folder_is_shared_and_not_made(tmp_path: Path) -> None:
         ("redis", "'redis' is none of"),
         ("s3://", "'s3://' is none of"),
         ("file://shared", "'file://shared' has no absolute path: write file:///FOLDER"),
+        ("redis:/me:hidden@host", "'redis' is none of"),
+        ("redis://me:hidden@[::1/0", "'redis://[::1/0' has no valid host and port: write %40"),
+        ("redis://me:hidden/0", "'redis://me:***/0' has no valid host and port"),
+        ("redis://:hid/den@host:1/0", "'redis://***' has no valid host and port"),
+        ("redis://host:99999/0", "'redis://host:99999/0' has no valid host and port"),
     ],
 )
 def test_a_wrong_url_is_explained(url: str, said: str) -> None:
     """The error says what to write instead, and no password."""
-    with pytest.raises(ValueError, match=r"none of|absolute") as raised:
+    with pytest.raises(ValueError, match=r"none of|absolute|valid") as raised:
         check_cache_url(url)
     assert str(raised.value).startswith(said)
     assert "hidden" not in str(raised.value)
@@ -669,10 +674,46 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, url: str, pac
     assert str(raised.value) == f'{scheme}:// needs the package {package}: pip install "pytest-ragmetrics[{extra}]"'
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("rediss://me:p@ss@host:1/0?password=p#p", "rediss://host:1/0"),
+        ("redis://me:hid/den@host/0", "redis://***"),
+        ("redis://me:hid?den@host/0", "redis://***"),
+        ("redis://me:hid#den@host/0", "redis://***"),
+        ("redis://host/0?password=hid@den", "redis://***"),
+        ("ftp://me:hid/den@host", "ftp://***"),
+        ("redis://me:hidden", "redis://me:***"),
+        ("redis://:hidden@[::1]/0", "redis://[::1]/0"),
+        ("redis://:hidden@[::1]:6379/0", "redis://[::1]:6379/0"),
+        ("s3://bucket/team@home", "s3://bucket/team@home"),
+        ("az://box?sig=hidden", "az://box"),
+        ("no url?password=p", "no url"),
+        ("redis:me:hidden@host", "redis"),
+    ],
+)
+def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
+    """Also where the password has signs that should be escaped, or no host follows it."""
+    assert shown_url(url) == shown
+
+
+def test_what_a_client_does_not_take_is_told(tmp_path: Path) -> None:
+    """An unknown option of a URL costs one warning without its value, and fails nothing."""
+    url = "redis://127.0.0.1:1/0?unknown=hidden"
+
+    async def main() -> None:
+        machine = Machine(tmp_path, lambda: remote_module.backend_of(url))
+        assert len(await machine.ask("New?")) == 1
+        await machine.end()
+        (said,) = machine.warned
+        assert "redis-py takes no such URL, check its options: TypeError" in said
+        assert "hidden" not in said
+
+    run(main())
+
+
 def test_no_password_is_shown() -> None:
     """Not of the user, not in the query, in messages and errors."""
-    assert shown_url("rediss://me:p@ss@host:1/0?password=p#p") == "rediss://host:1/0"
-    assert shown_url("no url?password=p") == "no url"
     assert not remote_module.is_written("https://cache", "readwrite")
 
     async def main() -> list[str]:
@@ -684,4 +725,4 @@ def test_no_password_is_shown() -> None:
 
     (warning,) = run(main())
     assert "hidden" not in warning
-    assert "shared cache redis://127.0.0.1:1/0: it cannot be reached" in warning
+    assert "shared cache redis://127.0.0.1:1/0: redis-py takes no such URL, check its options" in warning
