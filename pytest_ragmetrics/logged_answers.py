@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 # How many rows may be scored while an earlier one is not, for each of those under way.
 _AHEAD = 16
+# How many rows at the end of a journal are asked for again where they have no score: more than may be under way.
+_ASKED_AGAIN = 1_000
 # Of the head of a journal; grows when rows are written in another way.
 _VERSION = 1
 _EMPTY = Sample()
@@ -221,29 +223,42 @@ class Journal:
             self._lock_path.unlink()
         self._lock.release()
 
-    def take_up(self, rows: Iterator[LoggedRow]) -> None:
-        """Pass over the rows that an earlier run scored, and open the file for the others."""
+    def take_up(self, rows: Iterator[LoggedRow]) -> Iterator[LoggedRow]:
+        """Open the file, and return the rows that are left: those behind the last that has all its scores.
+
+        Rows without a score at the end are those that a judge which failed left behind.
+        """
         lines = self._lines()
         end, first = next(lines, (0, b""))
-        if first:
-            self._check_head(self._parsed(first))
-        for end, line in lines:  # noqa: B007 - the last one counts
-            row = self._parsed(line)
-            given = next(rows, None)
-            if given is None or row["sample"] != dump(given.sample or _EMPTY, text=_written):
-                what = f"row {self.rows + 1} is not that of the files given now"
-                raise ArgumentError(f"{self.path}: {what}; give the same files, or remove it to start over")
-            self._count(row)
-        if end:
+        head = self._parsed(first, is_row=False) if first else self._head
+        if not isinstance(head, dict) or head.keys() != self._head.keys():
+            self._check_head(head)
+        again: list[tuple[LoggedRow | None, Any]] = []
+        end = 0
+        for place, line in lines:
+            again.append((next(rows, None), self._parsed(line)))
+            if len(again) == _ASKED_AGAIN or _is_scored(again[-1][1]):
+                self._check_head(head)
+                self._pass_over(again)
+                again, end = [], place
+        if self.path.exists():
             # A killed process may have left a part of a line behind the last.
             os.truncate(self.path, end)
         self.earlier = self.rows
         self._stream = self.path.open("ab")
-        if not end:
-            self._write(self._head)
+        return chain((given for given, _ in again if given is not None), rows)
+
+    def _pass_over(self, done: Iterable[tuple[LoggedRow | None, Any]]) -> None:
+        for given, row in done:
+            if given is None or row["sample"] != dump(given.sample or _EMPTY, text=_written):
+                what = f"row {self.rows + 1} is not that of the files given now"
+                raise ArgumentError(f"{self.path}: {what}; give the same files, or remove it to start over")
+            self._count(row)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Write a :class:`ScoredAnswer` that is JSON builtins."""
+        if not self.rows:
+            self._write(self._head)
         self._write(row)
         self._count(row)
         self.usage = sum((Usage(**record["usage"]) for record in row["scores"]), start=self.usage)
@@ -271,12 +286,15 @@ class Journal:
                 if line.endswith(b"\n"):
                     yield end, line
 
-    def _parsed(self, line: bytes) -> Any:
+    def _parsed(self, line: bytes, *, is_row: bool = True) -> Any:
         try:
-            return json.loads(line)
-        except ValueError as error:
-            msg = f"{self.path}: a line behind row {self.rows} is no JSON; remove the file to start over"
+            row = json.loads(line)
+            if is_row:
+                _ = row["sample"], _is_scored(row)
+        except (ValueError, TypeError, LookupError) as error:
+            msg = f"{self.path}: the line behind row {self.rows} is no row; remove the file to start over"
             raise ArgumentError(msg) from error
+        return row
 
     def _check_head(self, head: Any) -> None:
         if head != self._head:
@@ -297,6 +315,10 @@ class Journal:
         self.rows += 1
         for record in row["scores"]:
             self.tallies[record["metric"]].add(record)
+
+
+def _is_scored(row: Any) -> bool:
+    return all(record["score"] is not None for record in row["scores"])
 
 
 def _written(text: str) -> str:

@@ -48,8 +48,7 @@ def _score(arguments: argparse.Namespace) -> CommandResult:
     settings = {name: getattr(arguments, name) for name in ("metrics", "judge", "embedder", "votes")}
     try:
         with Journal(arguments.output, list(arguments.metrics), settings) as journal:
-            journal.take_up(rows)
-            used = _fill(journal, rows, arguments, budget)
+            used = _fill(journal, journal.take_up(rows), arguments, budget)
             journal.finish()
         refused = budget.used().refused + used.refused
         return CommandResult(lines=_summary(journal, arguments.output, budget, used), status=int(refused > 0))

@@ -25,7 +25,7 @@ from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
-from pytest_ragmetrics.logged_answers import RowScorer, bounded_metrics, score_rows
+from pytest_ragmetrics.logged_answers import Journal, RowScorer, bounded_metrics, score_rows
 from pytest_ragmetrics.metrics import QuotedSpansAlignment
 from pytest_ragmetrics.records import DocumentError, read_document
 from pytest_ragmetrics.result import MetricResult
@@ -227,6 +227,66 @@ def stop_after_one(call: Call, server: FakeOpenAI, args: tuple[str, ...]) -> str
     return err
 
 
+def test_rows_that_a_failing_judge_left_unscored_are_asked_again(call: Call, server: FakeOpenAI) -> None:
+    """They are not in the way of other options either, as nothing of them was paid for."""
+    log(many(9))
+    args = (*JUDGED, "-o", "scores.jsonl", "--concurrency", "2")
+    server.answer = lambda _: failing(400, "No.")
+    status, _, err = call(*args)
+    assert (status, "scores.jsonl.part has" in err) == (1, True), err
+    assert read_journal()
+    server.reset()
+    status, out, _ = call(*args, "--votes", "1")
+    assert (status, out.splitlines()[0], "unscored" in out) == (0, "scores.jsonl: 9 rows scored", False)
+
+
+@pytest.mark.parametrize("scored", [0, 3])
+def test_rows_without_a_score_are_asked_again_only_at_the_end(call: Call, scored: int) -> None:
+    """Those before a row with all its scores have a reason that is their own."""
+    rows = [{"id": f"{n}", "contexts": ["It rains."]} for n in range(6)]
+    rows[scored]["response"] = "It rains."
+    log(rows)
+    answers = [Path("once.jsonl"), Path("scores.jsonl")]
+    for output in answers:
+        args = ("log.jsonl", "--metrics", "lexical_grounding", "-o", str(output))
+        if output is answers[1]:
+            settings = {"metrics": {"lexical_grounding": None}, "judge": None, "embedder": None, "votes": None}
+            with Journal(output, ["lexical_grounding"], settings) as journal:
+                journal.take_up(iter(()))
+                for line in answers[0].read_text("utf-8").splitlines():
+                    journal.add(json.loads(line))
+        status, out, _ = call(*args)
+        assert status == 0
+    assert f"6 rows scored, {scored + 1} of them by an earlier run" in out
+    assert answers[0].read_text("utf-8") == answers[1].read_text("utf-8")
+
+
+def read_journal() -> list[Any]:
+    """Return the rows of the journal."""
+    return [json.loads(line) for line in Path("scores.jsonl.part").read_text("utf-8").splitlines()[1:]]
+
+
+@pytest.mark.parametrize("text", ["[]\n", "5\n", '{"a": 1}\n'])
+def test_a_file_that_is_no_journal_is_left_alone(call: Call, text: str) -> None:
+    """It is somebody else's, although it has no rows."""
+    log()
+    part = Path("scores.jsonl.part")
+    part.write_text(text, "utf-8")
+    status, _, err = call(*PLAIN, "-o", "scores.jsonl")
+    assert (status, "remove it to start over" in err, part.read_text("utf-8")) == (2, True, text)
+
+
+@pytest.mark.parametrize("line", ["[]", '{"sample": {}}', '{"scores": [5]}', '{"scores": 5}', '{"scores": [{}]}'])
+def test_a_line_that_is_no_row_is_told(call: Call, line: str) -> None:
+    """A journal that something else changed is an error with its name."""
+    log()
+    part = Path("scores.jsonl.part")
+    names = ("version", "metrics", "judge", "embedder", "votes")
+    part.write_text(f"{json.dumps(dict.fromkeys(names))}\n{line}\n", "utf-8")
+    status, _, err = call(*PLAIN, "-o", "scores.jsonl")
+    assert (status, "scores.jsonl.part: the line behind row 0 is no row" in err) == (2, True), err
+
+
 def test_a_judge_that_gives_up_ends_the_run(call: Call, server: FakeOpenAI) -> None:
     """The rows scored so far stay, the others are not written as unscored, and the same command goes on."""
     args = (*JUDGED, "-o", "scores.jsonl", "--concurrency", "1")
@@ -298,8 +358,6 @@ def test_the_environment_is_checked(
 
 def test_one_process_writes_an_output(call: Call) -> None:
     """A second one is refused while the first goes on."""
-    from pytest_ragmetrics.logged_answers import Journal
-
     with Journal(Path("scores.jsonl"), [], {}):
         status, _, err = call(*PLAIN, "-o", "scores.jsonl")
     assert (status, "another ragmetrics score is writing it" in err) == (2, True)
