@@ -77,6 +77,7 @@ class OpenAIEmbedder(Embedder):
         try:
             return self._read(answer, len(sent))
         except (JudgeError, ValueError) as error:
+            answer = self._connection.without_secrets(answer)
             raise UnusableReplyError(f"{self.name}: {error}; it sent {came(answer)}") from None
 
     def _read(self, answer: Any, count: int) -> Reply:

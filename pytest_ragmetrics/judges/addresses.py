@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 from urllib.parse import quote, unquote
+
+T = TypeVar("T")
 
 # The account before the host. A colon that no port follows begins a password that should have been quoted.
 _ACCOUNT = re.compile(r"^(\w[\w+.-]*://)?([^/?#]*@|[^/?#:@]*:(?!\d*(?:[/?#]|$)).*@)", re.DOTALL)
@@ -47,3 +50,21 @@ def secrets_of(urls: Iterable[str]) -> list[str]:
             # A header has them so.
             texts |= {b64encode(f"{user}:{each}".encode()).decode("ascii") for each in (password, raw)}
     return sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True)
+
+
+def without(said: T, secrets: Sequence[str]) -> T:
+    """Return JSON builtins with ``***`` for each of the secrets in their values.
+
+    >>> without({"sent": ["Basic am9lOnBhc3M=", 7]}, ["am9lOnBhc3M="])
+    {'sent': ['Basic ***', 7]}
+    """
+    if isinstance(said, str):
+        text: str = said
+        for secret in secrets:
+            text = text.replace(secret, "***")
+        return text  # type: ignore[return-value] # a text for a text
+    if isinstance(said, list):
+        return [without(part, secrets) for part in said]  # type: ignore[return-value]
+    if isinstance(said, dict):
+        return {name: without(value, secrets) for name, value in said.items()}  # type: ignore[return-value]
+    return said

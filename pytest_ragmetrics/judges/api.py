@@ -20,7 +20,7 @@ from urllib.request import getproxies
 
 from pytest_ragmetrics import loop
 from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError
-from pytest_ragmetrics.judges.addresses import secrets_of, shown_address, split_account
+from pytest_ragmetrics.judges.addresses import secrets_of, shown_address, split_account, without
 from pytest_ragmetrics.judges.attempts import ASKED, MOST, ApiKey, Call, FinalError, asked_for, current, within
 from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.problems import Problem, said_in
@@ -55,6 +55,8 @@ _FLEX_TIMEOUT = 900
 _NO_KEY = "none"
 # The HTTP library shows a key with any other character in its error.
 _KEY = re.compile(r"[!-~]+")
+# A reply may have a key such as "ollama" as a word.
+_LONG_KEY = re.compile(r"(?=.*\d).{16}")
 # aiohttp shows addresses whole; what follows the path may be a token.
 _QUERY = re.compile(r"(://[^\s?]*)\?[^\s'\"]*")
 _PASSWORD = re.compile(r"//[^/@\s]*@")
@@ -189,7 +191,7 @@ class Connection(Generic[Terms]):
         before = current.set(call)
         # The SDK's own errors are not chained: their frames and headers contain the key.
         try:
-            return await within(self._deadline, self._reach(self._wire, send, concede))
+            return await within(self._deadline, self._reach(call, self._wire, send, concede))
         except FinalError as final:
             raise self._ended(final.error) from None
         except asyncio.TimeoutError:
@@ -203,24 +205,28 @@ class Connection(Generic[Terms]):
             # One of those that OpenAI's SDK does not know, and so does not retry.
             if not _is_of_aiohttp(error):
                 raise
-            msg = f"{self._who}: {self._shown_url} does not answer in HTTP ({self._clean(_said(error))})"
-            raised = f"{msg}; check the network and {self._vendor.url_variable}"
+            msg = f"{self._who}: {self._shown_url} does not answer in HTTP{_tried(call.made)}"
+            raised = f"{msg} ({self._clean(_said(error))}); check the network and {self._vendor.url_variable}"
             raise JudgeOutageError(raised, attempts=call.made) from None
         finally:
             current.reset(before)
 
     async def _reach(
         self,
+        call: Call,
         wire: Wire,
         send: Callable[[Wire, Terms], Awaitable[T]],
         concede: Callable[[Terms, Any], Terms | None],
     ) -> T:
-        is_renewed = self._asked_for is None
+        is_renewed, is_again = self._asked_for is None, call.single
         while True:
             terms = self.terms
             try:
                 return await send(wire, terms)
             except Exception as error:
+                if _is_of_aiohttp(error) and not is_again:
+                    is_again = True
+                    continue
                 status = getattr(error, "status_code", None)
                 if status == HTTPStatus.UNAUTHORIZED and not is_renewed:
                     # It may have run out on the way; a new one is asked for.
@@ -305,9 +311,8 @@ class Connection(Generic[Terms]):
             msg = f"{self._who} cannot be asked at {self._shown_url}: {self._clean(_said(error))}"
             return JudgeError(f"{msg}; check {self._vendor.url_variable} and the parameters")
         sent = error.doc if isinstance(error, json.JSONDecodeError) else error.object
-        text = sent.decode("utf-8", "replace") if isinstance(sent, bytes) else sent
-        msg = f"{self._who} sent what is no answer to the request: {shown(self._clean(text[:1000]))}"
-        return UnusableReplyError(msg)
+        text = sent[:1000].decode("utf-8", "replace") if isinstance(sent, bytes) else sent[:1000]
+        return UnusableReplyError(f"{self._who} sent what is no answer to the request: {shown(self._clean(text))}")
 
     def _meaning(self, sdk: Any, error: Any, attempts: int) -> JudgeError:
         tried = _tried(attempts)
@@ -352,16 +357,12 @@ class Connection(Generic[Terms]):
         return JudgeError, f"the request was rejected with status {status} ({said})"
 
     def _clean(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        text = _PASSWORD.sub("//***@", _QUERY.sub(r"\1", self.without_passwords(text)))
-        return shortened(printable(masked(text)), _SHOWN)
+        text = _QUERY.sub(r"\1", without(text, (*self._secrets, *self._passwords)))
+        return shortened(printable(masked(_PASSWORD.sub("//***@", text))), _SHOWN)
 
-    def without_passwords(self, text: str) -> str:
-        """Return a text, such as the reply of a server that echoes, without the passwords of the addresses in use."""
-        for password in self._passwords:
-            text = text.replace(password, "***")
-        return text
+    def without_secrets(self, said: T) -> T:
+        """Return what a server said, JSON builtins, without the passwords and the long keys in use: it may echo."""
+        return without(said, (*self._passwords, *filter(_LONG_KEY.search, self._secrets)))
 
 
 def _check_rate(response: Any, rate_limited: Callable[[], None] | None) -> None:
@@ -534,6 +535,7 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
             rate_limited=request.rate_limited,
             single=request.is_single,
         )
+        answer = self._connection.without_secrets(answer)
         return self.read(answer, request)
 
     async def reach(self, send: Callable[[Any, Terms], Awaitable[T]]) -> T:
@@ -563,7 +565,7 @@ class ApiJudge(PromptedJudge, Generic[Terms]):
             if not problem.passing:
                 raise JudgeError(message, usage=usage)
             raise UnusableReplyError(message, spent=spent if usage else None, usage=usage, is_cut=problem.is_cut)
-        return replace(spent, text=self._connection.without_passwords(self._text(answer)))
+        return replace(spent, text=self._text(answer))
 
     @abstractmethod
     def _cached_from(self, terms: Terms) -> int | None:

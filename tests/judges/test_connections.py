@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import ssl
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain, repeat
 from threading import Thread
 from typing import Any
 
@@ -82,13 +85,14 @@ def test_certificates_are_checked_where_there_are_some(sdk: Any, url: str, check
 
 
 @contextmanager
-def raw_server(content: bytes) -> Iterator[str]:
-    """Answer each request with these bytes, and close the connection."""
+def raw_server(*contents: bytes) -> Iterator[str]:
+    """Answer each request with the next of these bytes, the last as often as asked, and close the connection."""
     served = asyncio.new_event_loop()
+    following = chain(contents, repeat(contents[-1]))
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(content)
+        writer.write(next(following))
         writer.close()
 
     server = served.run_until_complete(asyncio.start_server(serve, "127.0.0.1", 0))
@@ -128,6 +132,30 @@ def test_a_lost_connection_is_no_timeout(make: Callable[..., ApiJudge[Any]], con
     assert f"{judge.name}: {url} " in message
     assert f"check the network and {judge.vendor.url_variable}" in message
     assert not any(hidden in message for hidden in ("no answer within", "t0ken", "k3y-k3y"))
+
+
+def test_what_is_not_http_is_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With aiohttp, whose error OpenAI's SDK does not know; a single request is not."""
+    monkeypatch.delenv("http_proxy", raising=False)
+    claims = ListClaims(text="It climbs.")
+    content = json.dumps({"choices": [{"message": {"content": '{"claims": ["It climbs."]}'}}]}).encode()
+    good = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(content) + content
+    with raw_server(b"SSH-2.0-OpenSSH_9.6\r\n\r\n", good) as url:
+        (answered,) = ask(OpenAIJudge("fake", base_url=url, api_key="k", retries=0), claims)
+        assert answered.answer == ("It climbs.",)
+    with raw_server(b"SSH-2.0-OpenSSH_9.6\r\n\r\n") as url:
+        with pytest.raises(JudgeOutageError, match=r"does not answer in HTTP, after 1 retry \("):
+            ask(OpenAIJudge("fake", base_url=url, api_key="k", retries=0), claims)
+        judge = OpenAIJudge("fake", base_url=url, api_key="k", retries=0)
+
+        async def once() -> None:
+            try:
+                await judge.complete(replace(judge.request(claims), is_single=True))
+            finally:
+                await judge.aclose()
+
+        with pytest.raises(JudgeOutageError, match=r"does not answer in HTTP \("):
+            asyncio.run(once())
 
 
 def test_a_password_in_the_address_is_sent() -> None:

@@ -27,7 +27,7 @@ IN_HEADER = base64.b64encode(f"joe:{PASSWORD}".encode()).decode()
 
 @contextmanager
 def echoing(status: int) -> Iterator[str]:
-    """Serve what was sent: in an error, or as the reply of a model; yield host and port."""
+    """Serve what was sent: in an error, as the reply of a model (200) or what is none (202); yield host and port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -37,7 +37,9 @@ def echoing(status: int) -> Iterator[str]:
             said = " ".join([*sent, *(base64.b64decode(each[6:]).decode() for each in sent if each[:5] == "Basic")])
             message = {"role": "assistant", "content": json.dumps({"claims": [said]})}
             good = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
-            body = json.dumps(good if status == 200 else {"error": {"message": said}}).encode()
+            odd = {"data": [{"pad": "x" * 90, "sent": said}]}
+            fault = odd if status == 202 else {"error": {"message": said}}
+            body = json.dumps(good if status == 200 else fault).encode()
             self.send_response(status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(body)))
@@ -79,7 +81,7 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-@pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.parametrize("status", [200, 202, 400])
 @pytest.mark.parametrize("place", ["address", "proxy"])
 def test_a_server_that_echoes(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, status: int, place: str
@@ -98,6 +100,15 @@ def test_a_server_that_echoes(
     assert "joe:***" in shown
     assert not [text for text in (PASSWORD, QUOTED, IN_HEADER, "sk-key0") if text in shown and status == 400]
     assert not [text for text in (PASSWORD, QUOTED, IN_HEADER) if text in shown]
+
+
+@pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.parametrize(("key", "is_word"), [("Kaffee-Kanne-n7-x", False), ("gemma-3-it", True), ("k" * 16, True)])
+def test_a_server_that_echoes_the_key(status: int, key: str, is_word: bool) -> None:  # noqa: FBT001
+    """A long key with a digit is shown nowhere; another one may be a word of a reply."""
+    with echoing(status) as host:
+        judge = OpenAIJudge("fake", base_url=f"http://{host}", api_key=key, retries=0)
+        assert (key in outcome(judge)) == (is_word and status == 200)
 
 
 @pytest.mark.parametrize("proxy", ["ftp://joe:hunt3r%40two@host", "http://joe:hunt3r%40two@host:port", "socks5://h:1"])
