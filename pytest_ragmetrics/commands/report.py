@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.commands.command import Command, CommandResult, number, output
+from pytest_ragmetrics.commands.comment import NOT_ALLOWED, comment, take_comment
 from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.files import write_atomically
 from pytest_ragmetrics.text.characters import printable
@@ -137,6 +138,11 @@ def _configure_markdown(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=output(), metavar="FILE", help="default: standard output")
 
 
+def _configure_comment(parser: argparse.ArgumentParser) -> None:
+    _take_files(parser)
+    take_comment(parser)
+
+
 def _configure_merge(parser: argparse.ArgumentParser) -> None:
     _take_files(parser)
     parser.add_argument("-o", "--output", type=output(), metavar="OUT.json", help="write the merged run as JSON")
@@ -166,6 +172,13 @@ REPORT = Command(
             run=lambda arguments: _write(*_compared(arguments), {"report": arguments.output}),
         ),
         Command(name="markdown", help="Write a summary in Markdown.", configure=_configure_markdown, run=_markdown),
+        Command(
+            name="comment",
+            help="Keep one comment on a pull request of GitHub or a merge request of GitLab. "
+            f"Exits with status {NOT_ALLOWED} if the token may not comment, as in pull requests from forks.",
+            configure=_configure_comment,
+            run=lambda arguments: comment(arguments, *_compared(arguments)),
+        ),
         Command(
             name="merge",
             help="Make one run of several, such as shards; without an output it is printed as JSON. "

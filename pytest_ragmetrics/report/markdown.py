@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from urllib.parse import quote
 
 from pytest_ragmetrics.explain.phrases import score_text, threshold_text, usage_text
 from pytest_ragmetrics.explain.results import shortcoming
@@ -12,6 +13,7 @@ from pytest_ragmetrics.explain.runs import (
     STATUSES,
     TALLY_HEAD,
     WRONG,
+    change_line,
     change_lines,
     checked_lines,
     flaky_lines,
@@ -27,6 +29,7 @@ from pytest_ragmetrics.explain.runs import (
     total_usage,
 )
 from pytest_ragmetrics.records import Document, Record, TestRecord
+from pytest_ragmetrics.report.html import visible
 from pytest_ragmetrics.run_comparison import RunComparison
 from pytest_ragmetrics.text.characters import printable, shortened
 
@@ -37,36 +40,69 @@ _CHANGES = 4
 _STRANGERS = 3
 _NOTES = 3
 _LENGTH = 300
+_LINK = 1000
 
 # Characters with a meaning in Markdown, HTML, GitHub or its workflow commands. No line starts with foreign text, so
-# those that matter only there are left out, as are an underscore inside a word and a colon at its end.
-_ACTIVE = re.compile(r"[&<>\[\]\\`*|~$#@]|:(?=\S)|(?<=www)\.|(?<![^\W_])_|_(?![^\W_])", re.IGNORECASE)
+# those that matter only there are left out, as are an underscore inside a word and a colon at its end; but notes are
+# lines, and a slash at the start of one is a quick action of GitLab.
+_ACTIVE = re.compile(r"[&<>\[\]\\`*|~$#@\u200b]|\A/|:(?=\S)|(?<=www)\.|(?<![^\W_])_|_(?![^\W_])", re.IGNORECASE)
+# Mentions and references (@user, #1, GH-1; of GitLab also !1 and &1) are looked for in the text that Markdown made,
+# where an entity is its character: only a blank without width keeps them from notifying somebody.
+_REFERENCE = re.compile(r"(?<=[@#])(?=\w)|(?<=[!&])(?=[0-9])|(?<=\bGH)(?=-[0-9])", re.IGNORECASE)
 #: A test id that needs no escaping in a code span of a table or a list.
 _ORDINARY = re.compile(r"(?:[\w ./:,=()-]|\[(?!\[)|\])+")
 
 
-def render_markdown(document: Document, *, comparison: RunComparison | None = None) -> str:
-    """Return the summary of a run, at most about 60 lines for any size, with the changes since a baseline."""
-    tests = sorted(document.tests, key=_badness)
+def render_markdown(
+    document: Document,
+    *,
+    comparison: RunComparison | None = None,
+    page: str | None = None,
+    changes: int = _CHANGES,
+    limit: int | None = None,
+) -> str:
+    """Return the summary of a run, at most about 60 lines for any size, with the changes since a baseline.
+
+    With ``page``, the quoted address of the run's page, tests link into it. ``changes`` is how many scores that became
+    worse are named, ``limit`` how many UTF-16 code units the summary may have: lines before the cost are left out.
+    """
+    tests = sorted(document.tests, key=badness)
     outcome = headline(Counter(map(status_of, tests)), cut_short=is_cut_short(document.run))
     blocks = [
         [f"## RAG metrics: {outcome}"],
         _metric_table([record for test in tests for record in test.records]),
-        _list("Gates", list(_gates(tests)), _GATES),
-        _list("What went wrong", list(_wrong(tests)), _TESTS),
-        [] if comparison is None else _changes(comparison),
-        [*_ending(document)],
+        _list("Gates", list(_gates(tests, page)), _GATES),
+        _list("What went wrong", list(_wrong(tests, page)), _TESTS),
+        [] if comparison is None else _changes(comparison, page, changes),
     ]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    text = "\n\n".join("\n".join(block) for block in blocks if block)
+    ending = [*_ending(document)]
+    tail = "".join(f"{line}\n" for line in ["", *ending]) if ending else ""
+    return (text if limit is None else _cut(text, limit - _size(tail) - 1)) + f"\n{tail}"
+
+
+def _cut(text: str, limit: int) -> str:
+    """Return the first lines of a text within a limit, and how many are left out."""
+    lines, left_out = text.split("\n"), 0
+    while _size(text) > limit:
+        lines.pop()
+        left_out += 1
+        text = "\n".join([*lines, "", f"and {left_out} more lines"])
+    return text
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
 
 
 def escaped(text: str, length: int = _LENGTH) -> str:
     r"""Return a text as Markdown that shows it and does nothing else: no markup, no HTML, no link, no mention.
 
     >>> escaped("**bold** <b> @you ::error::x")
-    '&#42;&#42;bold&#42;&#42; &#60;b&#62; &#64;you &#58;&#58;error&#58;&#58;x'
+    '&#42;&#42;bold&#42;&#42; &#60;b&#62; &#64;&#8203;you &#58;&#58;error&#58;&#58;x'
     """
-    return _ACTIVE.sub(lambda found: f"&#{ord(found.group())};", shortened(printable(text), length))
+    parted = _REFERENCE.sub("\u200b", shortened(printable(text), length))
+    return _ACTIVE.sub(lambda found: f"&#{ord(found.group())};", parted)
 
 
 def _code(test_id: str) -> str:
@@ -74,7 +110,14 @@ def _code(test_id: str) -> str:
     return f"`{name}`" if _ORDINARY.fullmatch(name) and name.strip() == name else escaped(name)
 
 
-def _badness(test: TestRecord) -> tuple[int, float, str]:
+def _linked(text: str, test_id: str, page: str | None) -> str:
+    """Return Markdown without a link as a link to a test on the page, unless its address is very long."""
+    target = "" if page is None else f"{page}#{quote(visible(test_id), safe='/:')}"
+    return f"[{text}]({target})" if 0 < len(target) <= _LINK else text
+
+
+def badness(test: TestRecord) -> tuple[int, float, str]:
+    """Return the key that sorts tests, the worst first."""
     return STATUSES.index(status_of(test)), min(map(margin, test.records), default=0.0), test.id
 
 
@@ -97,22 +140,23 @@ def _list(title: str, lines: Sequence[str], limit: int) -> list[str]:
     return [f"### {title}", "", *(f"- {line}" for line in lines[:limit]), *more]
 
 
-def _gates(tests: Sequence[TestRecord]) -> Iterator[str]:
+def _gates(tests: Sequence[TestRecord], page: str | None) -> Iterator[str]:
     order = ("failed", "inconclusive", "skipped", "passed")
     found = [(test.gate, test.id) for test in tests if test.gate is not None]
     for gate, name in sorted(found, key=lambda pair: order.index(pair[0].outcome)):
-        yield f"{escaped(gate_line(gate), 2 * _LENGTH)} {_code(name)}"
+        yield f"{escaped(gate_line(gate), 2 * _LENGTH)} {_linked(_code(name), name, page)}"
 
 
-def _wrong(tests: Sequence[TestRecord]) -> Iterator[str]:
+def _wrong(tests: Sequence[TestRecord], page: str | None) -> Iterator[str]:
     """Yield the tests that failed or are unscored, each with its worst record; gates are listed above."""
     for test in tests:
         if status_of(test) in WRONG and test.gate is None:
             place = test.file if test.line is None else f"{test.file}:{test.line}"
-            yield f"{_code(test.id)} ({_code(place)}): {escaped(_why(test))}"
+            yield f"{_linked(_code(test.id), test.id, page)} ({_code(place)}): {escaped(why(test))}"
 
 
-def _why(test: TestRecord) -> str:
+def why(test: TestRecord) -> str:
+    """Return why a test failed or is unscored: its worst record, else what pytest said."""
     bad = [record for record in test.records if record.outcome in ("failed", "unscored")]
     if bad:
         return _shortfall(min(bad, key=margin))
@@ -132,14 +176,16 @@ def _because(said: str, reason: str | None) -> str:
     return f"{said}: {reason}" if reason else said
 
 
-def _changes(comparison: RunComparison) -> list[str]:
-    lines = [line.strip() for line in change_lines(comparison, shown=_CHANGES)]
+def _changes(comparison: RunComparison, page: str | None, shown: int) -> list[str]:
+    counts, *lines = [line.strip() for line in change_lines(comparison, shown=0)]
     strangers = [line for line in lines if line.startswith("not compared")]
-    first, *rest = [line for line in lines if line not in strangers]
     if len(strangers) > _STRANGERS:
         strangers[_STRANGERS:] = [f"and {len(strangers) - _STRANGERS} more that were not compared"]
-    parts = escaped(first.partition(": ")[2])
-    return ["### Against the baseline", "", parts, "", *(f"- {escaped(line)}" for line in (*rest, *strangers))]
+    bad = comparison.of("unscored", "worse")
+    named = [f"- {_linked(escaped(change_line(change)), change.id, page)}" for change in bad[:shown]]
+    more = [f"- and {len(bad) - shown} more"] if len(bad) > shown else []
+    others = [f"- {escaped(line)}" for line in strangers]
+    return ["### Against the baseline", "", escaped(counts.partition(": ")[2]), "", *named, *more, *others]
 
 
 def _ending(document: Document) -> Iterator[str]:

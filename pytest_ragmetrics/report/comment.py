@@ -1,0 +1,53 @@
+"""The comment on a pull request, and the annotations of GitHub Actions at the lines of failing tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pytest_ragmetrics.explain.runs import WRONG, gate_line, status_of
+from pytest_ragmetrics.records import Document, TestRecord
+from pytest_ragmetrics.report.markdown import badness, render_markdown, why
+from pytest_ragmetrics.run_comparison import RunComparison
+from pytest_ragmetrics.text.characters import printable, shortened
+
+#: What a comment of ours is found by. A text of a test cannot hold it: its ``<`` is escaped.
+MARKER = "<!-- pytest-ragmetrics: report comment -->"
+#: GitHub refuses a longer comment.
+COMMENT_LIMIT = 65_536
+
+_CHANGES = 20
+# GitHub shows no more annotations of one kind for a step.
+_ANNOTATIONS = 10
+_LENGTH = 300
+
+
+def render_comment(document: Document, *, comparison: RunComparison | None = None, page: str | None = None) -> str:
+    """Return the comment on a run: the marker and its summary, tests linked to ``page``, the address of its report."""
+    room = COMMENT_LIMIT - len(MARKER) - 1
+    summary = render_markdown(document, comparison=comparison, page=page, changes=_CHANGES, limit=room)
+    return f"{MARKER}\n{summary}"
+
+
+def annotation_lines(document: Document) -> Iterator[str]:
+    """Yield a workflow command for each of the worst tests that failed or are unscored, 10 at most, gates first.
+
+    https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
+    """
+    found = (test for test in document.tests if status_of(test) in WRONG)
+    wrong = sorted(found, key=lambda test: (test.gate is None, badness(test)))
+    for test in wrong[:_ANNOTATIONS]:
+        place = {"file": test.file, "line": "" if test.line is None else str(test.line), "title": test.id}
+        properties = ",".join(f"{name}={_property(value)}" for name, value in place.items() if value)
+        yield f"::error {properties}::{_data(_message(test))}"
+
+
+def _message(test: TestRecord) -> str:
+    return why(test) if test.gate is None else gate_line(test.gate)
+
+
+def _data(text: str) -> str:
+    return shortened(printable(text), _LENGTH).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
