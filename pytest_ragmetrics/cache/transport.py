@@ -526,7 +526,7 @@ class CachedTransport:
 
 def _host(request: AnyRequest) -> str:
     """Return the host that a request goes to, empty for the provider's own; addresses here have no account."""
-    return "" if request.url is None else urlsplit(request.url).netloc
+    return "" if request.url is None else urlsplit(request.url).netloc.lower()
 
 
 def _stacked(vectors: Sequence[npt.NDArray[np.float32]], request: EmbeddingRequest) -> npt.NDArray[np.float32]:

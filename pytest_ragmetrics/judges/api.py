@@ -67,10 +67,10 @@ _SECRETS = 8
 _NO_CAPACITY = re.compile(r"resource[_ ]unavailable", re.IGNORECASE)
 _REJECTED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 _REFUSING = re.compile(
-    r"support|unknown|unrecogni|unexpected|(?:may|is) not |not (?:allowed|permitted)|cannot be (?:used|specified)"
+    r"(?i)support|unknown|unrecogni|unexpected|(?:may|is) not |not (?:allowed|permitted)|cannot be (?:used|specified)"
     r"|not (?:a )?(?:valid|recogni|known|available|implemented)|invalid (?:\w+ )?(?:parameter|argument|field|option)"
-    r"|deprecated|extra|forbid|disallow|不支持|未知",
-    re.IGNORECASE,
+    r"|deprecated|extra|forbid|disallow|only (?:the )?(?:default|1\b)|不支持|未知|サポートされ|지원(?:하|되)지"
+    r"|nicht (?:unterst|erlaubt)|pas (?:pris|support|autoris)|no (?:es compatible|se admite)",
 )
 
 

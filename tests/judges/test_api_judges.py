@@ -435,7 +435,11 @@ def refusals(name: str) -> Iterator[bytes]:
         {"error": {"param": name, "message": "No."}},
         {"message": f"{name}: forbidden", "request": input_},
         f"got an unexpected keyword argument '{name}'",
-        [f"{name} 不支持"],
+        {"error": {"message": f"invalid {name}: only 1 is allowed for this model"}},
+        *(
+            [f"{name} {no}"]
+            for no in ("不支持", "はサポートされていません", "wird nicht unterstützt", "n'est pas pris en charge")
+        ),
         {"fault": {"text": said}},
     ):
         yield json.dumps(body).encode()
@@ -460,6 +464,15 @@ def test_refusals_are_understood_in_every_shape(server: FakeOpenAI, kind: str) -
         said = failure(judge(server, kind))
         assert "stop" in said or '"No."' in said or "(No.)" in said
         assert "top_p" not in said
+
+
+@BOTH
+def test_a_value_that_is_refused_keeps_its_parameter(server: FakeOpenAI, kind: str) -> None:
+    """It is for the user to correct."""
+    for said in ("top_p must be at most 1", "top_p: only numbers from 0 to 1", "top_p muss kleiner als 1 sein"):
+        server.answer = lambda _, said=said: fake.failing(400, said)  # type: ignore[misc] # bound here
+        assert said in failure(judge(server, kind, parameters={"top_p": 9}))
+        assert server.requests[-1].body["top_p"] == 9
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"null", b'{"error": null}', b'{"error": {}}', b'{"detail": []}'])

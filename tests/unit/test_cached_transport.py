@@ -703,7 +703,8 @@ def test_answers_of_another_host_are_said_once(store: Store) -> None:
     ask(CachedTransport(DIRECT, store=store), Provider(), here)
     (entry,) = store
     assert (entry.host, CacheEntry.from_row(entry.to_row())) == ("here:1", entry)
-    for mode, url in (("auto", here), ("replay", there), ("auto", there), ("auto", request("one"))):
+    same = replace(request("one"), url="HTTP://Here:1")
+    for mode, url in (("auto", here), ("auto", same), ("replay", there), ("auto", there), ("auto", request("one"))):
         cache = CachedTransport(DIRECT, store=store, mode=mode, warn=told.append)  # type: ignore[arg-type] # a mode
         assert ask(cache, Provider(), url).cached
         assert ask(cache, Provider(), url).cached
