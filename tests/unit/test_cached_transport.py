@@ -358,6 +358,20 @@ def test_in_replay_a_broken_store_is_an_error(broken: Store, tmp_path: Path) -> 
     assert ask(CachedTransport(DIRECT, store=broken, cassette=cassette, mode="replay"), Provider()).cached
 
 
+@pytest.mark.filterwarnings("error")
+def test_where_warnings_are_errors_no_answer_is_lost(broken: Store, tmp_path: Path) -> None:
+    """With ``-W error`` a warning raises where it is made, behind an answer that is paid for."""
+    provider = Provider()
+    ask(CachedTransport(DIRECT, store=broken), provider)
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "cache.db").write_text("no database")
+    for _ in range(2):
+        with Store(tmp_path / "damaged") as store:
+            ask(CachedTransport(DIRECT, store=store), provider)
+    assert provider.asked == 2
+    assert (tmp_path / "damaged" / "cache.db.broken-1").exists()
+
+
 def test_a_store_that_breaks_while_writing_loses_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
