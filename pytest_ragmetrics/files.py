@@ -112,6 +112,15 @@ def markdown_file(text: str, base: Path) -> Path:
     return writable_file(named, base)
 
 
+def writable_folder(text: str, base: Path) -> Path:
+    """Return the path of a folder in which files can be made, existing or not."""
+    path = a_path(text, base)
+    there = next(parent for parent in (path, *path.parents) if parent.exists())
+    if not text.strip() or not there.is_dir() or not os.access(there, os.W_OK):
+        raise ValueError(f"{text!r} is no folder that can be written: name one")
+    return path
+
+
 def existing_file(text: str, base: Path) -> Path:
     """Return the path of an existing file."""
     path = a_file(text, base)

@@ -72,7 +72,9 @@ def pytest_configure(config: pytest.Config) -> None:
     session = config.stash[SESSION] = PytestSession(config, read_settings(config))
     config.pluginmanager.register(session, "ragmetrics-session")
     if not hasattr(config, "workerinput"):
-        config.stash[REPORT] = RunReport(session.settings, config.rootpath, finish_session=session.finish)
+        config.stash[REPORT] = RunReport(
+            session.settings, config.rootpath, finish_session=session.finish, selection=session.selection
+        )
         config.pluginmanager.register(config.stash[REPORT], "ragmetrics-reporting")
 
 

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,6 +24,7 @@ from pytest_ragmetrics.files import portable
 if TYPE_CHECKING:
     from pytest_ragmetrics.context import Scoring
     from pytest_ragmetrics.records import Document, GateRecord, Record, Setting, TestOutcome, TestRecord
+    from pytest_ragmetrics.report.history import Selection
     from pytest_ragmetrics.run_comparison import RunComparison
     from pytest_ragmetrics.settings import Settings
 
@@ -338,18 +340,26 @@ def _message(report: pytest.TestReport) -> str | None:
 
 #: Paths of this machine and what may be secret; none of it changes a score.
 _PRIVATE = {"cache_dir", "cache_salt", "cache_url", "cache_url_mode", "cache_secret", "cassette_keep"}
-_PRIVATE |= {"batch", "batch_fallback", "report", "json", "markdown"}
+_PRIVATE |= {"batch", "batch_fallback", "report", "json", "markdown", "history"}
 
 
 class RunReport:
     """The hooks that gather the reports of tests and make the summary and the files of them.
 
-    ``finish_session`` is called with the exit status at the end of the run and returns lines for the summary. Raises
-    ``pytest.UsageError`` for a baseline that cannot be read.
+    ``finish_session`` is called with the exit status at the end of the run and returns lines for the summary;
+    ``selection`` says which tests the run had. Raises ``pytest.UsageError`` for a baseline that cannot be read.
     """
 
-    def __init__(self, settings: Settings, root: Path, *, finish_session: Callable[[int], list[str]]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        root: Path,
+        *,
+        finish_session: Callable[[int], list[str]],
+        selection: Callable[[pytest.Session, int], Selection],
+    ) -> None:
         self.collector = Collector()
+        self._selection = selection
         self._settings = settings
         self._root = root
         self._finish_session = finish_session
@@ -372,13 +382,16 @@ class RunReport:
         A run whose files could not be written has not passed: their readers would read old ones.
         """
         self._notes = self._finish_session(exitstatus)
-        files = self._settings.files()
-        if not files or self._settings.dry_run:
+        files, folder = self._settings.files(), self._settings.history
+        if not (files or folder) or self._settings.dry_run:
             return
         from pytest_ragmetrics.report.files import write_files
 
         document = self._document(exitstatus)
-        written = write_files(document, files, comparison=self._compare(document))
+        others = (
+            {} if folder is None else {folder: partial(self._add_to_history, folder, document, session, exitstatus)}
+        )
+        written = write_files(document, files, comparison=self._compare(document), others=others)
         self._lines = written.lines
         if written.failed:
             self._unshown = written.lines
@@ -400,6 +413,15 @@ class RunReport:
         """Say on standard error which files could not be written, where pytest showed no summary that does."""
         if self._unshown:
             sys.stderr.write("".join(f"ragmetrics: {line}\n" for line in self._unshown))
+
+    def _add_to_history(self, folder: Path, document: Document, session: pytest.Session, exit_status: int) -> None:
+        """Write what a history keeps of the run."""
+        from pytest_ragmetrics.report.history import history_run, write_history
+        from pytest_ragmetrics.settings import revision_of
+
+        commit, branch = revision_of(self._root)
+        chosen, prompts = self._selection(session, int(exit_status)), self._settings.prompts
+        write_history(folder, history_run(document, chosen, commit=commit, branch=branch, prompts=prompts))
 
     def _compare(self, document: Document) -> RunComparison | None:
         """Return what changed since the baseline; once all tests have ended, it stays the same."""

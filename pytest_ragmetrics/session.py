@@ -29,7 +29,7 @@ from pytest_ragmetrics.reporting import (
     redact_failure,
     redact_report,
 )
-from pytest_ragmetrics.session_resources import RunCassette, SessionBudget, WorkerRow, skip
+from pytest_ragmetrics.session_resources import RunCassette, SessionBudget, WorkerRow, selected_tests, skip
 from pytest_ragmetrics.settings import Settings, commit_of, judge_spec
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.locks import LockFile
     from pytest_ragmetrics.metrics.base import Metric
     from pytest_ragmetrics.records import Record
+    from pytest_ragmetrics.report.history import Selection
 
 #: The markers that make tests when pytest collects a function; added later they have no effect.
 _COLLECTED = frozenset(("rag_dataset", "rag_gate"))
@@ -188,6 +189,9 @@ class PytestSession:
         self._waiting: dict[str, str] = {}
         #: The file with the scores of an earlier run.
         self.baseline = settings.baseline
+        #: The tasks that each metric asked a judge, and how many tests were deselected.
+        self._tasks: dict[str, set[str]] = {}
+        self._deselected = 0
         self._budget = SessionBudget(settings, workers=workers, file=received.get("budget"))
         self._cassette = RunCassette(config, settings, received.get("cassette"))
         self._judge: str | None = None
@@ -206,6 +210,8 @@ class PytestSession:
         if self._budget.forecast is not None:
             self._budget.forecast.scored(self.recorder.test, scoring)
             return
+        if scoring.exchanges:
+            self._tasks.setdefault(scoring.metric, set()).update(exchange.task for exchange in scoring.exchanges)
         self.recorder.scored(scoring)
 
     def judge(self, given: Judge | str | None = None) -> Judge:
@@ -324,6 +330,20 @@ class PytestSession:
         queue = self.engine.queue if self._has_engine else None
         batches = [] if queue is None else queue.summary(self.engine.cache.holds)
         return [*lines, *self._shared([row["remote"] for row in rows if row]), *batches, *self._budget.notes(rows)]
+
+    def selection(self, session: pytest.Session, exit_status: int) -> Selection:
+        """Return which tests the run had, and what their metrics asked, once its workers have ended."""
+        from pytest_ragmetrics.report.history import Selection
+
+        rows = [self._to_history(), *(row["history"] for row in self._worker_rows if row)]
+        tasks: dict[str, set[str]] = {}
+        for name, asked in (item for row in rows for item in row["tasks"].items()):
+            tasks.setdefault(name, set()).update(asked)
+        deselected = max(row["deselected"] for row in rows)
+        paths, partial = selected_tests(self._config, exit_status=exit_status, deselected=deselected)
+        if not partial and (session.shouldfail or session.shouldstop or None in self._worker_rows):
+            partial = "the run stopped early"
+        return Selection(paths=paths, partial=partial, tasks={name: sorted(tasks[name]) for name in sorted(tasks)})
 
     # The hooks.
 
@@ -459,6 +479,7 @@ class PytestSession:
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Note that this run leaves tests out."""
         self._cassette.left_out += len(items)
+        self._deselected += len(items)
 
     def pytest_sessionfinish(self) -> None:
         """Tell the controller what this worker used."""
@@ -466,6 +487,7 @@ class PytestSession:
             cache = self.engine.cache if self._has_engine else None
             row = {"cassette": self._cassette.to_row(cache), "budget": self._budget.to_row()}
             remote = self.engine.remote if self._has_engine else None
+            row["history"] = self._to_history()
             row["remote"] = {} if remote is None else remote.final_counts()
             self._config.workeroutput["ragmetrics"] = row  # type: ignore[attr-defined] # set by xdist
 
@@ -495,6 +517,10 @@ class PytestSession:
         if node in self._nodes:
             self._nodes.remove(node)
             self._worker_rows.append(getattr(node, "workeroutput", {}).get("ragmetrics"))
+
+    def _to_history(self) -> dict[str, Any]:
+        """Return what a worker knows of the run that its reports do not say, as JSON builtins."""
+        return {"tasks": {name: sorted(tasks) for name, tasks in self._tasks.items()}, "deselected": self._deselected}
 
     @property
     def _has_engine(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -93,6 +94,28 @@ class SessionBudget:
 
 #: Options that leave tests out without pytest_deselected being called.
 NARROWING = ("lf", "ignore", "ignore_glob", "collectonly", "setuponly", "setupplan")
+
+
+#: Options that leave tests out of a run which is otherwise the whole.
+PARTS = {"keyword": "-k", "lf": "--lf", "stepwise": "--sw", "deselect": "--deselect", "collectonly": "--collect-only"}
+
+
+def selected_tests(config: pytest.Config, *, exit_status: int, deselected: int) -> tuple[str, str]:
+    """Return what chose the tests of a run, paths and marks, and why they are not all of these ("" if they are)."""
+    given = config.args_source is pytest.Config.ArgsSource.ARGS
+    marked = str(config.getoption("markexpr", "") or "")
+    places = [
+        Path(os.path.relpath(config.invocation_params.dir / arg, config.rootpath)).as_posix() for arg in config.args
+    ]
+    chosen = " ".join([*(sorted(places) if given else []), *([f"-m {marked!r}"] if marked else [])])
+    why = [flag for name, flag in PARTS.items() if config.getoption(name, default=None)]
+    if given and any("::" in place for place in places):
+        why.append("single tests were named")
+    if deselected and not why and not marked:
+        why.append(f"{deselected} deselected")
+    if exit_status in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR):
+        why.append("the run stopped early")
+    return chosen, ", ".join(why)
 
 
 class RunCassette:

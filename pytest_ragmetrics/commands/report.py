@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.commands.command import Command, CommandResult, number, output
+from pytest_ragmetrics.commands.command import Command, CommandResult, count, number, output
 from pytest_ragmetrics.commands.comment import NOT_ALLOWED, comment, take_comment
 from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.files import write_atomically
@@ -95,6 +95,28 @@ def _difference(comparison: RunComparison) -> list[str]:
         *(f"  {change_line(change)}" for change in (*better, *others)),
         *metric_change_lines(comparison),
     ]
+
+
+def _history(arguments: argparse.Namespace) -> list[str]:
+    from pytest_ragmetrics.explain.phrases import counted
+    from pytest_ragmetrics.report.history import read_history
+    from pytest_ragmetrics.report.html import render_history
+    from pytest_ragmetrics.report.trends import build_trends, trend_lines
+
+    history = read_history(arguments.folder, last=arguments.last, branch=arguments.branch)
+    if arguments.html is None:
+        return trend_lines(build_trends(history))
+    write_atomically(arguments.html, render_history(history))
+    return [f"{arguments.html}: written, {counted(len(history.runs), 'run')}", *history.left_out]
+
+
+def _configure_history(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder of --rag-history")
+    parser.add_argument(
+        "--html", type=output(".html"), metavar="FILE.html", help="write a page (default: print a table)"
+    )
+    parser.add_argument("--last", type=count(), default=30, metavar="N", help="how many runs to show (default: 30)")
+    parser.add_argument("--branch", metavar="NAME", help="the branch to show (default: that of the latest run)")
 
 
 def _schema(_: argparse.Namespace) -> list[str]:
@@ -188,6 +210,12 @@ REPORT = Command(
         ),
         Command(
             name="diff", help="Say what became better and worse between two runs.", configure=_configure_diff, run=_diff
+        ),
+        Command(
+            name="history",
+            help="Show the trends of the runs that --rag-history kept: since when, and what is flaky.",
+            configure=_configure_history,
+            run=_history,
         ),
         Command(name="schema", help="Print the JSON schema of --rag-json files.", run=_schema),
     ),

@@ -90,6 +90,19 @@ def is_current(task: str, texts: Sequence[str], prompts: PromptBook) -> bool:
     return texts[0] == SYSTEM and all(piece in texts[-1] for piece in pieces)
 
 
+def prompt_digest(task: str, prompts: PromptBook) -> str:
+    """Return a digest of what a task says to the judge besides the texts under test; "" for a task without a prompt.
+
+    >>> prompt_digest("list_claims", PromptBook()) == prompt_digest("verify_claims", PromptBook())
+    False
+    """
+    try:
+        said = (SYSTEM, _REMINDER, prompts.text(task), prompts.reasons)
+    except OSError:
+        return ""
+    return hashlib.sha256("\0".join(said).encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+
+
 def render_data(task: Task[Any]) -> str:
     """Return the texts under test without an instruction."""
     blocks = tuple(Block(label=block.label, text=_encodable(block.text)) for block in task.blocks())

@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pytest_ragmetrics.files import STEP_SUMMARY, write_atomically
@@ -35,15 +36,26 @@ class Written:
     failed: bool = False
 
 
-def write_files(document: Document, files: Mapping[str, Path], *, comparison: RunComparison | None = None) -> Written:
+def write_files(
+    document: Document,
+    files: Mapping[str, Path],
+    *,
+    comparison: RunComparison | None = None,
+    others: Mapping[Path, Callable[[], object]] | None = None,
+) -> Written:
     """Write the files; one that cannot be written does not affect the others.
 
-    ``files`` maps the names of :data:`RENDERERS` to paths. Without any score and any decided gate nothing is
-    written, so that a run that selected no such test does not replace a report by an empty one.
+    ``files`` maps the names of :data:`RENDERERS` to paths; ``others`` are written by functions. Without any score and
+    any decided gate nothing is written, so that a run that selected no such test does not replace a report by an empty
+    one.
     """
     if not any(row.records or is_decided(row.gate) for row in document.tests):
-        return Written(lines=tuple(f"{path}: not written, no test scored anything" for path in files.values()))
-    problems = {path: _write(path, name, document, comparison) for name, path in files.items()}
+        paths = (*files.values(), *(others or {}))
+        return Written(lines=tuple(f"{path}: not written, no test scored anything" for path in paths))
+    works: dict[Path, Callable[[], object]] = {
+        path: partial(_write, path, name, document, comparison) for name, path in files.items()
+    }
+    problems = {path: _problem(work) for path, work in {**works, **(others or {})}.items()}
     lines = (f"{path}: {'written' if why is None else f'NOT written, {why}'}" for path, why in problems.items())
     return Written(lines=tuple(lines), failed=any(why is not None for why in problems.values()))
 
@@ -53,14 +65,18 @@ def is_decided(gate: GateRecord | None) -> bool:
     return gate is not None and gate.outcome != "skipped"
 
 
-def _write(path: Path, name: str, document: Document, comparison: RunComparison | None) -> str | None:
+def _write(path: Path, name: str, document: Document, comparison: RunComparison | None) -> None:
+    text = RENDERERS[name](document, comparison)
+    if name == "markdown" and is_step_summary(path):
+        _append(path, text)
+    else:
+        write_atomically(path, text)
+
+
+def _problem(work: Callable[[], object]) -> str | None:
     """Write a file and return ``None``, or what went wrong."""
     try:
-        text = RENDERERS[name](document, comparison)
-        if name == "markdown" and is_step_summary(path):
-            _append(path, text)
-        else:
-            write_atomically(path, text)
+        work()
     except OSError as error:
         return error.strerror or str(error)
     except Exception as error:  # noqa: BLE001 - an error in one report must not lose the results of the run

@@ -23,6 +23,7 @@ from pytest_ragmetrics.explain.phrases import cost_text, counted, duration_text,
 from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.records import Document, Record
 from pytest_ragmetrics.report.sample_view import build_sample_views, cut, fold
+from pytest_ragmetrics.report.trends import build_trends
 from pytest_ragmetrics.report.view import TestView, build_report_view
 from pytest_ragmetrics.run_comparison import RunComparison
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from pytest_ragmetrics.calibration.queue import QueuedRow
     from pytest_ragmetrics.calibration.result import Calibration
+    from pytest_ragmetrics.report.history import History
 
 _PACKAGE = "pytest_ragmetrics.report"
 _TEMPLATES = "templates"
@@ -93,6 +95,11 @@ def render_calibration(calibration: Calibration, *, worst: int = 50) -> str:
             for row in differing[:worst]
         ],
     )
+
+
+def render_history(history: History) -> str:
+    """Return the trends of a history as a self-contained page without a script: the same runs, the same text."""
+    return render("history.html.jinja", styles=("history.css",), view=build_trends(history))
 
 
 def render_labels(rows: Sequence[QueuedRow], *, total: int) -> str:

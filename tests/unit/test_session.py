@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from pytest_ragmetrics.session import function_of, marked_judge, marked_votes
-from pytest_ragmetrics.session_resources import NARROWING, RunCassette, SessionBudget
+from pytest_ragmetrics.session_resources import NARROWING, PARTS, RunCassette, SessionBudget
 
 ROOT = Path("/project")
 TESTPATHS, ARGS = pytest.Config.ArgsSource.TESTPATHS, pytest.Config.ArgsSource.ARGS
@@ -47,7 +47,7 @@ def test_a_run_had_all_tests(given: dict[str, Any], whole: bool) -> None:  # noq
 
 def test_every_option_that_leaves_tests_out_exists(pytestconfig: pytest.Config) -> None:
     """Under another name it would never be found."""
-    for option in NARROWING:
+    for option in (*NARROWING, *PARTS, "markexpr"):
         pytestconfig.getoption(option)
 
 

@@ -1,0 +1,57 @@
+"""The file that a run adds to a history, and the runs that add none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics.report.history import HistoryRun, read_history
+from tests.fake_openai import FakeOpenAI
+from tests.plugin.conftest import MANY, RunOnce, RunPytest
+
+SUITE = """
+    from pytest_ragmetrics import assert_faithful, assert_quoted_spans_aligned
+    from texts import SOURCE, TRUE, FALSE
+
+    def test_true():
+        assert_quoted_spans_aligned(response=TRUE, contexts=[SOURCE])
+
+    def test_false():
+        assert_quoted_spans_aligned(response=FALSE, contexts=[SOURCE])
+
+    def test_judged():
+        assert_faithful(response="The pump hums.", contexts=[SOURCE], min=0)
+"""
+
+
+def only(folder: Path) -> HistoryRun:
+    """Return the one run in a folder."""
+    (run,) = read_history(folder, last=9).runs
+    return run
+
+
+def test_workers_leave_one_file(run_once: RunOnce, shared_server: FakeOpenAI) -> None:
+    """The controller writes it, with what the workers asked; the summary names the folder."""
+    args = (*MANY, "--rag-judge=openai:gpt-5.4-mini", "-k", "test_")
+    done = run_once(*args, provider=shared_server, env={"RAGMETRICS_HISTORY": "kept"}, test_suite=SUITE)
+    done.result.stdout.fnmatch_lines(["*kept: written"])
+    run = only(done.folder / "kept")
+    assert (run.selection, run.partial) == ("", "-k")
+    assert {test.id.partition("::")[2]: test.outcome for test in run.tests} == {
+        "test_false": "failed",
+        "test_judged": "passed",
+        "test_true": "passed",
+    }
+    faithful, quoted = run.metrics
+    assert faithful.judge == "openai:gpt-5.4-mini"
+    assert {"list_claims", "verify_claims"} >= faithful.prompts.keys() > set()
+    assert quoted.prompts == {}
+
+
+@pytest.mark.parametrize("args", [["--rag-dry-run"], ["-k", "plain"]])
+def test_a_run_without_scores_leaves_none(run: RunPytest, pytester: pytest.Pytester, args: list[str]) -> None:
+    """Neither a forecast nor a selection that scores nothing makes the folder."""
+    pytester.makeini("[pytest]\nrag_history = kept")
+    run(*args, test_suite=SUITE + "\n    def test_plain(): pass\n")
+    assert not (pytester.path / "kept").exists()

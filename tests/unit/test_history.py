@@ -1,0 +1,329 @@
+"""What a history keeps of a run, what reading it refuses, and what its trends say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.report.files import write_files
+from pytest_ragmetrics.report.history import (
+    History,
+    HistoryError,
+    HistoryRun,
+    Selection,
+    history_run,
+    read_history,
+    write_history,
+)
+from pytest_ragmetrics.report.html import render_history
+from pytest_ragmetrics.report.trends import Trends, build_trends, trend_lines
+from pytest_ragmetrics.result import Usage
+from pytest_ragmetrics.session_resources import selected_tests
+from pytest_ragmetrics.settings import _BRANCHES, _COMMITS, revision_of
+from tests.documents import HOSTILE, document, gate, record, row
+from tests.histories import hostile, kept, month
+
+MADE = Selection(tasks={"faithfulness": ["verify_claims"]})
+
+
+def made(*tests: Any, **fields: Any) -> HistoryRun:
+    """Return what is kept of a run of these tests."""
+    return history_run(document(*tests), MADE, commit="0123456789ab", branch="main", **fields)
+
+
+def shown(*runs: HistoryRun) -> Trends:
+    """Return the view of these runs."""
+    return build_trends(History(runs=runs, branch="main"))
+
+
+def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Figures, outcomes and digests come back; names begin with the time and differ; answers stay out."""
+    scores = [record("faithfulness", score, at_least=0.8, sample={"response": "Secret."}) for score in (0.9, 0.7)]
+    scores[1] = replace(scores[1], outcome="failed", judge="openai:one", usage=Usage(calls=1, cost=0.25))
+    empty = record("faithfulness", 1.0, at_least=None, vacuous=True, outcome="measured")
+    run = made(
+        row("test_a", scores[0], record("faithfulness", None, outcome="unscored")),
+        row("test_b", scores[1], outcome="failed"),
+        row("test_c", empty),
+        row("test_gate", gate=gate()),
+        row("test_skipped", gate=gate(outcome="skipped")),
+    )
+    files = {write_history(tmp_path / "new", run) for _ in range(2)}
+    assert read_history(tmp_path / "new", last=5).runs == (run, run)
+    assert len(files) == 2
+    assert all(file.name.startswith("20260302T164107Z-") for file in files)
+    assert "Secret" not in next(iter(files)).read_text("utf-8")
+    (metric,) = run.metrics
+    assert (metric.mean, metric.n, metric.failing, metric.unscored, metric.vacuous) == (0.8, 2, 1, 1, 1)
+    assert (metric.low or 1) < 0.7
+    assert (metric.high or 0) > 0.9
+    assert (metric.judge, metric.cost, run.cost) == ("openai:one", 0.25, 0.25)
+    assert [point.outcome for point in run.gates] == ["passed"]
+    worst, failed, *_ = run.tests
+    assert worst.scores == {"faithfulness": (None, "unscored", "")}
+    assert failed.scores == {"faithfulness": (0.7, "failed", "≥ 0.80")}
+    assert worst.key != failed.key
+
+
+def test_prompts_and_code_are_in_the_fingerprint(tmp_path: Path) -> None:
+    """A folder of prompts, the wish for reasons and the embedder change it where they matter, and nowhere else."""
+    scored = row("test_a", record("faithfulness"), record("answer_relevancy"), record("brevity"))
+    (tmp_path / "verify_claims.md").write_text("Verify.", "utf-8")
+    plain, other = made(scored), made(scored, prompts=tmp_path)
+    before, after = ({it.metric: it.prompts for it in run.metrics} for run in (plain, other))
+    assert before["faithfulness"].keys() == {"verify_claims"}
+    assert before["faithfulness"] != after["faithfulness"]
+    assert before["answer_relevancy"] == after["answer_relevancy"] == {}
+    definitions = {it.metric: set(it.definition) for it in plain.metrics}
+    assert definitions["answer_relevancy"] - definitions["faithfulness"] == {"embedder"}
+    assert definitions["brevity"] == definitions["faithfulness"] == {"better", "release", "verdicts"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("z.json", "{", "z.json: left out, not JSON: "),
+        ("z.json", "[]", "z.json: left out, not a file of --rag-history"),
+        ("z.json", '{"version": 1, "tests": []}', "z.json: left out, not a file of --rag-history"),
+        ("z.json", '{"version": 2, "selection": ""}', "z.json: left out, it is of version 2, and this release reads"),
+        ("z.json", '{"version": 1, "selection": ""}', "z.json: left out, the document lacks time"),
+        ("z.json", '{"version": 1, "selection": 7}', "z.json: left out, the document lacks time"),
+        ("z.json", '{"a": NaN}', "z.json: left out, not JSON: NaN is not a JSON number"),
+        ("notes.md", "# Notes", "notes.md: left out, not a file of --rag-history"),
+        (".gitkeep", "", None),
+    ],
+)
+def test_what_is_no_run_is_left_out_by_name(tmp_path: Path, name: str, text: str, said: str | None) -> None:
+    """The runs beside it are shown; where there are none, the error names it."""
+    (tmp_path / name).write_text(text, "utf-8")
+    with pytest.raises(HistoryError, match=r"no run; pytest --rag-history=\S+ writes one") as caught:
+        read_history(tmp_path, last=5)
+    assert said is None or said in str(caught.value)
+    write_history(tmp_path, kept(1, {"test_a": 0.9}))
+    left_out = read_history(tmp_path, last=5).left_out
+    assert left_out == () if said is None else left_out[0].startswith(said)
+
+
+def test_a_branch_and_the_last_runs_are_shown(tmp_path: Path) -> None:
+    """The branch is that of the latest run unless another is named; an unknown one, and no folder, are errors."""
+    for day in (3, 1, 2):
+        write_history(tmp_path, kept(day, {"test_a": 0.9}, branch="fix" if day == 3 else "main"))
+    found = read_history(tmp_path, last=5, branch="main")
+    assert [run.time[8:10] for run in found.runs] == ["01", "02"]
+    assert found.left_out == ("1 run of other branches left out; --branch=NAME shows another one",)
+    assert [run.time[8:10] for run in read_history(tmp_path, last=1, branch="main").runs] == ["02"]
+    assert read_history(tmp_path, last=5).branch == "fix"
+    with pytest.raises(HistoryError, match="no run of branch 'none'"):
+        read_history(tmp_path, last=5, branch="none")
+    with pytest.raises(HistoryError, match=r"absent: .*; give the folder of --rag-history"):
+        read_history(tmp_path / "absent", last=5)
+
+
+def changed(run: HistoryRun, **fields: Any) -> HistoryRun:
+    """Return a run with other figures of its metric."""
+    return replace(run, metrics=tuple(replace(it, **fields) for it in run.metrics))
+
+
+OLD, NEW = kept(1, {"test_a": 0.9}), kept(2, {"test_a": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("new", "reasons"),
+    [
+        (NEW, ()),
+        (changed(NEW, judge="openai:two"), ("judge openai:one, then openai:two",)),
+        (changed(NEW, judge=""), ("judge openai:one, then none",)),
+        (changed(NEW, prompts={"list_claims": "2"}), ("another prompt of list_claims",)),
+        (changed(NEW, prompts={"verify_claims": "2"}), ()),
+        (changed(NEW, definition={"code": "2"}), ("another definition, its code changed",)),
+        (changed(NEW, definition={"code": "1", "release": "0.2"}), ("release none, then 0.2",)),
+        (replace(NEW, selection="tests"), ("other tests, all, then tests",)),
+    ],
+)
+def test_what_is_not_comparable_breaks_the_line(new: HistoryRun, reasons: tuple[str, ...]) -> None:
+    """A change of judge, prompts, definition or tests is a break with its reason, and never a trend."""
+    old = changed(OLD, prompts={"list_claims": "1"}, definition={"code": "1"})
+    if not new.metrics[0].prompts:
+        new = changed(new, prompts={"list_claims": "1"})
+    if "code" not in new.metrics[0].definition:
+        new = changed(new, definition={"code": "1"})
+    view = shown(old, new)
+    (trend,) = view.trends
+    assert trend.last.breaks == reasons
+    assert len(trend.unbroken) == (1 if reasons else 2)
+    assert len(trend.lines) == (0 if reasons else 1)
+    said = [line for line in trend_lines(view) if line.startswith("new line from 2026-10-02 08:14 02c0ffe: ")]
+    assert [line.split(": ", 1)[1] for line in said] == [f"{reason} (mean faithfulness)" for reason in reasons]
+
+
+def test_partial_runs_are_in_no_line_but_say_what_fails() -> None:
+    """Their means are of other tests; a run with nothing scored has no point either."""
+    part = kept(2, {"test_a": 0.1}, partial="-k a")
+    view = shown(kept(1, {"test_a": 0.9, "test_b": 0.9}), part, kept(3, {"test_a": None}))
+    assert [point.value for trend in view.trends for point in trend.points] == [0.9]
+    assert [(test.since[:10], test.failed) for test in view.failing] == [("2026-10-02", "failed in 2 of 3 runs")]
+    assert shown(part).trends == ()
+    assert "no whole run, and so no line" in trend_lines(shown(part))
+
+
+def test_bounds_stand_on_the_line_of_their_metric() -> None:
+    """A gate on the mean of all scores is on the line of the metric, one over other rows or of a share has its own."""
+    bound = gate(value=0.9, bound=0.8)
+    rate = gate(value=0.5, bound=0.6, statistic="rate", min_score=0.8, between=(0.4, 0.7), outcome="inconclusive")
+    view = shown(*(kept(day, {"test_a": 0.9}, gates=[bound, rate]) for day in (1, 2)))
+    assert [trend.title for trend in view.trends] == ["mean faithfulness", "share of faithfulness ≥ 0.80, test_gate_1"]
+    assert [(trend.last.bound, trend.last.outcome) for trend in view.trends] == [(0.8, "passed"), (0.6, "inconclusive")]
+    assert [len(trend.bounds) for trend in view.trends] == [1, 1]
+    assert view.trends[1].bands == ("0,0 100,0 100,100 0,100",)
+    assert view.trends[1].lines == ("0,66.67 100,66.67",)
+
+
+@pytest.mark.parametrize(
+    ("scores", "since", "failed"),
+    [
+        ((0.9, 0.5, 0.5), 2, "failed in 2 of 3 runs"),
+        ((0.5, 0.9, 0.5), 3, "failed in 2 of 3 runs"),
+        ((0.5, 0.5, 0.5), 1, "failed in 3 of 3 runs"),
+        ((0.5, "absent", 0.5), 1, "failed in 2 of 2 runs"),
+        ((0.5, 0.5, 0.9), None, ""),
+        ((0.5, 0.5, "absent"), None, ""),
+    ],
+)
+def test_a_test_fails_since_a_run(scores: tuple[float | str, ...], since: int | None, failed: str) -> None:
+    """It is the first of the last row of failures; a test that passed since, or is gone, does not fail."""
+    runs = []
+    for day, score in enumerate(scores, 1):
+        answers = {"test_b": 0.9} | ({} if isinstance(score, str) else {"test_a": (score, f"answer {day}")})
+        runs.append(kept(day, cast("Any", answers)))
+    view = shown(*runs)
+    assert [test.failed for test in view.failing] == ([failed] if since else [])
+    assert [test.since[9:10] for test in view.failing] == ([str(since)] if since else [])
+    assert view.headline == (f"1 test fails, {1 if since == 3 else 'none'} of them newly" if since else "No test fails")
+    assert shown(runs[0]).headline == ("1 test fails" if scores[0] == 0.5 else "No test fails")
+
+
+A, B, OTHER = ({"test_a": given} for given in ((0.9, "same"), (0.5, "same"), (0.5, "another")))
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ((kept(1, A), kept(2, B)), "one answer passed and failed faithfulness"),
+        ((kept(1, A), kept(2, OTHER)), ""),
+        ((kept(1, A), kept(2, B, judge="openai:two")), ""),
+        ((kept(1, A), kept(2, {"test_a": (0.95, "same")})), ""),
+        ((kept(1, A, commit="abc"), kept(2, OTHER, commit="abc")), "passed and failed at commit abc"),
+        ((kept(1, A, commit="abc+"), kept(2, OTHER, commit="abc+")), ""),
+        ((kept(1, A, commit=""), kept(2, OTHER, commit="")), ""),
+    ],
+)  # fmt: skip
+def test_flaky_is_what_comes_out_both_ways_unchanged(runs: tuple[HistoryRun, ...], said: str) -> None:
+    """One answer under one judge, or one commit without changes; another judge explains another outcome."""
+    assert [test.flaky for test in shown(*runs).flaky] == ([said] if said else [])
+
+
+def test_a_changed_threshold_makes_no_test_flaky() -> None:
+    """The same answer fails under a higher bound."""
+    runs = [made(row("test_a", record("faithfulness", 0.85, outcome="passed", at_least=0.8)))]
+    runs.append(made(row("test_a", record("faithfulness", 0.85, outcome="failed", at_least=0.9), outcome="failed")))
+    runs[1] = replace(runs[1], commit="another")
+    assert shown(*runs).flaky == ()
+
+
+def test_the_command_prints_a_table_or_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without --html the terminal has the lines; a folder without a run is an error."""
+    for run in month().runs:
+        write_history(tmp_path / "kept", run)
+    assert main(["report", "history", str(tmp_path / "kept"), "--last", "16"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("16 runs on main, 2026-10-13 08:14 13c0ffe to 2026-10-28")
+    assert lines[2].split() == ["mean", "faithfulness", "15", "0.90", "0.88", "0.74..0.91", "-"]
+    assert "  tests/test_assistant.py::test_deposit: since 2026-10-25 08:14 25c0ffe, failed in 4 of 16 runs" in lines
+    assert "flaky: tests/test_assistant.py::test_noise: one answer passed and failed faithfulness" in lines
+    page = tmp_path / "trend.html"
+    assert main(["report", "history", str(tmp_path / "kept"), "--html", str(page)]) == 0
+    assert capsys.readouterr().out == f"{page}: written, 28 runs\n"
+    assert page.read_text("utf-8") == render_history(replace(month(), left_out=()))
+    assert main(["report", "history", str(tmp_path)]) == 1
+    assert "no run; pytest --rag-history=" in capsys.readouterr().err
+
+
+def test_hostile_texts_are_texts() -> None:
+    """No text of a history becomes an element of the page, or steers a terminal."""
+    page = render_history(hostile())
+    assert "<script" not in page
+    assert "onerror=" not in page.replace("onerror=&#34;", "")
+    assert all(name not in page for name in ("<iframe", "<img", '<meta http-equiv="refresh', "\u202e", "\x1b"))
+    assert HOSTILE[0] not in page
+    assert not any("\x1b" in line for line in trend_lines(build_trends(replace(hostile(), left_out=()))))
+
+
+def test_a_run_that_scored_nothing_is_not_kept(tmp_path: Path) -> None:
+    """Nor does a failure to write it touch the other files."""
+
+    def fail() -> None:
+        raise OSError(28, "No space left on device")
+
+    assert write_files(document(row("test_a", outcome="error")), {}, others={tmp_path: fail}).lines == (
+        f"{tmp_path}: not written, no test scored anything",
+    )
+    written = write_files(document(row("test_a", record())), {"json": tmp_path / "a.json"}, others={tmp_path: fail})
+    assert written.failed
+    assert written.lines == (f"{tmp_path / 'a.json'}: written", f"{tmp_path}: NOT written, No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "ended", "expected"),
+    [
+        ([], {}, (0, 0), ("", "")),
+        (["tests"], {}, (1, 0), ("tests", "")),
+        ([], {"markexpr": "rag"}, (0, 4), ("-m 'rag'", "")),
+        ([], {"keyword": "pets"}, (0, 4), ("", "-k")),
+        ([], {"lf": True, "stepwise": True}, (0, 0), ("", "--lf, --sw")),
+        (["tests/test_a.py::test_b"], {}, (0, 0), ("tests/test_a.py::test_b", "single tests were named")),
+        ([], {}, (0, 3), ("", "3 deselected")),
+        ([], {}, (2, 0), ("", "the run stopped early")),
+    ],
+)
+def test_a_part_of_the_tests_is_told_from_a_choice(
+    given: list[str], options: dict[str, Any], ended: tuple[int, int], expected: tuple[str, str]
+) -> None:
+    """Paths and marks say which tests a suite is; -k, --lf and the like leave some of them out."""
+    source = pytest.Config.ArgsSource
+    config = SimpleNamespace(
+        args_source=source.ARGS if given else source.TESTPATHS,
+        args=given or ["somewhere"],
+        getoption=lambda name, default=None: options.get(name, default),
+        invocation_params=SimpleNamespace(dir=Path("/shop")),
+        rootpath=Path("/shop"),
+    )
+    found = selected_tests(cast("pytest.Config", config), exit_status=ended[0], deselected=ended[1])
+    assert found == expected
+
+
+def test_a_changed_file_marks_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CI names commit and branch, else git does; in no repository there is neither."""
+    for name in (*_COMMITS, *_BRANCHES):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert revision_of(tmp_path) == ("", "")
+    (tmp_path / "a.txt").write_text("one")
+    who = {f"GIT_{role}_{what}": "a@b.example" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    for command in (("init", "-q", "-b", "trunk"), ("add", "a.txt"), ("commit", "-q", "-m", "One")):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True, env={**os.environ, **who})  # noqa: S607 - any git
+    commit, branch = revision_of(tmp_path)
+    assert (len(commit), branch) == (12, "trunk")
+    (tmp_path / "new.txt").write_text("not tracked")
+    assert revision_of(tmp_path) == (commit, "trunk")
+    (tmp_path / "a.txt").write_text("two")
+    assert revision_of(tmp_path) == (f"{commit}+", "trunk")
+    monkeypatch.setenv("GITHUB_SHA", "f" * 40)
+    monkeypatch.setenv("GITHUB_REF_NAME", "release")
+    assert revision_of(tmp_path) == ("f" * 12 + "+", "release")
