@@ -142,6 +142,14 @@ def writable_file(text: str, base: Path) -> Path:
     return path
 
 
+def lasting_file(text: str, base: Path) -> Path:
+    """Return the path of a file that is read and written: no device, which may be read without end, and no pipe."""
+    path = a_file(text, base)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{text.strip()!r} is a device or a pipe: name a file")
+    return path
+
+
 def a_file(text: str, base: Path) -> Path:
     """Return the path of a file, existing or not."""
     path = a_path(text, base)

@@ -90,6 +90,7 @@ def test_a_hook_may_know_other_judges(tmp_path: Path) -> None:
         ("report", "", "--rag-report: '' is not a *.html file"),
         ("report", "folder.html", "--rag-report: 'folder.html' is a folder: name a file"),
         ("json", "", "--rag-json: '' is no file name: name a file"),
+        ("cassette", "/dev/full", "--rag-cassette: '/dev/full' is a device or a pipe: name a file"),
         ("json", "file/out.json", "--rag-json: 'file/out.json' cannot be written: no file can be made in "),
         ("json", "test_it.py", "--rag-json: 'test_it.py' is a file of Python: name one to write"),
         ("markdown", "test_it.py", "--rag-markdown: 'test_it.py' is a file of Python: "),
