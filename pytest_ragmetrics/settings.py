@@ -196,7 +196,10 @@ class Settings:
         _text, "", "Signs the answers in the shared cache.", flag=False, environment=True, in_ini=False
     )
     cassette: Path | None = _setting(
-        paths.lasting_file, None, "Recorded answers to read first and to commit: one JSON object a line.", metavar="FILE"
+        paths.lasting_file,
+        None,
+        "Recorded answers to read first and to commit: one JSON object a line.",
+        metavar="FILE",
     )
     cassette_keep: bool = _switch("Keep what a full run did not use in the cassette.")
     concurrency: int = _setting(
