@@ -140,8 +140,12 @@ class Ledger:
     def clear_used(self, is_stored: Any) -> None:
         """Forget the batches whose replies were all used or are stored elsewhere.
 
-        While one is under way none is forgotten: a reply that was repaired is stored when its repair is there.
+        While one is waited for none of the others is: a reply that was repaired is stored when its repair is there.
         """
+        for batch in self:
+            # Nobody will ask for what another machine had answered meanwhile.
+            if not batch.ended and is_stored(batch.keys):
+                self.remove(batch)
         if not all(batch.ended for batch in self):
             return
         for batch in self:

@@ -134,6 +134,26 @@ def test_a_batch_asks_for_what_no_machine_has(server: FakeBatches, run: Run, tmp
     assert [len(batch.requests) for batch in server.batches.values()] == [len(TEXTS), 1]
 
 
+def test_a_batch_that_another_machine_was_faster_than_is_forgotten(
+    server: FakeBatches, run: Run, tmp_path: Path
+) -> None:
+    """Nobody asks for its replies any more: it is not to be collected, unless one of them is in no cache."""
+    (tmp_path / "shared").mkdir()
+    shared: dict[str, Any] = {"cache_url": (tmp_path / "shared").as_uri()}
+    server.delay = 60.0
+    for name, texts in (("slow", TEXTS), ("slower", (*TEXTS, "Wells are deep."))):
+        run.folder = tmp_path / name
+        run("submit", texts, **shared)
+    run.folder = tmp_path / "fast"
+    server.delay = 0.0
+    assert answered(run("wait", **shared)) == len(TEXTS)
+    server.delay = 60.0
+    for name, left in (("slow", 0), ("slower", 1)):
+        run.folder = tmp_path / name
+        assert answered(run("collect", **shared)) == len(TEXTS)
+        assert (len(run.ledger), len(run.summary)) == (left, 2 * left)
+
+
 def test_submit_and_collect(server: FakeBatches, run: Run) -> None:
     """One run posts, the next finds it under way, the last one reads it; none pays twice."""
     server.delay = 60.0
