@@ -218,7 +218,8 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         if self._stream is not None:
-            self._stream.close()
+            with suppress(OSError):  # said where it was written
+                self._stream.close()
         with suppress(OSError):  # Windows removes no file that is open
             self._lock_path.unlink()
         self._lock.release()
@@ -307,9 +308,13 @@ class Journal:
 
     def _write(self, row: Mapping[str, Any]) -> None:
         if self._stream is not None:
-            self._stream.write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n")
-            # The next kill takes nothing along that was written.
-            self._stream.flush()
+            line = json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+            try:
+                self._stream.write(line)
+                # The next kill takes nothing along that was written.
+                self._stream.flush()
+            except OSError as error:
+                raise RagMetricsError(f"{self.path} cannot be written: {error.strerror or error}") from error
 
     def _count(self, row: Mapping[str, Any]) -> None:
         self.rows += 1

@@ -47,13 +47,15 @@ _DIGITS = 9
 
 
 def checked(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """Return a reader of arguments whose ``ValueError`` becomes the message of argparse."""
+    """Return a reader of arguments whose ``ValueError`` or ``OSError`` becomes the message of argparse."""
 
     def read(text: str) -> T:
         try:
             return parse(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
+        except (ValueError, OSError) as error:
+            # The path of an OSError may be thousands of characters long.
+            said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise argparse.ArgumentTypeError(said) from error
 
     return read
 

@@ -25,6 +25,7 @@ from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
+from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.logged_answers import Journal, RowScorer, bounded_metrics, score_rows
 from pytest_ragmetrics.metrics import QuotedSpansAlignment
 from pytest_ragmetrics.records import DocumentError, read_document
@@ -285,6 +286,22 @@ def test_a_line_that_is_no_row_is_told(call: Call, line: str) -> None:
     part.write_text(f"{json.dumps(dict.fromkeys(names))}\n{line}\n", "utf-8")
     status, _, err = call(*PLAIN, "-o", "scores.jsonl")
     assert (status, "scores.jsonl.part: the line behind row 0 is no row" in err) == (2, True), err
+
+
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    """The error names the file, and another run may write it at once."""
+    with Journal(tmp_path / "scores.jsonl", [], {}) as journal:
+        journal._stream = Path("/dev/full").open("ab")  # noqa: SIM115 - the journal closes it
+        with pytest.raises(RagMetricsError, match=r"scores.jsonl.part cannot be written: No space"):
+            journal.add({"sample": {}, "scores": []})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_is_too_long_is_told(call: Call) -> None:
+    """In the words of the system, and not as a crash."""
+    log()
+    status, _, err = call(*PLAIN, "-o", f"{'x' * 300}.jsonl")
+    assert (status, "argument -o/--output: File name too long" in err) == (2, True), err
 
 
 def test_a_judge_that_gives_up_ends_the_run(call: Call, server: FakeOpenAI) -> None:
