@@ -117,7 +117,7 @@ class PullRequest:
     def _send(self, method: str, path: str, body: str | None = None, *, absent: Collection[int] = ()) -> _Reply:
         """Return the reply to a request, without data for a status in ``absent``; what may pass is tried again."""
         data = None if body is None else json.dumps({"body": body}).encode()
-        headers = {"Content-Type": "application/json", "User-Agent": "pytest-ragmetrics", **self.headers}
+        headers = {"Content-Type": "application/json", **self.headers}
         asked = f"{method} {path.partition('?')[0]}"
         for attempt in range(1, _ATTEMPTS + 1):
             request = Request(self.api + path, data=data, method=method, headers=headers)  # noqa: S310 - http or https

@@ -95,7 +95,9 @@ class Handler(BaseHTTPRequestHandler):
         """List a page of comments, or make one."""
         if self.command == "POST":
             self.server.race()
-            self.reply(201, self.server.add(sent["body"], self.server.login or "github-actions[bot]"))
+            login = self.server.login
+            made = self.server.add(sent["body"], login, "User") if login else self.server.add(sent["body"])
+            self.reply(201, made)
             return
         start, end = (page - 1) * self.server.page_size, page * self.server.page_size
         more = {"Link": '<http://elsewhere.invalid/>; rel="next"'} if end < len(self.server.comments) else {}
@@ -174,7 +176,7 @@ def call(tmp_path: Path, host: CodeHost, monkeypatch: pytest.MonkeyPatch, capsys
     return run_command
 
 
-def run(score: float, name: str = "test_a[x]") -> Document:
+def run(score: float, name: str = "test_a[(x)]") -> Document:
     """Return a run of one test."""
     outcome: Any = "passed" if score > 0.5 else "failed"
     return document(row(name, record("faithfulness", score, outcome=outcome), outcome=outcome))
@@ -206,7 +208,7 @@ def test_there_is_one_comment(
     new, old = run(0.2), run(0.9)
     page = "https://ci.example/page.html"
     assert host.bodies[1] == render_comment(new, comparison=compare_documents(new, old), page=page)
-    link = f"({page}#tests/test_assistant.py::test_a%5Bx%5D)"
+    link = f"({page}#tests/test_assistant.py::test_a%5B%28x%29%5D)"
     assert host.bodies[1].count(link) == 2
     assert "- [worse: tests/test_assistant.py" in host.bodies[1]
 
@@ -228,6 +230,9 @@ def test_two_jobs_leave_one_comment(call: Call, host: CodeHost) -> None:
     assert call("--github") == (0, "pull request 7 of acme/bot: comment updated\n", "")
     assert host.bodies == [render_comment(run(0.2))]
     assert list(host.comments) == [1]
+    host.comments.clear()
+    host.failures = {"DELETE": [(404, {})]}
+    assert call("--github") == (0, "pull request 7 of acme/bot: comment updated\n", "")
     host.comments.clear()
     host.race = lambda: None
     host.failures = {"POST": [(502, {"Retry-After": "0"})]}
@@ -321,7 +326,7 @@ def test_a_dry_run_prints_and_asks_nothing(call: Call, host: CodeHost, monkeypat
     status, out, _ = call("--github", "--dry-run", "--annotations")
     assert (status, host.asked) == (0, [])
     note = (
-        "::error file=tests/test_assistant.py,line=12,title=tests/test_assistant.py%3A%3Atest_a[x]::"
+        "::error file=tests/test_assistant.py,line=12,title=tests/test_assistant.py%3A%3Atest_a[(x)]::"
         "faithfulness 0.20, needed ≥ 0.90"
     )
     assert out == f"{note}\n{render_comment(run(0.2))}"
@@ -377,7 +382,7 @@ def test_foreign_texts_do_nothing(text: str) -> None:
 @pytest.mark.parametrize("letter", ["x", "@", "😀", "|"])
 def test_a_long_comment_is_cut_at_a_row(letter: str) -> None:
     """Whatever the texts, the limit of the API holds, whole rows and the cost remain, and how much is cut is said."""
-    rows = [run(0.1, f"test_{n}").tests[0] for n in range(90)]
+    rows = [run(0.1, f"test_{n}").tests[0] for n in range(60)]
     long = [
         replace(
             each,
@@ -405,6 +410,18 @@ def test_a_long_comment_is_cut_at_a_row(letter: str) -> None:
     left_out = whole[len(kept) : len(whole) - len(cut[2])]
     assert left_out.count("\n") == int(cut[1]) > 1
     assert len(body) + len(left_out.split("\n")[1]) > COMMENT_LIMIT
+
+
+def test_the_limit_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comment of just the limit is whole; with one character less it is cut, and within the limit."""
+    made = document(*(run(0.1, f"test_{n}").tests[0] for n in range(9)), notes=["a note"])
+    whole = f"{MARKER}\n{render_markdown(made)}"
+    monkeypatch.setattr("pytest_ragmetrics.report.comment.COMMENT_LIMIT", len(whole))
+    assert render_comment(made) == whole
+    monkeypatch.setattr("pytest_ragmetrics.report.comment.COMMENT_LIMIT", len(whole) - 1)
+    cut = render_comment(made)
+    assert "more lines\n\na note" in cut
+    assert len(cut) < len(whole)
 
 
 def test_ten_annotations_at_most() -> None:
