@@ -22,7 +22,7 @@ def estimated_tokens(*texts: str) -> int:
     >>> estimated_tokens("Open the valve.", "慢慢来")
     6
     """
-    return -(-sum(len(text.encode("utf-8", "replace")) for text in texts) // 4)
+    return -(-sum(len(text if text.isascii() else text.encode("utf-8", "replace")) for text in texts) // 4)
 
 
 def priced_tier(tier: object) -> str | None:

@@ -11,7 +11,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -30,7 +30,10 @@ from pytest_ragmetrics.prices import estimated_tokens
 
 # Seconds after which a beginning counts as forgotten: Anthropic keeps it for 300 after it was last read.
 _KEPT = 240.0
-_CONTEXTS = re.compile(r"<<<contexts ([0-9]+)\n")
+# Schemas and their texts.
+_SCHEMAS: dict[int, tuple[Mapping[str, Any], str]] = {}
+_MOST_SCHEMAS = 64
+_OPENED = re.compile(r"<<<contexts ([0-9]+)\n")
 
 
 @dataclass(kw_only=True, slots=True, eq=False)
@@ -190,10 +193,10 @@ class Prefixes:
 
     def _waits(self, turn: _Turn) -> bool:
         """Tell whether a request will be able to read what is being written, or what another one will write first."""
-        return any(
-            not known.is_written if self._is_known(known) else next(iter(known.waiting)) is not turn
-            for _, known in turn.mine
-        )
+        for _, known in turn.mine:
+            if not known.is_written if self._is_known(known) else next(iter(known.waiting)) is not turn:
+                return True
+        return False
 
     def _is_known(self, known: _Beginning) -> bool:
         return known.writer is not None and self._clock() - known.used < _KEPT
@@ -222,33 +225,46 @@ class _Turn:
 
 
 def _beginnings(request: Request, least: int) -> Iterator[tuple[int, int]]:
-    """Yield where the contexts end in the second message and where it ends, each with a key of all before it."""
+    """Yield where the contexts end in the second message and where it ends, each with a key of all before it.
+
+    Only those with as many tokens as are cached at least.
+    """
     system, user = (message["content"] for message in request.messages[:2])
-    for end in (_end_of_contexts(user), len(user)):
-        key = _key(request.provider, request.shared_schema, system, user[:end], least)
-        if end and key is not None:
+    form = _written(request.shared_schema)
+    if estimated_tokens(form, system, user) >= least:
+        mark, end = _contexts(user)
+        key = hash((id(request.provider), form, system, mark))
+        if end and estimated_tokens(form, system, user[:end]) >= least:
             yield end, key
+        yield len(user), hash((key, user[end:]))
 
 
 def _led_to(request: Request, least: int) -> Iterator[int]:
-    """Yield the key of the contexts in the request that the reply leads to."""
+    """Yield the key of the contexts in the request that the reply leads to, if they are cached."""
     if request.then is not None:
         data = render_data(request.then)
-        start = data[: _end_of_contexts(data)]
-        key = _key(request.provider, request.then.envelope or request.then.schema(), SYSTEM, start, least)
-        if start and key is not None:
-            yield key
+        form = _written(request.then.envelope or request.then.schema())
+        mark, end = _contexts(data)
+        if end and estimated_tokens(form, SYSTEM, data[:end]) >= least:
+            yield hash((id(request.provider), form, SYSTEM, mark))
 
 
-def _end_of_contexts(text: str) -> int:
-    opened = _CONTEXTS.match(text)
+def _contexts(text: str) -> tuple[str, int]:
+    """Return the digest of the contexts with which a message begins, and where they end; 0 where it has none."""
+    opened = _OPENED.match(text)
     if opened is None:
-        return 0
+        return "", 0
     close = f"\n{opened[1]} contexts>>>"
-    return text.index(close) + len(close)
+    # What stands behind them is short.
+    return opened[1], text.rindex(close) + len(close)
 
 
-def _key(provider: object, schema: Any, system: str, user: str, least: int) -> int | None:
-    """Return a key of the beginning of a prompt, ``None`` where it has too few tokens to be cached."""
-    parts = (json.dumps(schema), system, user)
-    return hash((id(provider), *parts)) if estimated_tokens(*parts) >= least else None
+def _written(schema: Mapping[str, Any]) -> str:
+    """Return the JSON text of a schema: a task has one for all its requests."""
+    found = _SCHEMAS.get(id(schema))
+    if found is None:
+        if len(_SCHEMAS) >= _MOST_SCHEMAS:
+            _SCHEMAS.clear()
+        # Held, so that no other one has the identity.
+        found = _SCHEMAS[id(schema)] = schema, json.dumps(schema)
+    return found[1]
