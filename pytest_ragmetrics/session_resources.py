@@ -88,7 +88,8 @@ class SessionBudget:
             return []
         for row in rows:
             self.forecast.add(row["forecast"])
-        unwritten = [f"{path}: not written, this was a dry run" for path in self._settings.files().values()]
+        paths = [*self._settings.files().values(), *filter(None, [self._settings.history])]
+        unwritten = [f"{path}: not written, this was a dry run" for path in paths]
         return [*self.forecast.summary(lost=len(workers) - len(rows)), *unwritten]
 
 

@@ -6,12 +6,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from pytest_ragmetrics.explain.phrases import SHOWN, and_more, bound_text, counted, named, score_text, text_table
+from pytest_ragmetrics.explain.phrases import (
+    SHOWN,
+    and_more,
+    bound_text,
+    cost_text,
+    counted,
+    named,
+    score_text,
+    text_table,
+)
 from pytest_ragmetrics.explain.runs import WRONG
 from pytest_ragmetrics.report.history import GatePoint, History, HistoryRun, MetricPoint, TestPoint
 from pytest_ragmetrics.result import Direction
@@ -117,8 +126,9 @@ def build_trends(history: History) -> Trends:
     facts.append(f"{history.runs[0].label} to {last}")
     if len(whole) < len(history.runs):
         facts.append(f"{counted(len(history.runs) - len(whole), 'partial run')}, in no line")
+    facts.append(f"{counted(len(history.runs[-1].tests), 'test')} in the last")
     costs = [run.cost for run in history.runs if run.cost is not None]
-    facts += [f"${sum(costs):,.2f} in all"] if any(costs) else []
+    facts += [f"{cost_text(sum(costs))} in all"] if any(costs) else []
     return Trends(
         headline=_headline(len(failing), new),
         facts=tuple(facts),
@@ -265,6 +275,7 @@ def _drawn(title: str, better: Direction, points: Sequence[TrendPoint]) -> Trend
 def _test_trends(runs: Sequence[HistoryRun]) -> list[TestTrend]:
     """Return the tests that failed when they ran last, and the flaky ones, by id; those that are gone are left out."""
     latest = max((at for at, run in enumerate(runs) if not run.partial), default=0)
+    judging = {id(run): _judging(run) for run in runs}
     found: dict[str, list[TestPoint | None]] = {}
     for at, run in enumerate(runs):
         for test in run.tests:
@@ -279,7 +290,7 @@ def _test_trends(runs: Sequence[HistoryRun]) -> list[TestTrend]:
             if point.outcome not in WRONG:
                 break
             since = run.label
-        flaky = _flaky(ran)
+        flaky = _flaky(ran, judging)
         if since or flaky:
             wrong = sum(point.outcome in WRONG for _, point in ran)
             trends.append(
@@ -300,21 +311,33 @@ def _cell(point: TestPoint | None) -> Cell:
     return "open" if point.outcome == "unscored" else "short" if point.outcome in WRONG else "held"
 
 
-def _flaky(ran: Sequence[tuple[HistoryRun, TestPoint]]) -> str:
-    """Return what came out both ways though nothing changed: one answer under one judge and bound, or one commit."""
-    answers: defaultdict[object, set[str]] = defaultdict(set)
-    commits: defaultdict[object, set[bool]] = defaultdict(set)
+def _judging(run: HistoryRun) -> dict[str, str]:
+    """Return by metric what decides its scores besides the answers."""
+    metrics = {it.metric: (it.judge, sorted(it.prompts.items()), sorted(it.definition.items())) for it in run.metrics}
+    return {name: repr(how) for name, how in metrics.items()}
+
+
+def _flaky(ran: Sequence[tuple[HistoryRun, TestPoint]], judging: Mapping[int, Mapping[str, str]]) -> str:
+    """Return what came out both ways though nothing changed: one answer under one judge and bound, or one commit.
+
+    ``judging`` is :func:`_judging` by the identity of the run.
+    """
+    if len({(point.outcome, *(outcome for _, outcome, _ in point.scores.values())) for _, point in ran}) == 1:
+        return ""
+    answers: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    commits: defaultdict[tuple[str, ...], set[bool]] = defaultdict(set)
     for run, point in ran:
-        how = {it.metric: (it.judge, sorted(it.prompts.items()), sorted(it.definition.items())) for it in run.metrics}
+        how = judging[id(run)]
         if run.commit and not run.commit.endswith("+") and point.outcome in (*WRONG, "passed"):
-            commits[run.commit, repr(how)].add(point.outcome in WRONG)
+            revision = (run.commit, *how.values())
+            commits[revision].add(point.outcome in WRONG)
         for metric, (_, outcome, needs) in point.scores.items():
             if outcome in ("passed", "failed"):
-                answers[metric, point.answer, needs, repr(how.get(metric))].add(outcome)
-    metrics = sorted({str(key[0]) for key, both in answers.items() if len(both) > 1 and isinstance(key, tuple)})
+                answers[metric, point.answer, needs, how.get(metric, "")].add(outcome)
+    metrics = sorted({key[0] for key, both in answers.items() if len(both) > 1})
     if metrics:
         return f"one answer passed and failed {', '.join(map(named, metrics))}"
-    same = sorted({str(key[0])[:7] for key, both in commits.items() if len(both) > 1 and isinstance(key, tuple)})
+    same = sorted({key[0][:7] for key, both in commits.items() if len(both) > 1})
     return f"passed and failed at commit {', '.join(same)}" if same else ""
 
 

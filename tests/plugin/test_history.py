@@ -49,9 +49,32 @@ def test_workers_leave_one_file(run_once: RunOnce, shared_server: FakeOpenAI) ->
     assert quoted.prompts == {}
 
 
-@pytest.mark.parametrize("args", [["--rag-dry-run"], ["-k", "plain"]])
-def test_a_run_without_scores_leaves_none(run: RunPytest, pytester: pytest.Pytester, args: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("args", "said"), [(["--rag-dry-run"], "this was a dry run"), (["-k", "plain"], "no test scored anything")]
+)
+def test_a_run_without_scores_leaves_none(
+    run: RunPytest, pytester: pytest.Pytester, args: list[str], said: str
+) -> None:
     """Neither a forecast nor a selection that scores nothing makes the folder."""
     pytester.makeini("[pytest]\nrag_history = kept")
-    run(*args, test_suite=SUITE + "\n    def test_plain(): pass\n")
+    found = run(*args, test_suite=SUITE + "\n    def test_plain(): pass\n").stdout
+    assert [line.rpartition("kept: ")[2] for line in found.lines if "kept: " in line] == [f"not written, {said}"]
     assert not (pytester.path / "kept").exists()
+
+
+DESELECTS = """
+    def pytest_collection_modifyitems(config, items):
+        config.hook.pytest_deselected(items=[items.pop(0)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("args", "conftest", "said"), [(["-x"], "", "the run stopped early"), ([], DESELECTS, "1 deselected")]
+)
+def test_a_run_that_leaves_tests_out_is_partial(
+    run: RunPytest, pytester: pytest.Pytester, args: list[str], conftest: str, said: str
+) -> None:
+    """One that stops at the first failure, and one whose plugin deselects."""
+    pytester.makeconftest(conftest)
+    run("--rag-history=kept", "--rag-judge=local", *args, test_suite=SUITE)
+    assert only(pytester.path / "kept").partial == said

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from pytest_ragmetrics import context, metric
 from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.report.files import write_files
 from pytest_ragmetrics.report.history import (
@@ -60,12 +61,12 @@ def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert len(files) == 2
     assert all(file.name.startswith("20260302T164107Z-") for file in files)
     assert "Secret" not in next(iter(files)).read_text("utf-8")
-    (metric,) = run.metrics
-    assert (metric.mean, metric.n, metric.failing, metric.unscored, metric.vacuous) == (0.8, 2, 1, 1, 1)
-    assert (metric.low or 1) < 0.7
-    assert (metric.high or 0) > 0.9
-    assert (metric.judge, metric.cost, run.cost) == ("openai:one", 0.25, 0.25)
-    assert [point.outcome for point in run.gates] == ["passed"]
+    (point,) = run.metrics
+    assert (point.mean, point.n, point.failing, point.unscored, point.vacuous) == (0.8, 2, 1, 1, 1)
+    assert (point.low or 1) < 0.7
+    assert (point.high or 0) > 0.9
+    assert (point.judge, point.cost, run.cost) == ("openai:one", 0.25, 0.25)
+    assert [found.outcome for found in run.gates] == ["passed"]
     worst, failed, *_ = run.tests
     assert worst.scores == {"faithfulness": (None, "unscored", "")}
     assert failed.scores == {"faithfulness": (0.7, "failed", "≥ 0.80")}
@@ -84,6 +85,22 @@ def test_prompts_and_code_are_in_the_fingerprint(tmp_path: Path) -> None:
     definitions = {it.metric: set(it.definition) for it in plain.metrics}
     assert definitions["answer_relevancy"] - definitions["faithfulness"] == {"embedder"}
     assert definitions["brevity"] == definitions["faithfulness"] == {"better", "release", "verdicts"}
+
+
+def short(limit: int) -> Any:
+    """Return a metric of our own by name, of one function or of another."""
+    if limit == 280:
+        return metric(name="short")(lambda response: float(len(response) <= 280))
+    return metric(name="short")(lambda response: float(len(response) <= 300))
+
+
+def test_the_code_of_a_metric_of_our_own_is_its_definition() -> None:
+    """Another function under the same name is another definition."""
+    codes = []
+    for limit in (280, 280, 300):
+        with context.changed(private=cast("Any", SimpleNamespace(metrics=[short(limit)]))):
+            codes.append(made(row("test_a", record("short"))).metrics[0].definition["code"])
+    assert codes[0] == codes[1] != codes[2]
 
 
 @pytest.mark.parametrize(
@@ -177,10 +194,14 @@ def test_bounds_stand_on_the_line_of_their_metric() -> None:
     """A gate on the mean of all scores is on the line of the metric, one over other rows or of a share has its own."""
     bound = gate(value=0.9, bound=0.8)
     rate = gate(value=0.5, bound=0.6, statistic="rate", min_score=0.8, between=(0.4, 0.7), outcome="inconclusive")
-    view = shown(*(kept(day, {"test_a": 0.9}, gates=[bound, rate]) for day in (1, 2)))
-    assert [trend.title for trend in view.trends] == ["mean faithfulness", "share of faithfulness ≥ 0.80, test_gate_1"]
-    assert [(trend.last.bound, trend.last.outcome) for trend in view.trends] == [(0.8, "passed"), (0.6, "inconclusive")]
-    assert [len(trend.bounds) for trend in view.trends] == [1, 1]
+    part = gate(value=0.7, bound=0.75, outcome="failed")
+    view = shown(*(kept(day, {"test_a": 0.9}, gates=[bound, rate, part]) for day in (1, 2)))
+    assert [(trend.title, trend.last.bound, trend.last.outcome) for trend in view.trends] == [
+        ("mean faithfulness", 0.8, "passed"),
+        ("share of faithfulness ≥ 0.80, test_gate_1", 0.6, "inconclusive"),
+        ("mean faithfulness, test_gate_2", 0.75, "failed"),
+    ]
+    assert [len(trend.bounds) for trend in view.trends] == [1, 1, 1]
     assert view.trends[1].bands == ("0,0 100,0 100,100 0,100",)
     assert view.trends[1].lines == ("0,66.67 100,66.67",)
 
@@ -209,6 +230,11 @@ def test_a_test_fails_since_a_run(scores: tuple[float | str, ...], since: int | 
     assert shown(runs[0]).headline == ("1 test fails" if scores[0] == 0.5 else "No test fails")
 
 
+def failed(run: HistoryRun) -> HistoryRun:
+    """Return a run whose tests failed, whatever they scored."""
+    return replace(run, tests=tuple(replace(test, outcome="failed") for test in run.tests))
+
+
 A, B, OTHER = ({"test_a": given} for given in ((0.9, "same"), (0.5, "same"), (0.5, "another")))
 
 
@@ -216,6 +242,7 @@ A, B, OTHER = ({"test_a": given} for given in ((0.9, "same"), (0.5, "same"), (0.
     ("runs", "said"),
     [
         ((kept(1, A), kept(2, B)), "one answer passed and failed faithfulness"),
+        ((failed(kept(1, A)), failed(kept(2, B))), "one answer passed and failed faithfulness"),
         ((kept(1, A), kept(2, OTHER)), ""),
         ((kept(1, A), kept(2, B, judge="openai:two")), ""),
         ((kept(1, A), kept(2, {"test_a": (0.95, "same")})), ""),
