@@ -251,7 +251,7 @@ def new_entry(
         row = {"text": reply.text, **_counts(reply)}
         if reply.parts:
             row["parts"] = [_counts(part) for part in reply.parts]
-        if masked(reply.text) is not reply.text:
+        if masked(reply.text) != reply.text:
             row["text"] = redacted_json(reply.text, masked)
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     entry = CacheEntry(key=key, request=request, reply=row, created=created, salt=salt, host=host)

@@ -180,7 +180,8 @@ class JudgedMetric(Metric):
         """Yield by field what the judge is shown and others wrote, who may mean to deceive it; references are ours."""
         ends = (sample.user_input or "", sample.response or "")
         yield from zip(("user_input", "response"), ends, strict=True)
-        yield from (("messages", text) for text in untrusted_turns(conversation(sample)) if text not in ends)
+        if sample.metadata.get("messages") is not None:
+            yield from (("messages", text) for text in untrusted_turns(conversation(sample)) if text not in ends)
         for field in ("retrieved_contexts", "reference_contexts"):
             # A context without a word is a slip of the splitter, no attempt at anything.
             yield from ((field, text) for text in getattr(sample, field) or () if any(map(str.isalnum, text)))

@@ -133,6 +133,9 @@ LEADS = Asked(task=LISTED, then=VerifyClaims(claims=(), contexts=LONG))
         pytest.param(
             1, ask(USE, replace(USE, contexts=LONG[::-1])), [(0, 0, 0), (1, 1, 0)], id="the same about other contexts"
         ),
+        pytest.param(
+            9, [Asked(task=LISTED, then=SHORT), *ask(SHORT)], [(0, 0, 0), (1, 0, 0)], id="leads to what is too short"
+        ),
         pytest.param(1, ask(SHORT, SHORT), [(0, 0, 0), (1, 1, 0)], id="too short to be cached"),
         pytest.param(
             9,
