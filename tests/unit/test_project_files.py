@@ -1,0 +1,106 @@
+"""The files that GitHub reads: pinned actions, least permissions, and claims that pyproject.toml makes as well."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+GITHUB = ROOT / ".github"
+PROJECT = (ROOT / "pyproject.toml").read_text("utf-8")
+FILES = sorted(path for path in GITHUB.rglob("*.y*ml"))
+WORKFLOWS = sorted((GITHUB / "workflows").iterdir())
+#: What a job may do besides reading the repository.
+GRANTS = {("release.yml", "publish"): {"id-token": "write"}}
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Return a file as GitHub reads it."""
+    read: dict[str, Any] = yaml.safe_load(path.read_text("utf-8"))
+    return read
+
+
+def jobs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the jobs of a workflow by name."""
+    yield from load(path)["jobs"].items()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_action_is_pinned(path: Path) -> None:
+    """An action is a commit with its version beside it, or one of this repository; a tag could be moved."""
+    load(path)
+    for used in re.findall(r"^[ -]*uses: *(.*)$", path.read_text("utf-8"), re.MULTILINE):
+        assert re.fullmatch(r"\./\S+|[\w.-]+(/[\w.-]+)+@[0-9a-f]{40} # v\d+\.\d+\.\d+", used)
+
+
+def test_an_action_has_one_version() -> None:
+    """All files use the same commit of an action."""
+    texts = "".join(path.read_text("utf-8") for path in FILES)
+    pins = set(re.findall(r"uses: (\S+)@(\S+) # (\S+)", texts))
+    assert len({action for action, *_ in pins}) == len(pins) >= 5
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_permissions_are_the_least(path: Path) -> None:
+    """A workflow reads the repository, a checkout keeps no token, and no text of a stranger gets into a shell."""
+    assert load(path)["permissions"] == {"contents": "read"}
+    text = path.read_text("utf-8")
+    assert "pull_request_target" not in text
+    assert "secrets." not in text
+    for name, job in jobs(path):
+        assert job.get("permissions", {}) == GRANTS.get((path.name, name), {})
+        assert job["timeout-minutes"] <= 90
+        for step in job["steps"]:
+            assert set(re.findall(r"\$\{\{ *(\w+)", step.get("run", ""))) <= {"matrix"}
+            if "actions/checkout@" in step.get("uses", ""):
+                assert step["with"]["persist-credentials"] is False
+
+
+def test_a_release_is_attested_and_has_no_token() -> None:
+    """What is uploaded is what the job before it built; PyPI trusts the environment."""
+    build, publish = (dict(jobs(GITHUB / "workflows" / "release.yml"))[name] for name in ("build", "publish"))
+    assert publish["environment"] == "pypi"
+    assert publish["needs"] == "build"
+    download, upload = publish["steps"]
+    assert download["with"] == {name: build["steps"][-1]["with"][name] for name in ("name", "path")}
+    assert upload["with"] == {"attestations": True}
+
+
+def test_what_is_claimed_is_tested() -> None:
+    """The suite runs on every Python of the classifiers, and on the lowest pytest that is admitted."""
+    tests = dict(jobs(GITHUB / "workflows" / "tests.yml"))
+    pythons = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PROJECT)
+    assert tests["suite"]["strategy"]["matrix"]["python"] == pythons
+    assert f'requires-python = ">={pythons[0]}"' in PROJECT
+    lowest = re.findall(r'"pytest>=([\d.]+)"', PROJECT)
+    assert [f"pytest=={version}.0" for version in lowest] == [
+        each["requirement"] for each in tests["pytest"]["strategy"]["matrix"]["include"] if each["pytest"] == "minimum"
+    ]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if path.parent.name == "ISSUE_TEMPLATE" and path.stem != "config"],
+    ids=lambda p: p.stem,
+)
+def test_forms_ask_for_what_is_needed(path: Path) -> None:
+    """A form has the keys that GitHub wants, ids of its own, and fields that must be filled in."""
+    form = load(path)
+    assert {"name", "description", "body"} <= form.keys()
+    fields = [field for field in form["body"] if field["type"] != "markdown"]
+    assert len({field["id"] for field in fields}) == len(fields)
+    assert all(field["attributes"]["label"] for field in fields)
+    assert any(field.get("validations", {}).get("required") for field in fields)
+
+
+def test_commands_and_files_that_are_named_exist() -> None:
+    """What CONTRIBUTING and the workflows name is there."""
+    texts = "".join(path.read_text("utf-8") for path in [GITHUB / "CONTRIBUTING.md", *WORKFLOWS])
+    named = set(re.findall(r"(?:\.ci|tests|pytest_ragmetrics|conftest_examples)/[\w/.]*\w", texts))
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
