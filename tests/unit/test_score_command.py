@@ -209,19 +209,23 @@ def test_a_journal_of_another_run_is_left_alone(
 ) -> None:
     """Scores of other metrics, judges or rows are not mixed."""
     args = (*JUDGED, "-o", "scores.jsonl", "--concurrency", "1")
-    stop_after_one(call, server, args)
+    stop_early(call, server, args)
     before = Path("scores.jsonl.part").read_bytes()
     status, _, err = call(*change(args))
     assert (status, said in err) == (2, True), err
     assert Path("scores.jsonl.part").read_bytes() == before
 
 
-def stop_after_one(call: Call, server: FakeOpenAI, args: tuple[str, ...]) -> str:
-    """Have the key refused after the first row; return what is said."""
+#: Replies of the 18 to nine rows: enough for four rows in whatever order the requests of those under way come.
+_PAID = 12
+
+
+def stop_early(call: Call, server: FakeOpenAI, args: tuple[str, ...]) -> str:
+    """Have the key refused after some rows; return what is said."""
     log(many(9))
     server.reset()
     answer = server.answer
-    server.answer = lambda body: answer(body) if server.calls < 6 else failing(401, code="invalid_api_key")
+    server.answer = lambda body: answer(body) if server.calls < _PAID else failing(401, code="invalid_api_key")
     status, _, err = call(*args)
     server.reset()
     assert status == 1
@@ -307,14 +311,14 @@ def test_a_name_that_is_too_long_is_told(call: Call) -> None:
 def test_a_judge_that_gives_up_ends_the_run(call: Call, server: FakeOpenAI) -> None:
     """The rows scored so far stay, the others are not written as unscored, and the same command goes on."""
     args = (*JUDGED, "-o", "scores.jsonl", "--concurrency", "1")
-    err = stop_after_one(call, server, args)
+    err = stop_early(call, server, args)
     assert "the key was refused" in err
-    assert re.search(r"scores.jsonl.part has [1-3] rows?: the same command goes on from there", err)
+    assert re.search(r"scores.jsonl.part has [4-6] rows: the same command goes on from there", err)
     assert not Path("scores.jsonl").exists()
     status, out, _ = call(*args)
     assert (status, "unscored" in out) == (0, False)
     assert len(load_scores("scores.jsonl").rows) == 9
-    assert server.answered + 6 == 18
+    assert server.answered + _PAID == 18
 
 
 def test_a_budget_leaves_rows_with_its_reason(call: Call, server: FakeOpenAI) -> None:
