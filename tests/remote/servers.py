@@ -1,4 +1,4 @@
-"""Servers of a shared cache, each as a process: Redis of the system, the S3 server of moto; and a slow line to them."""
+"""Servers of a shared cache, each as a process: Redis of the system, moto's S3, Azurite; and a slow line to them."""
 
 from __future__ import annotations
 
@@ -96,6 +96,31 @@ def s3_server(folder: Path) -> Iterator[Server]:
         )
         client.create_bucket(Bucket="team")
         yield Server(port=port, url="s3://team/answers", process=process, environment=environment)
+
+
+# The account that every Azurite has, with its published key.
+_ACCOUNT = "devstoreaccount1"
+_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
+
+@contextmanager
+def azure_server(folder: Path) -> Iterator[Server]:
+    """Run Azurite, the emulator of Azure's blobs, with a container ``team``."""
+    program = shutil.which("azurite-blob")
+    assert program, "there is no azurite-blob: npm install azurite, and have node_modules/.bin on the PATH"
+    port = free_port()
+    options = ("--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--silent")
+    with _running((program, "--blobHost", "127.0.0.1", "--blobPort", str(port), *options), port, folder) as process:
+        endpoint = f"http://127.0.0.1:{port}/{_ACCOUNT}"
+        service: Any = import_module("azure.storage.blob").BlobServiceClient
+        service(endpoint, credential={"account_name": _ACCOUNT, "account_key": _KEY}).create_container("team")
+        environment = {
+            "AZURE_STORAGE_ACCOUNT_NAME": _ACCOUNT,
+            "AZURE_STORAGE_ACCOUNT_KEY": _KEY,
+            "AZURE_STORAGE_ENDPOINT": endpoint,
+            "AZURE_ALLOW_HTTP": "true",
+        }
+        yield Server(port=port, url="az://team/answers", process=process, environment=environment)
 
 
 class SlowLine:

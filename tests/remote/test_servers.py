@@ -1,4 +1,4 @@
-"""The shared cache against Redis and the S3 server of moto, with processes that have folders of their own.
+"""The shared cache against Redis, the S3 server of moto and Azurite, with processes that have folders of their own.
 
 Run by `.ci/remote`, which installs what it takes; not collected with the other tests.
 """
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +23,26 @@ import pytest
 from pytest_ragmetrics.cache.remote import Backend, backend_of, open_remote
 from tests import backend_contract
 from tests.fake_openai import FakeOpenAI
-from tests.remote.servers import Server, SlowLine, environment_of, free_port, redis_server, s3_server
+from tests.remote.servers import Server, SlowLine, azure_server, environment_of, free_port, redis_server, s3_server
 
 WORKER = Path(__file__).with_name("worker.py")
 KINDS = ("redis", "s3")
+ALL = (*KINDS, "azure")
 
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
-    """Start both servers."""
-    with redis_server(tmp_path_factory.mktemp("redis")) as redis, s3_server(tmp_path_factory.mktemp("s3")) as s3:
-        yield {"redis": redis, "s3": s3}
+    """Start the servers."""
+    make, folder = {"redis": redis_server, "s3": s3_server, "azure": azure_server}, tmp_path_factory.mktemp
+    with ExitStack() as stack:
+        yield {kind: stack.enter_context(start(folder(kind))) for kind, start in make.items()}
 
 
 @pytest.fixture
 def server(servers: dict[str, Server], kind: str, request: pytest.FixtureRequest) -> Server:
     """Return a server with a cache that is empty."""
     found, name = servers[kind], str(abs(hash(request.node.nodeid)))
-    url = f"{found.url}/{name}" if kind == "s3" else found.url
+    url = found.url if kind == "redis" else f"{found.url}/{name}"
     if kind == "redis":
         asyncio.run(_emptied(url))
     return Server(port=found.port, url=url, process=found.process, environment=found.environment)
@@ -90,7 +93,7 @@ def forgotten(server: Server) -> dict[str, Any]:
     return {"url": url, "environment": environment}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL)
 def test_servers_do_what_is_agreed(server: Server, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parcels and leases are those of every other place."""
     for name, value in server.environment.items():
@@ -102,7 +105,7 @@ def test_servers_do_what_is_agreed(server: Server, kind: str, monkeypatch: pytes
     backend_contract.kept(connect, *backend_contract.ALL)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL)
 def test_two_machines_pay_once_for_500_prompts(server: Server, kind: str, tmp_path: Path) -> None:
     """500 calls in all; the next machine finds all, and pays for nothing."""
     processes = [start(tmp_path / name, server, 500) for name in "ab"]
