@@ -21,7 +21,7 @@ Close = Callable[[], Awaitable[object]]
 # Waiting without a limit cannot be interrupted on Windows.
 _GLANCE = 0.5
 # A coroutine that will not be cancelled must not keep a process from ending.
-_PATIENCE = 10.0
+_JOIN_TIMEOUT = 10.0
 
 
 class _Background:
@@ -46,7 +46,7 @@ class _Background:
 
     def stop(self) -> None:
         self.loop.call_soon_threadsafe(self._end)
-        self.thread.join(_PATIENCE)
+        self.thread.join(_JOIN_TIMEOUT)
 
     def _end(self) -> None:
         self._stopping = True

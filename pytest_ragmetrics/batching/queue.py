@@ -27,7 +27,7 @@ BatchMode = Literal["wait", "submit", "collect"]
 # costs a further batch, never a wrong reply.
 _QUIET = 0.1
 # An application that asks the judge itself waits for the batch that waits for it: after so long the batch goes.
-_PATIENCE = 600.0
+_STALLED = 600.0
 # Seconds between two looks at a batch; the last is repeated.
 _POLL = (1.0, 5.0, 15.0, 60.0)
 _JITTER = 0.1
@@ -189,14 +189,14 @@ class BatchQueue:
     async def _quiet(self) -> None:
         """Wait until everything that is under way waits for a reply."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + _PATIENCE
+        deadline = loop.time() + _STALLED
         while True:
             changes, start = self._changes, loop.time()
             await self._pause(_QUIET)
             # On a loop that computes the pause takes longer than it should.
             is_idle = loop.time() - start < 2 * _QUIET and changes == self._changes and not self._live
             if changes != self._changes:
-                deadline = loop.time() + _PATIENCE
+                deadline = loop.time() + _STALLED
             if is_idle and (not self._is_busy() or loop.time() >= deadline):
                 return
 

@@ -52,7 +52,7 @@ _LARGEST = 32 * 2**20
 
 # Seconds that one operation may take, that slow ones may take together, and that count as slow.
 _DEADLINE = 5.0
-_PATIENCE = 5.0
+_SLOW_LIMIT = 5.0
 _SLOW = 1.0
 # Seconds that writing may take at the end of a run.
 _FLUSH = 5.0
@@ -250,7 +250,7 @@ class RemoteCache:
     ``connect`` makes the backend when it is first needed, ``shown`` is its name in messages. Without ``writes`` nothing
     is put there, without ``leases`` two machines may pay for the same answer. ``secret`` signs what is written, and
     what is read must be signed with it. ``warn`` is called at most once. ``ttl`` is the time to live of a lease,
-    ``patience`` how long slow operations may take together, both in seconds.
+    ``slow_limit`` how long slow operations may take together, both in seconds.
     """
 
     def __init__(
@@ -263,7 +263,7 @@ class RemoteCache:
         secret: str = "",
         warn: Callable[[str], None] = warnings.warn,
         ttl: float = _TTL,
-        patience: float = _PATIENCE,
+        slow_limit: float = _SLOW_LIMIT,
     ) -> None:
         self.counts = RemoteCounts()
         self.shown = shown
@@ -274,7 +274,7 @@ class RemoteCache:
         self._secret = secret
         self._warn = warn
         self._ttl = ttl
-        self._patience = patience
+        self._slow_limit = slow_limit
         self._nonce = uuid.uuid4().hex
         self._lost = 0.0
         self._slow_until = 0.0
@@ -407,7 +407,7 @@ class RemoteCache:
         if end - start > _SLOW:
             self._lost += end - max(start, self._slow_until)
             self._slow_until = end
-            if self._lost > self._patience and self._reads:
+            if self._lost > self._slow_limit and self._reads:
                 self._failed(CacheUnavailableError(f"too slow: {self._lost:.0f} s were spent waiting"))
 
     def _failed(self, error: CacheUnavailableError) -> None:

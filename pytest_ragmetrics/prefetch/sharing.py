@@ -21,7 +21,7 @@ from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
 
-_PATIENCE = 60.0
+_LOCK_TIMEOUT = 60.0
 _TABLE = "CREATE TABLE IF NOT EXISTS rows (test TEXT PRIMARY KEY, worker TEXT NOT NULL, outcome TEXT) WITHOUT ROWID"
 
 
@@ -86,10 +86,10 @@ def _connected(file: Path) -> sqlite3.Connection:
     from filelock import FileLock
 
     # Autocommit: each statement is a transaction. After a crash of the machine the rows are of no use.
-    rows = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    rows = sqlite3.connect(file, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
     try:
         # SQLite does not wait when two switch a new database to WAL at once: one of them gets "database is locked".
-        with FileLock(file.with_name("open.lock"), mode=PRIVATE_FILE, timeout=_PATIENCE):
+        with FileLock(file.with_name("open.lock"), mode=PRIVATE_FILE, timeout=_LOCK_TIMEOUT):
             rows.execute("PRAGMA journal_mode=WAL")
         rows.execute("PRAGMA synchronous=OFF")
         rows.execute(_TABLE)

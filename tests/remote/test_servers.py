@@ -155,7 +155,7 @@ def test_read_mode_and_a_server_that_dies(server: Server, kind: str, tmp_path: P
     assert (reading["asked"], reading["added"], reading["warned"]) == (5, 0, [])
     assert result(start(tmp_path / "b", server, 5))["added"] == 5
     nowhere = forgotten(server)
-    lost = result(start(tmp_path / "c", server, 200, 0.0, patience="5", **nowhere))
+    lost = result(start(tmp_path / "c", server, 200, 0.0, slow_limit="5", **nowhere))
     assert (lost["asked"], lost["right"], len(lost["warned"])) == (200, 200, 1)
     assert lost["took"] + lost["closed"] < 8
     assert "this run goes on with the local cache alone" in lost["warned"][0]
@@ -165,7 +165,7 @@ def test_read_mode_and_a_server_that_dies(server: Server, kind: str, tmp_path: P
 def test_a_server_that_is_killed_in_the_middle(make: Any, tmp_path: Path) -> None:
     """What is asked meanwhile and later is answered and kept locally."""
     with make(tmp_path) as server:
-        process = start(tmp_path / "a", server, 400, 0.1, patience="5")
+        process = start(tmp_path / "a", server, 400, 0.1, slow_limit="5")
         deadline = time.monotonic() + 60
         while len(paid(tmp_path)) < 100 and time.monotonic() < deadline:
             time.sleep(0.02)

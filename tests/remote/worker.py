@@ -1,7 +1,7 @@
 """A process that asks: ``python worker.py FOLDER URL QUESTIONS SECONDS [KEY=VALUE ...]``; prints what it took as JSON.
 
 Each request takes so many seconds, and adds a line to ``FOLDER/../till``. Options are ``url_mode``, ``secret``,
-``ttl``, ``patience``, and ``skew``, by how many seconds the clock is wrong.
+``ttl``, ``slow_limit``, and ``skew``, by how many seconds the clock is wrong.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ async def run(folder: Path, url: str, count: int, seconds: float, options: dict[
         secret=options.get("secret", ""),
         warn=warned.append,
         # The S3 server of moto computes some milliseconds a request.
-        **{name: float(options.get(name, default)) for name, default in (("ttl", 15), ("patience", 60))},
+        **{name: float(options.get(name, default)) for name, default in (("ttl", 15), ("slow_limit", 60))},
     )
     judge = Judge(folder.parent / "till", seconds)
     with Store(folder) as store:

@@ -573,7 +573,7 @@ def test_a_slow_place_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     shelf = Shelf(delay=0.1)
 
     async def main() -> None:
-        machine = Machine(tmp_path / "b", lambda: shelf, patience=0.25)
+        machine = Machine(tmp_path / "b", lambda: shelf, slow_limit=0.25)
         for number in range(10):
             await machine.ask(f"{number}a?", f"{number}b?")
         await machine.end()
