@@ -205,9 +205,7 @@ class Connection(Generic[Terms]):
             # One of those that OpenAI's SDK does not know, and so does not retry.
             if not _is_of_aiohttp(error):
                 raise
-            msg = f"{self._who}: {self._shown_url} does not answer in HTTP{_tried(call.made)}"
-            raised = f"{msg} ({self._clean(_said(error))}); check the network and {self._vendor.url_variable}"
-            raise JudgeOutageError(raised, attempts=call.made) from None
+            raise self._not_http(error, call.made) from None
         finally:
             current.reset(before)
 
@@ -304,6 +302,10 @@ class Connection(Generic[Terms]):
             said = f"{self._shown_url} {self._clean(str(error))}"
             return JudgeUnavailableError(f"{self._who}: {said}; check {self._vendor.url_variable}")
         return error
+
+    def _not_http(self, error: Exception, attempts: int) -> JudgeError:
+        msg = f"{self._who}: {self._shown_url} does not answer in HTTP{_tried(attempts)} ({self._clean(_said(error))})"
+        return JudgeOutageError(f"{msg}; check the network and {self._vendor.url_variable}", attempts=attempts)
 
     def _unreadable(self, error: ValueError) -> JudgeError:
         if not isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
