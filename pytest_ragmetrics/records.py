@@ -258,6 +258,25 @@ def flips(samples: Sequence[float], threshold: Threshold | None) -> bool:
     return threshold is not None and len({is_met(sample, threshold) for sample in samples}) > 1
 
 
+def result_of(record: Record, *, scale: tuple[float, float] | None = None) -> MetricResult:
+    """Return the result that a scored record was made of, without what no record keeps; ``scale`` is its metric's."""
+    return MetricResult(
+        record.score or 0.0,
+        metric=record.metric,
+        reason=record.reason,
+        verdicts=record.verdicts,
+        vacuous=record.vacuous,
+        judge=record.judge,
+        disagreements=record.disagreements,
+        usage=record.usage,
+        samples=record.samples,
+        votes=max(1, len(record.samples)),
+        noun=record.noun,
+        complaint=record.complaint,
+        scale=scale,
+    )
+
+
 def record_of(scoring: Scoring, *, redact: Callable[[str], str] | None = None) -> Record:
     """Return the record of a scoring as it is now: a result may be compared with a threshold later.
 

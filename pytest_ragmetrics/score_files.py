@@ -18,8 +18,15 @@ from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.evaluation import Evaluation, Row
 from pytest_ragmetrics.files import writing_atomically
 from pytest_ragmetrics.metrics.registry import scale_of
-from pytest_ragmetrics.records import Document, DocumentError, Record, RunRecord, TestRecord, read_document
-from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.records import (
+    Document,
+    DocumentError,
+    Record,
+    RunRecord,
+    TestRecord,
+    read_document,
+    result_of,
+)
 from pytest_ragmetrics.sample import Sample
 
 if TYPE_CHECKING:
@@ -102,7 +109,11 @@ def load_scores(path: str | Path) -> Evaluation:
         rows.append(
             Row(
                 sample=answer.sample,
-                results={record.metric: _result(record) for record in answer.scores if record.score is not None},
+                results={
+                    record.metric: result_of(record, scale=scale_of(record.metric))
+                    for record in answer.scores
+                    if record.score is not None
+                },
                 unscored={record.metric: record.reason or "" for record in answer.scores if record.score is None},
             )
         )
@@ -112,23 +123,6 @@ def load_scores(path: str | Path) -> Evaluation:
         rows=tuple(rows),
         better={metric: record.better for metric, record in records.items()},
         scales={metric: scale for metric, scale in scales.items() if scale is not None},
-    )
-
-
-def _result(record: Record) -> MetricResult:
-    return MetricResult(
-        record.score or 0.0,
-        metric=record.metric,
-        reason=record.reason,
-        verdicts=record.verdicts,
-        vacuous=record.vacuous,
-        judge=record.judge,
-        disagreements=record.disagreements,
-        usage=record.usage,
-        samples=record.samples,
-        noun=record.noun,
-        complaint=record.complaint,
-        scale=scale_of(record.metric),
     )
 
 

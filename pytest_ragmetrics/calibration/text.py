@@ -17,8 +17,8 @@ from pytest_ragmetrics.explain.phrases import (
     readable,
 )
 from pytest_ragmetrics.explain.results import explain, explain_row
-from pytest_ragmetrics.records import is_met
-from pytest_ragmetrics.result import MetricResult, ThresholdCheck, Verdict
+from pytest_ragmetrics.records import is_met, result_of
+from pytest_ragmetrics.result import ThresholdCheck, Verdict
 from pytest_ragmetrics.stats.intervals import Interval
 from pytest_ragmetrics.text.characters import printable, shortened
 
@@ -203,18 +203,7 @@ def _support_lines(verdicts: Iterable[Verdict]) -> Iterator[str]:
 def queued_lines(row: QueuedRow) -> list[str]:
     """Return the lines that show an answer to label: what was asked and answered, and what the judge says of it."""
     record = row.record
-    result = MetricResult(
-        record.score or 0.0,
-        metric=record.metric,
-        reason=record.reason,
-        verdicts=record.verdicts,
-        judge=record.judge,
-        disagreements=record.disagreements,
-        samples=record.samples,
-        votes=len(record.samples),
-        noun=record.noun,
-        complaint=record.complaint,
-    )
+    result = result_of(record)
     bound = record.threshold
     held = None
     if bound is not None:

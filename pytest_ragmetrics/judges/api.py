@@ -172,9 +172,8 @@ class Connection(Generic[Terms]):
         """Return the result of ``send(wire, terms)``; raise ``JudgeError`` for a failure of provider or network.
 
         ``concede(terms, error)`` returns the terms to try after a rejection, or ``None`` if there are none.
-        ``rate_limited`` is called for each answer "too many requests", which the SDK retries by itself. ``most`` is
-        the limit of a reply in bytes; with ``None`` there is none, and none for the time of an attempt. A ``single``
-        call is not tried again.
+        ``rate_limited`` is called for each answer "too many requests", which the SDK retries by itself. ``most`` limits
+        a reply in bytes; ``None`` also lifts the limit of time of an attempt. A ``single`` call is not tried again.
         """
         sdk = self._sdk()
         if self._wire is None:

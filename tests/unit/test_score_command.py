@@ -23,12 +23,13 @@ import pytest
 from pytest_ragmetrics import DatasetError, Evaluation, Sample, assert_mean, evaluate, load_scores, loop
 from pytest_ragmetrics.circuit_breaker import CircuitBreaker
 from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.datasets.streaming import LoggedRow, stream_rows
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.logged_answers import Journal, RowScorer, bounded_metrics, score_rows
 from pytest_ragmetrics.metrics import QuotedSpansAlignment
-from pytest_ragmetrics.records import DocumentError, read_document
+from pytest_ragmetrics.records import DocumentError, read_document, record_of, result_of
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.score_files import ScoredAnswer, read_run, read_scores
 from pytest_ragmetrics.scoring import UNDER_WAY, OwnSession
@@ -502,3 +503,13 @@ def test_rows_are_taken_in_order_and_few_at_a_time() -> None:
         loop.run(score_rows(rows(), scorer, session, votes=None, take=take))
     assert [number for number, _ in taken] == list(range(1, 501))
     assert taken[0] == (1, 16 * UNDER_WAY)
+
+
+@pytest.mark.parametrize(("samples", "votes"), [((0.0, 1.0), 2), ((), 1)])
+def test_a_result_comes_back_from_its_record(samples: tuple[float, ...], votes: int) -> None:
+    """With its votes, and with whether there was anything to check."""
+    given = MetricResult(0.5, metric="fit", samples=samples, votes=votes, vacuous=True, reason="half")
+    found = result_of(record_of(Scoring(metric="fit", sample=Sample(), outcome=given)), scale=(0.0, 1.0))
+    kept = ("value", "samples", "votes", "vacuous", "reason", "metric", "usage", "noun", "complaint")
+    assert [getattr(found, name) for name in kept] == [getattr(given, name) for name in kept]
+    assert found.scale == (0.0, 1.0)
