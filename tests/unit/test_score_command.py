@@ -189,8 +189,8 @@ def test_a_killed_run_is_taken_up(call: Call, server: FakeOpenAI, monkeypatch: p
     status, out, _ = call(*args)
     assert (status, out.splitlines()[0]) == (0, f"scores.jsonl: 60 rows scored, {before} of them by an earlier run")
     assert [row.sample.id for row in read_scores(Path("scores.jsonl"))] == [f"q{n}" for n in range(60)]
-    # What was on its way when it was killed came to nobody.
-    assert server.duplicates <= 4
+    # What was on its way when it was killed came to nobody, and three times as much may have waited for the store.
+    assert server.duplicates <= 16
     assert server.answered - server.duplicates == 120
     assert not part.exists()
     # The row of the journal is that of the log, although its key is masked.
