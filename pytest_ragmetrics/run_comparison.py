@@ -84,8 +84,10 @@ class Incomparable:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunComparison:
-    """Two documents against each other; ``changes`` come worst first, ``metrics`` and ``incomparable`` by name."""
+    """A document against a baseline; ``changes`` come worst first, ``metrics`` and ``incomparable`` by name."""
 
+    document: Document
+    baseline: Document
     changes: tuple[TestChange, ...]
     metrics: tuple[MetricChange, ...]
     incomparable: tuple[Incomparable, ...]
@@ -144,6 +146,8 @@ def compare_documents(document: Document, baseline: Document) -> RunComparison:
         else:
             changes.append(_change(before, after))
     return RunComparison(
+        document=document,
+        baseline=baseline,
         changes=tuple(sorted(changes, key=lambda it: (_RANKS[it.kind], it.change or 0.0, it.id, it.number, it.metric))),
         metrics=tuple(_metric_change(name, changes) for name in sorted({change.metric for change in changes})),
         incomparable=tuple(

@@ -1,0 +1,174 @@
+"""What became of each test since the baseline, and why: rules over what both runs recorded.
+
+Tests are paired by the pairs of their scores (:mod:`pytest_ragmetrics.run_comparison`), those without scores by their
+id. Every test that is no gate has one kind; one that went wrong, and did not before, has one cause.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isclose
+from typing import Literal, get_args
+
+from pytest_ragmetrics.explain.runs import WRONG, Status, status_of
+from pytest_ragmetrics.records import Document, Record, TestRecord, flips
+from pytest_ragmetrics.run_comparison import RunComparison
+from pytest_ragmetrics.text.characters import shortened
+
+#: What became of a test; ``fails`` and ``passes`` are those of a run without a baseline.
+TestKind = Literal[
+    "newly fails",
+    "fails, new",
+    "fails as before",
+    "fails",
+    "no score",
+    "fixed",
+    "passes, new",
+    "passes as before",
+    "passes",
+    "skipped",
+]
+#: Every kind, the worst news first.
+TEST_KINDS: tuple[TestKind, ...] = get_args(TestKind)
+
+#: Why a test went wrong; the first that is true of it.
+Cause = Literal["error", "run", "bound", "judge", "altered", "retrieval", "answer"]
+#: Every cause in words, the first checked first.
+CAUSES: Mapping[Cause, str] = {
+    "error": "The test failed before it asserted a score",
+    "run": "There is no score",
+    "bound": "The same score, held against another threshold",
+    "judge": "The judge decided otherwise",
+    "altered": "A quotation was altered",
+    "retrieval": "A passage is no longer retrieved",
+    "answer": "The answer is not borne out",
+}
+#: The kinds whose tests have a cause.
+_EXPLAINED: tuple[TestKind, ...] = ("newly fails", "fails, new", "fails", "no score")
+_DETAIL_LENGTH = 100
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PairedTest:
+    """A test, its counterpart in the baseline (``None`` where there is none), and what became of it.
+
+    ``detail`` is the piece that shows the ``cause``: a quotation, a passage that is gone, a claim.
+    """
+
+    test: TestRecord
+    before: TestRecord | None
+    kind: TestKind
+    cause: Cause | None
+    detail: str = ""
+
+
+def paired_tests(document: Document, comparison: RunComparison | None = None) -> tuple[PairedTest, ...]:
+    """Return every test that is no gate with its counterpart, in the order of the document."""
+    befores: dict[int, TestRecord] = {}
+    if comparison is not None:
+        befores = {now: comparison.baseline.tests[at] for now, at in _counterparts(comparison).items()}
+    return tuple(
+        _paired(test, befores.get(at), compared=comparison is not None)
+        for at, test in enumerate(document.tests)
+        if test.gate is None
+    )
+
+
+def gone_tests(comparison: RunComparison) -> tuple[TestRecord, ...]:
+    """Return the tests of the baseline that have no counterpart now, in its order."""
+    taken, tests = set(_counterparts(comparison).values()), comparison.baseline.tests
+    return tuple(test for at, test in enumerate(tests) if test.gate is None and at not in taken)
+
+
+def _counterparts(comparison: RunComparison) -> dict[int, int]:
+    """Return the places of the counterparts by those of the tests: of most of its scores, else of the same id."""
+    olds: dict[str, list[int]] = {}
+    for at, old in enumerate(comparison.baseline.tests):
+        olds.setdefault(old.id, []).append(at)
+    moved: dict[str, Counter[str]] = {}
+    for change in comparison.changes:
+        if change.kind != "gone" and change.baseline_id is not None:
+            moved.setdefault(change.id, Counter())[change.baseline_id] += 1
+    found: dict[int, int] = {}
+    for at, test in enumerate(comparison.document.tests):
+        votes = moved.get(test.id)
+        name = test.id if votes is None or test.id in votes else votes.most_common(1)[0][0]
+        # Of several tests of one id, each has the one at its place.
+        if waiting := olds.get(name):
+            found[at] = waiting.pop(0)
+    return found
+
+
+def _paired(test: TestRecord, before: TestRecord | None, *, compared: bool) -> PairedTest:
+    status = status_of(test)
+    kind = _kind(status, None if before is None else status_of(before), compared=compared)
+    cause, detail = _cause(test, before, status) if kind in _EXPLAINED else (None, "")
+    return PairedTest(test=test, before=before, kind=kind, cause=cause, detail=shortened(detail, _DETAIL_LENGTH))
+
+
+def _kind(status: Status, before: Status | None, *, compared: bool) -> TestKind:
+    if status in ("unscored", "skipped"):
+        return "no score" if status == "unscored" else "skipped"
+    fails = status in WRONG
+    if not compared:
+        return "fails" if fails else "passes"
+    if before in (None, "skipped"):
+        return "fails, new" if fails else "passes, new"
+    if fails:
+        return "fails as before" if before in ("failed", "error") else "newly fails"
+    return "fixed" if before in WRONG else "passes as before"
+
+
+def _cause(test: TestRecord, before: TestRecord | None, status: Status) -> tuple[Cause, str]:
+    """Return the first cause whose rule holds, and the piece that shows it."""
+    if status == "unscored":
+        return "run", next((record.reason or "" for record in test.records if record.outcome == "unscored"), "")
+    failed = [record for record in test.records if record.outcome == "failed"]
+    if not failed:
+        return "error", ""
+    pairs = list(_pairs(failed, () if before is None else before.records))
+    same = [pair for pair in pairs if _is_same_sample(*pair)]
+    if any(_is_same_score(*pair) for pair in same):
+        return "bound", ""
+    if same or any(flips(record.samples, record.threshold) for record in failed):
+        return "judge", ""
+    wrong = [verdict for record in failed for verdict in record.verdicts if not verdict.ok and verdict.counts]
+    for verdict in wrong:
+        if verdict.kind is not None and verdict.nearest is not None and verdict.nearest.changes:
+            return "altered", verdict.text
+    for passage in (lost for pair in pairs for lost in _lost_passages(*pair)):
+        return "retrieval", passage
+    return "answer", wrong[0].text if wrong else ""
+
+
+def _pairs(records: Iterable[Record], befores: Iterable[Record]) -> Iterator[tuple[Record, Record]]:
+    """Yield each record with that of its metric and sample in the baseline, in their order."""
+    waiting: dict[tuple[str, str | None], list[Record]] = {}
+    for before in befores:
+        waiting.setdefault((before.metric, before.sample.id), []).append(before)
+    for record in records:
+        if left := waiting.get((record.metric, record.sample.id)):
+            yield record, left.pop(0)
+
+
+def _is_same_sample(now: Record, before: Record) -> bool:
+    this, that = now.sample, before.sample
+    return (this.response, this.retrieved_contexts) == (that.response, that.retrieved_contexts)
+
+
+def _is_same_score(now: Record, before: Record) -> bool:
+    if now.score is None or before.score is None or now.threshold == before.threshold:
+        return False
+    return isclose(now.score, before.score, abs_tol=_ROUNDING)
+
+
+def _lost_passages(now: Record, before: Record) -> Iterator[str]:
+    """Yield the passages that were evidence in the former run and are not retrieved now."""
+    passages, there = before.sample.retrieved_contexts or (), set(now.sample.retrieved_contexts or ())
+    for verdict in before.verdicts:
+        for evidence in verdict.evidence if verdict.ok else ():
+            if evidence.context < len(passages) and passages[evidence.context] not in there:
+                yield passages[evidence.context]
