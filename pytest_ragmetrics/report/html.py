@@ -66,7 +66,11 @@ def render_html(document: Document, *, comparison: RunComparison | None = None) 
     """
     view = build_report_view(document, comparison)
     return render(
-        "report.html.jinja", styles=("report.css",), script="report.js", view=view, listing=pack_tests(view.tests)
+        "report.html.jinja",
+        styles=("report.css", "overview.css", "compare.css"),
+        scripts=("report.js",),
+        view=view,
+        listing=pack_tests(view.tests),
     )
 
 
@@ -111,7 +115,7 @@ def render_labels(rows: Sequence[QueuedRow], *, total: int) -> str:
     return render(
         "label.html.jinja",
         styles=("report.css", "label.css"),
-        script="label.js",
+        scripts=("label.js",),
         rows=[(row, key_of(row.record.sample), build_sample_views([_short(row.record)])[0]) for row in rows],
         total=total,
         key=" ".join(str(part) for place in places[:1] for part in (place.run, place.metric, place.order, place.seed)),
@@ -133,20 +137,24 @@ def _short(record: Record) -> Record:
     return replace(record, sample=replace(record.sample, **texts), exchanges=())
 
 
-def render(template: str, *, styles: Sequence[str], script: str | None = None, **values: object) -> str:
-    """Return a page from a template; its policy allows these styles and this script, and nothing else."""
-    style, scripts = "".join(map(_asset, ("palette.css", *styles))), None if script is None else _asset(script)
+def render(template: str, *, styles: Sequence[str], scripts: Sequence[str] = (), **values: object) -> str:
+    """Return a page from a template; its policy allows these styles and these scripts, and nothing else.
+
+    The scripts share one scope, in their order.
+    """
+    style = "".join(map(_asset, ("palette.css", *styles)))
+    script = f'(async () => {{\n"use strict";\n{"".join(map(_asset, scripts))}}})();\n' if scripts else None
     policy = [
         "default-src 'none'",
         f"style-src '{_hash(style)}'",
-        *([f"script-src '{_hash(scripts)}'"] if scripts is not None else []),
+        *([f"script-src '{_hash(script)}'"] if script is not None else []),
         "base-uri 'none'",
         "form-action 'none'",
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     ]
     page = environment().get_template(template)
-    return page.render(policy="; ".join(policy), style=style, script=scripts, **values)
+    return page.render(policy="; ".join(policy), style=style, script=script, **values)
 
 
 def _asset(name: str) -> str:

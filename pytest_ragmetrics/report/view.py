@@ -189,6 +189,7 @@ class TestView:
     gate: GateView | None
     again: str
     samples: tuple[SampleView, ...]
+    compared: None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,6 +215,7 @@ class ReportView:
     facts: tuple[tuple[str, str], ...]
     settings: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
+    compare_chips: tuple[tuple[str, str, int], ...] = ()
 
 
 def build_report_view(document: Document, comparison: RunComparison | None = None) -> ReportView:
