@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,8 +63,10 @@ def writing_atomically(file: Path) -> Iterator[Path]:
 
     After an error the file is as it was.
     """
+    from secrets import token_hex  # not at start-up
+
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.{secrets.token_hex(8)}.part")
+    part = file.with_name(f".{file.name}.{token_hex(8)}.part")
     try:
         yield part
         if file.exists():

@@ -13,7 +13,7 @@ TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "integer"}
 FLAG: Schema = {"type": "boolean"}
 
-_TYPES: Mapping[str, type] = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}
+_TYPES: Mapping[str, Any] = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}
 
 
 class InvalidAnswer(Exception):  # noqa: N818 - it is the answer that is named, and a judge may be asked again
@@ -35,21 +35,22 @@ def one_of(*values: str | int) -> Schema:
     return {"type": "integer" if isinstance(values[0], int) else "string", "enum": list(values)}
 
 
-def validate(data: object, schema: Mapping[str, Any], place: str = "the answer") -> Any:
+def validate(data: Any, schema: Mapping[str, Any], place: str = "the answer") -> Any:
     """Return the answer if it has the form of the schema; raise :class:`InvalidAnswer` naming the place if not.
 
     >>> validate({"claims": ["Water is wet."]}, record(claims=list_of(TEXT)))
     {'claims': ['Water is wet.']}
     """
     kind = schema["type"]
+    form = _TYPES[kind]
     # For Python a bool is an int; for a schema it is not.
-    if not isinstance(data, _TYPES[kind]) or (isinstance(data, bool) and kind != "boolean"):
+    if type(data) is not form and (not isinstance(data, form) or isinstance(data, bool)):
         raise InvalidAnswer(f"{place} must be {'an' if kind[0] in 'aio' else 'a'} {kind}")
     if "enum" in schema and data not in schema["enum"]:
         raise InvalidAnswer(f"{place} must be one of {', '.join(map(str, schema['enum']))}")
-    if isinstance(data, dict):
+    if kind == "object":
         _validate_fields(data, schema["properties"], place)
-    if isinstance(data, list):
+    elif kind == "array":
         for number, item in enumerate(data, start=1):
             validate(item, schema["items"], f"{place}, item {number}")
     return data

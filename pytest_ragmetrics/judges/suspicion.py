@@ -67,11 +67,14 @@ def _addresses(row: dict[str, str], folded: str) -> bool:
     """
     # Substrings are searched first: an ordinary text has few of them, and the patterns are far slower.
     has_claim, has_rate = _has(row["claim"], folded), _has(row["rate"], folded)
+    has_judge = _has(row["judge"], folded)
+    if not (has_claim or has_rate or has_judge):
+        return False
     has_verdict = (has_claim or has_rate) and _has(f"{row['held']}|{row['best']}|supported", folded)
     looked_for = (
         (_dictates, has_claim and (has_verdict or _has(row["right"], folded))),
         (_commands, has_rate and has_verdict),
-        (_names, _has(row["judge"], folded)),
+        (_names, has_judge),
     )
     return any(maybe and _compiled(pattern(SimpleNamespace(**row))).search(folded) for pattern, maybe in looked_for)
 

@@ -71,7 +71,10 @@ def cited_in(contexts: Sequence[str], shown: Sequence[int], judgement: Judgement
     """Return the sentences that a judgement cites, where the judge was shown some of the contexts, by their indexes."""
     table = sentence_table([contexts[index] for index in shown])
     pieces = [table[number] for number in judgement.sentences]
-    return tuple(replace(piece, context=shown[piece.context]) for piece in pieces)
+    # Mostly all contexts were shown.
+    return tuple(
+        piece if (index := shown[piece.context]) == piece.context else replace(piece, context=index) for piece in pieces
+    )
 
 
 class EvidenceCheck:

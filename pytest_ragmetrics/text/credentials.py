@@ -42,12 +42,18 @@ def find_credential(text: str) -> str | None:
     return f"{kind} ('{found.group()[:_SHOWN]}...')"
 
 
-# The texts of a sample are in the records of all its metrics.
-@lru_cache(maxsize=256)
 def masked(text: str) -> str:
-    """Return a text with ``***`` for each secret that it seems to contain.
+    """Return a text with ``***`` for each secret that it seems to contain, and one without any itself.
 
     >>> masked("authorise with sk-proj-0123456789abcdefghij please")
     'authorise with *** please'
     """
+    found = _masked(text)
+    # A cache returns an equal text of another record, and what holds a changed text is made anew.
+    return text if found == text else found
+
+
+# The texts of a sample are in the records of all its metrics.
+@lru_cache(maxsize=256)
+def _masked(text: str) -> str:
     return _ANY.sub("***", text) if any(mark in text for mark in _MARKS) else text

@@ -353,6 +353,8 @@ def test_secrets_are_told_from_words(text: str, is_secret: bool) -> None:  # noq
     found = find_credential(text)
     assert (found is not None) is is_secret
     assert len(found or "") < 40
+    again = f"{text} "[:-1]
+    assert (masked(text) is text, masked(again) is again) == (not is_secret,) * 2
 
 
 @pytest.mark.parametrize("secret", SECRETS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -201,7 +201,7 @@ def cited(verdict: Mapping[str, Any], word: str, *, last: int, subject: str) -> 
     """Return whether a verdict is ``word``, for which it must name sentences from 1 to ``last``."""
     # A judge may cite one sentence twice; that changes nothing.
     sentences = indexes(dict.fromkeys(verdict["sentences"]), last, subject)
-    judgement = decided(verdict, word)
-    if judgement.ok and not sentences:
+    ok = verdict["verdict"] == word
+    if ok and not sentences:
         raise InvalidAnswer(f"{subject} is called {word}, but no sentence that shows it is named")
-    return replace(judgement, sentences=sentences)
+    return Judgement(ok=ok, reason=verdict["reason"].strip(), sentences=sentences)
