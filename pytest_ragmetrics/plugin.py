@@ -73,7 +73,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(session, "ragmetrics-session")
     if not hasattr(config, "workerinput"):
         config.stash[REPORT] = RunReport(
-            session.settings, config.rootpath, finish_session=session.finish, selection=session.selection
+            session.settings,
+            config.rootpath,
+            finish_session=session.finish,
+            selection=session.selection,
+            redact=session.redact,
         )
         config.pluginmanager.register(config.stash[REPORT], "ragmetrics-reporting")
 

@@ -11,7 +11,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -206,8 +206,25 @@ class TestRecord:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Judging:
+    """What decides the scores of a metric besides the answers: scores under another one cannot be compared.
+
+    ``judge`` names all judges of the run, ``prompts`` are digests by task; ``definition`` has what else matters.
+    """
+
+    judge: str
+    prompts: Mapping[str, str]
+    definition: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunRecord:
-    """The run itself: ``settings`` are the options it ran with, ``notes`` what its summary says in words."""
+    """The run itself: ``settings`` are the options it ran with, ``notes`` what its summary says in words.
+
+    From ``project`` to ``folder`` it is where the run comes from, as :func:`pytest_ragmetrics.revision.origin_of`
+    has it, "" where that is not known. ``selection`` is the paths and marks that chose its tests, ``partial`` why
+    they are not all of these ("" if they are). ``judging`` is by metric.
+    """
 
     started: str
     duration: float
@@ -217,6 +234,18 @@ class RunRecord:
     ragmetrics: str
     settings: Mapping[str, Setting]
     notes: tuple[str, ...]
+    project: str = ""
+    branch: str = ""
+    commit: str = ""
+    message: str = ""
+    author: str = ""
+    ci: str = ""
+    ci_number: str = ""
+    repository: str = ""
+    folder: str = ""
+    selection: str = ""
+    partial: str = ""
+    judging: Mapping[str, Judging] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -24,8 +24,8 @@ from pytest_ragmetrics.files import portable
 if TYPE_CHECKING:
     from pytest_ragmetrics.context import Scoring
     from pytest_ragmetrics.records import Document, GateRecord, Record, Setting, TestOutcome, TestRecord
-    from pytest_ragmetrics.report.history import Selection
     from pytest_ragmetrics.run_comparison import RunComparison
+    from pytest_ragmetrics.session_resources import Selection
     from pytest_ragmetrics.settings import Settings
 
 #: The attribute of a test report that carries its records; serialised by pytest like any other.
@@ -340,14 +340,15 @@ def _message(report: pytest.TestReport) -> str | None:
 
 #: Paths of this machine and what may be secret; none of it changes a score.
 _PRIVATE = {"cache_dir", "cache_salt", "cache_url", "cache_url_mode", "cache_secret", "cassette_keep"}
-_PRIVATE |= {"batch", "batch_fallback", "report", "json", "markdown", "history"}
+_PRIVATE |= {"batch", "batch_fallback", "report", "report_title", "json", "markdown", "history"}
 
 
 class RunReport:
     """The hooks that gather the reports of tests and make the summary and the files of them.
 
     ``finish_session`` is called with the exit status at the end of the run and returns lines for the summary;
-    ``selection`` says which tests the run had. Raises ``pytest.UsageError`` for a baseline that cannot be read.
+    ``selection`` says which tests the run had, ``redact`` changes texts. Raises ``pytest.UsageError`` for a baseline
+    that cannot be read.
     """
 
     def __init__(
@@ -357,8 +358,10 @@ class RunReport:
         *,
         finish_session: Callable[[int], list[str]],
         selection: Callable[[pytest.Session, int], Selection],
+        redact: Callable[[str], str],
     ) -> None:
         self.collector = Collector()
+        self._redact = redact
         self._selection = selection
         self._settings = settings
         self._root = root
@@ -387,10 +390,8 @@ class RunReport:
             return
         from pytest_ragmetrics.report.files import write_files
 
-        document = self._document(exitstatus)
-        others = (
-            {} if folder is None else {folder: partial(self._add_to_history, folder, document, session, exitstatus)}
-        )
+        document = self._with_origin(self._document(exitstatus), self._selection(session, int(exitstatus)))
+        others = {} if folder is None else {folder: partial(_add_to_history, folder, document)}
         written = write_files(document, files, comparison=self._compare(document), others=others)
         self._lines = written.lines
         if written.failed:
@@ -414,14 +415,16 @@ class RunReport:
         if self._unshown:
             sys.stderr.write("".join(f"ragmetrics: {line}\n" for line in self._unshown))
 
-    def _add_to_history(self, folder: Path, document: Document, session: pytest.Session, exit_status: int) -> None:
-        """Write what a history keeps of the run."""
-        from pytest_ragmetrics.report.history import history_run, write_history
-        from pytest_ragmetrics.settings import revision_of
+    def _with_origin(self, document: Document, chosen: Selection) -> Document:
+        """Return the document with where the run comes from, its tests and what judged them, which only files say."""
+        from pytest_ragmetrics.report.judging import judging_of
+        from pytest_ragmetrics.revision import origin_of
 
-        commit, branch = revision_of(self._root)
-        chosen, prompts = self._selection(session, int(exit_status)), self._settings.prompts
-        write_history(folder, history_run(document, chosen, commit=commit, branch=branch, prompts=prompts))
+        origin: dict[str, Any] = {**origin_of(self._root, title=self._settings.report_title, redact=self._redact)}
+        records = [record for test in document.tests for record in test.records]
+        judging = judging_of(document.run, records, chosen.tasks, prompts=self._settings.prompts)
+        run = replace(document.run, **origin, selection=chosen.paths, partial=chosen.partial, judging=judging)
+        return replace(document, run=run)
 
     def _compare(self, document: Document) -> RunComparison | None:
         """Return what changed since the baseline; once all tests have ended, it stays the same."""
@@ -444,6 +447,13 @@ class RunReport:
             if name not in _PRIVATE
         }
         return self.collector.document(exit_status, shown, notes)
+
+
+def _add_to_history(folder: Path, document: Document) -> None:
+    """Write what a history keeps of the run."""
+    from pytest_ragmetrics.report.history import history_run, write_history
+
+    write_history(folder, history_run(document))
 
 
 def read_baseline(file: Path | None) -> Document | None:

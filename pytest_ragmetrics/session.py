@@ -29,8 +29,8 @@ from pytest_ragmetrics.reporting import (
     redact_failure,
     redact_report,
 )
-from pytest_ragmetrics.session_resources import RunCassette, SessionBudget, WorkerRow, selected_tests, skip
-from pytest_ragmetrics.settings import Settings, commit_of, judge_spec
+from pytest_ragmetrics.session_resources import RunCassette, Selection, SessionBudget, WorkerRow, selected_tests, skip
+from pytest_ragmetrics.settings import Settings, judge_spec
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.context import Scoring
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.locks import LockFile
     from pytest_ragmetrics.metrics.base import Metric
     from pytest_ragmetrics.records import Record
-    from pytest_ragmetrics.report.history import Selection
 
 #: The markers that make tests when pytest collects a function; added later they have no effect.
 _COLLECTED = frozenset(("rag_dataset", "rag_gate"))
@@ -245,7 +244,11 @@ class PytestSession:
         """What draws the order of rows, the same in the controller and all its workers."""
         # A cassette has the answers of some rows: the next commit must not ask for others.
         fixed = self._seed or self.settings.seed or ("cassette" if self.settings.cassette is not None else "")
-        return fixed or commit_of(self._config.rootpath)
+        if fixed:
+            return fixed
+        from pytest_ragmetrics.revision import commit_of
+
+        return commit_of(self._config.rootpath)
 
     @property
     def metrics(self) -> list[Metric | type[Metric]]:
@@ -287,7 +290,7 @@ class PytestSession:
             reasons=settings.reasons,
             offer_judge=lambda spec: hook.pytest_ragmetrics_make_judge(config=self._config, spec=spec),
             offer_embedder=lambda spec: hook.pytest_ragmetrics_make_embedder(config=self._config, spec=spec),
-            redact=self._redact,
+            redact=self.redact,
             run=self.run,
             asker=lambda: context.current().test or self.recorder.test,
             budget=self._budget.budget,
@@ -333,8 +336,6 @@ class PytestSession:
 
     def selection(self, session: pytest.Session, exit_status: int) -> Selection:
         """Return which tests the run had, and what their metrics asked, once its workers have ended."""
-        from pytest_ragmetrics.report.history import Selection
-
         rows = [self._to_history(), *(row["history"] for row in self._worker_rows if row)]
         tasks: dict[str, set[str]] = {}
         for name, asked in (item for row in rows for item in row["tasks"].items()):
@@ -421,7 +422,7 @@ class PytestSession:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Begin an attempt at a test, with the judge its marker names."""
         # Asked anew each time: the conftest.py files of folders are loaded after the start.
-        self.recorder.redact = self._redact if self._hook.pytest_ragmetrics_redact.get_hookimpls() else None
+        self.recorder.redact = self.redact if self._hook.pytest_ragmetrics_redact.get_hookimpls() else None
         self.recorder.begin(item.nodeid)
         if MARKER_FAULT in item.stash:
             pytest.fail(item.stash[MARKER_FAULT], pytrace=False)
@@ -547,6 +548,7 @@ class PytestSession:
         read = [read for name, read in (("rag_judge", marked_judge), ("rag_votes", marked_votes)) if name in names]
         return faults + [fault for fault in (_fault(each, item) for each in read) if fault]
 
-    def _redact(self, text: str) -> str:
+    def redact(self, text: str) -> str:
+        """Return a text as the hook redacts it."""
         redacted = self._hook.pytest_ragmetrics_redact(text=text)
         return text if redacted is None else redacted

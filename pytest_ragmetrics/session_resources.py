@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -99,6 +99,17 @@ NARROWING = ("lf", "ignore", "ignore_glob", "collectonly", "setuponly", "setuppl
 
 #: Options that leave tests out of a run which is otherwise the whole.
 PARTS = {"keyword": "-k", "lf": "--lf", "stepwise": "--sw", "deselect": "--deselect", "collectonly": "--collect-only"}
+
+
+class Selection(NamedTuple):
+    """Which tests a run had: the ``paths`` and marks that it was given, and why it is ``partial`` ("" if it is not).
+
+    ``tasks`` are those that each metric asked a judge.
+    """
+
+    paths: str
+    partial: str
+    tasks: Mapping[str, Sequence[str]]
 
 
 def selected_tests(config: pytest.Config, *, exit_status: int, deselected: int) -> tuple[str, str]:

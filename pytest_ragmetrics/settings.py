@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -261,6 +260,12 @@ class Settings:
         nargs="?",
         const=DEFAULT_REPORT,
     )
+    report_title: str = _setting(
+        _text,
+        "",
+        "What the reports call the project (default: its name in pyproject.toml, else of its folder).",
+        metavar="TITLE",
+    )
     json: Path | None = _setting(
         paths.writable_file, None, "Write every score and its evidence as JSON.", metavar="FILE"
     )
@@ -322,50 +327,6 @@ def add_options(parser: pytest.Parser) -> None:
 def read_settings(config: pytest.Config) -> Settings:
     """Read and check every setting; raise ``pytest.UsageError`` naming the one that is wrong."""
     return Settings(**{option.field: _read(option, config) for option in OPTIONS})
-
-
-#: Where providers of CI name the commit: GitHub, GitLab, Azure, Bitbucket, Buildkite, CircleCI, Jenkins, Travis.
-_COMMITS = (
-    *("GITHUB_SHA", "CI_COMMIT_SHA", "BUILD_SOURCEVERSION", "BITBUCKET_COMMIT", "BUILDKITE_COMMIT", "CIRCLE_SHA1"),
-    *("GIT_COMMIT", "TRAVIS_COMMIT"),
-)
-#: Where they name the branch, that of a pull request first.
-_BRANCHES = (
-    *("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILD_SOURCEBRANCHNAME", "BITBUCKET_BRANCH"),
-    *("BUILDKITE_BRANCH", "CIRCLE_BRANCH", "GIT_BRANCH", "TRAVIS_BRANCH"),
-)
-_DIGITS = 12
-_NO_COMMIT = "no commit"
-
-
-def commit_of(root: Path) -> str:
-    """Return the beginning of the commit that is tested, the same text for all folders that are in no repository."""
-    return (_variable(_COMMITS) or _git(root, "rev-parse", "HEAD"))[:_DIGITS] or _NO_COMMIT
-
-
-def revision_of(root: Path) -> tuple[str, str]:
-    """Return the commit, with a "+" where tracked files were changed since, and the branch; "" where there is none."""
-    commit = commit_of(root)
-    if commit == _NO_COMMIT:
-        return "", ""
-    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".")
-    branch = _variable(_BRANCHES) or _git(root, "rev-parse", "--abbrev-ref", "HEAD")
-    return commit + ("+" if changed else ""), branch
-
-
-def _variable(names: Sequence[str]) -> str:
-    return next((os.environ[name].strip() for name in names if os.environ.get(name, "").strip()), "")
-
-
-def _git(root: Path, *arguments: str) -> str:
-    """Return what git says of a folder, "" where it cannot."""
-    import subprocess
-
-    with suppress(OSError, subprocess.SubprocessError):
-        command = ["git", "-C", str(root), *arguments]
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603 - a fixed command
-        return found.stdout.strip() if found.returncode == 0 else ""
-    return ""
 
 
 def judge_spec(text: str, config: pytest.Config) -> str:

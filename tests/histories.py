@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_ragmetrics.records import Record
-from pytest_ragmetrics.report.history import History, HistoryRun, Selection, history_run
+from pytest_ragmetrics.report.history import History, HistoryRun, history_run
 from tests.documents import HOSTILE, document, gate, record, row
 
 #: A score, or a test that has more to say: its score and its answer.
@@ -26,9 +26,9 @@ def kept(
         rows.append(row(name, scored(score, answer, judge=judge, outcome=outcome), outcome=fine))
     rows += [row(f"test_gate_{at}", gate=found) for at, found in enumerate(gates)]
     run = document(*rows)
-    run = replace(run, run=replace(run.run, started=f"2026-10-{day:02}T08:14:00Z"))
-    made = history_run(run, Selection(tasks={}), commit=f"{day:02}" + "c0ffee0123"[:10], branch="main")
-    return replace(made, **fields)
+    start, commit = f"2026-10-{day:02}T08:14:00Z", f"{day:02}c0ffee0123"
+    run = replace(run, run=replace(run.run, started=start, commit=commit, branch="main"))
+    return replace(history_run(run), **fields)
 
 
 def scored(score: float | None, answer: str, **fields: Any) -> Record:

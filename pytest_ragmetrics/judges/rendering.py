@@ -98,7 +98,7 @@ def prompt_digest(task: str, prompts: PromptBook) -> str:
     """
     try:
         said = (SYSTEM, _REMINDER, prompts.text(task), prompts.reasons)
-    except OSError:
+    except (OSError, RagMetricsError):
         return ""
     return hashlib.sha256("\0".join(said).encode("utf-8", "replace")).hexdigest()[:_DIGITS]
 

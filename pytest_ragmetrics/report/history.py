@@ -6,14 +6,11 @@ with the time and ends by chance: names sort by time, and files of branches neve
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import json
 import math
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,13 +19,11 @@ from pytest_ragmetrics.codec import CodecError, dump, load
 from pytest_ragmetrics.comparison import cluster_of
 from pytest_ragmetrics.errors import RagMetricsError
 from pytest_ragmetrics.explain.phrases import counted, threshold_text
-from pytest_ragmetrics.explain.runs import Status, by_metric, judges_of, margin, paid_records, status_of, tally
+from pytest_ragmetrics.explain.runs import Status, by_metric, margin, paid_records, status_of, tally
 from pytest_ragmetrics.explain.runs import total_usage as total
 from pytest_ragmetrics.files import read_json, write_atomically
-from pytest_ragmetrics.judges.rendering import PromptBook, Reasons, prompt_digest
-from pytest_ragmetrics.metrics.base import Metric, parameters_of
-from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_named
-from pytest_ragmetrics.records import Document, GateOutcome, Record, RecordOutcome, TestRecord
+from pytest_ragmetrics.records import Document, GateOutcome, Judging, Record, RecordOutcome, TestRecord
+from pytest_ragmetrics.report.judging import digest, judging_of, kind_of
 from pytest_ragmetrics.result import Direction
 from pytest_ragmetrics.stats.intervals import mean_interval, whole_clusters
 from pytest_ragmetrics.stats.scores import score_set
@@ -97,18 +92,6 @@ class TestPoint:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Selection:
-    """Which tests a run had: the ``paths`` and marks that it was given, and why it is ``partial`` ("" if it is not).
-
-    ``tasks`` are those that each metric asked a judge.
-    """
-
-    paths: str = ""
-    partial: str = ""
-    tasks: Mapping[str, Sequence[str]]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryRun:
     """One run of a history. ``commit`` ends in "+" where files were changed since, and is "" in no repository."""
 
@@ -142,27 +125,20 @@ class HistoryError(RagMetricsError):
     """A folder has no run that can be read."""
 
 
-def history_run(
-    document: Document, selection: Selection, *, commit: str, branch: str, prompts: Path | None = None
-) -> HistoryRun:
-    """Return what a history keeps of a run; ``prompts`` is the folder of prompts that replace the package's."""
+def history_run(document: Document) -> HistoryRun:
+    """Return what a history keeps of a run."""
     run, records = document.run, [record for test in document.tests for record in test.records]
-    reasons: Reasons = "negative" if run.settings.get("reasons") == "negative" else "all"
-    book = PromptBook(folder=prompts, reasons=reasons)
-    facts = {"release": run.ragmetrics, "embedder": str(run.settings.get("embedder"))}
+    unknown = judging_of(run, (record for record in records if record.metric not in run.judging), {})
+    judging = {**unknown, **run.judging}
+    dirty = "+" if run.commit.endswith("+") else ""
     return HistoryRun(
         time=run.started,
-        commit=commit,
-        branch=branch,
-        selection=selection.paths,
-        partial=selection.partial,
+        commit=run.commit.removesuffix("+")[:_DIGITS] + dirty,
+        branch=run.branch,
+        selection=run.selection,
+        partial=run.partial,
         cost=total(paid_records(document.tests)).cost,
-        metrics=tuple(
-            _metric_point(
-                name, group, {task: prompt_digest(task, book) for task in selection.tasks.get(name, ())}, facts
-            )
-            for name, group in by_metric(records).items()
-        ),
+        metrics=tuple(_metric_point(name, group, judging[name]) for name, group in by_metric(records).items()),
         gates=tuple(
             GatePoint(id=test.id, **{name: getattr(test.gate, name) for name in GatePoint.__slots__ if name != "id"})
             for test in document.tests
@@ -172,13 +148,11 @@ def history_run(
     )
 
 
-def _metric_point(
-    name: str, records: Sequence[Record], prompts: Mapping[str, str], facts: Mapping[str, str]
-) -> MetricPoint:
+def _metric_point(name: str, records: Sequence[Record], judging: Judging) -> MetricPoint:
     found, counts = score_set(records), tally(name, records)
     low = high = None
     if found.scores:
-        kind = _kind_of(name)
+        kind = kind_of(name)
         ends = (0.0, 1.0) if kind is None else kind.scale
         bounds = ends if all(ends[0] <= score <= ends[1] for score in found.scores) else None
         clusters = whole_clusters(cluster_of(record.sample) for record in found.counted)
@@ -188,9 +162,9 @@ def _metric_point(
     first = next((record for record in records if record.score is not None), records[0])
     return MetricPoint(
         metric=name,
-        judge=", ".join(judges_of(records)),
-        prompts=prompts,
-        definition={"better": first.better, "verdicts": first.noun, **_definition(name, facts)},
+        judge=judging.judge,
+        prompts=judging.prompts,
+        definition=judging.definition,
         mean=counts.mean,
         low=low,
         high=high,
@@ -201,29 +175,6 @@ def _metric_point(
         vacuous=counts.vacuous,
         cost=total(records).cost,
     )
-
-
-def _kind_of(name: str) -> Metric | type[Metric] | None:
-    try:
-        return metric_named(name)
-    except ValueError:
-        return None  # it was made in a test, or has a name of its own
-
-
-def _definition(name: str, facts: Mapping[str, str]) -> dict[str, str]:
-    """Return the release, whose rules score; the embedder of a metric that takes one; the code of a user's metric."""
-    kind = _kind_of(name)
-    found = {"release": facts["release"]}
-    if kind is None:
-        return found
-    made = kind if isinstance(kind, type) else type(kind)
-    if "embedder" in parameters_of(made):
-        found["embedder"] = facts["embedder"]
-    if made not in built_in_metrics():
-        own = getattr(getattr(made, "call", None), "function", made)
-        with suppress(OSError, TypeError):  # it was made where there is no source
-            found["code"] = digest(inspect.getsource(own))
-    return found
 
 
 def _test_point(test: TestRecord) -> TestPoint:
@@ -246,11 +197,6 @@ def _test_point(test: TestRecord) -> TestPoint:
             for metric, record in worst.items()
         },
     )
-
-
-def digest(text: str) -> str:
-    """Return the beginning of the SHA-256 of a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
 def write_history(folder: Path, run: HistoryRun) -> Path:

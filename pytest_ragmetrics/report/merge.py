@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from pytest_ragmetrics.explain.phrases import counted, named
-from pytest_ragmetrics.records import Document, RunRecord, Setting, TestRecord, position
+from pytest_ragmetrics.records import Document, Judging, RunRecord, Setting, TestRecord, position
+from pytest_ragmetrics.report.judging import judging_changes
+from pytest_ragmetrics.revision import short_commit
 
 #: Exit statuses of pytest from the best to the worst; a shard without tests (5) does not count.
 _STATUSES = (5, 0, 1, 2, 4, 3)
+#: Where a run comes from: what shards have in common.
+_ORIGIN = ("project", "branch", "message", "author", "ci", "ci_number", "repository", "folder", "selection")
 
 
 def merge_documents(documents: Sequence[Document], baseline: Document | None = None) -> Document:
@@ -51,6 +56,11 @@ def merge_documents(documents: Sequence[Document], baseline: Document | None = N
         ragmetrics=_joined(run.ragmetrics for run in runs),
         settings={name: _setting(name, runs) for run in runs for name in run.settings},
         notes=tuple(_notes(runs, merged, repeated, len(decided))),
+        **{name: _only(getattr(run, name) for run in runs) for name in _ORIGIN},
+        commit=_only(run.commit.removesuffix("+") for run in runs)
+        + ("+" if any(run.commit.endswith("+") for run in runs) else ""),
+        partial=", ".join(dict.fromkeys(run.partial for run in runs if run.partial)),
+        judging=_judging(runs),
     )
     return Document(run=run, tests=merged)
 
@@ -80,6 +90,24 @@ def _setting(name: str, runs: Sequence[RunRecord]) -> Setting:
     return values[0] if len(set(map(repr, values))) == 1 else _joined(map(str, values))
 
 
+def _only(texts: Iterable[str]) -> str:
+    """Return the text that all runs have, "" where they differ."""
+    found = set(texts)
+    return found.pop() if len(found) == 1 else ""
+
+
+def _judging(runs: Sequence[RunRecord]) -> dict[str, Judging]:
+    """Return what judged the metrics of all runs; of a metric that two runs judged differently nothing is known."""
+    found: dict[str, Judging] = {}
+    differing: set[str] = set()
+    for name, new in (item for run in runs for item in run.judging.items()):
+        old = found.setdefault(name, new)
+        if any(judging_changes(old, new)):
+            differing.add(name)
+        found[name] = replace(old, prompts={**old.prompts, **new.prompts})
+    return {name: it for name, it in found.items() if name not in differing}
+
+
 def _joined(texts: Iterable[str]) -> str:
     return ", ".join(sorted(set(texts)))
 
@@ -103,6 +131,7 @@ def _notes(
     for what, values in (
         ("version of pytest-ragmetrics", {run.ragmetrics for run in runs}),
         ("judge", {str(run.settings.get("judge")) for run in runs}),
+        ("commit", {short_commit(run.commit.removesuffix("+")) or "unknown" for run in runs}),
         ("embedder", {str(run.settings.get("embedder")) for run in runs}),
     ):
         if len(values) > 1:

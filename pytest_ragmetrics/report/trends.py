@@ -23,6 +23,7 @@ from pytest_ragmetrics.explain.phrases import (
 )
 from pytest_ragmetrics.explain.runs import WRONG
 from pytest_ragmetrics.report.history import GatePoint, History, HistoryRun, MetricPoint, TestPoint
+from pytest_ragmetrics.report.judging import judging_changes
 from pytest_ragmetrics.result import Direction
 
 #: What a cell of a sparkline shows: a test that passed, failed, had no score, or did not run.
@@ -223,16 +224,7 @@ def _trend(title: str, runs: Sequence[HistoryRun], rows: Sequence[_Row | None]) 
 
 def _breaks(run: HistoryRun, old: MetricPoint, now: HistoryRun, new: MetricPoint) -> Iterator[str]:
     """Yield why the means of two runs cannot be compared; nothing if they can."""
-    if old.judge != new.judge:
-        yield f"judge {old.judge or 'none'}, then {new.judge or 'none'}"
-    changed = [task for task in old.prompts if task in new.prompts and old.prompts[task] != new.prompts[task]]
-    if changed:
-        yield f"another prompt of {', '.join(map(named, changed))}"
-    for name in sorted({*old.definition, *new.definition}):
-        before, after = old.definition.get(name, "none"), new.definition.get(name, "none")
-        if before != after:
-            differs = f"{named(name)} {named(before)}, then {named(after)}"
-            yield "another definition, its code changed" if name == "code" else differs
+    yield from judging_changes(old, new)
     if run.selection != now.selection:
         yield f"other tests, {named(run.selection) or 'all'}, then {named(now.selection) or 'all'}"
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ragmetrics.report.history import HistoryRun, read_history
+from pytest_ragmetrics.records import read_document
+from pytest_ragmetrics.report.history import HistoryRun, history_run, read_history
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import MANY, RunOnce, RunPytest
 
@@ -33,8 +34,9 @@ def only(folder: Path) -> HistoryRun:
 
 def test_workers_leave_one_file(run_once: RunOnce, shared_server: FakeOpenAI) -> None:
     """The controller writes it, with what the workers asked; the summary names the folder."""
-    args = (*MANY, "--rag-judge=openai:gpt-5.4-mini", "-k", "test_")
-    done = run_once(*args, provider=shared_server, env={"RAGMETRICS_HISTORY": "kept"}, test_suite=SUITE)
+    args = (*MANY, "--rag-judge=openai:gpt-5.4-mini", "-k", "test_", "--rag-json=run.json", "--rag-report-title=Bot")
+    env = {"RAGMETRICS_HISTORY": "kept", "GITHUB_SHA": "4f2c91a0d7e5b8c3", "GITHUB_HEAD_REF": "sk-0123456789abcdefghij"}
+    done = run_once(*args, provider=shared_server, env=env, test_suite=SUITE)
     done.result.stdout.fnmatch_lines(["*kept: written"])
     run = only(done.folder / "kept")
     assert (run.selection, run.partial) == ("", "-k")
@@ -47,6 +49,12 @@ def test_workers_leave_one_file(run_once: RunOnce, shared_server: FakeOpenAI) ->
     assert faithful.judge == "openai:gpt-5.4-mini"
     assert {"list_claims", "verify_claims"} >= faithful.prompts.keys() > set()
     assert quoted.prompts == {}
+    document = read_document(done.folder / "run.json")
+    assert history_run(document) == run
+    told = document.run
+    assert (told.project, told.branch, told.commit) == ("Bot", "***", "4f2c91a0d7e5b8c3")
+    assert (run.branch, run.commit) == ("***", "4f2c91a0d7e5")
+    assert "report_title" not in told.settings
 
 
 @pytest.mark.parametrize(

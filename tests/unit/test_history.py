@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,25 +16,26 @@ from pytest_ragmetrics.report.history import (
     History,
     HistoryError,
     HistoryRun,
-    Selection,
     history_run,
     read_history,
     write_history,
 )
 from pytest_ragmetrics.report.html import render_history
+from pytest_ragmetrics.report.judging import judging_of
 from pytest_ragmetrics.report.trends import Trends, build_trends, trend_lines
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.session_resources import selected_tests
-from pytest_ragmetrics.settings import _BRANCHES, _COMMITS, revision_of
 from tests.documents import HOSTILE, document, gate, record, row
 from tests.histories import hostile, kept, month
 
-MADE = Selection(tasks={"faithfulness": ["verify_claims"]})
 
-
-def made(*tests: Any, **fields: Any) -> HistoryRun:
+def made(*tests: Any, prompts: Path | None = None) -> HistoryRun:
     """Return what is kept of a run of these tests."""
-    return history_run(document(*tests), MADE, commit="0123456789ab", branch="main", **fields)
+    whole = document(*tests)
+    records = [record for test in tests for record in test.records]
+    judging = judging_of(whole.run, records, {"faithfulness": ["verify_claims"]}, prompts=prompts)
+    run = replace(whole.run, commit="0123456789abcdef", branch="main", judging=judging)
+    return history_run(replace(whole, run=run))
 
 
 def shown(*runs: HistoryRun) -> Trends:
@@ -333,24 +332,3 @@ def test_a_part_of_the_tests_is_told_from_a_choice(
     )
     found = selected_tests(cast("pytest.Config", config), exit_status=ended[0], deselected=ended[1])
     assert found == expected
-
-
-def test_a_changed_file_marks_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CI names commit and branch, else git does; in no repository there is neither."""
-    for name in (*_COMMITS, *_BRANCHES):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert revision_of(tmp_path) == ("", "")
-    (tmp_path / "a.txt").write_text("one")
-    who = {f"GIT_{role}_{what}": "a@b.example" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    for command in (("init", "-q", "-b", "trunk"), ("add", "a.txt"), ("commit", "-q", "-m", "One")):
-        subprocess.run(["git", *command], cwd=tmp_path, check=True, env={**os.environ, **who})  # noqa: S607 - any git
-    commit, branch = revision_of(tmp_path)
-    assert (len(commit), branch) == (12, "trunk")
-    (tmp_path / "new.txt").write_text("not tracked")
-    assert revision_of(tmp_path) == (commit, "trunk")
-    (tmp_path / "a.txt").write_text("two")
-    assert revision_of(tmp_path) == (f"{commit}+", "trunk")
-    monkeypatch.setenv("GITHUB_SHA", "f" * 40)
-    monkeypatch.setenv("GITHUB_REF_NAME", "release")
-    assert revision_of(tmp_path) == ("f" * 12 + "+", "release")

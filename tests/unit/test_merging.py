@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragmetrics.records import Document, RunRecord, position
+from pytest_ragmetrics.records import Document, Judging, RunRecord, position
 from pytest_ragmetrics.report.merge import merge_documents
 from tests.documents import crowd, document, record, row
 from tests.showcase import showcase
@@ -110,6 +110,26 @@ def test_the_run_is_that_of_all_together() -> None:
             "the runs differ in their judge: openai:one, openai:two",
         ),
     )
+
+
+def test_where_shards_come_from_is_what_they_share() -> None:
+    """Of other commits there is none, and the notes say so; a metric that two runs judged differently is left out."""
+    one = Judging(judge="openai:one", prompts={"verify_claims": "1f"}, definition={"release": "1.0"})
+    more = replace(one, prompts={"list_claims": "3d"})
+    other = replace(one, judge="openai:two")
+    same = {"project": "bot", "branch": "main", "ci": "https://ci.example/7", "selection": "tests"}
+    shard = run(commit="4f2c91a0d7e5", judging={"faithfulness": one, "relevance": one}, **same)
+    rest = run(
+        commit="4f2c91a0d7e5+", judging={"faithfulness": more, "relevance": other}, partial="1 deselected", **same
+    )
+    merged = merge_documents([shard, rest]).run
+    assert {name: getattr(merged, name) for name in same} == same
+    assert (merged.commit, merged.partial, merged.notes) == ("4f2c91a0d7e5+", "1 deselected", ("merged from 2 runs",))
+    assert merged.judging == {"faithfulness": replace(one, prompts={"verify_claims": "1f", "list_claims": "3d"})}
+    later = run(commit="9be07d2", **{**same, "branch": "fix"})
+    merged = merge_documents([shard, later, run()]).run
+    assert (merged.commit, merged.branch, merged.project) == ("", "", "")
+    assert merged.notes[1:] == ("the runs differ in their commit: 4f2c91a, 9be07d2, unknown",)
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,9 @@ def test_a_file_of_an_earlier_release_is_read() -> None:
     file = Path(__file__).parents[1] / "data" / "run_version_1.json"
     written = json.loads(file.read_text("utf-8"))
     found = dump(read_document(file))
+    unknown = {name: found["run"].pop(name) for name in found["run"].keys() - written["run"].keys()}
+    assert {"project", "branch", "commit", "ci", "repository", "judging"} < unknown.keys()
+    assert not any(unknown.values())
     for test in found["tests"]:
         assert test.pop("again") == []
         for scored in test["records"]:

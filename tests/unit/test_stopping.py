@@ -21,8 +21,8 @@ from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.records import TestRecord
 from pytest_ragmetrics.report.view import build_gate_view
 from pytest_ragmetrics.result import MetricResult
+from pytest_ragmetrics.revision import commit_of
 from pytest_ragmetrics.sample import Sample
-from pytest_ragmetrics.settings import commit_of
 from pytest_ragmetrics.stats.scores import ScoredRow
 from pytest_ragmetrics.stats.stopping import Draw, DrawnSet, Rule, draw
 from tests.documents import record
