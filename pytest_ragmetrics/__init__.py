@@ -14,8 +14,9 @@ values up; a module imports only from its own layer and those below:
 - ``records``, ``codec``: a run as values, and their JSON. ``comparison``: two tables compared,
   ``run_comparison``: two runs.
 - ``explain``: the wording of scores, failures, sets and runs, for every output.
-- ``metrics``: every metric beside its assertion helper; ``metrics/registry`` finds them by name. ``assertions``,
-  ``suites``: several metrics of one sample, and thresholds of whole sets. ``calibration``: a judge against labels.
+- ``metrics``: every metric beside its assertion helper; ``metrics/registry`` finds them by name, ``other_tools`` says
+  what to write for names of Ragas and DeepEval. ``assertions``, ``suites``: several metrics of one sample, and
+  thresholds of whole sets. ``calibration``: a judge against labels.
 - ``engine``, ``evaluation``, ``dry_run``: judge, embedder and transports of a run; tables of samples; forecasts.
 - ``logged_answers``, ``score_files``: rows of any number scored one after the other, and the files of their scores.
   ``batch_scorer``, ``ray``: the same on the parts of a table, and by the actors of a cluster.
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from pytest_ragmetrics.public_names import module_of_names
+from pytest_ragmetrics.public_names import is_module, module_of_names
 
 _MODULE_OF = module_of_names(__name__)
 __all__ = list(_MODULE_OF)
@@ -48,7 +49,11 @@ def __getattr__(name: str) -> object:
         helper = helper_named(name)
         if helper is not None:
             return helper
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if is_module(__name__, name):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pytest_ragmetrics.metrics.registry import missing_name
+
+    raise missing_name(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from shutil import get_terminal_size
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.codec import json_builtins
@@ -26,6 +26,7 @@ from pytest_ragmetrics.metrics.assertion import check_bound
 from pytest_ragmetrics.metrics.base import Metric, check_number
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike
 from pytest_ragmetrics.metrics.registry import metric_for
+from pytest_ragmetrics.other_tools import METHODS, class_of_theirs, refuses_theirs
 from pytest_ragmetrics.result import NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import ProgressCall, score_table, scoring_session
@@ -117,6 +118,19 @@ class Evaluation:
         if not found.counted:
             raise UnscoredError(explain_vacuous(metric, len(found.vacuous)))
         return fmean(found.scores)
+
+    def __getitem__(self, metric: object) -> NoReturn:
+        """Raise ``TypeError``: in Ragas it is the mean, later all scores."""
+        raise TypeError(f"write table.mean({metric!r}), or table.scores({metric!r}) for the score of every row")
+
+    if not TYPE_CHECKING:  # it would let type checkers take any name
+
+        def __getattr__(self, name: str) -> object:
+            """Raise ``AttributeError`` that says what to write for an attribute of another tool."""
+            instead = f": write {METHODS[name]}" if name in METHODS else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self
+            )
 
     def __repr__(self) -> str:
         """Return the means: the rows with their texts would fill a terminal."""
@@ -474,6 +488,7 @@ def _written(text: str, file: str | Path | None) -> str:
     return text
 
 
+@refuses_theirs("evaluate")
 def evaluate(
     samples: Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
     metrics: Iterable[Metric | str] | Metric,
@@ -515,6 +530,7 @@ def evaluate(
     return replace(table, vacuous=counts)
 
 
+@refuses_theirs("aevaluate")
 async def aevaluate(
     samples: Iterable[Sample | Mapping[str, Any]] | pd.DataFrame,
     metrics: Iterable[Metric | str] | Metric,
@@ -563,7 +579,7 @@ def _chosen(
             "metrics must be a list, not a mapping: hold the table to bounds by table.failures(...), assert_mean() or "
             "assert_pass_rate(); those of a mapping belong to the marker rag_dataset(..., metrics={...})"
         )
-    named = [metrics] if isinstance(metrics, (Metric, str, type)) else metrics
+    named: Any = [metrics] if isinstance(metrics, (Metric, str, type)) or class_of_theirs(metrics) else metrics
     chosen = tuple(metric_for(metric, judge=judge, embedder=embedder) for metric in named)
     names = [metric.name for metric in chosen]
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -429,8 +429,11 @@ class Sample:
         'Because.'
         """
         if not isinstance(row, Mapping):
+            from pytest_ragmetrics.other_tools import class_of_theirs
+
             several = "; give one row, or score a list of them by evaluate()" if is_conversation(row) else advice(row)
-            raise TypeError(f"a row is a mapping of fields, not {type(row).__name__}{several}")
+            instead = "; write sample_from(it)" if class_of_theirs(row) else several
+            raise TypeError(f"a row is a mapping of fields, not {type(row).__name__}{instead}")
         rest = dict(row)
         is_of_deepeval = "retrieval_context" in rest or is_conversation_row(rest)
         if is_of_deepeval and "context" in rest and rest.get("reference_contexts") is None:

@@ -117,29 +117,16 @@ def f_of_counts(found: int, surplus: int, missing: int, *, beta: float = 1.0) ->
     return (1 + weight) * found / total if total else 0.0
 
 
-#: What other tools call a parameter: its name here, and why a metric that has no such parameter does without.
-_THEIRS = {
-    "llm": ("judge", "it asks no judge"),
-    "model": ("judge", "it asks no judge"),
-    "embeddings": ("embedder", "it compares no vectors"),
-    "agreement_metric": ("agreement", "it compares no samples of a judge"),
-    "distance_measure": ("measure", "it measures no distance"),
-    "arg_comparison_metric": ("arg_comparison", "it compares no arguments"),
-    "rubrics": ("steps", "Rubric takes the steps of a scale"),
-    "with_reference": ("", "a reference is judged where the sample has one"),
-    "max_retries": ("", "the judge repeats requests, as --rag-retries says"),
-    "allowed_values": ("", "its scale is fixed"),
-    "prompt": ("", "prompts are files, which those in the folder of the ini option rag_prompts replace"),
-}
-
-
 #: What to write for a whole sample, and for a row.
 _OF_A_SAMPLE = "write score_sample(sample) for a Sample, score_sample(Sample.from_mapping(row)) for a row"
 
 
 def _check_sample(sample: object, name: str) -> None:
     if not isinstance(sample, Sample):
-        raise TypeError(f"{name} scores a Sample, not {type(sample).__name__}: {_OF_A_SAMPLE}")
+        from pytest_ragmetrics.other_tools import class_of_theirs
+
+        instead = "write score_sample(sample_from(it))" if class_of_theirs(sample) else _OF_A_SAMPLE
+        raise TypeError(f"{name} scores a Sample, not {type(sample).__name__}: {instead}")
 
 
 def parameters_of(kind: type[Any]) -> dict[str, Parameter]:
@@ -155,9 +142,11 @@ class _Parameters:
         __tracebackhide__ = True
         taken = parameters_of(cls) if given else {}
         takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in taken.values())
-        for name in given:
-            found = _THEIRS.get("prompt" if name.endswith("_prompt") else name)
-            if name in taken or (found is None and takes_any):
+        for name in given.keys() - taken.keys():
+            from pytest_ragmetrics.other_tools import PARAMETERS
+
+            found = PARAMETERS.get("prompt" if name.endswith("_prompt") else name)
+            if found is None and takes_any:
                 continue
             raise TypeError(f"{cls.__name__} takes no {name}=: {_instead(name, found, taken)}")
         return super().__new__(cls)
@@ -223,6 +212,17 @@ class Metric(_Parameters, ABC):
     def __init__(self, *, name: str | None = None) -> None:
         if name is not None:
             self.name = check_name(name)
+
+    if not TYPE_CHECKING:  # it would let type checkers take any name
+
+        def __getattr__(self, name: str) -> object:
+            """Raise ``AttributeError`` that says what to write for a method of another tool."""
+            from pytest_ragmetrics.other_tools import METHODS
+
+            instead = f": write {METHODS[name]}" if name in METHODS else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self
+            )
 
     @abstractmethod
     def measure(self, sample: Sample) -> MetricResult:

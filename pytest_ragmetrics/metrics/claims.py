@@ -148,7 +148,6 @@ class Hallucination(JudgedMetric):
     noun = "context"
     complaint = "contradicted"
     helper = "assert_not_hallucinated"
-    aliases = ("HallucinationMetric",)
     requires = ("response", "retrieved_contexts")
     may_be_empty = ()
     better = "lower"

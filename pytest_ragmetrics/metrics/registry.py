@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import lru_cache
@@ -15,6 +16,7 @@ from pytest_ragmetrics import context
 from pytest_ragmetrics.metrics.assertion import assert_metric
 from pytest_ragmetrics.metrics.base import Metric, parameters_of
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgedMetric, JudgeLike
+from pytest_ragmetrics.other_tools import NAMES, class_of_theirs, equivalent_of
 
 if TYPE_CHECKING:
     from pluggy import HookImpl
@@ -129,6 +131,9 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
         return known[known[name].name]
     if name in _RENAMED:
         raise ValueError(f"there is no metric {name!r} any more: it is called {_RENAMED[name]!r} now")
+    theirs = equivalent_of(name)
+    if theirs is not None:
+        raise ValueError(theirs)
     near = get_close_matches(name, known, n=3)
     names = sorted({metric.name for metric in known.values()})
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
@@ -143,6 +148,28 @@ def _named_like_its_class(name: str) -> type[Metric] | None:
     kind: Any = getattr(package, title) if title in package.__all__ else None
     is_metric = isinstance(kind, type) and _is_listed(kind, import_module(kind.__module__))
     return kind if is_metric and kind.name == name else None
+
+
+def missing_name(package: str, name: str) -> AttributeError | ImportError:
+    """Return the error of a package for a name that it does not have, and what to write for it.
+
+    >>> missing_name("pytest_ragmetrics", "Faithfulness")
+    AttributeError("module 'pytest_ragmetrics' has no attribute 'Faithfulness': write from pytest_ragmetrics.metrics \
+import Faithfulness")
+    """
+    instead = f"write {NAMES[name]}" if name in NAMES else equivalent_of(name) or _import_of(name)
+    hint = f": {instead}" if instead else ""
+    # "from package import name" says nothing of an AttributeError; importlib asks for the name first.
+    if instead and sys._getframe(2).f_globals.get("__name__") == "importlib._bootstrap":  # noqa: SLF001
+        return ImportError(f"cannot import name {name!r} from {package!r}{hint}", name=package)
+    return AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
+
+
+def _import_of(name: str) -> str | None:
+    """Return the import of the metric of this package that is known by a name."""
+    package = __name__.rpartition(".")[0]
+    known = _by_name(built_in_metrics()).get(name)
+    return f"write from {package} import {getattr(known, '__name__', '')}" if known is not None else None
 
 
 def scale_of(name: str) -> tuple[float, float] | None:
@@ -166,9 +193,7 @@ def metric_for(metric: str | Metric, *, judge: JudgeLike | None = None, embedder
     if isinstance(metric, Metric):
         return metric
     if not isinstance(metric, str):
-        is_class = isinstance(metric, type) and issubclass(metric, Metric)
-        right = f"the class of a metric: write {metric.__name__}()" if is_class else "no metric: give one, or its name"
-        raise TypeError(f"{metric!r:.80} is {right}")
+        raise TypeError(_instead_of(metric))
     found = metric_named(metric)
     if isinstance(found, JudgedMetric):
         return found if judge is None and embedder is None else found.asking(judge=judge, embedder=embedder)
@@ -176,6 +201,23 @@ def metric_for(metric: str | Metric, *, judge: JudgeLike | None = None, embedder
         return found
     given: dict[str, Any] = {"judge": judge, "embedder": embedder}
     return found(**{name: given[name] for name in given.keys() & parameters_of(found).keys()})
+
+
+def _instead_of(given: object) -> str:
+    """Return what is wrong with an object that is no metric, and what to write for it."""
+    if isinstance(given, type) and issubclass(given, Metric):
+        return f"{given!r:.80} is the class of a metric: write {given.__name__}()"
+    theirs = class_of_theirs(given)
+    if theirs is None:
+        return f"{given!r:.80} is no metric: give one, or its name"
+    tool, name = theirs
+    try:
+        found = metric_named(name)
+    except ValueError as error:
+        return str(error)
+    bound = getattr(given, "threshold", None)
+    keep = f'; its threshold is a bound here: metrics={{"{found.name}": {bound}}}' if isinstance(bound, float) else ""
+    return f'this {name} is of {tool}: write "{found.name}"{keep}'
 
 
 def _by_name(metrics: Iterable[Metric | type[Metric]]) -> dict[str, Metric | type[Metric]]:

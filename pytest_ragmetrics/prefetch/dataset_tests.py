@@ -28,6 +28,7 @@ from pytest_ragmetrics.explain.results import explain_row, explain_sample
 from pytest_ragmetrics.locks import remove_abandoned
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
+from pytest_ragmetrics.other_tools import class_of_theirs, refuses_theirs
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore, SparedError
 from pytest_ragmetrics.prefetch.prefetcher import Prefetcher
 from pytest_ragmetrics.prefetch.sharing import SharedResults, kind_and_message
@@ -118,6 +119,7 @@ class Evaluate:
     def __init__(self, base: Path) -> None:
         self._base = base
 
+    @refuses_theirs("rag_evaluate")
     def __call__(
         self,
         source: Source,
@@ -216,10 +218,13 @@ def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...
 
 def _metrics(given: Any) -> tuple[BoundedMetric, ...]:
     """Return the metrics of a list, or of a mapping with their bounds; a bound of ``None`` is none."""
-    # A class is refused by a message of its own.
-    kinds = (str, Metric, type)
-    listed: Any = [given] if isinstance(given, kinds) else given
-    wrong = not isinstance(listed, (list, tuple, Mapping)) or not all(isinstance(it, kinds) for it in listed)
+
+    # A class, and a metric of another tool, is refused by a message of its own.
+    def is_one(it: object) -> bool:
+        return isinstance(it, (str, Metric, type)) or class_of_theirs(it) is not None
+
+    listed: Any = [given] if is_one(given) else given
+    wrong = not isinstance(listed, (list, tuple, Mapping)) or not all(map(is_one, listed))
     if wrong:
         msg = f"metrics={given!r} are no metrics; write {_EXAMPLE}, or {_BOUNDS} to hold each row to a bound"
         raise ValueError(msg)

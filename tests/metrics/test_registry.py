@@ -33,7 +33,7 @@ NAMES = {
     "ContextRelevance": "context_relevance nv_context_relevance",
     "ResponseGroundedness": "response_groundedness nv_response_groundedness",
     "AnswerAccuracy": "answer_accuracy nv_accuracy",
-    "Hallucination": "hallucination HallucinationMetric",
+    "Hallucination": "hallucination",
     "Rubric": "rubric RubricsScore",
     "SimpleCriteria": "simple_criteria SimpleCriteriaScore",
     "AgentGoalAccuracy": "agent_goal_accuracy AgentGoalAccuracyWithReference AgentGoalAccuracyWithoutReference",

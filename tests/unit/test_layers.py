@@ -30,7 +30,8 @@ LAYERS = (
     {"context", "judges", "embedders", "cache", "budget", "prices", "circuit_breaker"},
     {"calibration.correction", "calibration.labels", "calibration.result", "interop", "datasets", "stats", "text"}
     | {"revision"},
-    {"result", "sample", "errors", "codec", "files", "locks", "loop", "progress", "public_names", "running"},
+    {"result", "sample", "errors", "codec", "files", "locks", "loop", "progress", "public_names", "running"}
+    | {"other_tools"},
 )
 #: The pytest side; everything else works without a session.
 PYTEST_SIDE = {

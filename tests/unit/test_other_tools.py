@@ -1,0 +1,251 @@
+"""Names of Ragas and DeepEval used as ours are answered with what to write instead."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import pytest_ragmetrics
+from pytest_ragmetrics import Evaluation, Sample, aevaluate, assert_sample, evaluate, metrics
+from pytest_ragmetrics.metrics import Metric, metric_named
+from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
+from pytest_ragmetrics.other_tools import KEYWORDS, METHODS, METRICS, NAMES, PARAMETERS, equivalent_of
+from pytest_ragmetrics.prefetch.dataset_tests import Evaluate, Scores
+from pytest_ragmetrics.settings import OPTIONS
+
+#: What Ragas 0.0.22, 0.1.21, 0.2.15, 0.3.9 and 0.4.3 export as metrics, and the names that these have in results.
+RAGAS = """
+AgentGoalAccuracy AgentGoalAccuracyWithReference AgentGoalAccuracyWithoutReference AnswerAccuracy AnswerCorrectness
+AnswerRelevancy AnswerSimilarity AspectCritic AspectCritique BleuScore CHRFScore ChrfScore ContextEntityRecall
+ContextPrecision ContextPrecisionWithReference ContextPrecisionWithoutReference ContextRecall ContextRelevance
+ContextRelevancy ContextUtilization DataCompyScore DiscreteMetric DomainSpecificRubrics ExactMatch FactualCorrectness
+Faithfulness FaithfulnesswithHHEM FaithulnesswithHHEM IDBasedContextPrecision IDBasedContextRecall InstanceRubrics
+InstanceSpecificRubrics LLMContextPrecisionWithReference LLMContextPrecisionWithoutReference LLMContextRecall
+LLMMetric LLMSQLEquivalence LabelledRubricsScore MetricWithEmbeddings MetricWithLLM MultiModalFaithfulness
+MultiModalRelevance MultiTurnMetric NoiseSensitivity NonLLMContextPrecisionWithReference NonLLMContextRecall
+NonLLMStringSimilarity NumericMetric QuotedSpansAlignment RankingMetric ReferenceFreeRubricsScore ResponseGroundedness
+ResponseRelevancy RougeScore RubricsScore RubricsScoreWithReference RubricsScoreWithoutReference
+SQLSemanticEquivalence SemanticSimilarity SimpleCriteriaScore SingleTurnMetric StringPresence SummarizationScore
+SummaryScore ToolCallAccuracy ToolCallF1 TopicAdherence TopicAdherenceScore agent_goal_accuracy answer_correctness
+answer_relevancy answer_similarity bleu_score chrf_score context_entity_recall context_precision context_recall
+context_relevancy context_utilization data_compare_score discrete_metric exact_match factual_correctness faithful_rate
+faithfulness faithfulness_with_hhem id_based_context_precision id_based_context_recall labelled_rubrics_score
+llm_context_precision_with_reference llm_context_precision_without_reference llm_sql_equivalence_with_reference
+multimodal_faithness multimodal_relevance noise_sensitivity noise_sensitivity_irrelevant noise_sensitivity_relevant
+non_llm_context_precision_with_reference non_llm_context_recall non_llm_string_similarity numeric_metric
+nv_accuracy nv_context_relevance nv_response_groundedness ranking_metric reference_free_rubrics_score relevance_rate
+rouge_score semantic_similarity string_present summarization_score summary_score tool_call_accuracy tool_call_f1
+topic_adherence harmfulness maliciousness coherence conciseness
+"""
+#: The same of DeepEval 0.21.78, 1.6.2, 2.9.7, 3.9.9 and 4.3.1.
+DEEPEVAL = """
+AgentLoopDetectionMetric AgentResponsivenessMetric AnswerRelevancyMetric ArenaGEval ArgumentCorrectnessMetric
+AudioGlitchMetric AudioIntegrityMetric BaseArenaMetric BaseConversationalMetric BaseMetric BaseMultimodalMetric
+BiasMetric CitationFaithfulnessMetric ContextualPrecisionMetric ContextualRecallMetric ContextualRelevancyMetric
+ConversationCompleteness ConversationCompletenessMetric ConversationRelevancy ConversationRelevancyMetric
+ConversationalDAGMetric ConversationalGEval ConversationalJevEval DAGMetric DeepAcyclicGraph ExactMatchMetric
+FaithfulnessMetric GEval GoalAccuracyMetric HallucinationMetric ImageCoherenceMetric ImageEditingMetric
+ImageHelpfulnessMetric ImageReferenceMetric JevEval JsonCorrectnessMetric KnowledgeRetentionMetric
+MCPTaskCompletionMetric MCPUseMetric MisuseMetric MultiTurnMCPUseMetric MultimodalAnswerRelevancyMetric
+MultimodalContextualPrecisionMetric MultimodalContextualRecallMetric MultimodalContextualRelevancyMetric
+MultimodalFaithfulnessMetric MultimodalToolCorrectnessMetric NonAdviceMetric PIILeakageMetric PatternMatchMetric
+PlanAdherenceMetric PlanQualityMetric PromptAlignmentMetric RAGASAnswerRelevancyMetric RAGASContextualEntitiesRecall
+RAGASContextualPrecisionMetric RAGASContextualRecallMetric RAGASFaithfulnessMetric RagasMetric RoleAdherenceMetric
+RoleViolationMetric SpeechIntelligibilityMetric StepEfficiencyMetric SummarizationMetric TaskCompletionMetric
+TextToImageMetric ToolCorrectnessMetric ToolPermissionMetric ToolUseMetric TopicAdherenceMetric ToxicityMetric
+TranscriptionAccuracyMetric TurnContextualPrecisionMetric TurnContextualRecallMetric TurnContextualRelevancyMetric
+TurnFaithfulnessMetric TurnRelevancyMetric TurnTakingNaturalnessMetric VoiceConsistencyMetric VoiceNaturalnessMetric
+VoiceReliabilityMetric
+"""
+ROW = {"question": "What flies at night?", "answer": "Moths fly at night.", "contexts": ["Moths fly at night."]}
+
+
+def theirs(module: str, name: str, **attributes: Any) -> Any:
+    """Return an object of a class that says it is of another tool."""
+    return type(name, (), {"__module__": module, **attributes})()
+
+
+@pytest.mark.parametrize("name", [*RAGAS.split(), *DEEPEVAL.split()])
+def test_every_name_of_theirs_has_an_answer(name: str) -> None:
+    """It is an alias of a metric that means the same, or the error says what to write; never both."""
+    try:
+        found = metric_named(name)
+    except ValueError as error:
+        assert str(error) == equivalent_of(name)  # noqa: PT017 - both ways are right
+    else:
+        assert found in built_in_metrics()
+        assert name not in METRICS
+
+
+def test_every_answer_can_be_written() -> None:
+    """What the table says to write is the name of a metric or makes one; nothing in it is unknown to the lists."""
+    for name, found in METRICS.items():
+        assert found.tool in ("Ragas", "DeepEval")
+        assert name in (RAGAS if found.tool == "Ragas" else DEEPEVAL).split()
+        assert found.same <= bool(found.write)
+        assert found.write or found.differs
+        if found.write:
+            names = {it: getattr(metrics, it) for it in dir(metrics)}
+            written = eval(found.write, names)  # noqa: S307 - a text of this package
+            assert isinstance(metric_for(written), Metric)
+
+
+def test_what_answers_mention_exists() -> None:
+    """Helpers, options and names of this package, wherever a text of the tables has one."""
+    flags = {option.flag for option in OPTIONS}
+    texts = [*NAMES.values(), *KEYWORDS.values(), *METHODS.values(), *(found.differs for found in METRICS.values())]
+    texts += [why for _, why in PARAMETERS.values()]
+    for text in texts:
+        for option in re.findall(r"--rag-[a-z-]+", text):
+            assert option in flags
+        for helper in re.findall(r"\b(?:assert_(?!frame)\w+|sample_from|a?evaluate)\b", text):
+            assert hasattr(pytest_ragmetrics, helper), helper
+        for method in re.findall(r"table\.(\w+)", text):
+            assert hasattr(Evaluation, method) or method in Evaluation.__dataclass_fields__, method
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("AnswerRelevancyMetric", r"^'AnswerRelevancyMetric' is of DeepEval: write \"answer_relevancy\"; it compares"),
+        ("Contextual Relevancy", r"^'Contextual Relevancy' is of DeepEval: write \"context_relevancy\""),
+        ("hallucination_metric", "lower is better, as before DeepEval 4"),
+        ("G-Eval", r"write SimpleCriteria\(name=.*, highest=10\)"),
+        ("BiasMetric", r"^'BiasMetric' is of DeepEval and has no equivalent here: the nearest is AspectCritique\("),
+        ("Json Correctness", r"no equivalent here: load the answer in the test"),
+        ("noise_sensitivity_relevant", r"is of Ragas: write NoiseSensitivity\(mode=\"relevant\"\)$"),
+        ("faithfullness", "^there is no metric 'faithfullness': did you mean"),
+    ],
+)
+def test_a_metric_by_their_name(name: str, message: str) -> None:
+    """Wherever a metric is named: in a table, in an assertion of a sample, in the scores of a row."""
+    for call in (
+        lambda: evaluate([ROW], [name]),
+        lambda: assert_sample(ROW, **{name: 0.5}),  # type: ignore[arg-type]
+        lambda: metric_for(name),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(KeyError, match=message.lstrip("^")):
+        Scores({})[name]
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        (
+            theirs("deepeval.metrics.faithfulness.faithfulness", "FaithfulnessMetric", threshold=0.7),
+            r'is of DeepEval: write "faithfulness"; its threshold is a bound here: metrics=\{"faithfulness": 0.7\}$',
+        ),
+        (theirs("ragas.metrics._faithfulness", "Faithfulness"), 'this Faithfulness is of Ragas: write "faithfulness"$'),
+        (type(theirs("ragas.metrics._context_recall", "LLMContextRecall")), 'is of Ragas: write "context_recall"$'),
+        (theirs("deepeval.metrics.bias.bias", "BiasMetric", threshold=0.5), "^'BiasMetric' is of DeepEval and has no"),
+        (
+            type("Mine", (type(theirs("deepeval.metrics.base_metric", "BaseMetric")),), {})(),
+            "^'BaseMetric' is of DeepEval and has no equivalent here: write a function with @metric above it",
+        ),
+        (SimpleNamespace(name="x"), "is no metric: give one, or its name"),
+        (metrics.Faithfulness, r"is the class of a metric: write Faithfulness\(\)"),
+    ],
+)
+def test_an_object_of_theirs_as_a_metric(metric: Any, message: str) -> None:
+    """One alone or in a list: the error names ours, with the bound that it has."""
+    for given in ([metric], metric):
+        if isinstance(metric, SimpleNamespace) and given is metric:
+            continue
+        with pytest.raises((TypeError, ValueError), match=message):
+            evaluate([ROW], given)
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "message"),
+    [
+        (
+            evaluate,
+            {"dataset": [ROW], "metrics": ["faithfulness"]},
+            r"^evaluate\(\) takes no dataset=: give the rows first",
+        ),
+        (evaluate, {"test_cases": [ROW], "metrics": []}, r"evaluate\(rows, metrics\)$"),
+        (evaluate, {"samples": [ROW], "metrics": [], "llm": "gpt"}, "takes no llm=: write judge=$"),
+        (evaluate, {"samples": [ROW], "metrics": [], "embeddings": None}, "write embedder=$"),
+        (
+            evaluate,
+            {"samples": [ROW], "metrics": [], "threshold": 0.5},
+            "a bound is no part of a scoring: write assert",
+        ),
+        (evaluate, {"samples": [ROW], "metrics": [], "run_config": None}, "write concurrency="),
+        (evaluate, {"samples": [ROW], "metrics": [], "jugde": None}, "unexpected keyword argument 'jugde'"),
+        (aevaluate, {"samples": [ROW], "metrics": [], "raise_exceptions": True}, r"^aevaluate\(\) takes no raise_exce"),
+        (Evaluate(None), {"test_cases": [ROW], "metrics": []}, r"^rag_evaluate\(\) takes no test_cases="),  # type: ignore[arg-type]
+        (Evaluate(None), {"source": [ROW], "metrics": [], "llm": "gpt"}, r"^rag_evaluate\(\) takes no llm="),  # type: ignore[arg-type]
+    ],
+)
+def test_a_parameter_of_theirs(call: Callable[..., Any], given: dict[str, Any], message: str) -> None:
+    """Before anything is read or asked; a parameter that is nobody's is Python's own error."""
+    with pytest.raises(TypeError, match=message):
+        asyncio.run(call(**given)) if call is aevaluate else call(**given)
+
+
+@pytest.mark.parametrize("package", [pytest_ragmetrics, metrics])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("LLMTestCase", r": write Sample\(user_input=..., response=..., "),
+        ("SingleTurnSample", ": write Sample"),
+        ("EvaluationDataset", ": write @pytest.mark.rag_dataset"),
+        ("assert_test", r": write assert_sample\(sample_from\(test_case\), faithfulness=0.8\)"),
+        ("LangchainLLMWrapper", ': write judge="openai:MODEL"'),
+        ("GEval", ": 'GEval' is of DeepEval: write SimpleCriteria"),
+        ("faithfulness", ": write from pytest_ragmetrics.metrics import Faithfulness$"),
+        ("FaithfulnessMetric", ": write from pytest_ragmetrics.metrics import Faithfulness$"),
+        ("LLMContextRecall", ": write from pytest_ragmetrics.metrics import ContextRecall$"),
+    ],
+)
+def test_an_import_of_theirs(package: Any, name: str, message: str) -> None:
+    """``import`` would drop the text of an ``AttributeError``, and ``hasattr`` needs one."""
+    with pytest.raises(ImportError, match=f"^cannot import name '{name}' from '{package.__name__}'{message}"):
+        exec(f"from {package.__name__} import {name}")  # noqa: S102 - the statement itself is tested
+    with pytest.raises(AttributeError, match=f"^module '{package.__name__}' has no attribute '{name}'{message}"):
+        getattr(package, name)
+    assert not hasattr(package, name)
+
+
+def test_other_names_that_are_missing() -> None:
+    """A name that is nobody's, and one that Python asks for, have the short error."""
+    for name in ("wonderful", "__wrapped__"):
+        with pytest.raises(AttributeError, match=f"^module 'pytest_ragmetrics' has no attribute '{name}'$"):
+            getattr(pytest_ragmetrics, name)
+
+
+def test_methods_of_theirs() -> None:
+    """Of metrics and of tables; names that are nobody's keep Python's suggestions."""
+    metric: Any = metrics.LexicalGrounding()
+    table: Any = evaluate([ROW], [metric])
+    for thing, name, message in [
+        (metric, "single_turn_ascore", r"write await ascore_sample\(sample\)$"),
+        (metric, "is_successful", "write assert metric.score_sample"),
+        (table, "test_results", "write table.rows$"),
+        (metric, "scor", "has no attribute 'scor'$"),
+        (table, "stat", "has no attribute 'stat'$"),
+    ]:
+        with pytest.raises(AttributeError, match=message) as raised:
+            getattr(thing, name)
+        assert (raised.value.name, raised.value.obj) == (name, thing)
+    with pytest.raises(TypeError, match=r"^write table.mean\('lexical_grounding'\), or table.scores\("):
+        table["lexical_grounding"]
+
+
+def test_a_test_case_of_theirs_where_a_sample_is_meant() -> None:
+    """A row of theirs is read in a data set, and by ``sample_from`` where one sample is scored."""
+    case = theirs("deepeval.test_case.llm_test_case", "LLMTestCase", model_dump=lambda _: {**ROW})
+    for call in (lambda: assert_sample(case, lexical_grounding=0.5), lambda: Sample.from_mapping(case)):
+        with pytest.raises(TypeError, match=r"not LLMTestCase; write sample_from\(it\)$"):
+            call()
+    with pytest.raises(TypeError, match=r"not LLMTestCase: write score_sample\(sample_from\(it\)\)$"):
+        metrics.LexicalGrounding().score_sample(case)
+    assert evaluate([case], ["lexical_grounding"]).mean("lexical_grounding") == 1.0
