@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragmetrics import hookspec
-from pytest_ragmetrics.reporting import RunReport
+from pytest_ragmetrics.reporting import DigestReport, RunReport
 from pytest_ragmetrics.session import PytestSession
 from pytest_ragmetrics.settings import DEFAULT_REPORT, Settings, add_options, read_settings
 
@@ -71,6 +71,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", marker)
     session = config.stash[SESSION] = PytestSession(config, read_settings(config))
     config.pluginmanager.register(session, "ragmetrics-session")
+    if session.settings.digest:
+        config.pluginmanager.register(DigestReport(config), "ragmetrics-digest")
     if not hasattr(config, "workerinput"):
         config.stash[REPORT] = RunReport(
             session.settings,

@@ -267,9 +267,13 @@ class DocumentError(RagMetricsError):
 
 def position(test: TestRecord) -> tuple[str, int, list[tuple[int, int, str]], str]:
     """Return the key that sorts tests by file and line, and numbers inside ids by their value."""
-    parts = re.findall(r"(\d{1,18})|(\D+)", test.id)
-    words = [(0, int(number), "") if number else (1, 0, word) for number, word in parts]
-    return test.file, test.line or 0, words, test.id
+    return test.file, test.line or 0, natural_order(test.id), test.id
+
+
+def natural_order(name: str) -> list[tuple[int, int, str]]:
+    """Return the key that sorts names, and numbers inside them by their value."""
+    parts = re.findall(r"(\d{1,18})|(\D+)", name)
+    return [(0, int(number), "") if number else (1, 0, word) for number, word in parts]
 
 
 def is_met(score: float, threshold: Threshold) -> bool:

@@ -10,7 +10,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
@@ -23,6 +23,7 @@ from pytest_ragmetrics.files import portable
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.context import Scoring
+    from pytest_ragmetrics.explain.digest import Failure
     from pytest_ragmetrics.records import Document, GateRecord, Record, Setting, TestOutcome, TestRecord
     from pytest_ragmetrics.run_comparison import RunComparison
     from pytest_ragmetrics.session_resources import Selection
@@ -329,13 +330,17 @@ def _message(report: pytest.TestReport) -> str | None:
     reason = getattr(report, "wasxfail", "")
     if isinstance(report.longrepr, tuple):
         reason = reason or report.longrepr[2]
+    return "\n\n".join(part for part in (reason, _failure_text(report)) if part) or None
+
+
+def _failure_text(report: pytest.TestReport | pytest.CollectReport) -> str:
     # Which worker it was is chance; the report of a run is the same with any number of workers.
     text = re.sub(_WORKER, "", report.longreprtext).strip() if report.failed else ""
     if text:
         from pytest_ragmetrics.text.credentials import masked
 
         text = masked(text)
-    return "\n\n".join(part for part in (reason, text) if part) or None
+    return text
 
 
 #: Paths of this machine and what may be secret; none of it changes a score.
@@ -454,6 +459,47 @@ def _add_to_history(folder: Path, document: Document) -> None:
     from pytest_ragmetrics.report.history import history_run, write_history
 
     write_history(folder, history_run(document))
+
+
+class DigestReport:
+    """The hook that writes the digest of the failures in place of pytest's sections and lines on them."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        config.option.no_header = True
+        # Other styles leave out the lines that it is made of; workers make the reports.
+        config.option.tbstyle = "auto"
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
+        """Write the digest before all other sections."""
+        reporter, option = terminalreporter, terminalreporter.config.option
+        style, shown = option.tbstyle, reporter.reportchars
+        reports = [*reporter.getreports("error"), *reporter.getreports("failed")]
+        if reports:
+            from pytest_ragmetrics.explain.digest import digest
+            from pytest_ragmetrics.text.characters import printable_lines
+
+            reporter.ensure_newline()
+            for line in digest(map(_failure, reports)):
+                reporter.write_line(printable_lines(line))
+        option.tbstyle, reporter.reportchars = "no", shown.replace("f", "").replace("E", "")
+        try:
+            return (yield)
+        finally:
+            option.tbstyle, reporter.reportchars = style, shown
+
+
+def _failure(report: Any) -> Failure:
+    from pytest_ragmetrics.explain.digest import Failure
+
+    _, line, _ = report.location or ("", None, "")
+    return Failure(
+        test=report.nodeid,
+        line=None if line is None else line + 1,
+        phase="" if report.when == "call" else report.when,
+        message=_failure_text(report),
+        records=getattr(report, ATTRIBUTE, ()),
+    )
 
 
 def read_baseline(file: Path | None) -> Document | None:

@@ -288,6 +288,7 @@ class Settings:
         environment=True,
         metavar="DIR",
     )
+    digest: bool = _switch("Show failures in a few short lines each, for coding agents, instead of pytest's sections.")
     stop_when_decided: bool = _switch(
         "Ask the rows of data sets in a random order, and no more once all gates over a set are decided.", in_ini=True
     )

@@ -47,7 +47,7 @@ def explain(result: MetricResult, comparison: ThresholdCheck | None) -> list[str
     The first line has metric, score, bound and counts; then the verdicts that are not ok, the worst first, and
     where the judges of a panel disagree.
     """
-    failed = _failed(result)
+    failed = failed_verdicts(result)
     lines = [headline(result, comparison)]
     for verdict in failed[:SHOWN]:
         lines.extend(_verdict_lines(verdict, result.complaint))
@@ -67,7 +67,7 @@ def explain_sample(outcomes: Mapping[str, MetricResult | Exception]) -> list[str
             heads.append(f"{printable(name)} unscored")
             lines.append(f"{heads[-1]}: {readable(str(outcome).removeprefix(f'{name}: '))}")
         elif outcome.comparison is not None and not outcome.comparison.held:
-            heads.append(_held_line(outcome, outcome.comparison))
+            heads.append(held_line(outcome, outcome.comparison))
             lines += explain(outcome, outcome.comparison)
     of_all = f"of {counted(len(outcomes), 'metric')}"
     if unscored == len(heads):
@@ -131,7 +131,7 @@ def headline(result: MetricResult, comparison: ThresholdCheck | None) -> str:
     >>> headline(MetricResult(0.5, metric="coverage"), ThresholdCheck(operator=">=", bound=0.9, held=False))
     'coverage 0.50 < 0.90'
     """
-    first, summary = _held_line(result, comparison), _summary(result)
+    first, summary = held_line(result, comparison), _summary(result)
     return f"{first}: {summary}" if summary else first
 
 
@@ -142,11 +142,16 @@ def shortcoming(result: MetricResult | Record) -> str:
     >>> shortcoming(MetricResult(0.0, metric="mine", verdicts=[moon], noun="claim", complaint="not supported"))
     '1 of 1 claim not supported: "the moon is green"'
     """
-    failed = _failed(result)
+    failed = failed_verdicts(result)
     return f"{_summary(result)}: {quoted(failed[0].text)}" if failed else _summary(result)
 
 
-def _held_line(result: MetricResult, comparison: ThresholdCheck | None) -> str:
+def held_line(result: MetricResult, comparison: ThresholdCheck | None) -> str:
+    """Return metric, score and bound.
+
+    >>> held_line(MetricResult(0.5, metric="coverage"), None)
+    'coverage 0.50'
+    """
     if comparison is None:
         return f"{result.metric} {score_text(float(result))}"
     operator = comparison.operator if comparison.held else CONTRARY[comparison.operator]
@@ -155,7 +160,7 @@ def _held_line(result: MetricResult, comparison: ThresholdCheck | None) -> str:
 
 
 def _summary(result: MetricResult | Record) -> str:
-    failed = len(_failed(result))
+    failed = len(failed_verdicts(result))
     if not failed:
         return printable(result.reason or "")
     total = sum(verdict.counts for verdict in result.verdicts)
@@ -168,7 +173,7 @@ def _summary(result: MetricResult | Record) -> str:
     return f"{counts}; {votes}" if votes else counts
 
 
-def _failed(result: MetricResult | Record) -> list[Verdict]:
+def failed_verdicts(result: MetricResult | Record) -> list[Verdict]:
     """Return the verdicts that are not ok, the worst first."""
     failed = (verdict for verdict in result.verdicts if not verdict.ok)
     return sorted(failed, key=lambda verdict: verdict.nearest.similarity if verdict.nearest else 0.0)

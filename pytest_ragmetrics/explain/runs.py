@@ -78,9 +78,13 @@ def gist(message: str | None) -> str:
     >>> gist(">   assert 41 < 20\nE   assert 41 < 20"), gist("Skipped: no data"), gist(None)
     ('assert 41 < 20', 'Skipped: no data', '')
     """
-    own = _AFTER_CAUSE.split(message or "")[-1]
-    lines = [line for line in own.splitlines() if line.strip()]
+    lines = [line for line in errors_in(message or "")[-1].splitlines() if line.strip()]
     return next((line[1:].strip() for line in lines if re.match(r"E\s", line)), lines[0].strip() if lines else "")
+
+
+def errors_in(message: str) -> list[str]:
+    """Return what pytest says of an error and of its causes: the first cause first, the error itself last."""
+    return _AFTER_CAUSE.split(message)
 
 
 def is_cut_short(run: RunRecord) -> bool:
