@@ -345,7 +345,7 @@ def _failure_text(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 #: Paths of this machine and what may be secret; none of it changes a score.
 _PRIVATE = {"cache_dir", "cache_salt", "cache_url", "cache_url_mode", "cache_secret", "cassette_keep"}
-_PRIVATE |= {"batch", "batch_fallback", "report", "report_title", "json", "markdown", "history"}
+_PRIVATE |= {"batch", "batch_fallback", "digest", "report", "report_title", "json", "markdown", "history"}
 
 
 class RunReport:
