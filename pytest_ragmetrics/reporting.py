@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.context import Scoring
     from pytest_ragmetrics.explain.digest import Failure
     from pytest_ragmetrics.records import Document, GateRecord, Record, Setting, TestOutcome, TestRecord
+    from pytest_ragmetrics.report.history import History
     from pytest_ragmetrics.run_comparison import RunComparison
     from pytest_ragmetrics.session_resources import Selection
     from pytest_ragmetrics.settings import Settings
@@ -397,7 +398,8 @@ class RunReport:
 
         document = self._with_origin(self._document(exitstatus), self._selection(session, int(exitstatus)))
         others = {} if folder is None else {folder: partial(_add_to_history, folder, document)}
-        written = write_files(document, files, comparison=self._compare(document), others=others)
+        history = _history(folder, document) if folder is not None and "report" in files else None
+        written = write_files(document, files, comparison=self._compare(document), history=history, others=others)
         self._lines = written.lines
         if written.failed:
             self._unshown = written.lines
@@ -452,6 +454,13 @@ class RunReport:
             if name not in _PRIVATE
         }
         return self.collector.document(exit_status, shown, notes)
+
+
+def _history(folder: Path, document: Document) -> History:
+    """Return the runs before this one and itself, whose file is not written yet."""
+    from pytest_ragmetrics.report.history import history_of
+
+    return history_of(document, folder)
 
 
 def _add_to_history(folder: Path, document: Document) -> None:

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -215,7 +216,9 @@ def web_link(text: str) -> str:
             return ""
     except ValueError:
         return ""
-    kept = (quote(part, safe="/:@!$&*+,;=%~?()'[]") for part in (parts.path, parts.query, parts.fragment))
+    kept = (
+        quote(part, safe="/:@!$&*+,;=%~?()'[]", errors="replace") for part in (parts.path, parts.query, parts.fragment)
+    )
     return urlunsplit((parts.scheme, host, *kept))
 
 
@@ -266,14 +269,18 @@ def source_link(repository: str, commit: str, file: str, line: int, *, ci: str =
     >>> source_link("https://github.com/shop/bot", "4f2c91a+", "tests/test_bot.py", 41)
     'https://github.com/shop/bot/blob/4f2c91a/tests/test_bot.py#L41'
     """
-    return _on_host(1, repository, commit, ci, file=quote(file), line=line)
+    return _on_host(1, repository, commit, ci, file=quote(file, errors="replace"), line=line)
 
 
 def _on_host(form: int, repository: str, commit: str, ci: str, **values: str | int) -> str:
-    page, name = web_link(repository), commit.removesuffix("+")
-    if not page or not _HASH.fullmatch(name):
-        return ""
-    for known, *forms in _HOSTS:
-        if re.search(known, f"{urlsplit(page).scheme}://{urlsplit(page).netloc} {ci}"):
-            return page + forms[form].format(commit=name, **values)
-    return ""
+    name, page, forms = commit.removesuffix("+"), *_host(repository, ci)
+    return page + forms[form].format(commit=name, **values) if page and _HASH.fullmatch(name) else ""
+
+
+# A report has a link for each test.
+@lru_cache(maxsize=16)
+def _host(repository: str, ci: str) -> tuple[str, Sequence[str]]:
+    """Return the page of a repository and how its host writes addresses, "" and none where that is not known."""
+    page = web_link(repository)
+    name = f"//{urlsplit(page).netloc} {ci}"
+    return next(((page, forms) for known, *forms in _HOSTS if page and re.search(known, name)), ("", ()))

@@ -15,6 +15,7 @@ from pytest_ragmetrics.text.characters import printable
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.records import Document
+    from pytest_ragmetrics.report.history import History
     from pytest_ragmetrics.run_comparison import RunComparison
 
 _PAGE = Path("rag-report.html")
@@ -49,12 +50,25 @@ def _merge(arguments: argparse.Namespace) -> CommandResult:
     return CommandResult(lines=[*_write(document, comparison, wanted), *lines], status=int(bool(failed)))
 
 
-def _write(document: Document, comparison: RunComparison | None, files: dict[str, Path]) -> list[str]:
+def _html(arguments: argparse.Namespace) -> list[str]:
+    from pytest_ragmetrics.report.history import history_of
+
+    document, comparison = _compared(arguments)
+    folder: Path | None = arguments.history
+    if folder is not None and not folder.is_dir():
+        raise ArgumentError(f"--history: {str(folder)!r} is no folder; give the one of --rag-history")
+    history = None if folder is None else history_of(document, folder)
+    return _write(document, comparison, {"report": arguments.output}, history)
+
+
+def _write(
+    document: Document, comparison: RunComparison | None, files: dict[str, Path], history: History | None = None
+) -> list[str]:
     from pytest_ragmetrics.report.files import RENDERERS
 
     count = len(document.tests)
     for name, path in files.items():
-        write_atomically(path, RENDERERS[name](document, comparison))
+        write_atomically(path, RENDERERS[name](document, comparison, history))
     return [f"{path}: written, {count:,} {'test' if count == 1 else 'tests'}" for path in files.values()]
 
 
@@ -153,6 +167,9 @@ def _configure_html(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=output(".html"), metavar="FILE.html", default=_PAGE, help=f"default: {_PAGE}"
     )
+    parser.add_argument(
+        "--history", type=Path, metavar="DIR", help="show the last 30 runs of the branch in a folder of --rag-history"
+    )
 
 
 def _configure_markdown(parser: argparse.ArgumentParser) -> None:
@@ -191,7 +208,7 @@ REPORT = Command(
             name="html",
             help="Write a page, of several runs as of one.",
             configure=_configure_html,
-            run=lambda arguments: _write(*_compared(arguments), {"report": arguments.output}),
+            run=_html,
         ),
         Command(name="markdown", help="Write a summary in Markdown.", configure=_configure_markdown, run=_markdown),
         Command(

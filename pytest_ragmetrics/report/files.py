@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pytest_ragmetrics.files import STEP_SUMMARY, write_atomically
 from pytest_ragmetrics.records import Document, GateRecord, render_json
+from pytest_ragmetrics.report.history import History
 from pytest_ragmetrics.report.html import render_html
 from pytest_ragmetrics.report.markdown import render_markdown
 from pytest_ragmetrics.run_comparison import RunComparison
@@ -18,13 +19,14 @@ from pytest_ragmetrics.run_comparison import RunComparison
 #: GitHub Actions drops a step summary that is larger than this.
 STEP_SUMMARY_LIMIT = 1024 * 1024
 
-Render = Callable[[Document, RunComparison | None], str]
+Render = Callable[[Document, RunComparison | None, History | None], str]
 
-#: The function that renders each file from a document and its comparison with the baseline, by name of the setting.
+#: The function that renders each file from a document, its comparison with the baseline and the history up to it, by
+#: name of the setting.
 RENDERERS: Mapping[str, Render] = {
-    "report": lambda document, comparison: render_html(document, comparison=comparison),
-    "json": lambda document, _: render_json(document),
-    "markdown": lambda document, comparison: render_markdown(document, comparison=comparison),
+    "report": lambda document, comparison, history: render_html(document, comparison=comparison, history=history),
+    "json": lambda document, *_: render_json(document),
+    "markdown": lambda document, comparison, _: render_markdown(document, comparison=comparison),
 }
 
 
@@ -41,6 +43,7 @@ def write_files(
     files: Mapping[str, Path],
     *,
     comparison: RunComparison | None = None,
+    history: History | None = None,
     others: Mapping[Path, Callable[[], object]] | None = None,
 ) -> Written:
     """Write the files; one that cannot be written does not affect the others.
@@ -53,7 +56,8 @@ def write_files(
         paths = (*files.values(), *(others or {}))
         return Written(lines=tuple(f"{path}: not written, no test scored anything" for path in paths))
     works: dict[Path, Callable[[], object]] = {
-        path: partial(_write, path, name, document, comparison) for name, path in files.items()
+        path: partial(_write, path, name, partial(RENDERERS[name], document, comparison, history))
+        for name, path in files.items()
     }
     problems = {path: _problem(work) for path, work in {**works, **(others or {})}.items()}
     lines = (f"{path}: {'written' if why is None else f'NOT written, {why}'}" for path, why in problems.items())
@@ -65,8 +69,8 @@ def is_decided(gate: GateRecord | None) -> bool:
     return gate is not None and gate.outcome != "skipped"
 
 
-def _write(path: Path, name: str, document: Document, comparison: RunComparison | None) -> None:
-    text = RENDERERS[name](document, comparison)
+def _write(path: Path, name: str, render: Callable[[], str]) -> None:
+    text = render()
     if name == "markdown" and is_step_summary(path):
         _append(path, text)
     else:

@@ -11,6 +11,7 @@ import math
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -30,6 +31,8 @@ from pytest_ragmetrics.stats.scores import score_set
 
 #: Version of the shape of a file.
 VERSION: Literal[1] = 1
+#: How many runs are shown where nothing else is said.
+SHOWN_RUNS = 30
 _DIGITS = 12
 _ORDER: Mapping[RecordOutcome, int] = {"failed": 0, "unscored": 1, "passed": 2, "measured": 3}
 
@@ -209,8 +212,28 @@ def write_history(folder: Path, run: HistoryRun) -> Path:
     return file
 
 
-def read_history(folder: Path, *, last: int, branch: str | None = None) -> History:
-    """Return the last runs in a folder on a branch, by default that of the latest run.
+def history_of(document: Document, folder: Path, *, last: int = SHOWN_RUNS) -> History:
+    """Return the last runs on the branch of a run, of which it is the latest, whether or not its file is in the folder.
+
+    Before the first run of a branch, as of a pull request, come those of the branch that ran last.
+    """
+    run, found = history_run(document), None
+    for branch in (run.branch, None):
+        with suppress(HistoryError):
+            found = found or read_history(folder, last=last + 1, branch=branch, until=run.time)
+    if found is None:
+        return History(runs=(run,), branch=run.branch)
+    before = [it for it in found.runs if (_second(it.time), it.commit) != (_second(run.time), run.commit)]
+    return History(runs=(*before[max(0, len(before) + 1 - last) :], run), branch=found.branch)
+
+
+def _second(time: str) -> str:
+    """Return a time without its zone, which is UTC in all ways to write it."""
+    return time[:19]
+
+
+def read_history(folder: Path, *, last: int, branch: str | None = None, until: str | None = None) -> History:
+    """Return the last runs in a folder on a branch, by default that of the latest run, none that started after a time.
 
     Files that are no runs are left out by name. Raises :class:`HistoryError` where there is no run to show.
     """
@@ -226,6 +249,8 @@ def read_history(folder: Path, *, last: int, branch: str | None = None) -> Histo
             run = _read(file)
         except (OSError, ValueError) as error:
             left_out.append(f"{file.name}: left out, {getattr(error, 'strerror', None) or error}")
+            continue
+        if until is not None and _second(run.time) > _second(until):
             continue
         branch = run.branch if branch is None else branch
         if run.branch != branch:

@@ -58,13 +58,13 @@ _INVISIBLE = re.compile(
 )
 
 
-def render_html(document: Document, *, comparison: RunComparison | None = None) -> str:
-    """Return the report as a self-contained page, with what changed since a baseline if that is known.
+def render_html(document: Document, *, comparison: RunComparison | None = None, history: History | None = None) -> str:
+    """Return the report as a self-contained page, with what changed since a baseline and a history up to the run.
 
     The same document gives the same text. The page asks for nothing from the network, runs no script but its own, and
     shows all texts of the document as text. It can be encoded as UTF-8 even if the document cannot.
     """
-    view = build_report_view(document, comparison)
+    view = build_report_view(document, comparison, history)
     return render(
         "report.html.jinja",
         styles=("report.css", "overview.css", "compare.css"),

@@ -103,7 +103,10 @@ class TestTrend:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trends:
-    """Everything on the page of a history; ``failing`` and ``flaky`` tests may be the same."""
+    """Everything on the page of a history; ``failing`` and ``flaky`` tests may be the same.
+
+    ``tests`` are all tests by id that ran last or in the last whole run.
+    """
 
     headline: str
     facts: tuple[str, ...]
@@ -111,6 +114,7 @@ class Trends:
     runs: tuple[HistoryRun, ...]
     failing: tuple[TestTrend, ...]
     flaky: tuple[TestTrend, ...]
+    tests: Mapping[str, TestTrend]
     more: int
     left_out: tuple[str, ...]
 
@@ -119,11 +123,13 @@ def build_trends(history: History) -> Trends:
     """Return the view of a history, which has at least one run."""
     whole = tuple(run for run in history.runs if not run.partial)
     tests = _test_trends(history.runs)
-    failing = sorted((test for test in tests if test.since), key=lambda test: test.since, reverse=True)
-    flaky = [test for test in tests if test.flaky]
+    failing = sorted((test for test in tests.values() if test.since), key=lambda test: test.since, reverse=True)
+    flaky = [test for test in tests.values() if test.flaky]
     last = history.runs[-1].label
     new = sum(test.since == last for test in failing) if len(history.runs) > 1 else None
     facts = [f"{counted(len(history.runs), 'run')}{f' on {history.branch}' if history.branch else ''}"]
+    if history.runs[-1].branch != history.branch:
+        facts[0] += f", the last on {history.runs[-1].branch or 'no branch'}"
     facts.append(f"{history.runs[0].label} to {last}")
     if len(whole) < len(history.runs):
         facts.append(f"{counted(len(history.runs) - len(whole), 'partial run')}, in no line")
@@ -137,6 +143,7 @@ def build_trends(history: History) -> Trends:
         runs=history.runs,
         failing=tuple(failing[:_LISTED]),
         flaky=tuple(flaky[:_LISTED]),
+        tests=tests,
         more=max(0, len(failing) - _LISTED) + max(0, len(flaky) - _LISTED),
         left_out=history.left_out,
     )
@@ -264,8 +271,8 @@ def _drawn(title: str, better: Direction, points: Sequence[TrendPoint]) -> Trend
     )
 
 
-def _test_trends(runs: Sequence[HistoryRun]) -> list[TestTrend]:
-    """Return the tests that failed when they ran last, and the flaky ones, by id; those that are gone are left out."""
+def _test_trends(runs: Sequence[HistoryRun]) -> dict[str, TestTrend]:
+    """Return the tests by id, sorted; those that are gone are left out."""
     latest = max((at for at, run in enumerate(runs) if not run.partial), default=0)
     judging = {id(run): _judging(run) for run in runs}
     found: dict[str, list[TestPoint | None]] = {}
@@ -282,19 +289,17 @@ def _test_trends(runs: Sequence[HistoryRun]) -> list[TestTrend]:
             if point.outcome not in WRONG:
                 break
             since = run.label
-        flaky = _flaky(ran, judging)
-        if since or flaky:
-            wrong = sum(point.outcome in WRONG for _, point in ran)
-            trends.append(
-                TestTrend(
-                    id=ran[-1][1].id,
-                    cells=tuple(map(_cell, points)),
-                    failed=f"failed in {wrong} of {counted(len(ran), 'run')}",
-                    since=since,
-                    flaky=flaky,
-                )
+        wrong = sum(point.outcome in WRONG for _, point in ran)
+        trends.append(
+            TestTrend(
+                id=ran[-1][1].id,
+                cells=tuple(map(_cell, points)),
+                failed=f"failed in {wrong} of {counted(len(ran), 'run')}",
+                since=since,
+                flaky=_flaky(ran, judging),
             )
-    return sorted(trends, key=lambda test: test.id)
+        )
+    return {test.id: test for test in sorted(trends, key=lambda test: test.id)}
 
 
 def _cell(point: TestPoint | None) -> Cell:

@@ -11,7 +11,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from pytest_ragmetrics.comparison import KINDS, Kind
@@ -55,7 +55,10 @@ from pytest_ragmetrics.records import (
     Threshold,
     flips,
 )
+from pytest_ragmetrics.report.history import History
+from pytest_ragmetrics.report.origin import OriginView, build_origin, place_link, started_text
 from pytest_ragmetrics.report.sample_view import ChangeNote, SampleView, Scale, build_sample_views, change_note
+from pytest_ragmetrics.report.trends import TestTrend, Trends, build_trends
 from pytest_ragmetrics.run_comparison import Incomparable, MetricChange, RunComparison, TestChange
 from pytest_ragmetrics.stats.scores import score_set
 from pytest_ragmetrics.text.characters import shortened
@@ -164,7 +167,8 @@ class TestView:
 
     ``records`` come the worst first; ``explained`` when pytest's message is the explanation, because no score is.
     ``changes`` are those against the baseline, ``change`` the worst of them. ``cost`` (in dollars) and ``tokens``
-    are what judging took, ``duration`` is in seconds.
+    are what judging took, ``duration`` is in seconds. ``source`` is the address of its line in the repository,
+    ``trend`` the test over the runs of a history.
     """
 
     anchor: str
@@ -172,6 +176,7 @@ class TestView:
     name: str
     file: str
     place: str
+    source: str
     status: Status
     label: str
     flags: tuple[Flag, ...]
@@ -187,6 +192,7 @@ class TestView:
     message: str | None
     explained: bool
     gate: GateView | None
+    trend: TestTrend | None
     again: str
     samples: tuple[SampleView, ...]
     compared: None = None
@@ -196,10 +202,13 @@ class TestView:
 class ReportView:
     """Everything on the page: the first screen, the tests, the worst first, and the facts of the run.
 
-    ``statuses`` are those that occur, with label and number of tests; ``gates`` the tests that are gates.
+    ``trends`` are of the history, of which this run is the last. ``statuses`` are those that occur, with label and
+    number of tests; ``gates`` the tests that are gates.
     """
 
     headline: str
+    origin: OriginView
+    trends: Trends | None
     judges: tuple[str, ...]
     warnings: tuple[str, ...]
     tiles: tuple[Tile, ...]
@@ -218,16 +227,22 @@ class ReportView:
     compare_chips: tuple[tuple[str, str, int], ...] = ()
 
 
-def build_report_view(document: Document, comparison: RunComparison | None = None) -> ReportView:
-    """Return the view of a document, with what changed since a baseline if that is known."""
+def build_report_view(
+    document: Document, comparison: RunComparison | None = None, history: History | None = None
+) -> ReportView:
+    """Return the view of a document, with what changed since a baseline and the history up to it if they are known."""
     run = document.run
     records = [record for test in document.tests for record in test.records]
-    tests = build_test_views(document.tests, comparison.by_record() if comparison else None)
+    trends = build_trends(history) if history else None
+    changes = comparison.by_record() if comparison else None
+    tests = build_test_views(document.tests, changes, run=run, trends=trends)
     counts = Counter(test.status for test in tests)
     usage = usage_text(total_usage(paid_records(document.tests)))
     tiles = {status: _status_tile(status, tests) for status in STATUSES}
     return ReportView(
         headline=headline(counts, cut_short=is_cut_short(run)),
+        origin=build_origin(run),
+        trends=trends,
         judges=tuple(judges_of(records)),
         warnings=tuple(_warnings(run, records)),
         tiles=(*(tiles[status] for status in _TILES if counts[status] or status != "error"), *_flag_tiles(tests)),
@@ -247,17 +262,24 @@ def build_report_view(document: Document, comparison: RunComparison | None = Non
 
 
 def build_test_views(
-    tests: Sequence[TestRecord], changes: Mapping[tuple[str, int], TestChange] | None = None
+    tests: Sequence[TestRecord],
+    changes: Mapping[tuple[str, int], TestChange] | None = None,
+    *,
+    run: RunRecord | None = None,
+    trends: Trends | None = None,
 ) -> tuple[TestView, ...]:
     """Return the tests, the worst first: by status, then by how far the worst score is from its threshold.
 
-    ``changes`` are those against the baseline, by the id of the test and the number of the record in it.
+    ``changes`` are those against the baseline, by the id of the test and the number of the record in it. ``run`` and
+    ``trends`` are those of the tests.
     """
     seen: Counter[str] = Counter()
     views = []
     for test in tests:
         seen[test.id] += 1
-        views.append(_test_view(test, seen[test.id], changes or {}))
+        view = _test_view(test, seen[test.id], changes or {})
+        source = "" if run is None else place_link(run, test)
+        views.append(replace(view, source=source, trend=None if trends is None else trends.tests.get(test.id)))
     return tuple(sorted(views, key=lambda view: (STATUSES.index(view.status), view.margin)))
 
 
@@ -275,6 +297,7 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
         name=test.id.removeprefix(f"{test.file}::"),
         file=test.file,
         place=test.file if test.line is None else f"{test.file}:{test.line}",
+        source="",
         status=status,
         label=WORDS[status],
         flags=_flags(records),
@@ -290,6 +313,7 @@ def _test_view(test: TestRecord, occurrence: int, changes: Mapping[tuple[str, in
         message=test.message,
         explained=not blamed,
         gate=gate,
+        trend=None,
         again=again_text(test),
         samples=build_sample_views(test.records, numbered),
     )
@@ -536,7 +560,7 @@ def _changes_view(comparison: RunComparison, tests: Sequence[TestView]) -> Chang
 def _facts(
     run: RunRecord, records: Sequence[Record], usage: str, tests: Sequence[TestView]
 ) -> Iterator[tuple[str, str]]:
-    yield "Started", run.started.replace("T", " ").replace("+00:00", " UTC").replace("Z", " UTC")
+    yield "Started", started_text(run)
     yield "Took", duration_text(run.duration)
     yield "Exit status", f"{run.exit_status} ({_exit_text(run.exit_status)})"
     found = score_set(records)

@@ -11,11 +11,13 @@ import pytest
 
 from pytest_ragmetrics import context, metric
 from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.records import render_json
 from pytest_ragmetrics.report.files import write_files
 from pytest_ragmetrics.report.history import (
     History,
     HistoryError,
     HistoryRun,
+    history_of,
     history_run,
     read_history,
     write_history,
@@ -23,10 +25,11 @@ from pytest_ragmetrics.report.history import (
 from pytest_ragmetrics.report.html import render_history
 from pytest_ragmetrics.report.judging import judging_of
 from pytest_ragmetrics.report.trends import Trends, build_trends, trend_lines
+from pytest_ragmetrics.report.view import build_report_view
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.session_resources import selected_tests
 from tests.documents import HOSTILE, document, gate, record, row
-from tests.histories import hostile, kept, month
+from tests.histories import hostile, kept, month, scored
 
 
 def made(*tests: Any, prompts: Path | None = None) -> HistoryRun:
@@ -140,6 +143,56 @@ def test_a_branch_and_the_last_runs_are_shown(tmp_path: Path) -> None:
         read_history(tmp_path, last=5, branch="none")
     with pytest.raises(HistoryError, match=r"absent: .*; give the folder of --rag-history"):
         read_history(tmp_path / "absent", last=5)
+
+
+def test_a_run_is_the_last_of_the_history_it_is_shown_with(tmp_path: Path) -> None:
+    """Its own file may be there or not; later runs and other branches are not; a new branch has those that ran last."""
+    days = {day: kept(day, {"test_a": 0.9 if day < 4 else 0.5}) for day in (1, 2, 3, 4, 5)}
+    for day in (1, 2, 3, 5):
+        write_history(tmp_path, days[day])
+    write_history(tmp_path, kept(2, {"test_a": 0.9}, branch="other"))
+    whole = document(row("test_a", scored(0.5, "It is.", outcome="failed"), outcome="failed"))
+    now = replace(
+        whole, run=replace(whole.run, started="2026-10-04T08:14:00+00:00", branch="main", commit="04c0ffee0123")
+    )
+
+    def times(found: History) -> list[str]:
+        return [run.time[8:10] for run in found.runs]
+
+    assert times(history_of(now, tmp_path)) == ["01", "02", "03", "04"]
+    assert times(history_of(now, tmp_path, last=2)) == ["03", "04"]
+    assert times(history_of(now, tmp_path, last=1)) == ["04"]
+    write_history(tmp_path, days[4])
+    assert times(history_of(now, tmp_path, last=3)) == ["02", "03", "04"]
+    fix = replace(now, run=replace(now.run, branch="fix", commit="feed"))
+    assert times(history_of(fix, tmp_path)) == ["01", "02", "03", "04", "04"]
+    assert build_trends(history_of(fix, tmp_path)).facts[0] == "5 runs on main, the last on fix"
+    assert history_of(now, tmp_path / "absent").runs == (history_run(now),)
+    trends = build_trends(history_of(now, tmp_path))
+    (name,) = trends.tests
+    assert name == now.tests[0].id
+    assert trends.tests[name].cells == ("held", "held", "held", "short")
+    assert (trends.tests[name].failed, trends.tests[name].since[:10]) == ("failed in 1 of 4 runs", "2026-10-04")
+
+
+def test_the_view_of_a_run_has_its_history_and_its_place() -> None:
+    """Each test has its cells and the address of its line; without a history and a repository there are none."""
+    day = kept(1, {"test_a": 0.9})
+    whole = document(row("test_a", scored(0.5, "It is.")), row("test_b", scored(0.9, "It is.")))
+    run = replace(whole.run, project="bot", ci="javascript:1", ci_number="7", commit="4f2c91a0")
+    whole = replace(whole, run=replace(run, repository="https://github.com/shop/bot", folder="services/chat"))
+    view = build_report_view(whole, history=History(runs=(day, history_run(whole)), branch="main"))
+    assert view.origin.title == "bot 4f2c91a"
+    assert (view.origin.ci, view.origin.ci_link) == ("CI 7", "")
+    assert view.origin.commit_link == "https://github.com/shop/bot/commit/4f2c91a0"
+    assert {test.name: test.trend and test.trend.cells for test in view.tests} == {
+        "test_a": ("held", "held"),
+        "test_b": ("absent", "held"),
+    }
+    source = "https://github.com/shop/bot/blob/4f2c91a0/services/chat/tests/test_assistant.py#L12"
+    assert {test.source for test in view.tests} == {source}
+    plain = build_report_view(document(row("test_a", scored(0.5, "It is."))))
+    assert (plain.trends, plain.tests[0].trend, plain.tests[0].source, plain.origin.title) == (None, None, "", "")
 
 
 def changed(run: HistoryRun, **fields: Any) -> HistoryRun:
@@ -279,6 +332,19 @@ def test_the_command_prints_a_table_or_writes_a_page(tmp_path: Path, capsys: pyt
     assert page.read_text("utf-8") == render_history(replace(month(), left_out=()))
     assert main(["report", "history", str(tmp_path)]) == 1
     assert "no run; pytest --rag-history=" in capsys.readouterr().err
+
+
+def test_the_page_of_a_run_takes_a_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that is not there is an error; one without a run that can be read is a history of this run alone."""
+    file, page = tmp_path / "run.json", tmp_path / "page.html"
+    file.write_text(render_json(document(row("test_a", record()))))
+    command = ["report", "html", str(file), "-o", str(page), "--history"]
+    with pytest.raises(SystemExit):
+        main([*command, str(tmp_path / "kept")])
+    assert "kept' is no folder; give the one of --rag-history" in capsys.readouterr().err
+    (tmp_path / "kept").mkdir()
+    assert main([*command, str(tmp_path / "kept")]) == 0
+    assert page.exists()
 
 
 def test_hostile_texts_are_texts() -> None:
