@@ -6,6 +6,7 @@ They are read from what other tools and libraries write under other names.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
@@ -129,6 +130,12 @@ def _message(item: object, place: str) -> Iterator[Message]:
     if isinstance(item, Message) and item.role in _KNOWN_ROLES:
         yield item
         return
+    case = _get(item, "llm_test_case") or item
+    asked, said = _get(case, "input"), _get(case, "actual_output")
+    if isinstance(asked, str) and isinstance(said, str):  # a turn of DeepEval up to 2.9
+        calls = read_tool_calls(_get(case, "tools_called") or (), name=f"{place}.tools_called")
+        yield from (Message(role="user", text=asked), Message(role="assistant", text=said, tool_calls=calls))
+        return
     item = _loaded(item)
     kind = _kind(item)
     if kind in _CALL_TYPES:
@@ -204,6 +211,8 @@ def _blocks(item: object, place: str) -> list[Any]:
 def _calls(item: object, blocks: Sequence[Any]) -> list[Any]:
     """Return the calls of a message from the first place that has some: LangChain and others repeat them."""
     parsed = [*(_get(item, "tool_calls", "tools_called") or ()), *(_get(item, "invalid_tool_calls") or ())]
+    # Ragas writes the content of a message with calls as {"text", "tool_calls"}.
+    parsed = parsed or [call for block in blocks for call in _get(block, "tool_calls") or ()]
     if parsed:
         return parsed
     in_blocks = [block for block in blocks if _kind(block) in _CALL_TYPES]
@@ -308,25 +317,53 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "response": ("answer", "actual_output"),
     "retrieved_contexts": ("contexts", "retrieval_context", "context"),
     "reference": ("ground_truth", "expected_output", "expected_outcome"),
-    "reference_contexts": ("relevant_contexts",),
+    "reference_contexts": ("relevant_contexts", "ground_truth_context"),
 }
 
 #: Names that other tools have for the messages: DeepEval's, and those of the turns before the question.
 TALKS = ("turns", "chat_history", "conversation_history", "history", "conversation")
 
+_SNAKE_CASE = (
+    *("actual_output", "expected_output", "expected_outcome", "retrieval_context", "tools_called", "expected_tools"),
+    *("additional_metadata", "source_file"),
+)
+#: Names in the files of DeepEval's runs, and elsewhere.
+CAMEL_CASE = {re.sub("_(.)", lambda found: found.group(1).upper(), name): name for name in _SNAKE_CASE}
+
+
+def row_of_theirs(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a row with the names in :data:`CAMEL_CASE` as elsewhere, and what Ragas has in ``eval_sample``.
+
+    >>> row_of_theirs({"eval_sample": {"user_input": "Why?"}, "actualOutput": "So."})
+    {'actual_output': 'So.', 'user_input': 'Why?'}
+    """
+    values = dict(row)
+    if isinstance(values.get("eval_sample"), Mapping):
+        values = {**values.pop("eval_sample"), **values}
+    camel = [] if CAMEL_CASE.keys().isdisjoint(row) else [name for name in row if name in CAMEL_CASE]
+    return {**{CAMEL_CASE[name]: values.pop(name) for name in camel}, **values} if camel else values
+
 
 def is_conversation_row(row: Mapping[str, Any]) -> bool:
-    """Tell whether a row is one of DeepEval's conversations: turns, and no question beside them."""
-    return "turns" in row and all(row.get(name) is None for name in ("user_input", *ALIASES["user_input"]))
+    """Tell whether a row is one of DeepEval's conversations: turns or what is to come of them, and no question."""
+    is_talk = "turns" in row or ("scenario" in row and "expected_outcome" in row)
+    return is_talk and all(row.get(name) is None for name in ("user_input", *ALIASES["user_input"]))
+
+
+def is_deepeval_row(row: Mapping[str, Any]) -> bool:
+    """Tell whether a row is as DeepEval writes it, its ``context`` the ideal one."""
+    return "retrieval_context" in row or ("source_file" in row and "input" in row) or is_conversation_row(row)
 
 
 def _take_talk(row: dict[str, Any]) -> None:
-    """Move the first list that a row has under another name of ``messages`` there."""
+    """Move the first list that a row has under another name of ``messages`` there, with the contexts of its end."""
     for name in TALKS:
         talk = _opened(row[name]) if name in row else None
         if is_conversation(talk) and talk:
             del row[name]
-            row["messages"] = talk
+            row["messages"] = talk = [*talk]
+            if all(row.get(given) is None for given in ("retrieved_contexts", *ALIASES["retrieved_contexts"])):
+                row["retrieved_contexts"] = _get(talk[-1], "retrieval_context")
             return
 
 
@@ -419,11 +456,12 @@ class Sample:
 
         Takes the names of this class and the aliases question/input, answer/actual_output,
         contexts/context/retrieval_context, ground_truth/expected_output/expected_outcome and relevant_contexts (for
-        ``reference_contexts``). In a row with a ``retrieval_context``, or with ``turns`` and no question, as DeepEval
-        writes it, ``context`` is the ideal one: ``reference_contexts``.
-        A conversation may be the ``user_input``, as in Ragas, ``messages``, or a list of messages as ``turns``,
-        ``history``, ``chat_history``, ``conversation`` or ``conversation_history``, which need not have the question.
-        Raises ``TypeError`` when a field has the wrong type, ``ValueError`` for calls of tools that cannot be read.
+        ``reference_contexts``). In a row with a ``retrieval_context``, with ``input`` and ``source_file``, or with
+        ``turns`` and no question, as DeepEval writes it, ``context`` is the ideal one: ``reference_contexts``, and names
+        may be in camel case. A conversation may be the ``user_input``, as in Ragas, ``messages``, or a list of messages
+        as ``turns`` (with the ``retrieval_context`` of the last one), ``history``, ``chat_history``, ``conversation``
+        or ``conversation_history``, which need not have the question. Raises ``TypeError`` when a field has the wrong
+        type, ``ValueError`` for calls of tools that cannot be read.
 
         >>> Sample.from_mapping({"question": "Why?", "answer": "Because."}).response
         'Because.'
@@ -434,9 +472,8 @@ class Sample:
             several = "; give one row, or score a list of them by evaluate()" if is_conversation(row) else advice(row)
             instead = "; write sample_from(it)" if class_of_theirs(row) else several
             raise TypeError(f"a row is a mapping of fields, not {type(row).__name__}{instead}")
-        rest = dict(row)
-        is_of_deepeval = "retrieval_context" in rest or is_conversation_row(rest)
-        if is_of_deepeval and "context" in rest and rest.get("reference_contexts") is None:
+        rest = row_of_theirs(row)
+        if is_deepeval_row(rest) and "context" in rest and rest.get("reference_contexts") is None:
             rest["reference_contexts"] = rest.pop("context")
         if rest.get("messages") is None:
             _take_talk(rest)

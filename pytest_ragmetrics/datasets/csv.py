@@ -115,7 +115,8 @@ def _value(name: str, cell: str) -> tuple[Any, str | None]:
         value = _parsed(cell)
         return value if is_spoken(value) else cell, None
     if name in _ALWAYS_LISTS or name in _OBJECTS:
-        return _of_kind(dict if name in _OBJECTS else list, _parsed(cell)) if cell.strip() else (None, None)
+        kind = dict if name in _OBJECTS and not cell.lstrip().startswith("[") else list
+        return _of_kind(kind, _parsed(cell)) if cell.strip() else (None, None)
     return cell, None
 
 

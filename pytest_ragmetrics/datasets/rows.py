@@ -17,7 +17,14 @@ from itertools import islice
 from typing import Any
 
 from pytest_ragmetrics.errors import DatasetError
-from pytest_ragmetrics.sample import ALIASES, Sample, is_conversation_row
+from pytest_ragmetrics.sample import (
+    ALIASES,
+    CAMEL_CASE,
+    Sample,
+    is_conversation_row,
+    is_deepeval_row,
+    row_of_theirs,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +70,7 @@ _CONTENT = tuple(f.name for f in fields(Sample) if f.name not in ("id", "metadat
 CONVERSATION = ("messages", "turns", "tool_calls", "tools_called", "reference_tool_calls", "expected_tools")
 #: The names of which a row has at least one.
 KNOWN = frozenset(
-    [*_CONTENT, _REFERENCES, *CONVERSATION, *(alias for aliases in ALIASES.values() for alias in aliases)]
+    [*_CONTENT, _REFERENCES, *CONVERSATION, *(alias for aliases in ALIASES.values() for alias in aliases), *CAMEL_CASE]
 )
 # How many unknown names are compared with the known ones for a suggestion.
 _GUESSED = 5
@@ -92,8 +99,9 @@ def sample_of(
     >>> sample_of({"input": "Why?", "retrieval_context": None, "context": ["So."]}).reference_contexts
     ('So.',)
     """
-    values = {name: value for name, value in row.items() if value is not None or name == "retrieval_context"}
-    if KNOWN.isdisjoint(row if may_be_empty else values):
+    given = row_of_theirs(row)
+    values = {name: value for name, value in given.items() if value is not None or name == "retrieval_context"}
+    if KNOWN.isdisjoint(given if may_be_empty else values):
         raise RowError(_nothing_known(values))
     values["id"] = id
     values["metadata"] = _metadata(values)
@@ -131,6 +139,9 @@ def _metadata(values: dict[str, Any]) -> dict[str, Any]:
         if name not in values:
             continue
         value = values.pop(name)
+        if name == "metadata" and isinstance(value, (list, tuple)):
+            # Those of the documents, in test sets of Ragas 0.1.
+            value = {name: value}
         if not isinstance(value, Mapping):
             raise RowError(f"must be an object (a mapping), not {type(value).__name__}", field=name)
         collected.update(value)
@@ -138,18 +149,20 @@ def _metadata(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _take_references(values: dict[str, Any]) -> None:
-    if values.get("reference") is not None or values.get("ground_truth") is not None or _REFERENCES not in values:
+    name = "ground_truth" if isinstance(values.get("ground_truth"), (list, tuple)) else _REFERENCES
+    has_one = values.get("reference") is not None or (name == _REFERENCES and values.get("ground_truth") is not None)
+    if has_one or name not in values:
         return
-    references = values.pop(_REFERENCES)
+    references = values.pop(name)
     if isinstance(references, str):
         references = [references]
     if not isinstance(references, (list, tuple)) or not all(isinstance(text, str) for text in references):
-        raise RowError("must be a list of texts", field=_REFERENCES)
+        raise RowError("must be a list of texts", field=name)
     values["reference"] = "\n".join(references) or None
 
 
 def _take_deepeval_contexts(values: dict[str, Any]) -> None:
-    if not {"input", "retrieval_context"} <= values.keys() and not is_conversation_row(values):
+    if not (is_conversation_row(values) or (is_deepeval_row(values) and "input" in values)):
         return
     for name in ("retrieval_context", "context"):
         text = values.get(name)
@@ -169,7 +182,7 @@ def _field(message: str, values: Mapping[str, Any]) -> str | None:
 
 
 #: Under which names other tools keep the list of rows in an object.
-WRAPPERS = ("samples", "rows", "data", "test_cases", "goldens")
+WRAPPERS = ("samples", "rows", "data", "test_cases", "goldens", "testCases", "conversationalTestCases")
 
 
 def rows_of_mapping(values: Mapping[str, Any]) -> Sequence[Any]:

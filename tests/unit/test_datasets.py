@@ -115,6 +115,61 @@ DEEPEVAL = {
             for turns in (3, TURNS)
         ),
         ({"input": "Why?", "context": "a|b"}, {"retrieved_contexts": ("a|b",)}),
+        # goldens of DeepEval before 2, which have no retrieval_context, and of conversations that are still to come
+        (
+            {"input": "Why?", "actual_output": None, "expected_output": "So.", "context": "a|b", "source_file": "f.md"},
+            {"retrieved_contexts": None, "reference_contexts": ("a", "b"), "reference": "So.", "response": None},
+        ),
+        (
+            {"scenario": "s", "turns": None, "expected_outcome": "Calm.", "context": ["a"]},
+            {"retrieved_contexts": None, "reference_contexts": ("a",), "reference": "Calm."},
+        ),
+        ({"scenario": "s", "answer": "So.", "context": ["a"]}, {"retrieved_contexts": ("a",)}),
+        # the files of its runs
+        (
+            {
+                "input": "Why?",
+                "actualOutput": "So.",
+                "expectedOutput": "So.",
+                "retrievalContext": ["a"],
+                "context": ["b"],
+            }
+            | {"toolsCalled": [], "additionalMetadata": {"lang": "en"}, "metricsData": []},
+            {"user_input": "Why?", "response": "So.", "reference": "So.", "retrieved_contexts": ("a",)}
+            | {"reference_contexts": ("b",), "metadata": {"tools_called": [], "lang": "en", "metricsData": []}},
+        ),
+        ({"input": "Why?", "actual_output": "So.", "actualOutput": "No."}, {"response": "So."}),
+        # the contexts of the last turn, unless the row has its own
+        (
+            {"turns": [*TURNS[:1], {**TURNS[1], "retrieval_context": ["a"]}]},
+            {"response": "So.", "retrieved_contexts": ("a",)},
+        ),
+        (
+            {"turns": [*TURNS[:1], {**TURNS[1], "retrieval_context": ["a"]}], "retrieval_context": ["b"]},
+            {"retrieved_contexts": ("b",)},
+        ),
+        # turns that are test cases
+        (
+            {"turns": [{"input": "Who?", "actual_output": "I.", "retrieval_context": ["a"]}, DEEPEVAL]},
+            {"user_input": "Why?", "response": "So.", "retrieved_contexts": ("found",)},
+        ),
+        (
+            {"messages": [{"llm_test_case": DEEPEVAL, "should_evaluate": None}]},
+            {"user_input": "Why?", "response": "So."},
+        ),
+        # test sets of Ragas before 0.1, in 0.1 and since
+        (
+            {"question": "Why?", "ground_truth_context": ["a"], "ground_truth": ["b", "c"], "episode_done": True},
+            {"reference_contexts": ("a",), "reference": "b\nc", "metadata": {"episode_done": True}},
+        ),
+        (
+            {"question": "Why?", "contexts": ["a"], "ground_truth": "b", "metadata": [{"source": "a.md"}]},
+            {"retrieved_contexts": ("a",), "reference": "b", "metadata": {"metadata": [{"source": "a.md"}]}},
+        ),
+        (
+            {"eval_sample": {"user_input": "Why?", "reference_contexts": ["a"]}, "synthesizer_name": "single"},
+            {"user_input": "Why?", "reference_contexts": ("a",), "metadata": {"synthesizer_name": "single"}},
+        ),
     ],
 )
 def test_rows_of_other_tools_are_samples(row: dict[str, Any], expected: dict[str, Any]) -> None:

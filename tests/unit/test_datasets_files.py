@@ -280,6 +280,21 @@ def test_csv_of_deepeval(read: Read) -> None:
     assert sample(row).metadata["a"] == 1
 
 
+def test_csv_of_a_test_set(read: Read) -> None:
+    """Ragas 0.1 writes the metadata of all documents as a list in one cell."""
+    header = "question,contexts,ground_truth,evolution_type,metadata,episode_done"
+    (row,) = read("rows.csv", f"""{header}\nWhy?,"['It is so.']",So.,simple,"[{{'source': 'a.md'}}]",True\n""")
+    assert (sample(row).retrieved_contexts, sample(row).reference) == (("It is so.",), "So.")
+    assert sample(row).metadata["metadata"] == [{"source": "a.md"}]
+
+
+def test_the_file_of_a_run_of_deepeval(read: Read) -> None:
+    """It has lists of test cases and of conversations, of which one is empty."""
+    case = {"input": "Why?", "actualOutput": "So.", "metricsData": []}
+    (row,) = read("run.json", json.dumps({"testCases": [case], "conversationalTestCases": [], "runDuration": 1.5}))
+    assert sample(row).response == "So."
+
+
 def test_csv_of_conversations(read: Read) -> None:
     """DeepEval writes their turns as JSON, a data frame as Python; a number of turns is metadata."""
     turns = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "It's so."}]

@@ -238,6 +238,11 @@ def test_parts_that_are_no_text_are_named(content: Any, text: str, attachments: 
         ({"audio": {"id": "1"}}, Message(role="assistant", attachments=("audio",))),
         ({"content": "", "additional_kwargs": {"refusal": "No."}}, Message(role="assistant", text="No.")),
         ({"additional_kwargs": {"tool_calls": CHAT[2]["tool_calls"]}}, Message(role="assistant", tool_calls=(CALL,))),
+        # as Ragas writes the messages of a sample
+        (
+            {"content": {"text": "I look.", "tool_calls": [{"name": "weather", "args": {"city": "Oslo", "days": 2}}]}},
+            Message(role="assistant", text="I look.", tool_calls=(CALL,)),
+        ),
         (
             {"additional_kwargs": {"function_call": OLD_CALL["function_call"]}},
             Message(role="assistant", tool_calls=(CALL,)),
@@ -271,6 +276,15 @@ def test_what_a_message_says_beside_its_content(beside: dict[str, Any], read: Me
 def test_what_a_tool_returned_as_data(returned: dict[str, Any], text: str) -> None:
     """It is shown as JSON."""
     assert read_messages([{"role": "user", "parts": [returned]}]) == (Message(role="tool", text=text),)
+
+
+def test_a_turn_that_is_a_test_case() -> None:
+    """So were those of DeepEval before 2.9: a question, its answer and the calls on the way."""
+    turn = {"input": "Rain in Oslo?", "actual_output": "No.", "tools_called": [{"name": "stop"}]}
+    said = Message(role="assistant", text="No.", tool_calls=(ToolCall(name="stop"),))
+    for item in (turn, SimpleNamespace(**turn), {"llm_test_case": turn, "should_evaluate": None}):
+        assert read_messages([item]) == (Message(role="user", text="Rain in Oslo?"), said)
+    assert read_messages([{**turn, "tools_called": None}])[1] == Message(role="assistant", text="No.")
 
 
 def test_items_of_the_responses_api() -> None:
