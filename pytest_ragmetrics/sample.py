@@ -457,10 +457,10 @@ class Sample:
         Takes the names of this class and the aliases question/input, answer/actual_output,
         contexts/context/retrieval_context, ground_truth/expected_output/expected_outcome and relevant_contexts (for
         ``reference_contexts``). In a row with a ``retrieval_context``, with ``input`` and ``source_file``, or with
-        ``turns`` and no question, as DeepEval writes it, ``context`` is the ideal one: ``reference_contexts``, and names
-        may be in camel case. A conversation may be the ``user_input``, as in Ragas, ``messages``, or a list of messages
-        as ``turns`` (with the ``retrieval_context`` of the last one), ``history``, ``chat_history``, ``conversation``
-        or ``conversation_history``, which need not have the question. Raises ``TypeError`` when a field has the wrong
+        ``turns`` and no question, as DeepEval writes it, ``context`` is the ideal one: ``reference_contexts``; names
+        may be in camel case. A conversation is the ``user_input``, as in Ragas, ``messages``, or a list of messages as
+        ``turns`` (with the ``retrieval_context`` of the last), ``history``, ``chat_history``, ``conversation`` or
+        ``conversation_history``, which need not have the question. Raises ``TypeError`` when a field has the wrong
         type, ``ValueError`` for calls of tools that cannot be read.
 
         >>> Sample.from_mapping({"question": "Why?", "answer": "Because."}).response
