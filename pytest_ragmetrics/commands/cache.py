@@ -13,8 +13,9 @@ from typing import Any
 from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import CacheError
 from pytest_ragmetrics.cache.store import Store
-from pytest_ragmetrics.commands.command import Command, checked, write
+from pytest_ragmetrics.commands.command import Command, checked, fitted, terminal_width, write
 from pytest_ragmetrics.errors import RagMetricsError
+from pytest_ragmetrics.explain.phrases import text_table
 from pytest_ragmetrics.text.characters import printable
 
 FOLDER = ".ragmetrics"
@@ -65,8 +66,10 @@ def _describe(store: Store, _: Namespace) -> list[str]:
     if contents.oldest and contents.newest:
         tokens = f"{contents.prompt_tokens:,} prompt and {contents.completion_tokens:,} completion tokens"
         lines.append(f"made {contents.oldest:%Y-%m-%d} to {contents.newest:%Y-%m-%d}, for {tokens}")
-        width = max(len(task) for task, _ in contents.kinds)
-        lines += [f"  {task:<{width}}  {model}  {count:,}" for (task, model), count in contents.kinds.items()]
+        rows = [
+            ("", printable(task), printable(model), f"{count:,}") for (task, model), count in contents.kinds.items()
+        ]
+        lines += text_table(rows, width=terminal_width(), left=3)
     return [*lines, *(f"  {file.name} was moved aside: it cannot be read; `clear` drops it" for file in store.aside())]
 
 
@@ -144,7 +147,7 @@ def _action(
         with Store(arguments.dir or default_folder(), warn=_warn) as store:
             if work is not _import and not store.exists():
                 raise CacheError(f"{store.folder}: there is no cache")
-            return work(store, arguments)
+            return fitted(work(store, arguments))
 
     def configure(parser: ArgumentParser) -> None:
         if names:

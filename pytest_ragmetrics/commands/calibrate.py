@@ -14,6 +14,7 @@ from pytest_ragmetrics.commands.command import (
     checked,
     count,
     environment,
+    fitted,
     number,
     output,
     take_embedder,
@@ -39,7 +40,7 @@ def _calibrate(arguments: argparse.Namespace) -> CommandResult:
         floor, by = arguments.min_kappa, arguments.by
         faults = fault_lines(found, floor, by=by, skip_unscored=arguments.skip_unscored)
         lines += [f"FAILED: {fault}" for fault in faults] or [f"passed: {floor_line(found, floor, by=by)}"]
-    return CommandResult(lines=lines, status=int(bool(faults)))
+    return CommandResult(lines=fitted(lines), status=int(bool(faults)))
 
 
 def _measured(arguments: argparse.Namespace) -> Calibration:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import functools
+import json
 import math
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,6 +128,28 @@ def environment(variable: str) -> str | None:
     argparse reads a default that is a text as it reads an argument.
     """
     return os.environ.get(f"RAGMETRICS_{variable}", "").strip() or None
+
+
+def terminal_width() -> int | None:
+    """Return how many characters a line of the terminal has, ``None`` where output goes into a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def fitted(lines: Sequence[str]) -> list[str]:
+    """Return lines that fit the terminal: what is longer goes on below, further to the right than it began."""
+    width = terminal_width() or sys.maxsize
+    return [part for line in lines for part in ([line] if len(line) <= width else _wrapped(line, width))]
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    margin = " " * (len(line) - len(line.lstrip()) + 2)
+    limit = max(width, 2 * len(margin))
+    return textwrap.wrap(line, limit, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False)
+
+
+def as_json(**fields: Any) -> list[str]:
+    """Return the lines of a JSON object for programs; ``version`` grows when a field changes its meaning or goes."""
+    return json.dumps({"version": 1, **fields}, indent=2).splitlines()
 
 
 def write(stream: TextIO, text: str) -> None:

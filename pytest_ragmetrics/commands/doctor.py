@@ -20,7 +20,16 @@ from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.entry import EMBEDDING, CacheError, CacheReadOnlyError
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.commands.cache import FOLDER, default_folder
-from pytest_ragmetrics.commands.command import JUDGES, Command, CommandResult, local_modules, take_embedder, take_judge
+from pytest_ragmetrics.commands.command import (
+    JUDGES,
+    Command,
+    CommandResult,
+    as_json,
+    fitted,
+    local_modules,
+    take_embedder,
+    take_judge,
+)
 from pytest_ragmetrics.commands.ini_file import find_ini_file
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.embedders.specs import make_embedder
@@ -75,10 +84,14 @@ class Check(NamedTuple):
     text: str
     to_do: str = ""
 
+    def safe(self) -> Check:
+        """Return it without keys and passwords."""
+        return self._replace(text=_safe(self.text), to_do=_safe(self.to_do))
+
     def lines(self) -> list[str]:
-        """Return the lines to print, without keys and passwords."""
-        head = f"{'TO DO' if self.to_do else 'ok':<7}{self.topic + ':':<11}{_safe(self.text)}"
-        return [head, f"{'':<18}-> {_safe(self.to_do)}"] if self.to_do else [head]
+        """Return the lines to print."""
+        head = f"{'TO DO' if self.to_do else 'ok':<7}{self.topic + ':':<11}{self.text}"
+        return [head, f"{'':<18}-> {self.to_do}"] if self.to_do else [head]
 
 
 def _safe(text: str) -> str:
@@ -490,9 +503,14 @@ def _examined_project(project: Project) -> CommandResult:
         *shared_checks(project),
         *cassette_checks(project),
     ]
+    checks = [check.safe() for check in checks]
     open_ = sum(bool(check.to_do) for check in checks)
+    if project.arguments.json:
+        rows = [{"ok": not check.to_do, **check._asdict()} for check in checks]
+        return CommandResult(lines=as_json(ok=not open_, checks=rows), status=int(open_ > 0))
     last = "all well" if not open_ else f"{open_} {'thing' if open_ == 1 else 'things'} to do"
-    return CommandResult(lines=[*(line for check in checks for line in check.lines()), last], status=int(open_ > 0))
+    lines = fitted([line for check in checks for line in check.lines()])
+    return CommandResult(lines=[*lines, last], status=int(open_ > 0))
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -502,6 +520,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cassette", type=Path, metavar="FILE", help=f"the recorded answers ({own})")
     folder = f"the folder of the cache ({own})"
     parser.add_argument("--dir", dest="cache_dir", type=Path, metavar="DIR", help=folder)
+    form = "print JSON for programs: version, ok, and checks with topic, ok, text and to_do"
+    parser.add_argument("--json", action="store_true", help=form)
 
 
 DOCTOR = Command(

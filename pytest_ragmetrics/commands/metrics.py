@@ -1,11 +1,13 @@
-"""`ragmetrics metrics`: which metrics there are."""
+"""`ragmetrics metrics`: which metrics there are, as a table of Markdown, as one of the terminal, or as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import getdoc, signature
 
-from pytest_ragmetrics.commands.command import Command
+from pytest_ragmetrics.commands.command import Command, as_json, terminal_width
+from pytest_ragmetrics.explain.phrases import text_table
 from pytest_ragmetrics.metrics.base import Metric, parameters_of
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 
@@ -29,10 +31,10 @@ def metric_table(metrics: Iterable[type[Metric]] = ()) -> list[str]:
             _code(*vars(kind).get("aliases", ())),
             _needs(kind),
             _code(f"{helper_of(kind).__name__}({', '.join(_positional(helper_of(kind)))})"),
-            _asks(kind),
+            _asked(kind),
             str(kind.rounds),
             kind.better,
-            (getdoc(kind) or "").partition("\n")[0],
+            _summary(kind),
         )
         for kind in metrics or built_in_metrics()
     )
@@ -48,7 +50,7 @@ def table_by_needs(metrics: Iterable[type[Metric]] = ()) -> list[str]:
     """
     groups: dict[tuple[str, str], list[type[Metric]]] = {}
     for kind in metrics or built_in_metrics():
-        groups.setdefault((_needs(kind), _asks(kind)), []).append(kind)
+        groups.setdefault((_needs(kind), _asked(kind)), []).append(kind)
     rows = (
         (
             needs,
@@ -75,11 +77,52 @@ def _positional(helper: Callable[..., object]) -> list[str]:
     return [name for name, it in signature(helper).parameters.items() if it.kind is not it.KEYWORD_ONLY]
 
 
-def _asks(kind: type[Metric]) -> str:
+def metrics_json(metrics: Iterable[type[Metric]] = ()) -> list[str]:
+    """Return the lines of a JSON object on the metrics: its ``version``, and of each in ``metrics`` these fields.
+
+    ``name``, ``aliases`` and ``class`` are its names in settings and code; ``needs`` the fields of a sample, ``takes``
+    what else it takes; ``asks`` has "judge", "embedder", both or nothing, ``rounds`` how many requests wait for one
+    another; ``scale`` the lowest and the highest score, ``better`` "higher" or "lower"; ``helper`` the assertion and
+    ``arguments`` what it takes first; ``summary`` a sentence.
+    """
+    described = (
+        {
+            "name": kind.name,
+            "aliases": list(vars(kind).get("aliases", ())),
+            "class": kind.__name__,
+            "needs": list(kind.requires),
+            "takes": list(kind.extra_inputs),
+            "asks": _asks(kind),
+            "rounds": kind.rounds,
+            "scale": list(kind.scale),
+            "better": kind.better,
+            "helper": helper_of(kind).__name__,
+            "arguments": _positional(helper_of(kind)),
+            "summary": _summary(kind),
+        }
+        for kind in metrics or built_in_metrics()
+    )
+    return as_json(metrics=list(described))
+
+
+def _terminal_table(width: int) -> list[str]:
+    rows = ((kind.name, _asked(kind), _summary(kind)) for kind in built_in_metrics())
+    return text_table([("name", "asks", "what it says"), *rows], width=width, left=3)
+
+
+def _asks(kind: type[Metric]) -> list[str]:
     taken = parameters_of(kind)
     # Every judged metric takes an embedder; the ones that use it say so themselves.
     own = "embedder" in taken and "__init__" in vars(kind)
-    return ", ".join(["a judge"] * ("judge" in taken) + ["an embedder"] * own) or _NO_MODEL
+    return ["judge"] * ("judge" in taken) + ["embedder"] * own
+
+
+def _asked(kind: type[Metric]) -> str:
+    return ", ".join({"judge": "a judge", "embedder": "an embedder"}[who] for who in _asks(kind)) or _NO_MODEL
+
+
+def _summary(kind: type[Metric]) -> str:
+    return (getdoc(kind) or "").partition("\n")[0]
 
 
 def _needs(kind: type[Metric]) -> str:
@@ -90,11 +133,21 @@ def _code(*words: str) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
+def _metrics(arguments: argparse.Namespace) -> Sequence[str]:
+    if arguments.json:
+        return metrics_json()
+    if arguments.by_needs:
+        return table_by_needs()
+    width = terminal_width()
+    return metric_table() if width is None else _terminal_table(width)
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--by-needs", action="store_true", help="group them by the fields of a sample that they need")
+    forms.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
 METRICS_COMMAND = Command(
-    "metrics",
-    "Print the table of metrics as Markdown.",
-    lambda arguments: table_by_needs() if arguments.by_needs else metric_table(),
-    lambda parser: parser.add_argument(
-        "--by-needs", action="store_true", help="group them by the fields of a sample that they need"
-    ),
+    "metrics", "Print the table of metrics as Markdown, in a terminal as much of it as fits.", _metrics, _configure
 )

@@ -7,7 +7,15 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ragmetrics.commands.command import Command, CommandResult, count, number, output
+from pytest_ragmetrics.commands.command import (
+    Command,
+    CommandResult,
+    count,
+    fitted,
+    number,
+    output,
+    terminal_width,
+)
 from pytest_ragmetrics.commands.comment import NOT_ALLOWED, comment, take_comment
 from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.files import write_atomically
@@ -84,7 +92,7 @@ def _diff(arguments: argparse.Namespace) -> CommandResult:
         _check_margin(arguments.margin, metric.metric)
     worse = [c for c in comparison.of("worse") if -(c.change or 0.0) > arguments.margin]
     found = arguments.fail_on_worse and bool(worse or comparison.of("unscored"))
-    return CommandResult(lines=_difference(comparison), status=int(found))
+    return CommandResult(lines=fitted(_difference(comparison)), status=int(found))
 
 
 def _check_margin(margin: float, metric: str) -> None:
@@ -119,7 +127,7 @@ def _history(arguments: argparse.Namespace) -> list[str]:
 
     history = read_history(arguments.folder, last=arguments.last, branch=arguments.branch)
     if arguments.html is None:
-        return trend_lines(build_trends(history))
+        return fitted(trend_lines(build_trends(history), width=terminal_width()))
     write_atomically(arguments.html, render_history(history))
     return [f"{arguments.html}: written, {counted(len(history.runs), 'run')}", *history.left_out]
 

@@ -16,6 +16,7 @@ from pytest_ragmetrics.commands.command import (
     checked,
     count,
     environment,
+    fitted,
     number,
     output,
     take_embedder,
@@ -51,7 +52,7 @@ def _score(arguments: argparse.Namespace) -> CommandResult:
             used = _fill(journal, journal.take_up(rows), arguments, budget)
             journal.finish()
         refused = budget.used().refused + used.refused
-        return CommandResult(lines=_summary(journal, arguments.output, budget, used), status=int(refused > 0))
+        return CommandResult(lines=fitted(_summary(journal, arguments.output, budget, used)), status=int(refused > 0))
     finally:
         budget.close()
 

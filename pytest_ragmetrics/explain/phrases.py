@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -23,6 +24,9 @@ CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!="}
 #: How many characters of a text a line has.
 SHORT = 300
 _NAME_LIMIT = 200
+# A letter, in a cell of a table; and how narrow a column of texts may become.
+_NO_NUMBER = re.compile(r"[^\W\d_]")
+_NARROWEST = 8
 _VOTES_SHOWN = 9
 
 
@@ -150,14 +154,30 @@ def checked_text(checked: int, vacuous: int) -> str:
     return f"{checked:,} of {checked + vacuous:,} had something to check"
 
 
-def text_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table: the first column to the left, the others to the right.
+def text_table(rows: Sequence[Sequence[str]], *, width: int | None = None, left: int = 1) -> list[str]:
+    """Return the lines of a table: the first ``left`` columns to the left, the others to the right.
+
+    Where it is wider than ``width`` the widest columns of texts are cut, and never one of numbers.
 
     >>> text_table([("metric", "n"), ("faithfulness", "12")])
     ['metric         n', 'faithfulness  12']
+    >>> text_table([("metric", "n"), ("faithfulness", "12")], width=13)
+    ['metric      n', 'faithful…  12']
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    texts = [any(_NO_NUMBER.search(cell) for cell in column[1:]) for column in columns]
+    while width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
+        widest = max(range(len(widths)), key=lambda index: texts[index] * widths[index])
+        if not texts[widest] or widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+    return ["  ".join(_cell(*cell) for cell in zip(row, widths, range(-left, len(row)), strict=False)) for row in rows]
+
+
+def _cell(text: str, width: int, place: int) -> str:
+    shown = text if len(text) <= width else f"{text[: width - 1]}…"
+    return shown.ljust(width) if place < 0 else shown.rjust(width)
 
 
 def usage_text(usage: Usage) -> str:

@@ -338,8 +338,8 @@ def _flaky(ran: Sequence[tuple[HistoryRun, TestPoint]], judging: Mapping[int, Ma
     return f"passed and failed at commit {', '.join(same)}" if same else ""
 
 
-def trend_lines(view: Trends) -> list[str]:
-    """Return the lines of the terminal: a table of the trends, their breaks, failing and flaky tests."""
+def trend_lines(view: Trends, *, width: int | None = None) -> list[str]:
+    """Return the lines of the terminal: a table of the trends of that width, their breaks, failing and flaky tests."""
     rows = [("line", "runs", "from", "to", "interval", "needs")]
     breaks: dict[tuple[str, str], list[str]] = {}
     for trend in view.trends:
@@ -351,7 +351,10 @@ def trend_lines(view: Trends) -> list[str]:
         for point in trend.points:
             if point.breaks:
                 breaks.setdefault((point.run, "; ".join(point.breaks)), []).append(trend.title)
-    lines = [", ".join(view.facts), *(text_table(rows) if view.trends else ["no whole run, and so no line"])]
+    lines = [
+        ", ".join(view.facts),
+        *(text_table(rows, width=width) if view.trends else ["no whole run, and so no line"]),
+    ]
     lines += [f"new line from {run}: {why} ({', '.join(titles)})" for (run, why), titles in breaks.items()]
     lines.append(view.headline)
     lines += [f"  {named(test.id)}: since {test.since}, {test.failed}" for test in view.failing[:SHOWN]]

@@ -1,0 +1,151 @@
+"""What the commands print in a terminal, and for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_ragmetrics.cache.entry import key_of, new_entry
+from pytest_ragmetrics.cache.store import Store
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.commands.metrics import metric_table
+from pytest_ragmetrics.explain.phrases import text_table
+from pytest_ragmetrics.judges.transport import Reply
+from pytest_ragmetrics.metrics.registry import built_in_metrics
+from pytest_ragmetrics.records import render_json
+from pytest_ragmetrics.report.history import write_history
+from tests.histories import month
+from tests.showcase import baseline, showcase
+
+Call = Callable[..., tuple[int, list[str]]]
+ROWS = [("name", "n", "said"), ("faithfulness", "12,345,678.9", "supported by the contexts"), ("x", "-", "y")]
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (None, ["faithfulness  12,345,678.9  supported by the contexts", "x                        -  y"]),
+        (40, ["faithfulness  12,345,678.9  supported b…", "x                        -  y"]),
+        (34, ["faithful…  12,345,678.9  supporte…", "x                     -  y"]),
+        # What is a number is not cut, and a text not beyond recognition.
+        (10, ["faithfu…  12,345,678.9  support…", "x                    -  y"]),
+    ],
+)
+def test_the_widest_texts_of_a_table_are_cut(width: int | None, lines: list[str]) -> None:
+    """A column of numbers never is."""
+    found = text_table(ROWS, width=width, left=1)
+    assert [re.sub(r" +(?=y$)", "  ", line) for line in found[1:]] == lines
+    assert len(set(map(len, found))) == 1
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call a command, in a terminal of so many columns or with its output in a pipe; return its status and lines."""
+    monkeypatch.chdir(tmp_path)
+    for variable in list(os.environ):
+        if variable.startswith(("OPENAI_", "ANTHROPIC_", "RAGMETRICS_", "PYTEST_")):
+            monkeypatch.delenv(variable)
+
+    def run(*arguments: str, columns: int | None = None) -> tuple[int, list[str]]:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: columns is not None)
+        monkeypatch.setenv("COLUMNS", str(columns))
+        status = main(arguments)
+        return status, capsys.readouterr().out.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> None:
+    """Make two runs, a history, a cache and labelled answers in the current folder."""
+    for name, run in (("old.json", baseline()), ("new.json", showcase())):
+        (tmp_path / name).write_text(render_json(run), "utf-8")
+    for kept in month().runs:
+        write_history(tmp_path / "history", kept)
+    with Store(tmp_path / "cache") as store:
+        request = {"task": "list_claims", "kind": "openai", "model": "m" * 70, "number": 1}
+        store.put_many([new_entry(key_of(request), request, Reply(text="{}"), salt="", redact=None)])
+    contexts = ["Open the valve slowly. The pump needs two minutes to fill."]
+    rows = [
+        {"id": f"a row with a name of some words {n}", "response": text, "contexts": contexts, "label": n % 2}
+        for n, text in enumerate(["The warranty covers broken hoses.", "Open the valve slowly."] * 8)
+    ]
+    (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+
+
+COMMANDS = (
+    ("metrics",),
+    ("doctor", "--judge=local"),
+    ("report", "diff", "old.json", "new.json"),
+    ("report", "history", "history"),
+    ("cache", "--dir=cache", "stats"),
+    ("calibrate", "labels.jsonl", "--metric=faithfulness", "--judge=local"),
+)
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_lines_fit_the_terminal(call: Call, command: tuple[str, ...]) -> None:
+    """In a terminal no line is longer than it, and no number is lost; in a pipe nothing is cut or wrapped."""
+    status, whole = call(*command)
+    assert max(map(len, whole)) > 72
+    again, fitted = call(*command, columns=72)
+    # A path is no words, and is not parted.
+    assert [line for line in fitted if len(line) > 72 and max(map(len, line.split())) < 50] == []
+    assert again == status
+    if "metrics" not in command and "history" not in command:  # of their tables texts are cut, which have numbers
+        numbers = [re.findall(r"(?<![\w/.])\d[\d.,]*(?![\w/])", "\n".join(lines)) for lines in (whole, fitted)]
+        assert numbers[0] == numbers[1]
+    assert call(*command)[1] == whole
+
+
+def test_metrics_for_programs(call: Call) -> None:
+    """--json has every metric of the table, in a terminal too, with the types that its docstring names."""
+    assert call("metrics")[1] == metric_table()
+    status, lines = call("metrics", "--json", columns=40)
+    found = json.loads("\n".join(lines))
+    assert (status, found["version"], set(found)) == (0, 1, {"version", "metrics"})
+    assert [each["name"] for each in found["metrics"]] == [kind.name for kind in built_in_metrics()]
+    by_name = {each.pop("name"): each for each in found["metrics"]}
+    assert by_name["hit_rate"].pop("summary").startswith("1.0 if any relevant id")
+    assert by_name["hit_rate"] == {
+        "aliases": ["hit_rate@k", "hit_at_k", "hit@k"],
+        "class": "HitRate",
+        "needs": ["retrieved_context_ids", "reference_context_ids"],
+        "takes": [],
+        "asks": [],
+        "rounds": 0,
+        "scale": [0.0, 1.0],
+        "better": "higher",
+        "helper": "assert_retrieved",
+        "arguments": ["retrieved_ids", "reference_ids"],
+    }
+    assert by_name["answer_relevancy"]["asks"] == ["judge", "embedder"]
+    assert by_name["noise_sensitivity"]["better"] == "lower"
+    assert "reference_tool_calls" in by_name["tool_call_f1"]["takes"]
+    with pytest.raises(SystemExit):
+        call("metrics", "--json", "--by-needs")
+
+
+def test_doctor_for_programs(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--json says the same as the lines, with the same status and without keys."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-mine")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:pass@127.0.0.1:9/v1")
+    for judge, wanted in (("openai:sk-secret-of-mine", 1), ("local", 0)):
+        status, said = call("doctor", f"--judge={judge}")
+        again, lines = call("doctor", f"--judge={judge}", "--json", columns=40)
+        found = json.loads("\n".join(lines))
+        assert (status, again, set(found)) == (wanted, wanted, {"version", "ok", "checks"})
+        assert (found["version"], found["ok"]) == (1, not wanted)
+        assert all(set(check) == {"ok", "topic", "text", "to_do"} for check in found["checks"])
+        assert all(check["ok"] is not bool(check["to_do"]) for check in found["checks"])
+        assert [check["topic"] for check in found["checks"] if not check["ok"]] == ["judge"] * wanted
+        texts = [text for check in found["checks"] for text in (check["text"], check["to_do"]) if text]
+        assert [text for text in texts if not any(line.endswith(text) for line in said)] == []
+        assert not re.search("secret|pass@", "\n".join(lines))
