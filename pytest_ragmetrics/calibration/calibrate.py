@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pytest_ragmetrics.calibration.labels import ReadLabel, read_labels
+from pytest_ragmetrics.calibration.marks import marked_verdicts, read_labelled
 from pytest_ragmetrics.calibration.result import GROUP_FIELDS, Calibration, DecidedBy, LabelledRow, LabelScale, group_of
 from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines
 from pytest_ragmetrics.comparison import key_of
-from pytest_ragmetrics.datasets import DatasetRow, read_dataset
+from pytest_ragmetrics.datasets import DatasetRow
 from pytest_ragmetrics.errors import DatasetError, UnscoredError
 from pytest_ragmetrics.evaluation import Evaluation, evaluate
 from pytest_ragmetrics.explain.results import explain_vacuous
@@ -53,7 +54,8 @@ def calibrate(
     dependent. Rows that ``ragmetrics label`` drew with unequal chances are weighted by the inverse of these: as they
     are, the hard answers would make the judge look worse. Without a ``threshold`` the figures are the cross-validated
     ones of the threshold with the highest ``aim``. Answers with nothing to check are in no figure, unless
-    ``vacuous="count"``. The other parameters are those of :func:`~pytest_ragmetrics.evaluation.evaluate`.
+    ``vacuous="count"``, and marks of findings are in none: readers of a report chose what they marked. The other
+    parameters are those of :func:`~pytest_ragmetrics.evaluation.evaluate`.
 
     Raises ``DatasetError`` for a row or label that cannot be read, and if there is no label at all; ``UnscoredError``
     if no labelled row has a score, or had something to check; ``ValueError`` if the labels are all equal, or no
@@ -68,7 +70,7 @@ def calibrate(
     chosen = metric_for(metric, judge=judge, embedder=embedder)
     if threshold is not None:
         check_bound("threshold", threshold, metric=chosen.name, scale=chosen.scale)
-    dataset = read_dataset(labels, base=base or Path.cwd(), limit=limit)
+    dataset, marks = read_labelled(labels, base=base or Path.cwd(), limit=limit)
     read, alike = read_labels(dataset, scale)
     labelled = [row for row in read if row.label is not None and row.weight is not None]
     _check_labelled(labelled, dataset, scale, group_field)
@@ -105,6 +107,7 @@ def calibrate(
         unlabelled=sum(row.label is None for row in read),
         undrawn=sum(row.label is not None and row.weight is None for row in read),
         vacuous=len(found.vacuous),
+        marks=tuple(marked_verdicts(marks, chosen.name)),
     )
 
 
@@ -142,6 +145,8 @@ def _check_labelled(
     labelled: Sequence[ReadLabel], dataset: Sequence[DatasetRow], scale: LabelScale, group_field: str | None
 ) -> None:
     """Raise ``DatasetError`` unless some row is labelled, and one of these has the field that names groups."""
+    if not dataset:
+        raise DatasetError("it has marks of findings and no labelled answer: ragmetrics calibrate says what they show")
     if not labelled:
         msg = f"none of {len(dataset)} rows has a label in the field {scale.field!r}; name the field of the labels"
         raise DatasetError(msg, file=dataset[0].file)

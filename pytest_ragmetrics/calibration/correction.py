@@ -9,9 +9,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_ragmetrics.calibration.labels import answer_key, read_labels
+from pytest_ragmetrics.calibration.labels import ReadLabel, answer_key, read_labels
+from pytest_ragmetrics.calibration.marks import read_labelled
 from pytest_ragmetrics.calibration.result import Calibration, JudgeRates, LabelScale, judges_of, read_rates
-from pytest_ragmetrics.datasets import DatasetRow, read_dataset
+from pytest_ragmetrics.datasets import DatasetRow
 from pytest_ragmetrics.result import REUSED, Direction, MetricResult
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.stats.corrected import corrected_rate, drawn_mean, prediction_powered_mean
@@ -98,14 +99,14 @@ def _labels(
     rows = (
         [DatasetRow(sample=sample, id="") for sample in samples]
         if file is None
-        else read_dataset(file, base=Path.cwd())
+        else read_labelled(file, base=Path.cwd())[0]
     )
     read, alike = read_labels(rows, scale)
     read = [row if row.weight is not None else replace(row, label=None) for row in read]
     if file is not None:
         places = {answer_key(row.sample): row for row in read}
-        unlabelled = replace(read[0], label=None)
-        read = [places.get(answer_key(sample), unlabelled) for sample in samples]
+        unlabelled = (ReadLabel(sample=sample, label=None, weight=None) for sample in samples)
+        read = [places.get(answer_key(row.sample), row) for row in unlabelled]
     if all(row.label is None for row in read):
         raise ValueError(
             "nothing is known of the judge's errors: give calibration=, or tpr=, tnr= and threshold=, or label some "

@@ -22,9 +22,9 @@ from pytest_ragmetrics.calibration.labels import (
     line,
     rest_of_line,
 )
+from pytest_ragmetrics.calibration.marks import read_labelled
 from pytest_ragmetrics.calibration.result import CalibrationError, LabelScale
 from pytest_ragmetrics.comparison import cluster_of
-from pytest_ragmetrics.datasets import read_dataset
 from pytest_ragmetrics.errors import DatasetError
 from pytest_ragmetrics.locks import lock_file
 from pytest_ragmetrics.metrics.registry import scale_of
@@ -219,7 +219,10 @@ class LabelFile:
         if not path.read_bytes().strip():
             return
         seen = set()
-        for row in read_dataset(path, base=Path.cwd()):
+        rows, marks = read_labelled(path, base=Path.cwd())
+        if marks and path == self._path:
+            raise CalibrationError(f"{path} has marks of findings beside its labels: keep these in a file of their own")
+        for row in rows:
             if row.error is not None or row.sample is None:
                 raise row.error or DatasetError("it has no sample", file=row.file, line=row.line)
             found = labelling_of(row.sample, file=row.file, line=row.line)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pytest_ragmetrics.calibration.marks import MarkedVerdicts
 from pytest_ragmetrics.codec import CodecError, dump, load
 from pytest_ragmetrics.errors import DatasetError, RagMetricsError
 from pytest_ragmetrics.files import read_json
@@ -163,7 +164,8 @@ class Calibration:
 
     ``unscored`` has the name of each labelled row without a score and the reason; ``vacuous`` counts the labelled rows
     that are left out because there was nothing to check; ``unlabelled`` the rows without a label, and ``undrawn`` those
-    with one that were not drawn by chance, as the others were: both are not scored.
+    with one that were not drawn by chance, as the others were: both are not scored. ``marks`` are those of
+    findings, by judge.
     """
 
     metric: str
@@ -175,6 +177,7 @@ class Calibration:
     unlabelled: int
     vacuous: int = 0
     undrawn: int = 0
+    marks: tuple[MarkedVerdicts, ...] = ()
 
     @property
     def weighted(self) -> bool:

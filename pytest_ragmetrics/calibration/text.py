@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_ragmetrics.calibration.marks import MarkedVerdicts
 from pytest_ragmetrics.calibration.result import Calibration, DecidedBy, LabelledRow
 from pytest_ragmetrics.explain.phrases import (
     SHOWN,
@@ -84,7 +85,24 @@ def left_out(calibration: Calibration) -> list[str]:
         lines.append(f"unscored, in no figure: {counted(len(calibration.unscored), 'row')}")
         lines += [f"  {named(name)}: {readable(reason)}" for name, reason in calibration.unscored[:SHOWN]]
         lines += and_more(len(calibration.unscored))
-    return lines
+    return [*lines, *mark_lines(calibration.marks)]
+
+
+def mark_lines(marks: Sequence[MarkedVerdicts]) -> list[str]:
+    """Return the lines on what readers of reports marked, by judge."""
+    if not marks:
+        return []
+    lines = []
+    for found in marks:
+        shares = [
+            f"{round(right.estimate * right.n)} of {right.n:,} {what} rightly ({format_interval(right)})"
+            for what, right in (("rejected", found.rejected), ("accepted", found.accepted))
+            if right is not None
+        ]
+        shares += [f"{found.unsure:,} unsure"] if found.unsure else []
+        judge = printable(found.judge or "no judge (the metric computes)")
+        lines.append(f"  by {judge}, in {counted(found.tests, 'test')}: {', '.join(shares)}")
+    return ["marks of findings, in no figure, as readers chose what they marked:", *lines]
 
 
 def threshold_line(calibration: Calibration) -> str:

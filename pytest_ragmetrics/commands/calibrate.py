@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 def _calibrate(arguments: argparse.Namespace) -> CommandResult:
     from pytest_ragmetrics.calibration.text import calibration_lines, fault_lines, floor_line
 
+    if (marked := _marked(arguments)) is not None:
+        return CommandResult(lines=marked, status=0)
     found = _measured(arguments)
     lines = [*calibration_lines(found, worst=arguments.worst), *_written(arguments, found)]
     faults = []
@@ -41,6 +43,26 @@ def _calibrate(arguments: argparse.Namespace) -> CommandResult:
         faults = fault_lines(found, floor, by=by, skip_unscored=arguments.skip_unscored)
         lines += [f"FAILED: {fault}" for fault in faults] or [f"passed: {floor_line(found, floor, by=by)}"]
     return CommandResult(lines=fitted(lines), status=int(bool(faults)))
+
+
+def _marked(arguments: argparse.Namespace) -> list[str] | None:
+    """Return the lines on a file that has marks of findings alone, ``None`` for one with answers."""
+    from pytest_ragmetrics.calibration.marks import marked_verdicts, read_labelled
+    from pytest_ragmetrics.calibration.result import CalibrationError
+    from pytest_ragmetrics.calibration.text import mark_lines
+
+    answers, marks = read_labelled(arguments.file, base=Path.cwd())
+    if answers:
+        return None
+    for option in ("min_kappa", "json", "html"):
+        if getattr(arguments, option) is not None:
+            flag = f"--{option.replace('_', '-')}"
+            raise CalibrationError(f"{arguments.file} has marks alone, and {flag} takes labels: see ragmetrics label")
+    lines = mark_lines(marked_verdicts(marks, arguments.metric))
+    if not lines:
+        names = ", ".join(sorted({mark.metric for mark in marks}))
+        raise CalibrationError(f"{arguments.file} has no mark of {arguments.metric}; it has {names}")
+    return lines
 
 
 def _measured(arguments: argparse.Namespace) -> Calibration:
@@ -98,7 +120,8 @@ def _metric(text: str) -> str:
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    answers = "labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one"
+    answers = "labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one; "
+    answers += "or the marks that the page of a report saved"
     add("file", type=Path, metavar="FILE", help=answers)
     add("--limit", type=count(), metavar="N", help="take the first N rows")
     add("--label-field", default="label", metavar="NAME", help="the field of the label (default: label)")

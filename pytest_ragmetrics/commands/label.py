@@ -31,8 +31,10 @@ _ROWS_OF_PAGE = 200
 
 
 def _label(arguments: argparse.Namespace) -> CommandResult | list[str]:
+    from pytest_ragmetrics.calibration.marks import read_labelled
     from pytest_ragmetrics.calibration.queue import LabelFile, label_queue
     from pytest_ragmetrics.calibration.result import CalibrationError
+    from pytest_ragmetrics.explain.phrases import counted
     from pytest_ragmetrics.score_files import read_run
 
     document = read_run(arguments.document)
@@ -49,6 +51,8 @@ def _label(arguments: argparse.Namespace) -> CommandResult | list[str]:
         lines = []
         if arguments.imported is not None:
             lines.append(f"{arguments.imported}: {file.take(arguments.imported):,} new labels")
+            if marks := len(read_labelled(arguments.imported, base=Path.cwd())[1]):
+                lines.append(f"{counted(marks, 'mark')} of findings passed over: ragmetrics calibrate reads them")
         if arguments.html is not None:
             lines += _page(arguments, queue, file)
         if in_terminal:

@@ -274,8 +274,19 @@ def read_dataset(
     >>> print(rows[1].error)
     field 'answer': row 2: response must be a str, not int
     """
+    check_limit(limit)
+    raws, file = read_raws(source, base=base)
+    return selected(identified(raws, file), where=where, limit=limit)
+
+
+def check_limit(limit: int | None) -> None:
+    """Raise ``DatasetError`` for what is no number of rows."""
     if limit is not None and (type(limit) is not int or limit < 1):
         raise DatasetError(f"limit is {limit!r}: give the number of rows to take, at least 1")
+
+
+def read_raws(source: Any, *, base: Path) -> tuple[Sequence[Raw], str | None]:
+    """Return the rows of a data set as they are written, and what messages call its file; at least one row."""
     file: str | None = None
     if isinstance(source, (str, os.PathLike)):
         file = shown_path(base / source)
@@ -284,7 +295,7 @@ def read_dataset(
         raws = read_object(source)
     if not raws:
         raise DatasetError("there are no rows: give at least one", file=file)
-    return selected(identified(raws, file), where=where, limit=limit)
+    return raws, file
 
 
 def shown_path(path: Path) -> str:

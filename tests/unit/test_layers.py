@@ -28,7 +28,16 @@ LAYERS = (
     {"metrics"},
     {"comparison", "run_comparison", "explain", "records"},
     {"context", "judges", "embedders", "cache", "budget", "prices", "circuit_breaker"},
-    {"calibration.correction", "calibration.labels", "calibration.result", "interop", "datasets", "stats", "text"}
+    {
+        "calibration.correction",
+        "calibration.labels",
+        "calibration.marks",
+        "calibration.result",
+        "interop",
+        "datasets",
+        "stats",
+        "text",
+    }
     | {"revision"},
     {"result", "sample", "errors", "codec", "files", "locks", "loop", "progress", "public_names", "running"}
     | {"other_tools"},
