@@ -23,7 +23,7 @@ values up; a module imports only from its own layer and those below:
 - ``plugin``, ``settings``, ``session``, ``reporting``: the pytest side. ``gates``, ``gate_decisions``, ``gate_plugin``:
   thresholds over data sets. ``prefetch``: rows answered and scored ahead of their tests. ``report``: page, terminal,
   Markdown, junit.
-- ``cli``, ``commands``, ``generate``, ``probes``: the ``ragmetrics`` command.
+- ``cli``, ``commands``, ``generate``, ``probes``: the ``ragmetrics`` command. ``docs``: the documentation, in Markdown.
 """
 
 from __future__ import annotations

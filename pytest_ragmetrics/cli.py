@@ -11,6 +11,7 @@ from pytest_ragmetrics import __version__
 from pytest_ragmetrics.commands.cache import CACHE
 from pytest_ragmetrics.commands.calibrate import CALIBRATE
 from pytest_ragmetrics.commands.command import Command, CommandResult, write
+from pytest_ragmetrics.commands.docs import DOCS
 from pytest_ragmetrics.commands.doctor import DOCTOR
 from pytest_ragmetrics.commands.generate import GENERATE
 from pytest_ragmetrics.commands.init import INIT
@@ -22,7 +23,7 @@ from pytest_ragmetrics.commands.score import SCORE
 from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
 
 #: Every command there is.
-COMMANDS = (INIT, DOCTOR, PROBE, CACHE, GENERATE, LABEL, CALIBRATE, METRICS_COMMAND, SCORE, REPORT)
+COMMANDS = (INIT, DOCS, DOCTOR, PROBE, CACHE, GENERATE, LABEL, CALIBRATE, METRICS_COMMAND, SCORE, REPORT)
 
 # The status of a shell after SIGINT.
 _INTERRUPTED = 130

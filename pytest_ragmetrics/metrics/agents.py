@@ -61,6 +61,7 @@ class AgentGoalAccuracy(ConversationMetric):
     """
 
     name = "agent_goal_accuracy"
+    blind_spots = "How the goal was reached: detours, superfluous calls of tools, cost."
     noun = "goal"
     complaint = "missed"
     helper = "assert_goal_reached"
@@ -110,6 +111,7 @@ class TopicAdherence(ConversationMetric):
     """
 
     name = "topic_adherence"
+    blind_spots = "Whether what the agent says on its topics is right."
     noun = "topic"
     complaint = "wrongly dealt with or declined"
     helper = "assert_topics_kept"

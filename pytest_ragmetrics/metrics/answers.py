@@ -50,6 +50,9 @@ class AnswerRelevancy(JudgedMetric):
     """
 
     name = "answer_relevancy"
+    blind_spots = (
+        "Whether the answer is true or supported: a wrong answer to the question scores as high as a right one."
+    )
     noun = "generated question"
     complaint = "noncommittal"
     helper = "assert_answer_relevant"
@@ -135,6 +138,7 @@ class AnswerCorrectness(JudgedMetric):
     """
 
     name = "answer_correctness"
+    blind_spots = "What is true and not in the reference, which counts as a false positive; errors of the reference."
     noun = "statement"
     complaint = "wrong or missing"
     helper = "assert_answer_correct"
@@ -238,6 +242,7 @@ class SemanticSimilarity(JudgedMetric):
     """
 
     name = "semantic_similarity"
+    blind_spots = "Negations, numbers and names: texts that differ in one word have nearly the same vector."
     helper = "assert_semantically_similar"
     aliases = ("answer_similarity", "AnswerSimilarity")
     requires = ("response", "reference")
@@ -282,6 +287,7 @@ class RefusalCorrectness(JudgedMetric):
     """
 
     name = "refusal_correctness"
+    blind_spots = "Whether an answer that is given is right."
     noun = "response"
     complaint = "wrong to refuse or to answer"
     helper = "assert_refusal_correct"
@@ -350,6 +356,10 @@ class SummaryScore(JudgedMetric):
     """
 
     name = "summary_score"
+    blind_spots = (
+        "What the summary invents, which Faithfulness finds; with length_penalty a short summary gains by its "
+        "length alone."
+    )
     noun = "question"
     complaint = "not answered by the summary"
     helper = "assert_summarizes"

@@ -49,6 +49,7 @@ class CitationRecall(CitationMetric):
     """
 
     name = "citation_recall"
+    blind_spots = "Citations that are not needed, which lower CitationPrecision; whether the cited context is true."
     noun = "sentence"
     complaint = "not supported by the contexts cited"
     helper = "assert_citations_recalled"
@@ -102,6 +103,7 @@ class CitationPrecision(CitationMetric):
     """
 
     name = "citation_precision"
+    blind_spots = "Sentences that cite nothing, which lower CitationRecall; whether the cited context is true."
     noun = "citation"
     complaint = "of no use"
     helper = "assert_citations_precise"

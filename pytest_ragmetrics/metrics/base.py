@@ -206,6 +206,8 @@ class Metric(_Parameters, ABC):
     scale: ClassVar[tuple[float, float]] = (0.0, 1.0)
     #: Which end of the scale is the good one.
     better: ClassVar[Direction] = "higher"
+    #: What a good score does not say, for the reference.
+    blind_spots: ClassVar[str] = ""
     #: How many requests wait for one another: of a table the longest chains are started first.
     rounds: ClassVar[int] = 0
 

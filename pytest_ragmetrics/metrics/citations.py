@@ -32,6 +32,7 @@ class CitationValidity(Metric):
     """
 
     name = "citation_validity"
+    blind_spots = "Whether the cited context supports the sentence, which CitationRecall asks a judge."
     noun = "citation"
     complaint = "without a context"
     helper = "assert_citations_valid"

@@ -46,6 +46,9 @@ class Faithfulness(JudgedMetric):
     """
 
     name = "faithfulness"
+    blind_spots = (
+        "Whether the answer is to the question, complete or true: what wrong contexts say is supported by them."
+    )
     noun = "claim"
     complaint = "not supported"
     helper = "assert_faithful"
@@ -145,6 +148,7 @@ class Hallucination(JudgedMetric):
     """
 
     name = "hallucination"
+    blind_spots = "Invented facts of which no context speaks: they contradict none. Faithfulness counts them."
     noun = "context"
     complaint = "contradicted"
     helper = "assert_not_hallucinated"
@@ -211,6 +215,7 @@ class FactualCorrectness(JudgedMetric):
     """
 
     name = "factual_correctness"
+    blind_spots = "What is true and not in the reference, which counts as unsupported; errors of the reference."
     noun = "claim"
     complaint = "not borne out"
     helper = "assert_factually_correct"
@@ -332,6 +337,7 @@ class NoiseSensitivity(JudgedMetric):
     """
 
     name = "noise_sensitivity"
+    blind_spots = "Wrong claims that no context has: they are invented, and Faithfulness counts them."
     noun = "claim"
     complaint = "wrong as contexts have it"
     helper = "assert_noise_resisted"

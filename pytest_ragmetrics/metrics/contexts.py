@@ -46,6 +46,7 @@ class ContextPrecision(JudgedMetric):
     """
 
     name = "context_precision"
+    blind_spots = "What was not retrieved: it compares the order of the contexts that were."
     noun = "context"
     complaint = "of no use"
     helper = "assert_context_precision"
@@ -114,6 +115,9 @@ class ContextUtilization(ContextPrecision):
     """
 
     name = "context_utilization"
+    blind_spots = (
+        "What was not retrieved, and whether the response is right: a context that led to a wrong one is of use."
+    )
     helper = "assert_context_utilization"
     aliases = (
         "LLMContextPrecisionWithoutReference",
@@ -158,6 +162,7 @@ class ContextRecall(JudgedMetric):
     """
 
     name = "context_recall"
+    blind_spots = "Irrelevant contexts beside those that are needed, and what the reference leaves out."
     noun = "statement"
     complaint = "not in the contexts"
     helper = "assert_context_recalled"
@@ -238,6 +243,7 @@ class ContextRelevancy(JudgedMetric):
     """
 
     name = "context_relevancy"
+    blind_spots = "Whether something needed is missing: it is a share of what was retrieved."
     noun = "context sentence"
     complaint = "not needed"
     helper = "assert_context_relevant"
@@ -352,6 +358,7 @@ class ContextEntityRecall(JudgedMetric):
     """
 
     name = "context_entity_recall"
+    blind_spots = "What is said of the entities: contexts that name all of them and say something else score 1.0."
     noun = "name"
     complaint = "not in the contexts"
     helper = "assert_entities_recalled"

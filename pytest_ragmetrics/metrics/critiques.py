@@ -31,6 +31,7 @@ class AspectCritique(AnyFieldsMetric):
     """
 
     name = "aspect_critique"
+    blind_spots = "Anything but its one question; a slight and a gross violation count alike."
     noun = "judgement"
     complaint = "against"
     helper = "assert_aspect"
@@ -103,6 +104,7 @@ class CorrectnessAspect(AspectCritique):
     """Whether the response is free of factual errors; 1 is good."""
 
     name = "correctness_aspect"
+    blind_spots = "Errors of which neither the fields of the sample nor the judge knows better."
     definition = "Is the response factually accurate and free of errors, as far as the other texts and knowledge tell?"
 
 
@@ -193,6 +195,7 @@ class Rubric(AnyFieldsMetric):
     """
 
     name = "rubric"
+    blind_spots = "Anything that its steps do not name; why a response falls between two steps."
     noun = "step"
     complaint = "low"
     helper = "assert_rubric"
@@ -252,6 +255,9 @@ class SimpleCriteria(AnyFieldsMetric):
     """
 
     name = "simple_criteria"
+    blind_spots = (
+        "Anything but its definition; the judge alone decides what a number means. Rubric describes each step."
+    )
     noun = "judgement"
     complaint = "low"
     helper = "assert_criteria"

@@ -42,6 +42,10 @@ class QuotedSpansAlignment(Metric):
     """
 
     name = "quoted_spans_alignment"
+    blind_spots = (
+        "Paraphrases without quotation marks; whether a quotation is attributed to the right source, and what it "
+        "means there."
+    )
     noun = "quoted span"
     complaint = "not found"
     helper = "assert_quoted_spans_aligned"

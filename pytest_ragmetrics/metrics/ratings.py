@@ -66,6 +66,7 @@ class ContextRelevance(DualRating):
     """
 
     name = "context_relevance"
+    blind_spots = "Which context is irrelevant or missing: one grade for all of them."
     helper = "assert_context_relevance"
     aliases = ("nv_context_relevance",)
     requires = ("user_input", "retrieved_contexts")
@@ -102,6 +103,7 @@ class ResponseGroundedness(DualRating):
     """
 
     name = "response_groundedness"
+    blind_spots = "Which claim is unsupported: one grade of three steps for the whole response."
     helper = "assert_grounded"
     aliases = ("nv_response_groundedness",)
     requires = ("response", "retrieved_contexts")
@@ -136,6 +138,7 @@ class AnswerAccuracy(DualRating):
     """
 
     name = "answer_accuracy"
+    blind_spots = "Which part is wrong: one grade of three steps for the whole response; errors of the reference."
     helper = "assert_answer_accurate"
     aliases = ("nv_accuracy",)
     requires = ("user_input", "response", "reference")
@@ -183,6 +186,7 @@ class Relevance(JudgedMetric):
     """
 
     name = "relevance"
+    blind_spots = "Whether the answer is true or supported; which part is off the question."
     noun = "response"
     complaint = "hardly relevant"
     helper = "assert_relevant"
@@ -215,6 +219,7 @@ class Correctness(JudgedMetric):
     """
 
     name = "correctness"
+    blind_spots = "Which part is wrong: one grade for the whole response; errors of the reference."
     noun = "response"
     complaint = "hardly correct"
     helper = "assert_correct"
@@ -277,6 +282,7 @@ class ContextPrecisionProportion(JudgedMetric):
     """
 
     name = "context_precision_proportion"
+    blind_spots = "The order of the contexts, and what was not retrieved."
     noun = "context"
     complaint = "not relevant"
     helper = "assert_contexts_precise"

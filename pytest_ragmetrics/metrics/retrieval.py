@@ -84,6 +84,7 @@ class PrecisionAtK(HitMetric):
     """
 
     name = "precision_at_k"
+    blind_spots = "Relevant passages that nobody labelled: they count as irrelevant; the order within the top k."
     noun = "retrieved id"
     complaint = "not relevant"
     aliases: ClassVar[tuple[str, ...]] = ("precision@k",)
@@ -112,6 +113,7 @@ class RecallAtK(HitMetric):
     """
 
     name = "recall_at_k"
+    blind_spots = "Irrelevant passages beside the relevant ones, and the order within the top k."
     aliases = ("recall@k",)
 
     def _value(self, hits: Sequence[bool], relevant: int, /) -> float:
@@ -126,6 +128,7 @@ class HitRate(HitMetric):
     """
 
     name = "hit_rate"
+    blind_spots = "Further relevant ids after the first, and its rank within the top k."
     aliases = ("hit_rate@k", "hit_at_k", "hit@k")
 
     def _value(self, hits: Sequence[bool], _relevant: int, /) -> float:
@@ -141,6 +144,7 @@ class MRR(PrecisionAtK):
     """
 
     name = "mrr"
+    blind_spots = "Relevant ids after the first."
     aliases = ("mrr@k", "reciprocal_rank", "mean_reciprocal_rank")
 
     def _value(self, hits: Sequence[bool], _relevant: int, /) -> float:
@@ -164,6 +168,7 @@ class MAP(HitMetric):
     """
 
     name = "map"
+    blind_spots = "Relevant passages that nobody labelled: they count as irrelevant; grades of relevance."
     aliases = ("map@k", "average_precision", "mean_average_precision")
 
     def _value(self, hits: Sequence[bool], relevant: int, /) -> float:
@@ -186,6 +191,7 @@ class NDCG(RankingMetric):
     """
 
     name = "ndcg"
+    blind_spots = "Relevant passages that nobody labelled: they count as irrelevant."
     aliases = ("ndcg@k", "ndcg_at_k")
     extra_inputs = ("relevance",)
 
@@ -315,6 +321,7 @@ class IDBasedContextPrecision(PrecisionAtK):
     """
 
     name = "id_based_context_precision"
+    blind_spots = "Relevant passages that nobody labelled: they count as irrelevant; the order."
 
     def __init__(self, *, name: str | None = None) -> None:
         super().__init__(name=name)
@@ -330,6 +337,7 @@ class IDBasedContextRecall(RecallAtK):
     """
 
     name = "id_based_context_recall"
+    blind_spots = "Irrelevant passages beside the relevant ones, and the order."
 
     def __init__(self, *, name: str | None = None) -> None:
         super().__init__(name=name)
@@ -369,6 +377,7 @@ class NonLLMContextPrecision(LikeContexts):
     """
 
     name = "non_llm_context_precision"
+    blind_spots = "Meaning: paraphrases are not alike, and a changed number or negation hardly makes texts differ."
     noun = "context"
     complaint = "unlike the reference"
     aliases = ("NonLLMContextPrecisionWithReference", "non_llm_context_precision_with_reference")
@@ -396,6 +405,7 @@ class NonLLMContextRecall(LikeContexts):
     """
 
     name = "non_llm_context_recall"
+    blind_spots = "Meaning: paraphrases are not alike, and a changed number or negation hardly makes texts differ."
     noun = "reference context"
     complaint = "not retrieved"
 

@@ -61,6 +61,7 @@ class ExactMatch(ReferenceMetric):
     """
 
     name = "exact_match"
+    blind_spots = "Right answers in other words, or with another full stop."
     noun = "response"
     complaint = "not the reference"
     helper = "assert_exact_match"
@@ -94,6 +95,7 @@ class StringPresence(ExactMatch):
     """
 
     name = "string_presence"
+    blind_spots = 'What is said of the string: "not Oslo" contains it.'
     complaint = "without the reference"
     helper = "assert_string_present"
     aliases = ("string_present",)
@@ -125,6 +127,7 @@ class NonLLMStringSimilarity(ReferenceMetric):
     """
 
     name = "non_llm_string_similarity"
+    blind_spots = "Meaning: a changed digit or a negation is an edit of a few characters."
     helper = "assert_text_alike"
 
     def __init__(self, *, measure: Measure = "levenshtein", name: str | None = None) -> None:
@@ -147,6 +150,7 @@ class TokenF1(ReferenceMetric):
     """
 
     name = "token_f1"
+    blind_spots = "The order of words, synonyms, and what a negation changes."
     helper = "assert_text_alike"
     aliases = ("f1",)
     may_be_empty = ("response", "reference")
@@ -228,6 +232,7 @@ class BleuScore(ReferenceMetric):
     """
 
     name = "bleu_score"
+    blind_spots = "Synonyms and paraphrases, and what a negation or a number changes; it is noisy on single sentences."
     helper = "assert_bleu"
     aliases = ("bleu",)
 
@@ -281,6 +286,7 @@ class CHRFScore(ReferenceMetric):
     """
 
     name = "chrf_score"
+    blind_spots = "Synonyms and paraphrases, and what a negation or a number changes."
     helper = "assert_chrf"
     aliases = ("chrf", "ChrfScore")
 
@@ -335,6 +341,7 @@ class RougeScore(ReferenceMetric):
     """
 
     name = "rouge_score"
+    blind_spots = "Synonyms and paraphrases, and what a negation or a number changes."
     helper = "assert_rouge"
     aliases = ("rouge",)
 

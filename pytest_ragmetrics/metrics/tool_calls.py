@@ -79,6 +79,7 @@ class ToolCallAccuracy(ToolCallMetric):
     """
 
     name = "tool_call_accuracy"
+    blind_spots = "What the tools returned, and whether the answer used it."
     noun = "tool call"
     complaint = "not as in the reference"
 
@@ -154,6 +155,7 @@ class ToolCallF1(ToolCallMetric):
     """
 
     name = "tool_call_f1"
+    blind_spots = "The order of the calls, what they returned, and how near a wrong argument is."
     noun = "tool call"
     complaint = "not matched"
 

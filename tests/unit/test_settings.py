@@ -11,8 +11,6 @@ import pytest
 
 from pytest_ragmetrics.settings import OPTIONS, Settings, read_settings
 
-README = Path(__file__).parents[2] / "README.md"
-
 
 def read(
     root: Path, *, options: dict[str, str] | None = None, ini: dict[str, str] | None = None, hooks: bool = False
@@ -37,14 +35,6 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for option in OPTIONS:
         if option.environment:
             monkeypatch.delenv(option.environment, raising=False)
-
-
-def test_the_readme_lists_every_setting() -> None:
-    """The table of settings in the README has every option, variable and key, in the order they are defined."""
-    table = "".join(line for line in README.read_text("utf-8").splitlines() if line.startswith("| "))
-    for option in OPTIONS:
-        names = [option.flag, option.environment, option.name if option.in_ini else None]
-        assert all(name in table for name in names if name), option.field
 
 
 def test_the_command_line_counts_before_the_environment_and_the_ini(

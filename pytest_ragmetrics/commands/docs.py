@@ -1,0 +1,143 @@
+"""`ragmetrics docs`: shows the pages of `pytest_ragmetrics/docs`, and the entries of the reference by name."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from textwrap import shorten
+
+from pytest_ragmetrics.commands.command import Command
+from pytest_ragmetrics.errors import ArgumentError
+from pytest_ragmetrics.text.characters import printable_lines
+
+FOLDER = Path(__file__).parents[1] / "docs"
+#: The order of the topics; those in no folder of this list come last.
+_FOLDERS = ("tutorial", "how-to/", "explanation", "reference/")
+_HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
+_FENCED = re.compile(r"^(`{3,}).*?^\1`*$", re.MULTILINE | re.DOTALL)
+#: The line of an entry with the other names it is found by.
+_ALSO = re.compile(r"\n\nAlso: (.+)")
+_CODE = re.compile(r"`([^`]+)`")
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Page:
+    """A page: its topic, which is its path without ``.md``, and its text in Markdown."""
+
+    topic: str
+    text: str
+
+    @property
+    def title(self) -> str:
+        """The first heading."""
+        return next((line[2:] for line in self.text.splitlines() if line.startswith("# ")), self.topic)
+
+    @property
+    def summary(self) -> str:
+        """The first sentence below the title, without links."""
+        below = f"\n{_COMMENT.sub('', self.text)}".partition("\n# ")[2].partition("\n\n")[2]
+        paragraphs = (part.strip() for part in below.split("\n\n"))
+        first = _LINK.sub(r"\1", " ".join(next(filter(None, paragraphs), "").split()))
+        return re.split(r"(?<=[\w)`*][.!?]) (?=[A-Z`*])", first)[0].rstrip(":")
+
+    def entries(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield the sections below the headings, each with the names it is found by."""
+        # A line of code may look like a heading.
+        masked = _FENCED.sub(lambda block: "." * len(block[0]), self.text)
+        found = list(_HEADING.finditer(masked))
+        for number, heading in enumerate(found):
+            after = (other.start() for other in found[number + 1 :] if len(other[1]) <= len(heading[1]))
+            text = self.text[heading.start() : next(after, None)].rstrip()
+            also = _ALSO.match(text, heading.end() - heading.start())
+            named = heading[2] if also is None else f"{heading[2]} {also[1]}"
+            yield (heading[2].replace("`", ""), *_CODE.findall(named)), text
+
+
+def pages() -> tuple[Page, ...]:
+    """Return all pages, in the order in which they are listed.
+
+    >>> "tutorial" in [page.topic for page in pages()]
+    True
+    """
+
+    def order(page: Page) -> tuple[int, str]:
+        known = (number for number, start in enumerate(_FOLDERS) if page.topic.startswith(start))
+        return next(known, len(_FOLDERS)), page.topic
+
+    found = (
+        Page(topic=file.relative_to(FOLDER).with_suffix("").as_posix(), text=file.read_text("utf-8"))
+        for file in FOLDER.rglob("*.md")
+    )
+    return tuple(sorted((page for page in found if page.topic != "index"), key=order))
+
+
+def topic_text(topic: str) -> str:
+    """Return the page of a topic, else the entries of a name; raise ``ArgumentError`` that lists the nearest ones.
+
+    >>> topic_text("--rag-max-cost").splitlines()[0]
+    '## `--rag-max-cost`'
+    """
+    wanted, every = _folded(topic.strip().removesuffix(".md")), pages()
+    for page in every:
+        if wanted in (_folded(page.topic), _folded(page.topic.rpartition("/")[2])):
+            return page.text.strip()
+    found: list[str] = []
+    names: dict[str, str] = {_folded(page.topic): page.topic for page in every}
+    for page in every:
+        for known, text in page.entries():
+            for name in known:
+                names.setdefault(_folded(name), name)
+            # A section is in the one that contains it.
+            if wanted in map(_folded, known) and not any(text in other for other in found):
+                found.append(text)
+    if found:
+        return "\n\n".join(found)
+    near = [names[name] for name in get_close_matches(wanted[:60], names, 3)]
+    hint = f"did you mean {' or '.join(near)}?" if near else "`ragmetrics docs` lists all of them"
+    raise ArgumentError(f"there is no topic {topic!r}: {hint}")
+
+
+def _folded(name: str) -> str:
+    """Return a name without the differences in which options, ini keys, classes and metrics are written."""
+    return re.sub(r"[-_` ]", "", name).casefold()
+
+
+def _listing() -> Iterator[str]:
+    yield "usage: ragmetrics docs [TOPIC]"
+    yield "TOPIC is a page of this list, or the name of a metric, option, marker, fixture, hook, command or function."
+    yield ""
+    every = pages()
+    width = max(len(page.topic) for page in every)
+    room = max(shutil.get_terminal_size((120, 24)).columns - width - 2, 20)
+    for page in every:
+        yield f"{page.topic:<{width}}  {shorten(page.summary.replace('`', ''), room, placeholder=' ...')}"
+
+
+def _docs(arguments: argparse.Namespace) -> Sequence[str]:
+    topic = " ".join(arguments.topic)
+    lines = list(_listing()) if topic in ("", "-h", "--help") else topic_text(topic).splitlines()
+    if not sys.stdout.isatty():
+        return lines
+    from pydoc import pager
+
+    pager(printable_lines("\n".join(lines)))
+    return ()
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    # Options of pytest are topics too: nothing is an option here.
+    parser.prefix_chars = ""
+    parser.add_argument("topic", nargs="*", metavar="TOPIC", help="a page, or a name: of a metric, an option, a hook")
+
+
+DOCS = Command(
+    "docs", "Show the documentation: a page, or the entry of a metric, an option or another name.", _docs, _configure
+)

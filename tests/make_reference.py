@@ -1,0 +1,445 @@
+"""Writes the reference and the lists of topics from the code: ``python -m tests.make_reference``.
+
+The pages are committed, so that the site, GitHub and ``ragmetrics docs`` show the same files; ``tests/test_docs.py``
+compares them with what this module makes. What they say is in docstrings, signatures, defaults and help texts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+import pytest_ragmetrics
+from pytest_ragmetrics import cli, hookspec, metrics, plugin
+from pytest_ragmetrics.commands.command import Command
+from pytest_ragmetrics.commands.docs import FOLDER, Page, pages
+from pytest_ragmetrics.commands.metrics import table_by_needs
+from pytest_ragmetrics.judges import tasks
+from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.metrics import JudgedMetric, Metric
+from pytest_ragmetrics.metrics.base import parameters_of
+from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
+from pytest_ragmetrics.public_names import module_of_names
+from pytest_ragmetrics.settings import OPTIONS, Option
+from tests.benchmarks.tokens import Meter, asked_of, judged, usage_of
+
+COMMAND = "python -m tests.make_reference"
+_MADE = "<!-- Made from the code by `python -m tests.make_reference`. -->"
+_ROLE = re.compile(r":\w+:`(?:[^`<]*<)?~?([^`>]+)>?`")
+#: One sample with three contexts of 600 characters, for the cost of each metric.
+_CONTEXTS, _SIZE = 3, 600
+_CHARACTERS_A_TOKEN = 4
+
+
+def markdown(docstring: str | None) -> str:
+    """Return a docstring as Markdown: its roles and literals as code, its examples as blocks of ``pycon``."""
+    paragraphs = (docstring or "").strip().split("\n\n")
+    return "\n\n".join(
+        f"```pycon\n{part.strip()}\n```" if part.lstrip().startswith(">>>") else _prose(part) for part in paragraphs
+    )
+
+
+def _prose(text: str) -> str:
+    text = _ROLE.sub(lambda role: f"``{role[1].rpartition('.')[2] if '~' in role[0] else role[1]}``", text)
+    code = re.split(r"``(.+?)``", text, flags=re.DOTALL)
+    # Outside of code, brackets and asterisks would be links, notes and emphasis.
+    plain = (part.replace("](", "]\\(").replace("[^", "\\[^").replace("**", "\\*\\*") for part in code[::2])
+    spans = (f"`{' '.join(part.split())}`" for part in code[1::2])
+    return "".join(part for pair in zip(plain, [*spans, ""], strict=True) for part in pair)
+
+
+def _entry(level: int, heading: str, *parts: str | None, also: Iterable[str] = ()) -> str:
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(also))
+    return "\n\n".join(filter(None, [f"{'#' * level} {heading}", names and f"Also: {names}", *parts]))
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    lines = (f"| {head} | {' '.join(text.split()).replace('|', chr(92) + '|')} |" for head, text in rows if text)
+    return "\n".join(["| | |", "|---|---|", *lines])
+
+
+def _page(title: str, summary: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", f"{_MADE}\n{summary}", *parts]) + "\n"
+
+
+def _code(*words: object) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def signature(of: Any, *, name: str, method: bool = False) -> str:
+    """Return how a function or a class is called, with one parameter a line where it is long."""
+    found = inspect.signature(of)
+    parameters = list(found.parameters.values())[1 if method else 0 :]
+    plain = [it.replace(annotation=_annotation(it.annotation)) for it in parameters]
+    returned = _annotation(found.return_annotation) if inspect.isroutine(of) else found.empty
+    texts = _parameter_texts(plain)
+    arrow = "" if returned is found.empty else f" -> {returned}"
+    line = f"{name}({', '.join(texts)}){arrow}"
+    if len(line) > 100:
+        line = f"{name}(\n" + "".join(f"    {text},\n" for text in texts) + f"){arrow}"
+    return f"```py\n{line}\n```"
+
+
+def _annotation(annotation: Any) -> Any:
+    if annotation is inspect.Parameter.empty:
+        return annotation
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+
+
+def _parameter_texts(parameters: list[inspect.Parameter]) -> list[str]:
+    texts: list[str] = []
+    before: object = None
+    for number, it in enumerate(parameters):
+        starred = "*" if it.kind is it.VAR_POSITIONAL else "**" if it.kind is it.VAR_KEYWORD else ""
+        if it.kind is it.KEYWORD_ONLY and before not in (it.KEYWORD_ONLY, it.VAR_POSITIONAL):
+            texts.append("*")
+        before = it.kind
+        text = f"{starred}{it.name}" + ("" if it.annotation is it.empty else f": {it.annotation}")
+        texts.append(text if it.default is it.empty else f"{text} = {_default(it.default)}")
+        if it.kind is it.POSITIONAL_ONLY and all(other.kind is not it.kind for other in parameters[number + 1 :]):
+            texts.append("/")
+    return texts
+
+
+def _default(value: object) -> str:
+    text = repr(value)
+    return "..." if " at 0x" in text else text
+
+
+# Options, markers, fixtures and hooks.
+
+
+def options_page() -> str:
+    """Return the page of all settings."""
+    return _page(
+        "Options and settings",
+        "Every setting by option, environment variable and ini key.",
+        "Precedence: argument of the call, marker (`rag_judge(spec)`, `rag_votes(k)`), command line, environment, ini, "
+        "default.\nPaths on the command line are relative to the current folder, paths in the ini to the rootdir. "
+        "`ragmetrics doctor` shows what\nis in force. An ini key stands in `pytest.ini` under `[pytest]`, or in "
+        "`pyproject.toml` under `[tool.pytest.ini_options]`.",
+        *(_option(option) for option in OPTIONS),
+    )
+
+
+def _option(option: Option) -> str:
+    takes = option.extra.get("metavar", "")
+    given = takes and (f"[={takes}]" if option.extra.get("nargs") == "?" else f"={takes}")
+    places = {
+        "": option.flag,
+        "environment": option.environment,
+        "ini": option.name if option.in_ini else None,
+    }
+    (_, name), *others = ((place, name) for place, name in places.items() if name)
+    also = "Also: " + ", ".join(f"{place} `{name}`" for place, name in others) if others else None
+    written = f"`{option.flag}{given}`; default" if option.flag else "Default"
+    return _entry(2, _code(name), also, option.help, f"{written}: {_shown(option.default)}.")
+
+
+def _shown(value: object) -> str:
+    if value is None or value == "":
+        return "none"
+    return "off" if value is False else _code(value)
+
+
+def pytest_page() -> str:
+    """Return the page of the markers, fixtures and hooks."""
+    markers: dict[str, list[str]] = {}
+    for line in plugin.MARKERS:
+        markers.setdefault(line.partition("(")[0], []).append(line)
+    return _page(
+        "Markers, fixtures and hooks",
+        "What the plugin adds to pytest besides its options.",
+        "The plugin loads automatically; `-p ragmetrics` loads it when plugin autoloading is off, `-p no:ragmetrics` "
+        "disables it (its\nhooks in a `conftest.py` then need `@pytest.hookimpl(optionalhook=True)`). It has no "
+        "autouse fixture, adds nothing to a suite that\ndoes not use it, and sends data only to the judge, the "
+        "embedder and a shared cache that you name.",
+        "## Markers",
+        *(_entry(3, _code(name), *(_marker(line) for line in lines)) for name, lines in markers.items()),
+        "## Fixtures",
+        *(_entry(3, _code(name), markdown(text)) for name, text in fixtures().items()),
+        "## Hooks",
+        *(_entry(3, _code(name), signature(hook, name=name), markdown(inspect.getdoc(hook))) for name, hook in hooks()),
+    )
+
+
+def _marker(line: str) -> str:
+    usage, _, text = line.rpartition("): ")
+    return f"`{usage})`: {text}"
+
+
+def fixtures() -> dict[str, str]:
+    """Return the docstring of each fixture by its name."""
+    found = {}
+    for node in ast.parse(Path(plugin.__file__).read_text("utf-8")).body:
+        for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.fixture":
+                named = {word.arg: ast.literal_eval(word.value) for word in decorator.keywords}
+                found[named["name"]] = ast.get_docstring(node) or ""  # type: ignore[arg-type] # it is a function
+    return found
+
+
+def hooks() -> list[tuple[str, Any]]:
+    """Return the hooks by name."""
+    return [(name, hook) for name, hook in vars(hookspec).items() if name.startswith("pytest_ragmetrics_")]
+
+
+# Metrics and tasks.
+
+
+def metrics_page() -> str:
+    """Return the page of all metrics."""
+    return _page(
+        "Metrics",
+        "Each metric: its formula, inputs, cost, parameters and what it cannot see.",
+        "A metric is used by its name in `metrics=[...]`, `assert_sample(row, NAME=bound)` and the markers, by its "
+        "helper in a test, or as a\nclass of `pytest_ragmetrics.metrics`: `Faithfulness().score(response=..., "
+        "retrieved_contexts=[...])`. Every metric takes `name=`,\nevery judged one `judge=` and `embedder=`. Costs are "
+        f"those of one sample with {_CONTEXTS} contexts of {_SIZE} characters, without a cache;\na token is counted as "
+        f"{_CHARACTERS_A_TOKEN} characters. A score with nothing to check is `vacuous`: means, rates and gates leave "
+        "it out.",
+        "\n".join(table_by_needs()),
+        *(_metric(kind) for kind in built_in_metrics()),
+    )
+
+
+def _metric(kind: type[Metric]) -> str:
+    helper = helper_of(kind)
+    rows = [
+        ("needs", _code(*kind.requires) or "see below"),
+        ("also takes", _code(*kind.extra_inputs)),
+        ("asks", _asks(kind)),
+        ("score", f"{kind.scale[0]:g} to {kind.scale[1]:g}, {kind.better} is better"),
+        ("parameters", _parameters(kind)),
+        ("helper", _code(f"{helper.__name__}({', '.join(_positional(helper))}, ...)")),
+        ("cannot see", kind.blind_spots),
+    ]
+    text = markdown(inspect.getdoc(kind))
+    example = f"```pycon\n>>> from pytest_ragmetrics.metrics import {kind.__name__}\n>>>"
+    also = [kind.name, *vars(kind).get("aliases", ()), *_other_names(kind)]
+    first, _, rest = text.partition("\n\n")
+    return _entry(2, kind.__name__, first, _table(rows), rest.replace("```pycon\n>>>", example, 1), also=also)
+
+
+def _other_names(kind: type[Metric]) -> list[str]:
+    return [
+        name for name in module_of_names(metrics.__name__) if getattr(metrics, name) is kind and name != kind.__name__
+    ]
+
+
+def _positional(helper: Any) -> list[str]:
+    return [name for name, it in inspect.signature(helper).parameters.items() if it.kind is not it.KEYWORD_ONLY]
+
+
+def _parameters(kind: type[Metric]) -> str:
+    own = (it for it in parameters_of(kind).values() if it.name not in ("name", "judge", "embedder"))
+    return _code(*(it.name if it.default is it.empty else f"{it.name}={_default(it.default)}" for it in own))
+
+
+def _asks(kind: type[Metric]) -> str:
+    if not issubclass(kind, JudgedMetric):
+        return "no model"
+    if kind not in costs():
+        return "an embedder"
+    calls, tokens = costs()[kind]
+    requests = "1 request" if calls == 1 else f"{calls} requests, {_rounds(kind.rounds)}"
+    embedder = " and an embedder" if "an embedder" in table_by_needs([kind])[-1] else ""
+    return f"a judge{embedder}: {requests}, about {tokens:,} prompt tokens"
+
+
+def _rounds(rounds: int) -> str:
+    return "all at the same time" if rounds == 1 else f"in {rounds} rounds"
+
+
+@lru_cache(maxsize=1)
+def costs() -> dict[type[Metric], tuple[int, int]]:
+    """Return the requests and the prompt tokens, to the nearest hundred, of each metric that asks a judge."""
+    meter = Meter(lambda text: len(text) // _CHARACTERS_A_TOKEN)
+    found: dict[type[Metric], tuple[int, int]] = {}
+    for metric in judged():
+        usage = usage_of([metric], [asked_of([metric], 1, _CONTEXTS, _SIZE)], meter)
+        found[type(metric)] = usage.calls, round(usage.prompt_tokens, -2)
+    return found
+
+
+def tasks_page() -> str:
+    """Return the page of the tasks of a judge."""
+    kinds = [kind for kind in _classes(tasks) if issubclass(kind, Task) and kind is not Task]
+    others = [kind for kind in _classes(tasks) if not issubclass(kind, Task)]
+    return _page(
+        "Tasks of a judge",
+        "What a metric of your own can ask a judge with `await ask(task)`, and what each task returns.",
+        "Tasks are imported from `pytest_ragmetrics.judges.tasks`. Their answers are checked: numbers of items that "
+        "were not submitted, verdicts\nwithout existing sentences and other forms are requested once more, then the "
+        "sample is unscored. The prompt of a task is the file of\nits name in the folder of the ini key `rag_prompts`, "
+        "else that of this package; `$name` in it is one of the places below.",
+        "## Tasks",
+        *(_task(kind) for kind in kinds),
+        "## Values",
+        *(_class(kind, level=3) for kind in [*others, Task]),
+    )
+
+
+def _classes(module: ModuleType) -> list[type[Any]]:
+    return [value for name, value in vars(module).items() if isinstance(value, type) and not name.startswith("_")]
+
+
+def _task(kind: type[Task[Any]]) -> str:
+    base = next(base for cls in kind.__mro__ for base in getattr(cls, "__orig_bases__", ()) if get_args(base))
+    returned = re.sub(r"pytest_ragmetrics\.[\w.]+\.", "", str(get_args(base)[0]))
+    rows = [("returns", _code(returned)), ("prompt", _code(f"{kind.prompt}.md")), ("places", _code(*kind.filled))]
+    call = signature(kind, name=kind.__name__)
+    return _entry(3, _code(kind.__name__), markdown(inspect.getdoc(kind)), call, _table(rows), also=[kind.prompt])
+
+
+# Public names and commands.
+
+
+def api_page() -> str:
+    """Return the page of the public names."""
+    own = {name: getattr(pytest_ragmetrics, name) for name in module_of_names(pytest_ragmetrics.__name__)}
+    listed = {name for kind in built_in_metrics() for name in (kind.__name__, *_other_names(kind))}
+    more = {name: getattr(metrics, name) for name in module_of_names(metrics.__name__) if name not in listed}
+    helpers = {name: value for name, value in own.items() if name.startswith("assert_")}
+    return _page(
+        "Public names",
+        "Every function and class to import from `pytest_ragmetrics` and `pytest_ragmetrics.metrics`.",
+        "The classes of the single metrics are in [Metrics](metrics.md).",
+        "## Assertions",
+        *(_name(name, value) for name, value in sorted(helpers.items())),
+        "## Values, functions and errors",
+        *(_name(name, value) for name, value in own.items() if name not in helpers),
+        "## In `pytest_ragmetrics.metrics`",
+        *(_name(name, value) for name, value in more.items()),
+    )
+
+
+def _name(name: str, value: Any) -> str:
+    if isinstance(value, type):
+        return _class(value, level=3)
+    if callable(value):
+        return _entry(3, _code(name), signature(value, name=name), markdown(inspect.getdoc(value)))
+    return _entry(3, _code(name), f"`{value}`")
+
+
+def _class(kind: Any, *, level: int) -> str:
+    title = kind.__name__
+    call = None if issubclass(kind, Exception) else signature(kind, name=title)
+    parts = [call, markdown(inspect.getdoc(kind))]
+    if is_dataclass(kind):
+        listed = "".join(f"\n    {it.name}: {it.type}" for it in fields(kind))
+        parts[0] = f"```py\n{title}:{listed}\n```"
+    methods = {
+        name: value.__func__ if isinstance(value, classmethod) else value
+        for name, value in vars(kind).items()
+        if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, (classmethod, property)))
+    }
+    for name, value in methods.items():
+        text = markdown(inspect.getdoc(value))
+        shown = f"`{title}.{name}`"
+        how = None if isinstance(value, property) else signature(value, name=name, method=True)
+        parts.append(_entry(level + 1, shown, how, text))
+    return _entry(level, _code(title), *parts)
+
+
+def commands_page() -> str:
+    """Return the page of the commands."""
+    return _page(
+        "Commands",
+        "The commands of `ragmetrics`, which is also `python -m pytest_ragmetrics`.",
+        "A command exits with 0, with 1 after an error or a failed check, with 2 for wrong arguments, and with 130 "
+        "after Ctrl-C.",
+        *(text for command in cli.COMMANDS for text in _command(command, "ragmetrics")),
+    )
+
+
+def _command(command: Command, before: str) -> Iterator[str]:
+    parser = argparse.ArgumentParser(prog=f"{before} {command.name}")
+    command.configure(parser)
+    rows = [(_argument(action), action.help or "") for action in parser._actions if action.dest != "help"]
+    listed = _table(rows) if rows else None
+    yield _entry(2, _code(parser.prog), command.help, listed, also=[parser.prog.partition(" ")[2]])
+    for inner in command.commands:
+        yield from _command(inner, parser.prog)
+
+
+def _argument(action: argparse.Action) -> str:
+    values = action.metavar or ("\\|".join(map(str, action.choices)) if action.choices else action.dest.upper())
+    value = " ".join(values) if isinstance(values, tuple) else values
+    if not action.option_strings:
+        return _code(f"[{value}]" if action.nargs in ("?", "*") else value)
+    return _code(*(name if action.nargs == 0 else f"{name} {value}" for name in action.option_strings))
+
+
+# Lists of topics.
+
+_INTRODUCTION = """\
+**pytest-ragmetrics** tests the answer quality of a RAG application (retrieval-augmented generation: a model answers
+from retrieved passages) in your pytest suite. Thresholds fail a build, and a failure shows which quotation, claim or
+passage is wrong.
+
+Begin with the [tutorial](tutorial.md). `ragmetrics docs` shows these pages in the terminal, and `ragmetrics docs NAME`
+the entry of a metric, an option, a marker, a fixture, a hook, a command or a function.
+"""
+_SECTIONS = {"how-to/": "How to", "reference/": "Reference"}
+
+
+def index_page(every: Iterable[Page]) -> str:
+    """Return the first page of the site: every page by section."""
+    return f"# pytest-ragmetrics\n\n{_MADE}\n{_INTRODUCTION}\n{_listed(every, '')}"
+
+
+def llms_text(every: Iterable[Page]) -> str:
+    """Return the list of the pages for language models."""
+    summary = "> A pytest plugin that tests the answer quality of RAG applications, with the evidence in the failure."
+    return f"# pytest-ragmetrics\n\n{summary}\n{_listed(every, 'Start')}"
+
+
+def _listed(every: Iterable[Page], first: str) -> str:
+    sections: dict[str, list[str]] = {}
+    for page in every:
+        start = next((start for start in _SECTIONS if page.topic.startswith(start)), "")
+        title = _SECTIONS.get(start, first)
+        sections.setdefault(title, []).append(f"- [{page.title}]({page.topic}.md): {page.summary}")
+    return "".join(
+        f"\n## {title}\n\n{lines}\n" if title else f"\n{lines}\n"
+        for title, lines in ((title, "\n".join(lines)) for title, lines in sections.items())
+    )
+
+
+def reference() -> dict[str, str]:
+    """Return every page that is made of the code alone, by its path."""
+    return {
+        "reference/options.md": options_page(),
+        "reference/pytest.md": pytest_page(),
+        "reference/metrics.md": metrics_page(),
+        "reference/tasks.md": tasks_page(),
+        "reference/api.md": api_page(),
+        "reference/commands.md": commands_page(),
+    }
+
+
+def lists() -> dict[str, str]:
+    """Return the lists of all pages that are there, by their paths."""
+    every = pages()
+    return {"index.md": index_page(every), "llms.txt": llms_text(every)}
+
+
+def main() -> None:
+    """Write all of them."""
+    for make in (reference, lists):
+        for place, text in make().items():
+            (FOLDER / place).parent.mkdir(parents=True, exist_ok=True)
+            (FOLDER / place).write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""The README and every page of the documentation: their blocks run, the reference is complete, the lists name all."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import pytest_ragmetrics
+from pytest_ragmetrics import cli, metrics
+from pytest_ragmetrics.commands.command import Command
+from pytest_ragmetrics.commands.docs import FOLDER, Page, pages, topic_text
+from pytest_ragmetrics.datasets.rows import CONVERSATION, WRAPPERS
+from pytest_ragmetrics.judges import tasks
+from pytest_ragmetrics.metrics.registry import built_in_metrics
+from pytest_ragmetrics.plugin import MARKERS
+from pytest_ragmetrics.public_names import module_of_names
+from pytest_ragmetrics.sample import ALIASES, CAMEL_CASE, FIELDS, TALKS
+from pytest_ragmetrics.settings import OPTIONS
+from tests.fake_openai import FakeOpenAI
+from tests.make_reference import COMMAND, fixtures, hooks, lists, reference
+from tests.pages import ROOT, Play, blocks_of
+
+README = (ROOT / "README.md").read_text("utf-8")
+#: Pages whose blocks are examples of docstrings and signatures.
+MADE = ("reference/options", "reference/pytest", "reference/metrics", "reference/tasks", "reference/api")
+PAGES = {
+    "README": README,
+    **{page.topic: page.text for page in pages() if page.topic not in (*MADE, "reference/commands")},
+}
+_LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
+
+
+@pytest.fixture(scope="module")
+def _lasting_modules() -> None:
+    """Import what a run inside a test imports, and would forget while the package still knows functions of it."""
+    for module in ("numpy", "diskcache", "openai", "pytest_ragmetrics.engine", "pytest_ragmetrics.judges.openai"):
+        import_module(module)
+    for name in dir(pytest_ragmetrics):
+        getattr(pytest_ragmetrics, name)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FakeOpenAI]:
+    """Return the provider of all pages."""
+    with FakeOpenAI() as running:
+        yield running
+
+
+@pytest.mark.usefixtures("_lasting_modules")
+@pytest.mark.parametrize("topic", PAGES)
+def test_every_block_of_a_page_runs(
+    topic: str,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    server: FakeOpenAI,
+) -> None:
+    """What a page shows is what happens."""
+    for variable in [name for name in os.environ if name.startswith(("RAGMETRICS_", "ANTHROPIC_"))]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")
+    monkeypatch.setenv("HOME", str(pytester.path))
+    server.reset()
+    text = re.sub(r"^```sh\n.*?^```$", "", PAGES[topic], flags=re.DOTALL | re.MULTILINE) if topic == "README" else None
+    Play(pytester=pytester, patch=monkeypatch, capsys=capsys).page(text or PAGES[topic])
+
+
+@pytest.mark.usefixtures("_lasting_modules")
+def test_the_shell_commands_of_the_readme_run_pytest_as_they_say(pytester: pytest.Pytester) -> None:
+    """The first command makes a report of the example that it names; the second runs this very suite."""
+    first, second = (block.code.strip() for block in blocks_of(README) if block.language == "sh")
+    install, _, job = first.partition(" && ")
+    assert install == "python -m pip install ."
+    python, *args = shlex.split(job)
+    assert (python, *args[:2]) == ("python", "-m", "pytest")
+    copy_tree(ROOT / args[2], pytester.path / args[2])
+    result = pytester.runpytest_inprocess(*args[2:], "-p", "no:cacheprovider")
+    assert result.ret == 0
+    assert (pytester.path / "rag-report.html").stat().st_size > 0
+    assert second.endswith("&& python -m pytest -p xdist -n 2")
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy the files of an example, without what running it left behind."""
+    for path in source.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            copy = target / path.relative_to(source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+
+
+def test_the_readme_is_short() -> None:
+    """One screen of what it is, a failure, a table of metrics and a map."""
+    assert len(README.splitlines()) <= 140
+
+
+@pytest.mark.parametrize(
+    "place", ["README.md", *(f"pytest_ragmetrics/docs/{topic}.md" for topic in PAGES if topic != "README")]
+)
+def test_links_lead_somewhere(place: str) -> None:
+    """A relative link names a file; headings of pages are checked where the site is built."""
+    file = ROOT / place
+    links = [link.partition("#")[0] for link in _LINK.findall(file.read_text("utf-8"))]
+    missing = [link for link in links if link and "://" not in link and not (file.parent / link).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("make", [reference, lists])
+def test_what_is_made_of_the_code_is_committed(make: object) -> None:
+    """The reference and the lists of pages are as the code says."""
+    made = make()  # type: ignore[operator]
+    stale = [place for place, text in made.items() if (FOLDER / place).read_text("utf-8") != text]
+    assert not stale, f"write them again: {COMMAND}"
+
+
+def commands(of: tuple[Command, ...] = cli.COMMANDS, before: str = "ragmetrics") -> Iterator[str]:
+    """Yield the commands with those that they contain."""
+    for command in of:
+        yield f"{before} {command.name}"
+        yield from commands(command.commands, f"{before} {command.name}")
+
+
+NAMES = {
+    "metric": [name for kind in built_in_metrics() for name in (kind.__name__, kind.name, *kind.aliases)],
+    "option": [name for it in OPTIONS for name in (it.flag, it.environment, it.name if it.in_ini else None) if name],
+    "marker": [line.partition("(")[0] for line in MARKERS],
+    "fixture": list(fixtures()),
+    "hook": [name for name, _ in hooks()],
+    "public name": [*module_of_names(pytest_ragmetrics.__name__), *module_of_names(metrics.__name__)],
+    "task": [name for name in vars(tasks) if name[0].isupper() and isinstance(getattr(tasks, name), type)],
+    "command": list(commands()),
+}
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_every_name_has_an_entry(what: str) -> None:
+    """`ragmetrics docs NAME` shows it."""
+    assert len(NAMES[what]) >= 4
+    known = {name for page in pages() for names, _ in page.entries() for name in names}
+    assert [name for name in NAMES[what] if name not in known] == []
+
+
+@pytest.mark.parametrize(
+    ("topic", "first"),
+    [
+        ("tutorial", "# Tutorial: from nothing to a calibrated gate"),
+        ("how-to/ci", "# Run it in CI"),
+        ("CI", "# Run it in CI"),
+        ("how-to/ci.md", "# Run it in CI"),
+        ("faithfulness", "## Faithfulness"),
+        ("ResponseRelevancy", "## AnswerRelevancy"),
+        ("recall@k", "## RecallAtK"),
+        ("--rag-max-cost", "## `--rag-max-cost`"),
+        ("RAGMETRICS_CACHE_SECRET", "## `RAGMETRICS_CACHE_SECRET`"),
+        ("rag_max_cost", "## `--rag-max-cost`"),
+        ("assert-faithful", "### `assert_faithful`"),
+        ("Evaluation.mean", "#### `Evaluation.mean`"),
+        ("report diff", "## `ragmetrics report diff`"),
+        ("Three outcomes", "## Three outcomes"),
+    ],
+)
+def test_topics(topic: str, first: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A page by its path or its name, an entry by any of its names."""
+    assert cli.main(["docs", *topic.split(" ")]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == first
+
+
+def test_an_entry_ends_where_the_next_begins() -> None:
+    """An entry has its own headings, examples with lines that look like one, and nothing of the next."""
+    assert len(re.findall("^#", topic_text("faithfulness"), re.MULTILINE)) == 1
+    assert topic_text("rag_judge").count("rag_judge(spec)") == 1
+    page = Page(
+        topic="t", text="# T\n\nIt is *short*. More.\n\n## A\n\n```console\n## no heading\n```\n\n### B\n\n## C\n"
+    )
+    assert [names[0] for names, _ in page.entries()] == ["A", "B", "C"]
+    assert [text.count("#") for _, text in page.entries()] == [7, 3, 2]
+    assert (page.title, page.summary) == ("T", "It is *short*.")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_without_a_topic_all_pages_are_listed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for each, as wide as the terminal."""
+    assert cli.main(["docs", *arguments]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" ")[0] for line in lines[3:]] == [page.topic for page in pages()]
+    assert lines[3].startswith("tutorial  ")
+
+
+def test_an_unknown_topic_leads_to_the_nearest_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is an error of the arguments."""
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["docs", "--rag-max-costs"])
+    assert caught.value.code == 2
+    assert "no topic '--rag-max-costs': did you mean --rag-max-cost" in capsys.readouterr().err
+
+
+def test_a_terminal_shows_a_page_at_a_time(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The pager of Python is asked, and nothing is printed beside it."""
+    paged: list[str] = []
+    monkeypatch.setattr("pydoc.pager", paged.append)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert cli.main(["docs", "secrets"]) == 0
+    assert paged[0].startswith("# Secrets")
+    assert capsys.readouterr().out == ""
+
+
+def test_every_metric_says_what_it_cannot_see() -> None:
+    """Also that of an aspect, which its class says."""
+    assert [kind.__name__ for kind in built_in_metrics() if len(kind.blind_spots) < 20] == []
+
+
+def test_every_field_of_a_row_is_described() -> None:
+    """All names under which a row may have a value, and the objects that may contain rows."""
+    text = next(page.text for page in pages() if page.topic == "reference/rows")
+    extra = [name for kind in built_in_metrics() for name in kind.extra_inputs]
+    aliases = [alias for names in ALIASES.values() for alias in names]
+    every = {*FIELDS, *aliases, *TALKS, *CONVERSATION, *WRAPPERS, *extra, "ground_truths", "additional_metadata"}
+    every |= CAMEL_CASE.keys()
+    assert [name for name in sorted(every) if f"`{name}`" not in text] == []
