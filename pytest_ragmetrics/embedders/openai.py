@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.embedders.batches import split
 from pytest_ragmetrics.embedders.embedder import Embedder, as_vectors
 from pytest_ragmetrics.errors import JudgeError
-from pytest_ragmetrics.judges.api import OPENAI, Connection, counted_reply, field_of, refused_parameter
+from pytest_ragmetrics.judges.api import OPENAI, Connection, counted_reply, field_of, refused_parameter, said_by
+from pytest_ragmetrics.judges.attempts import FinalError
 from pytest_ragmetrics.judges.problems import came
 from pytest_ragmetrics.judges.transport import EmbeddingRequest, Reply, UnusableReplyError
 
@@ -21,9 +25,20 @@ if TYPE_CHECKING:
 
     from pytest_ragmetrics.judges.api import ConnectionOptions
 
+# How servers say that a request has too many texts or tokens; most take fewer than OpenAI.
+_TOO_MANY = re.compile(r"(?i)\bbatch|too many|per request|input array|at most \d+ (?:texts|inputs|items|strings)")
+
 # The most bytes of an answer: of all but the vectors, and of a vector of 8,192 numbers in decimals.
 _FRAME = 1_000_000
 _VECTOR = 200_000
+
+
+class _TooManyTextsError(JudgeError):
+    """A server takes ``most`` texts in one request."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"the server takes {most} texts at most")
+        self.most = most
 
 
 class OpenAIEmbedder(Embedder):
@@ -59,7 +74,18 @@ class OpenAIEmbedder(Embedder):
         return as_vectors([vectors[text] for text in texts], count=len(texts), name=self.name)
 
     async def complete(self, request: EmbeddingRequest) -> Reply:
-        """Return the vectors of texts that fit into one request; raises as :meth:`aembed`."""
+        """Return the vectors of texts, of several requests where the server takes fewer; raises as :meth:`aembed`."""
+        texts = list(split(request.texts, *self.batch))
+        try:
+            if not texts[1:]:
+                return await self._complete(request)
+        except _TooManyTextsError as error:
+            self.batch = (min(error.most, self.batch[0]), self.batch[1])
+            return await self.complete(request)
+        # In turn: the limits of requests in flight count one.
+        return _joined([await self.complete(replace(request, texts=part)) for part in texts])
+
+    async def _complete(self, request: EmbeddingRequest) -> Reply:
         # The API refuses empty texts, and nothing can encode half a surrogate pair.
         sent = [text.encode("utf-8", "replace").decode("utf-8") or " " for text in request.texts]
         chosen = {} if request.dimensions is None else {"dimensions": request.dimensions}
@@ -67,9 +93,7 @@ class OpenAIEmbedder(Embedder):
             lambda wire, encoding: wire.post(
                 "/embeddings", {"model": self.model, "input": sent, "encoding_format": encoding, **chosen}
             ),
-            lambda encoding, error: (
-                "float" if encoding != "float" and refused_parameter(error, ["encoding_format"]) else None
-            ),
+            lambda encoding, error: _concede(encoding, error, len(sent)),
             rate_limited=request.rate_limited,
             single=request.is_single,
             most=_FRAME + len(sent) * _VECTOR,
@@ -95,6 +119,28 @@ class OpenAIEmbedder(Embedder):
     async def aclose(self) -> None:
         """Close the connections."""
         await self._connection.aclose()
+
+
+def _concede(encoding: str, error: Any, count: int) -> str | None:
+    """Return the encoding to ask for after a rejection; raise ``FinalError`` if it was for the number of texts."""
+    if encoding != "float" and refused_parameter(error, ["encoding_format"]):
+        return "float"
+    said = said_by(error)
+    if count > 1 and (error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_MANY.search(said)):
+        stated = [number for number in map(int, re.findall(r"\b\d{1,6}\b", said)) if 0 < number < count]
+        raise FinalError(_TooManyTextsError(max(stated, default=count // 2)))
+    return None
+
+
+def _joined(replies: Sequence[Reply]) -> Reply:
+    """Return one reply for those to the parts of a request."""
+    rows = [row for reply in replies for row in (() if reply.vectors is None else reply.vectors)]
+    bills = [reply.billed for reply in replies]
+    return Reply(
+        vectors=as_vectors(rows, count=len(rows), name="it"),
+        prompt_tokens=sum(reply.prompt_tokens for reply in replies),
+        billed=None if None in bills else math.fsum(bill or 0.0 for bill in bills),
+    )
 
 
 def _numbers(embedding: Any) -> Any:

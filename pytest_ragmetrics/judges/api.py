@@ -65,7 +65,7 @@ _SHOWN = 400
 _SECRETS = 8
 # OpenAI of its tier "flex", as a code and in words.
 _NO_CAPACITY = re.compile(r"resource[_ ]unavailable", re.IGNORECASE)
-_REJECTED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
+_REJECTED = frozenset(map(HTTPStatus, (400, 413, 422)))
 _REFUSING = re.compile(
     r"(?i)support|unknown|unrecogni|unexpected|(?:may|is) not |not (?:allowed|permitted)|cannot be (?:used|specified)"
     r"|not (?:a )?(?:valid|recogni|known|available|implemented)|invalid (?:\w+ )?(?:parameter|argument|field|option)"

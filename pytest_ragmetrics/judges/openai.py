@@ -100,7 +100,7 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         return version is not None and (int(version[1]), int(version[2] or 0)) >= _BILLING
 
     def _concede(self, terms: OpenAICapabilities, request: Request, error: Any) -> OpenAICapabilities | None:
-        room = _room(request) if request.is_longer else ()
+        room = _room(request, terms.refused) if request.is_longer else ()
         names = [*request.parameters, *room, _CACHE_OPTIONS, _BREAKPOINT, _CACHE_KEY]
         name = refused_parameter(error, [name for name in names if name not in terms.refused])
         about_form = error.param == "response_format" or any(word in said_by(error).lower() for word in _FORM_WORDS)
@@ -114,14 +114,18 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         message, finish = field_of(choice, "message"), field_of(choice, "finish_reason")
         if not isinstance(message, Mapping):
             return unlike("OpenAI", answer, "OPENAI_BASE_URL (it often ends in /v1)")
-        if finish == "length":
+        if finish in ("length", "max_tokens"):
             return CUT
-        if finish == "content_filter":
+        if finish == "model_length":
+            # Of Mistral.
+            return Problem(text="was cut off by the context window of the model; give it shorter texts")
+        if isinstance(finish, str) and finish.startswith("content_filter"):
+            # Gemini names the filter behind a colon.
             return Problem(text="was stopped by the provider's content filter")
         refusal = field_of(message, "refusal")
         if isinstance(refusal, str) and refusal:
             return Problem(text=f"refused to answer: {refusal}")
-        return no_text(field_of(message, "content"))
+        return no_text(_content(message))
 
     def _spent(self, answer: object) -> Reply:
         usage = field_of(answer, "usage")
@@ -138,7 +142,7 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         )
 
     def _text(self, answer: object) -> str:
-        return str(field_of(field_of(_choice(answer), "message"), "content"))
+        return str(_content(field_of(_choice(answer), "message")))
 
 
 def _choice(answer: object) -> Any:
@@ -146,12 +150,22 @@ def _choice(answer: object) -> Any:
     return choices[0] if isinstance(choices, list) and choices else None
 
 
-def _room(request: Request) -> dict[str, int]:
+def _content(message: object) -> object:
+    """Return the content of a message; of parts, as Mistral's reasoning models send them, the texts."""
+    content = field_of(message, "content")
+    if not isinstance(content, list):
+        return content
+    texts = [field_of(part, "text") for part in content if field_of(part, "type") == "text"]
+    return "".join(texts) if texts and all(isinstance(text, str) for text in texts) else content
+
+
+def _room(request: Request, refused: frozenset[str]) -> dict[str, int]:
     """Return the limit of a second reply, after one that was cut off: twice the one that is set, or a wide one."""
     given = {name: request.parameters.get(name) for name in _LIMITS}
     doubled = {name: 2 * limit for name, limit in given.items() if isinstance(limit, int)}
-    # OpenAI's newer models refuse the name that other servers know.
-    return doubled or {_LIMITS[0] if request.url is None else _LIMITS[1]: _ROOM}
+    # OpenAI's newer models refuse the name that other servers know, also where Azure has them.
+    names = _LIMITS if request.url is None else _LIMITS[::-1]
+    return doubled or next(({name: _ROOM} for name in names if name not in refused), {})
 
 
 # Returns what is sent besides for a cache up to the marks.
@@ -159,7 +173,7 @@ Caching = Callable[[Sequence[ChatMessage], Sequence[int]], dict[str, Any]]
 
 
 def _body(request: Request, terms: OpenAICapabilities, caching: Caching | None) -> dict[str, Any]:
-    asked = {**request.parameters, **(_room(request) if request.is_longer else {})}
+    asked = {**request.parameters, **(_room(request, terms.refused) if request.is_longer else {})}
     body = {name: value for name, value in asked.items() if name not in terms.refused}
     messages = request.messages if terms.form == "json_schema" else request.spelled_out()
     body |= {"model": request.model, "messages": messages}

@@ -126,7 +126,14 @@ def listed(items: Sequence[object], limit: int = 8) -> str:
 
 # A reply of braces alone must not be tried from each of them.
 _MOST_STARTS = 100
-_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*</think(?:ing)?>", re.DOTALL)
+# What a reasoning model writes before its answer, where a server leaves it in. Thoughts without a mark at their begin
+# stay: behind the mark at their end could be what a text under test says, quoted.
+_THOUGHT = r"(?:think(?:ing)?|thoughts?|reasoning)"
+_THOUGHTS = re.compile(
+    rf"\A\s*<{_THOUGHT}>.*</{_THOUGHT}>|\A\s*\[THINK\].*\[/THINK\]|\A\s*◁think▷.*◁/think▷"
+    r"|\A\s*<\|channel\|>analysis.*<\|channel\|>final[^{]*?<\|message\|>",
+    re.DOTALL,
+)
 
 
 def parse_json(text: str) -> object:

@@ -24,6 +24,17 @@ FOUND = '{"claims": ["A } in a \\"text\\"", "```"]}'
         f"Here is the answer:\n\n```\n{FOUND}\n```\nTell me if you need more.",
         f"Sure {{as you asked}}: {FOUND}",
         f'<think>Perhaps {{"claims": []}}, or not.</think>\n{FOUND}',
+        *(
+            f'{opening}Perhaps {{"claims": []}}, or not.{closing}\n{FOUND}'
+            for opening, closing in (
+                ("<thinking>", "</thinking>"),
+                ("\n<reasoning>", "</reasoning>"),
+                ("[THINK]", "[/THINK]"),
+                ("◁think▷", "◁/think▷"),
+                ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+                ("<|channel|>analysis<|message|>", "<|channel|>final <|constrain|>json<|message|>"),
+            )
+        ),
         f"{FOUND}\n{FOUND}",
         f"\ufeff{FOUND}",
     ],
@@ -53,10 +64,11 @@ def test_a_reply_without_an_object_is_refused(reply: str) -> None:
         extract_json(reply)
 
 
-def test_a_reply_with_two_objects_is_refused() -> None:
-    """One of them may be quoted from the text under test, so neither is taken."""
+@pytest.mark.parametrize("between", [", so: ", "</think>", "</reasoning>\n", "[/THINK]", "<|channel|>final<|message|>"])
+def test_a_reply_with_two_objects_is_refused(between: str) -> None:
+    """One of them may be quoted from the text under test, a mark before it too, so neither is taken."""
     with pytest.raises(InvalidAnswer, match="several JSON objects"):
-        extract_json('The text says {"claims": []}, so: {"claims": ["It does."]}')
+        extract_json(f'The text says {{"claims": []}}{between}{{"claims": ["It does."]}}')
 
 
 def test_a_field_that_stands_twice_is_refused() -> None:

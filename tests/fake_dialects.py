@@ -1,0 +1,304 @@
+"""Servers that speak the API of OpenAI or Anthropic, each in its dialect: what it takes, refuses and leaves out.
+
+A dialect is a row of :data:`DIALECTS`: paths, headers, fields, limits and shapes as the pages and threads of its makers
+give them. :class:`DialectServer` holds requests to the row, and refuses whatever the server of that name refuses.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fake_openai import Body, FakeOpenAI, Reply, _completion, _embeddings, _message
+
+#: What makes the body of an error of a status, a message and the parameter that it is about.
+Fault = Callable[[int, str, "str | None"], Any]
+
+_CHAT = frozenset(
+    {"model", "messages", "temperature", "top_p", "max_tokens", "stop", "seed", "response_format", "reasoning_effort"}
+)
+_OPENAI = _CHAT - {"max_tokens"} | {
+    *("max_completion_tokens", "n", "user", "metadata", "store", "service_tier", "frequency_penalty"),
+    *("presence_penalty", "logprobs", "prompt_cache_key", "prompt_cache_options"),
+}
+_CLAUDE = frozenset({"model", "messages", "system", "max_tokens", "temperature", "tools", "tool_choice", "top_p"})
+_SCHEMA, _JSON, _TEXT = "json_schema", "json_object", "text"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dialect:
+    """What one server takes, and how it answers.
+
+    ``base`` is the path of its address. ``headers`` are those that may carry the key, none where it wants no key;
+    ``needed`` ones must be there besides. ``takes`` are the fields of a body, ``None`` where it reads over others, and
+    ``values`` the only value of some. ``most`` is how many texts an embedding request may have, 0 where it has none.
+    ``usage`` are the counts that it sends. ``message`` is in its messages besides, ``wraps`` makes their content.
+    """
+
+    base: str = "/v1"
+    headers: tuple[str, ...] = ("authorization",)
+    needed: tuple[str, ...] = ()
+    model: str = "."
+    takes: frozenset[str] | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    forms: frozenset[str] = frozenset({_SCHEMA, _JSON, _TEXT})
+    strict: bool = False
+    most: int = 2048
+    base64: bool = True
+    status: int = 400
+    fault: Fault
+    unknown: str = "Unknown parameter: '{}'."
+    unknown_value: str = "Unsupported value: '{}' does not support this value with this model."
+    uses: int | None = None
+    usage: tuple[str, ...] = ("prompt_tokens", "completion_tokens", "total_tokens")
+    message: Mapping[str, Any] = field(default_factory=dict)
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    wraps: Callable[[str], Any] = str
+
+
+def _openai(status: int, message: str, param: str | None) -> Any:
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"error": {"message": message, "type": kind, "param": param, "code": None}}
+
+
+def _azure(status: int, message: str, param: str | None) -> Any:
+    return {"error": {"code": str(status), "message": message, **({"param": param} if param else {})}}
+
+
+def _anthropic(status: int, message: str, _: str | None) -> Any:
+    kinds = {401: "authentication_error", 404: "not_found_error"}
+    fault = {"type": kinds.get(status, "invalid_request_error"), "message": message}
+    return {"type": "error", "error": fault, "request_id": "req_fake"}
+
+
+def _google(status: int, message: str, _: str | None) -> Any:
+    kind = {401: "UNAUTHENTICATED", 404: "NOT_FOUND"}.get(status, "INVALID_ARGUMENT")
+    return [{"error": {"code": status, "message": message, "status": kind}}]
+
+
+def _mistral(status: int, message: str, param: str | None) -> Any:
+    if status == 401:
+        return {"detail": message}
+    fault = {"type": "extra_forbidden", "loc": ["body", param], "msg": message, "input": 1}
+    said = {"detail": [fault]} if param else message
+    return {"object": "error", "message": said, "type": "invalid_request_error", "param": None, "code": None}
+
+
+def _litellm(status: int, message: str, _: str | None) -> Any:
+    return {"error": {"message": message, "type": "None", "param": "None", "code": str(status)}}
+
+
+def _vllm(status: int, message: str, param: str | None) -> Any:
+    if status == 401:
+        return {"error": "Unauthorized"}
+    place = f"[{{'type': 'extra_forbidden', 'loc': ('body', '{param}'), 'msg': '{message}', 'input': 1}}]"
+    said = place if param else message
+    return {"object": "error", "message": said, "type": "BadRequestError", "param": None, "code": status}
+
+
+def _llama(status: int, message: str, _: str | None) -> Any:
+    kinds = {401: "authentication_error", 501: "not_supported_error"}
+    return {"error": {"code": status, "message": message, "type": kinds.get(status, "invalid_request_error")}}
+
+
+def _thinking(text: str) -> Any:
+    thoughts = {"type": "thinking", "thinking": [{"type": "text", "text": 'Perhaps {"claims": []}.'}]}
+    return [thoughts, {"type": "text", "text": text}]
+
+
+_DETAILS = ("prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details")
+_FILTERS = {name: {"filtered": False, "severity": "safe"} for name in ("hate", "self_harm", "sexual", "violence")}
+_PYDANTIC = "Extra inputs are not permitted"
+_CUT_WORDS = 'Invalid JSON payload received. Unknown name "{}": Cannot find field.'
+
+DIALECTS: Mapping[str, Dialect] = {
+    # The models since GPT-5 take the default temperature alone, and another name for the limit of a reply.
+    "openai": Dialect(takes=_OPENAI, values={"temperature": 1}, strict=True, fault=_openai, usage=_DETAILS),
+    "azure": Dialect(
+        base="/openai/v1",
+        headers=("authorization", "api-key"),
+        takes=_OPENAI - {"prompt_cache_options", "service_tier"},
+        values={"temperature": 1},
+        strict=True,
+        fault=_azure,
+        uses=3,
+        usage=_DETAILS,
+        answer={"prompt_filter_results": [{"prompt_index": 0, "content_filter_results": _FILTERS}]},
+    ),
+    "anthropic": Dialect(
+        base="",
+        headers=("x-api-key", "authorization"),
+        needed=("anthropic-version",),
+        model="claude-",
+        takes=_CLAUDE,
+        most=0,
+        fault=_anthropic,
+        unknown=f"{{}}: {_PYDANTIC}",
+    ),
+    "gemini": Dialect(
+        base="/v1beta/openai",
+        model="gemini-",
+        takes=_CHAT | {"n", "service_tier"},
+        most=100,
+        base64=False,
+        fault=_google,
+        unknown=_CUT_WORDS,
+    ),
+    "vertex": Dialect(
+        base="/v1/projects/my-project/locations/us-central1/endpoints/openapi",
+        model="google/gemini-",
+        takes=_CHAT | {"n"},
+        most=0,
+        fault=_google,
+        unknown=_CUT_WORDS,
+        uses=3,
+    ),
+    "bedrock": Dialect(
+        model="openai\\.gpt-oss-",
+        forms=frozenset({_TEXT}),
+        most=0,
+        fault=_openai,
+        unknown_value="Invalid 'response_format': this model does not support structured output.",
+        wraps=lambda text: f'<reasoning>Perhaps {{"claims": []}}.</reasoning>{text}',
+    ),
+    "claude on bedrock": Dialect(
+        base="/anthropic",
+        headers=("x-api-key", "authorization"),
+        needed=("anthropic-version",),
+        model="anthropic\\.claude-",
+        takes=_CLAUDE - {"top_p"},
+        most=0,
+        fault=_anthropic,
+        unknown=f"{{}}: {_PYDANTIC}",
+    ),
+    "mistral": Dialect(
+        takes=_CHAT - {"seed"} | {"random_seed", "n", "prompt_mode", "safe_prompt", "prompt_cache_key"},
+        most=128,
+        base64=False,
+        status=422,
+        fault=_mistral,
+        unknown=_PYDANTIC,
+        wraps=_thinking,
+    ),
+    "litellm": Dialect(
+        base="",
+        takes=_CHAT - {"temperature"} | {"n", "user", "metadata"},
+        fault=_litellm,
+        unknown="litellm.UnsupportedParamsError: openai does not support parameters: ['{}'], for model=gpt-5-mini. "
+        "To drop these, set `litellm.drop_params=True` or for proxy: `litellm_settings:\n drop_params: true`",
+    ),
+    "ollama": Dialect(headers=(), base64=False, fault=_openai, message={"reasoning": "Perhaps {}."}),
+    "vllm": Dialect(
+        takes=_CHAT | {"n", "top_k", "min_p", "guided_json"},
+        most=0,
+        fault=_vllm,
+        unknown=_PYDANTIC,
+        usage=_DETAILS,
+        message={"reasoning_content": None, "tool_calls": []},
+        answer={"prompt_logprobs": None, "kv_transfer_params": None},
+    ),
+    "llama.cpp": Dialect(fault=_llama, most=0, message={"reasoning_content": "Perhaps."}, answer={"timings": {}}),
+}
+
+
+@dataclass(kw_only=True)
+class DialectServer(FakeOpenAI):
+    """A server of one dialect; ``key`` is the one it takes, and of a dialect with ``uses`` a token that runs out."""
+
+    dialect: Dialect = field(default_factory=lambda: DIALECTS["openai"])
+    used: Counter[str] = field(default_factory=Counter)
+
+    def speak(self, name: str) -> None:
+        """Begin anew in a dialect."""
+        self.reset()
+        self.dialect = DIALECTS[name]
+        self.used.clear()
+
+    def _reply(self, path: str, headers: Mapping[str, str], body: Body) -> Reply:
+        spoken = self.dialect
+        refusal = self._refusal(path, headers, body)
+        if refusal is not None:
+            status, message, param = refusal
+            return Reply(status=status, raw=json.dumps(spoken.fault(status, message, param)).encode())
+        reply = super()._reply(path, headers, body)
+        if reply.raw is not None or reply.error is not None or reply.does != "answer":
+            return reply
+        if path.endswith("/embeddings"):
+            sent: Any = _embeddings(body if spoken.base64 else {**body, "encoding_format": "float"}, self.dimensions)
+            return Reply(raw=json.dumps(sent).encode())
+        if path.endswith("/messages"):
+            return Reply(raw=json.dumps(_message(reply, body)).encode())
+        sent = {**_completion(reply, body), **spoken.answer}
+        said = sent["choices"][0]["message"]
+        said.update(spoken.message)
+        if isinstance(said["content"], str):
+            said["content"] = spoken.wraps(said["content"])
+        sent["usage"] = {name: sent["usage"][name] for name in spoken.usage}
+        return Reply(raw=json.dumps(sent).encode())
+
+    def _refusal(self, path: str, headers: Mapping[str, str], body: Body) -> tuple[int, str, str | None] | None:
+        spoken = self.dialect
+        if not path.startswith(f"{spoken.base}/"):
+            return 404, f"There is no {path} here.", None
+        if not self._is_known(headers):
+            return 401, "The key is not valid.", None
+        if missing := [name for name in spoken.needed if name not in headers]:
+            return 400, f"{missing[0]}: header is required", None
+        if path.endswith("/embeddings"):
+            return self._too_many(body)
+        if not re.match(spoken.model, body["model"]):
+            return 404, f"There is no model {body['model']}.", None
+        return self._of_body(body)
+
+    def _is_known(self, headers: Mapping[str, str]) -> bool:
+        spoken = self.dialect
+        if not spoken.headers:
+            return True
+        given = [headers[name].removeprefix("Bearer ") for name in spoken.headers if name in headers]
+        if len(given) != 1:
+            return False
+        self.used[given[0]] += 1
+        if spoken.uses is not None and self.used[given[0]] > spoken.uses:
+            return False
+        return self.key is None or given[0] == self.key
+
+    def _too_many(self, body: Body) -> tuple[int, str, str | None] | None:
+        most, count = self.dialect.most, len(body["input"])
+        if not most:
+            return (501 if self.dialect is DIALECTS["llama.cpp"] else 404), "There are no embeddings here.", None
+        if count > most:
+            said = f"* BatchEmbedContentsRequest.requests: at most {most} requests can be in one batch"
+            return 400, "Too many inputs in request, split into more batches." if most == 128 else said, None
+        return None
+
+    def _of_body(self, body: Body) -> tuple[int, str, str | None] | None:
+        spoken = self.dialect
+        unknown = [] if spoken.takes is None else sorted(body.keys() - spoken.takes)
+        if unknown:
+            return spoken.status, spoken.unknown.format(unknown[0]), unknown[0]
+        for name, value in spoken.values.items():
+            if body.get(name, value) != value:
+                return spoken.status, spoken.unknown_value.format(name), name
+        form = body.get("response_format", {"type": _TEXT})
+        if form["type"] not in spoken.forms:
+            return spoken.status, spoken.unknown_value.format("response_format"), "response_format"
+        if spoken.strict and form["type"] == _SCHEMA and not _is_strict(form["json_schema"]["schema"]):
+            return 400, "Invalid schema for response_format: 'additionalProperties' must be false.", "response_format"
+        if "tools" in body and "max_tokens" not in body:
+            return 400, "max_tokens: Field required", None
+        return None
+
+
+def _is_strict(schema: Any) -> bool:
+    """Tell whether all objects of a schema have exactly their fields, as strict output demands."""
+    if schema.get("type") == "array":
+        return _is_strict(schema["items"])
+    if schema.get("type") != "object":
+        return True
+    fields = schema["properties"]
+    is_closed = schema.get("additionalProperties") is False and set(schema["required"]) == set(fields)
+    return is_closed and all(map(_is_strict, fields.values()))

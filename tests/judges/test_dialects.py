@@ -1,0 +1,214 @@
+"""Judges and embedders at servers of every dialect: what is refused is left out, in whatever form answers come."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.judges.anthropic import AnthropicJudge
+from pytest_ragmetrics.judges.api import ApiJudge
+from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.judges.transport import JudgeUnavailableError
+from tests import fake_openai as fake
+from tests.asking import ask
+from tests.every_task import EVERY_TASK
+from tests.fake_answers import embed
+from tests.fake_dialects import DIALECTS, DialectServer
+
+KEY = "sk-of-this-dialect-0123456789"
+CLAIMS = ListClaims(text="The lake is deep. Pike live in it.")
+MODELS = {
+    "anthropic": "claude-haiku-5-5",
+    "gemini": "gemini-2.5-flash",
+    "vertex": "google/gemini-2.5-flash",
+    "bedrock": "openai.gpt-oss-120b",
+    "claude on bedrock": "anthropic.claude-haiku-5-5",
+}
+#: What each dialect refuses of a first request, in turn, and the form in which it is asked in the end.
+REFUSED = {
+    "openai": (["temperature"], "json_schema"),
+    "azure": (["temperature"], "json_schema"),
+    "anthropic": ([], None),
+    "gemini": ([], "json_schema"),
+    "vertex": ([], "json_schema"),
+    "bedrock": (["json_schema", "json_object"], None),
+    "claude on bedrock": ([], None),
+    "mistral": ([], "json_schema"),
+    "litellm": (["temperature"], "json_schema"),
+    "ollama": ([], "json_schema"),
+    "vllm": ([], "json_schema"),
+    "llama.cpp": ([], "json_schema"),
+}
+SPOKEN = pytest.mark.parametrize("name", DIALECTS)
+
+
+@pytest.fixture(scope="module")
+def _speaking() -> Iterator[DialectServer]:
+    """Run one server for all dialects."""
+    with DialectServer(dimensions=8) as running:
+        yield running
+
+
+@pytest.fixture
+def server(_speaking: DialectServer) -> DialectServer:
+    """Return a running server as it begins."""
+    _speaking.speak("openai")
+    return _speaking
+
+
+def judge(server: DialectServer, name: str, **options: Any) -> ApiJudge[Any]:
+    """Return a judge that asks a server which speaks a dialect from now on."""
+    server.speak(name)
+    server.key = None if DIALECTS[name].uses else KEY
+    kind = AnthropicJudge if DIALECTS[name].fault is DIALECTS["anthropic"].fault else OpenAIJudge
+    url = f"{server.root_url}{DIALECTS[name].base}"
+    return kind(MODELS.get(name, "gpt-5-mini"), base_url=url, **{"api_key": KEY, "retries": 1, "timeout": 5, **options})
+
+
+def embedded(server: DialectServer, *batches: list[str]) -> Any:
+    """Return the reply of an embedder to the first of the requests that it makes in turn."""
+    embedder = OpenAIEmbedder("m", base_url=f"{server.root_url}{server.dialect.base}", api_key=KEY)
+
+    async def run() -> list[Any]:
+        try:
+            return [await embedder.complete(embedder.request(texts)) for texts in batches]
+        finally:
+            await embedder.aclose()
+
+    return asyncio.run(run())[0]
+
+
+def tokens() -> Iterator[str]:
+    """Yield each token four times, of which the server takes three."""
+    number = 0
+    while True:
+        yield from (f"token-{number}",) * 4
+        number += 1
+
+
+@SPOKEN
+def test_every_task_is_answered(server: DialectServer, name: str) -> None:
+    """Refusals cost a request each, once a judge; a token that ran out is asked for again."""
+    given = tokens()
+    asked = judge(server, name, **({"api_key": lambda: next(given)} if DIALECTS[name].uses else {}))
+    refused, form = REFUSED[name]
+
+    async def one_by_one() -> list[Any]:
+        answers = [await asked.ask(task) for task in EVERY_TASK]
+        await asked.aclose()
+        return answers
+
+    answers = asyncio.run(one_by_one())
+    assert all(answered.usage.calls == 1 and answered.usage.prompt_tokens > 0 for answered in answers)
+    bodies = [(request.body, request.status) for request in server.requests if request.status != 401]
+    assert [status for _, status in bodies] == [DIALECTS[name].status] * len(refused) + [200] * len(EVERY_TASK)
+    for body, _ in bodies[len(refused) :]:
+        assert body.get("response_format", {}).get("type") == form
+        assert ("temperature" in body) == ("temperature" not in refused)
+    expired = sum(request.status == 401 for request in server.requests)
+    assert expired == ((len(bodies) - 1) // 3 if DIALECTS[name].uses else 0)
+
+
+@SPOKEN
+def test_a_wrong_key_and_a_wrong_model_are_named(server: DialectServer, name: str) -> None:
+    """In whatever words the server says so, and without the key."""
+    asked = judge(server, name)
+    server.key = "another" if DIALECTS[name].headers else None
+    server.answer = lambda _: fake.failing(404, "No such model.")
+    with pytest.raises(JudgeUnavailableError) as failed:
+        ask(asked, CLAIMS)
+    assert ("the key was refused" if DIALECTS[name].headers else "knows no model") in str(failed.value)
+    assert KEY not in str(failed.value)
+
+
+@pytest.mark.parametrize("name", ["openai", "azure", "mistral", "litellm", "vllm", "llama.cpp"])
+def test_a_cut_reply_gets_more_room_in_the_word_of_the_server(server: DialectServer, name: str) -> None:
+    """Also where a server that is not OpenAI has OpenAI's newer models, which know another word for it."""
+    given = tokens()
+    asked = judge(server, name, **({"api_key": lambda: next(given)} if DIALECTS[name].uses else {}))
+    server.script(fake.truncated())
+    assert ask(asked, CLAIMS)[0].answer
+    takes = DIALECTS[name].takes or {"max_tokens"}
+    word = "max_tokens" if "max_tokens" in takes else "max_completion_tokens"
+    last = server.requests[-1]
+    assert (last.status, last.body[word]) == (200, 16_384)
+    assert len({"max_tokens", "max_completion_tokens"} & last.body.keys()) == 1
+
+
+@pytest.mark.parametrize(
+    ("finish", "said", "calls"),
+    [
+        ("max_tokens", "cut off by its length limit", 2),
+        ("model_length", "cut off by the context window", 1),
+        ("content_filter: PROHIBITED_CONTENT", "content filter", 1),
+    ],
+)
+def test_the_reasons_of_other_servers_are_understood(server: DialectServer, finish: str, said: str, calls: int) -> None:
+    """What they call a cut, a full window and a filter."""
+    asked = judge(server, "mistral")
+    server.answer = lambda _: fake.Reply(text='{"claims": ["The', finish=finish)
+    with pytest.raises(JudgeError, match=said):
+        ask(asked, CLAIMS)
+    assert server.calls == calls
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "thinking", "thinking": "So."}],
+        [{"type": "text", "text": None}],
+        [{"type": "text", "text": " "}],
+        [],
+        {"type": "text"},
+    ],
+)
+def test_parts_without_text_are_no_reply(server: DialectServer, content: object) -> None:
+    """It is asked for once more, like an empty one."""
+    asked = judge(server, "llama.cpp")
+    sent = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
+    server.answer = lambda _: fake.Reply(raw=json.dumps(sent).encode())
+    with pytest.raises(JudgeError, match="replied with"):
+        ask(asked, CLAIMS)
+    assert server.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "sizes"),
+    [
+        # It says how many it takes, and is asked for as many from then on.
+        ("gemini", 250, [250, 100, 100, 50, 1]),
+        # It does not.
+        ("mistral", 300, [300, 150, 75, 75, 75, 75, 1]),
+        ("ollama", 300, [300, 1]),
+    ],
+)
+def test_an_embedder_learns_how_many_texts_a_server_takes(
+    server: DialectServer, name: str, count: int, sizes: list[int]
+) -> None:
+    """No text that was embedded is sent again, and the vectors are in order."""
+    server.speak(name)
+    texts = [f"text {number}" for number in range(count)]
+    reply = embedded(server, texts, ["one"])
+    assert [len(request.body["input"]) for request in server.requests] == sizes
+    assert np.allclose(reply.vectors, [embed(text, 8) for text in texts], atol=1e-6)
+    answered = [request for request in server.requests[:-1] if request.status == 200]
+    assert reply.prompt_tokens == sum(sum(map(len, request.body["input"])) // 4 for request in answered)
+    assert sum(len(request.body["input"]) for request in answered) == count
+
+
+@pytest.mark.parametrize("body", [b"<h1>Request Entity Too Large</h1>", b'{"error": "too many inputs"}'])
+def test_a_text_that_is_too_much_by_itself_is_an_error(server: DialectServer, body: bytes) -> None:
+    """Requests are halved down to it; one of it is not."""
+    server.speak("ollama")
+    server.script(*[fake.Reply(status=413, raw=body)] * 4)
+    with pytest.raises(JudgeError, match="413"):
+        embedded(server, ["one", "two", "three", "four"])
+    assert [len(request.body["input"]) for request in server.requests] == [4, 2, 1]
