@@ -28,8 +28,9 @@ from pytest_ragmetrics.explain.runs import (
     tallies,
     total_usage,
 )
-from pytest_ragmetrics.records import Document, Record, TestRecord
+from pytest_ragmetrics.records import Document, Record, RunRecord, TestRecord
 from pytest_ragmetrics.report.html import visible
+from pytest_ragmetrics.report.origin import origin_parts
 from pytest_ragmetrics.run_comparison import RunComparison
 from pytest_ragmetrics.text.characters import printable, shortened
 
@@ -41,6 +42,8 @@ _STRANGERS = 3
 _NOTES = 3
 _LENGTH = 300
 _LINK = 1000
+# Parentheses, brackets and blanks would end a link, a bar the row of a table.
+_ADDRESS = ":/?#@!$&*+,;=%~"
 
 # Characters with a meaning in Markdown, HTML, GitHub or its workflow commands. No line starts with foreign text, so
 # those that matter only there are left out, as are an underscore inside a word and a colon at its end; but notes are
@@ -69,7 +72,8 @@ def render_markdown(
     tests = sorted(document.tests, key=badness)
     outcome = headline(Counter(map(status_of, tests)), cut_short=is_cut_short(document.run))
     blocks = [
-        [f"## RAG metrics: {outcome}"],
+        [f"## RAG metrics{_of_project(document.run)}: {outcome}"],
+        _origin(document.run),
         _metric_table([record for test in tests for record in test.records]),
         _list("Gates", list(_gates(tests, page)), _GATES),
         _list("What went wrong", list(_wrong(tests, page)), _TESTS),
@@ -119,6 +123,17 @@ def _linked(text: str, test_id: str, page: str | None) -> str:
 def badness(test: TestRecord) -> tuple[int, float, str]:
     """Return the key that sorts tests, the worst first."""
     return STATUSES.index(status_of(test)), min(map(margin, test.records), default=0.0), test.id
+
+
+def _of_project(run: RunRecord) -> str:
+    return f" of {escaped(run.project)}" if run.project else ""
+
+
+def _origin(run: RunRecord) -> list[str]:
+    """Return the line on branch, commit and CI run, with links; nothing where none is known."""
+    parts = [(escaped(text), quote(link, safe=_ADDRESS)) for text, link in origin_parts(run)]
+    line = ", ".join(f"[{text}]({link})" if 0 < len(link) <= _LINK else text for text, link in parts)
+    return [line[:1].upper() + line[1:]] if line else []
 
 
 def _metric_table(records: Sequence[Record]) -> list[str]:

@@ -57,16 +57,17 @@ def started_text(run: RunRecord) -> str:
     return run.started.replace("T", " ").replace("+00:00", " UTC").replace("Z", " UTC")
 
 
-def origin_parts(run: RunRecord) -> Iterator[str]:
-    """Yield where a run comes from in words, without its project: what is not known is left out."""
-    if run.branch:
-        yield f"branch {run.branch}"
-    if run.commit:
-        said = f' "{shortened(run.message, _MESSAGE)}"' if run.message else ""
-        author = f" by {run.author}" if run.author else ""
-        yield f"commit {short_commit(run.commit)}{said}{author}"
-    if run.ci_number:
-        yield f"CI {run.ci_number}"
+def origin_parts(run: RunRecord) -> Iterator[tuple[str, str]]:
+    """Yield where a run comes from in words, each with its address or "", without its project and what is unknown."""
+    found = build_origin(run)
+    if found.branch:
+        yield f"branch {found.branch}", ""
+    if found.commit:
+        said = f' "{shortened(found.message, _MESSAGE)}"' if found.message else ""
+        author = f" by {found.author}" if found.author else ""
+        yield f"commit {found.commit}{said}{author}", found.commit_link
+    if found.ci:
+        yield found.ci, found.ci_link
 
 
 def place_link(run: RunRecord, test: TestRecord) -> str:

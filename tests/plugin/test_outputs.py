@@ -16,6 +16,7 @@ import pytest
 
 from pytest_ragmetrics.records import Document, TestRecord, document_schema, read_document
 from pytest_ragmetrics.report.html import render_html
+from pytest_ragmetrics.report.markdown import escaped
 from pytest_ragmetrics.report.merge import merge_documents
 from tests import fake_openai
 from tests.documents import document as made_document
@@ -412,7 +413,8 @@ def test_failures_say_what_is_missing(runs: list[Run]) -> None:
             ]
         )
         text = run.text("out.md")
-        assert text.startswith("## RAG metrics: 14 of 43 tests fell short, 1 broke off with an error, 1 could not be")
+        told = f"{run.folder.name}: 14 of 43 tests fell short, 1 broke off with an error, 1 could not be"
+        assert text.startswith(f"## RAG metrics of {escaped(told)}")
         assert "- `test_suite.py::test_row[0]` (`test_suite.py:10`): quoted_spans_alignment 0.00, needed ≥ 0.90" in text
 
 

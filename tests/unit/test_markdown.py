@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pytest_ragmetrics.explain.runs import gate_line
 from pytest_ragmetrics.records import Document, GateRecord, RegressionRecord
 from pytest_ragmetrics.records import TestRecord as Row
+from pytest_ragmetrics.report.comment import render_comment
 from pytest_ragmetrics.report.files import STEP_SUMMARY_LIMIT
 from pytest_ragmetrics.report.markdown import escaped, render_markdown
 from pytest_ragmetrics.run_comparison import compare_documents
@@ -84,6 +85,25 @@ def test_it_starts_with_how_the_run_came_out() -> None:
     ]
     assert "6 calls, 4,926 tokens, &#36;0.0093  " in lines
     assert "judged by openai&#58;one  " in lines
+
+
+def test_the_head_says_where_the_run_comes_from() -> None:
+    """Project, branch, commit and CI run with links; hostile texts are texts, and what is not known is left out."""
+    made = document(row("test_a", record()))
+    repository, ci = "https://git.example/a(b", "https://git.example/a(b/actions/runs/7"
+    origin = replace(
+        made.run, project="bot", branch="main", commit="4f2c91a0d7e5+", message="Chunk [x](javascript:1)", author="@ana"
+    )
+    known = replace(origin, repository=repository, ci=ci, ci_number="1832")
+    lines = render_markdown(replace(made, run=known)).splitlines()
+    assert lines[0] == "## RAG metrics of bot: The test passed"
+    said = 'commit 4f2c91a+ "Chunk &#91;x&#93;(javascript&#58;1)" by &#64;&#8203;ana'
+    page = "https://git.example/a%28b"
+    assert lines[2] == f"Branch main, [{said}]({page}/commit/4f2c91a0d7e5), [CI 1832]({page}/actions/runs/7)"
+    lines = render_markdown(replace(made, run=replace(origin, branch="", ci="javascript:1"))).splitlines()
+    assert lines[2] == f"C{said[1:]}"
+    assert "javascript:" not in render_comment(replace(made, run=replace(origin, ci="javascript:1", ci_number="7")))
+    assert "](" not in lines[2]
 
 
 def test_gates_stand_before_the_tests() -> None:
