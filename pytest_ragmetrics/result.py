@@ -15,6 +15,8 @@ Operator = Literal["<", "<=", ">", ">=", "=="]
 Direction = Literal["higher", "lower"]
 #: What a quoted span is; those after the first two are in no count.
 VerdictKind = Literal["found", "not found", "quotes the question", "allowed", "looks like a title"]
+#: What became of some words of the source in the response.
+ChangeKind = Literal["same", "replaced", "added", "missing"]
 #: What one verdict is about, and what is wrong with one that is not ok, where the metric has no word of its own.
 NOUN, COMPLAINT = "verdict", "not ok"
 #: Metrics whose name was that of another one in files of before, told apart by the noun of its verdicts:
@@ -38,7 +40,7 @@ class Evidence:
 class WordChange:
     """One step of a word-level difference between the response (``said``) and the source."""
 
-    kind: Literal["same", "replaced", "added", "missing"]
+    kind: ChangeKind
     said: str
     source: str
 

@@ -1,0 +1,552 @@
+"""One test against its counterpart in the baseline, as the page shows it: answer, passages, verdicts and scores.
+
+Made of the records of both runs; ``templates/compare.html.jinja`` renders it. Of the texts that are the same in both
+runs only beginnings are here: the test itself shows them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from pytest_ragmetrics.comparison import gain_of, is_redefined
+from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, counted, named, score_text, threshold_text
+from pytest_ragmetrics.records import Record, TestRecord, flips
+from pytest_ragmetrics.report.judging import judging_changes
+from pytest_ragmetrics.report.outcomes import PairedTest
+from pytest_ragmetrics.report.text_changes import (
+    Piece,
+    Text,
+    TextChange,
+    folded,
+    marked,
+    matched,
+    text_change,
+    versions,
+)
+from pytest_ragmetrics.result import Verdict
+from pytest_ragmetrics.run_comparison import RunComparison
+from pytest_ragmetrics.stats.scores import standing
+from pytest_ragmetrics.text.characters import shortened
+
+#: What a reader may want to see of the tests that have changed.
+Chip = Literal["changed", "worse", "better", "passages", "rescored", "new", "gone", "flips"]
+#: Every chip as the page calls it.
+CHIPS: Mapping[Chip, str] = {
+    "changed": "Changed",
+    "worse": "Worse",
+    "better": "Better",
+    "passages": "Other passages",
+    "rescored": "Same answer, other score",
+    "new": "New",
+    "gone": "Gone",
+    "flips": "Flips",
+}
+#: What became of a passage: ``edited`` has nearly the same text, ``moved`` stands elsewhere among those of both runs.
+PassageState = Literal["lost", "new", "edited", "moved", "kept"]
+_STATES: tuple[PassageState, ...] = get_args(PassageState)
+#: How a score compares: its outcome became worse or better, or there is none to compare.
+Tone = Literal["bad", "good", "open", "same"]
+
+_NAME_LENGTH, _PREVIEW_LENGTH, _CLAIM_LENGTH = 80, 110, 120
+#: Verdicts that are this short on average are on single words: they are listed in a line.
+_WORD_LENGTH, _WORDS_SHOWN = 20, 30
+_ROUNDING = 1e-9
+_RecordPair = tuple[Record | None, Record | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PassageChange:
+    """A passage and its ranks, from 1, ``None`` where it was or is not retrieved.
+
+    ``name`` is its id, "" without one, ``preview`` its beginning. ``pieces`` are all of one that is lost, and what
+    changed of an edited one. ``carried`` are the claims that one that is lost was evidence for, by their numbers.
+    """
+
+    then: int | None
+    now: int | None
+    state: PassageState
+    name: str
+    preview: str
+    pieces: tuple[Piece, ...] = ()
+    carried: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VerdictChange:
+    """A claim then and now, ``None`` where it was not made; ``reason`` is why it is not ok, and was not so before.
+
+    ``number`` is its place among all claims of the sample, ``old`` the former one.
+    """
+
+    number: int
+    old: Verdict | None
+    then: bool | None
+    now: bool | None
+    pieces: tuple[Piece, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VerdictsChange:
+    """The verdicts of a metric: what changed and what did not, or single words in ``lines`` of their own."""
+
+    metric: str
+    noun: str
+    changed: tuple[VerdictChange, ...] = ()
+    kept: tuple[VerdictChange, ...] = ()
+    lines: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreChange:
+    """A score then and now; ``needs`` is its threshold, ``word`` says what became of it."""
+
+    metric: str
+    then: str
+    now: str
+    needs: str
+    word: str
+    tone: Tone
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SampleChange:
+    """One sample then and now; ``facts`` say whether question and judging are the same.
+
+    ``passages`` are empty where they are the same; ``passages_title`` then says so, and is "" without any.
+    """
+
+    facts: tuple[str, ...]
+    question: TextChange | None
+    answer: TextChange | None
+    passages: tuple[PassageChange, ...]
+    passages_title: str
+    scores: tuple[ScoreChange, ...]
+    verdicts: tuple[VerdictsChange, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompareView:
+    """A test against its counterpart; ``size`` orders tests by how much changed: of scores, then of texts.
+
+    There are no ``samples`` where there is nothing to compare: of a new test, and of one that only flips.
+    """
+
+    chips: tuple[Chip, ...]
+    size: tuple[float, float] = (0.0, 0.0)
+    samples: tuple[SampleChange, ...] = ()
+
+
+def build_compare_view(paired: PairedTest, comparison: RunComparison) -> CompareView | None:
+    """Return what changed of a test of a run with a baseline; ``None`` where nothing did."""
+    test, before = paired.test, paired.before
+    flipping: list[Chip] = ["flips"] if any(flips(it.samples, it.threshold) for it in test.records) else []
+    if before is None:
+        return CompareView(chips=("new", *flipping))
+    pairs = _record_pairs(before.records, test.records)
+    found = {*_chips(paired, pairs), *flipping}
+    chips = tuple(chip for chip in CHIPS if chip in found)
+    if "changed" not in found:
+        return CompareView(chips=chips) if chips else None
+    builders = [_SampleBuilder(*group, comparison) for group in _samples(pairs)]
+    rescored = max((abs(gain) for pair in pairs if (gain := _gain(*pair)) is not None), default=0.0)
+    return CompareView(
+        chips=chips,
+        size=(rescored, max((builder.changed for builder in builders), default=0.0)),
+        samples=tuple(builder.build() for builder in builders),
+    )
+
+
+def build_gone_view(test: TestRecord, comparison: RunComparison) -> CompareView:
+    """Return what a test of the baseline was that has no counterpart now."""
+    builders = [_SampleBuilder(*group, comparison) for group in _samples((record, None) for record in test.records)]
+    return CompareView(chips=("gone",), samples=tuple(builder.build() for builder in builders))
+
+
+def count_chips(views: Iterable[CompareView | None]) -> tuple[tuple[Chip, str, int], ...]:
+    """Return the chips that occur, each as the page calls it and with the number of its tests."""
+    counts = Counter(chip for view in views if view is not None for chip in view.chips)
+    return tuple((chip, label, counts[chip]) for chip, label in CHIPS.items() if counts[chip])
+
+
+def _record_pairs(befores: Sequence[Record], records: Sequence[Record]) -> list[_RecordPair]:
+    """Return the records of each metric and sample in both runs, in their order now; then those of then only."""
+    keys: tuple[Callable[[Record], Hashable], ...] = (
+        lambda it: (it.metric, it.sample.id, it.sample.user_input),
+        lambda it: (it.metric, it.sample.id),
+    )
+    found = matched(befores, records, keys)
+    pairs: list[_RecordPair] = [
+        (befores[found[place]] if place in found else None, now) for place, now in enumerate(records)
+    ]
+    left = set(range(len(befores))).difference(found.values())
+    return [*pairs, *((befores[place], None) for place in sorted(left))]
+
+
+_Sample = dict[str, Any] | None
+
+
+def _samples(pairs: Iterable[_RecordPair]) -> list[tuple[list[_RecordPair], _Sample, _Sample]]:
+    """Return the pairs by their samples, each with all fields then and now: metrics take different fields of one."""
+    groups: list[tuple[list[_RecordPair], _Sample, _Sample]] = []
+    for pair in pairs:
+        before, now = (None if record is None else record.sample.to_mapping() for record in pair)
+        for place, (found, old, new) in enumerate(groups):
+            if ((old and before) or (new and now)) and _is_same(old, before) and _is_same(new, now):
+                groups[place] = ([*found, pair], _united(old, before), _united(new, now))
+                break
+        else:
+            groups.append(([pair], before, now))
+    return groups
+
+
+def _is_same(known: _Sample, sample: _Sample) -> bool:
+    return not known or not sample or all(known[name] == sample[name] for name in known.keys() & sample.keys())
+
+
+def _united(known: _Sample, sample: _Sample) -> _Sample:
+    return sample if known is None else {**known, **(sample or {})}
+
+
+def _chips(paired: PairedTest, pairs: Iterable[_RecordPair]) -> Iterator[Chip]:
+    """Yield the chips of a test with a counterpart, some more than once."""
+    if paired.kind in ("newly fails", "fixed"):
+        yield from ("changed", "worse" if paired.kind == "newly fails" else "better")
+    for before, now in pairs:
+        if before is None or now is None:
+            yield "changed"
+            continue
+        other_passages = before.sample.retrieved_contexts != now.sample.retrieved_contexts
+        other_answer = before.sample.response != now.sample.response
+        rescored = _rescored(before, now)
+        if other_passages:
+            yield "passages"
+        if rescored:
+            yield rescored
+        if rescored and not other_answer and not other_passages:
+            yield "rescored"
+        if rescored or other_answer or other_passages or before.outcome != now.outcome:
+            yield "changed"
+
+
+def _rescored(before: Record, now: Record) -> Chip | None:
+    """Return whether a score became worse or better; one that was lost did, one with nothing to check did not."""
+    if before.score is None or now.score is None:
+        return None if before.score is now.score else "worse" if now.score is None else "better"
+    gain = _gain(before, now)
+    return None if gain is None or abs(gain) <= _ROUNDING else "better" if gain > 0 else "worse"
+
+
+def _gain(before: Record | None, now: Record | None) -> float | None:
+    """Return how much better a score became; ``None`` where the two cannot be compared."""
+    if before is None or now is None or before.judge != now.judge or is_redefined(now, before):
+        return None
+    return gain_of(before.score, now.score, now.better) if standing(before) == standing(now) == "counted" else None
+
+
+class _SampleBuilder:
+    """Builds what changed of one sample; of a test that is gone there is none now."""
+
+    def __init__(self, pairs: Sequence[_RecordPair], before: _Sample, now: _Sample, comparison: RunComparison) -> None:
+        self._pairs, self._before, self._now, self._comparison = pairs, before, now, comparison
+        self._answer = self._text_change("response")
+        self._verdicts = tuple(self._verdict_changes())
+        self._passages = self._passage_changes()
+
+    @property
+    def changed(self) -> float:
+        """How much of the answer and of the passages changed, both as shares."""
+        pieces = self._answer.pieces if self._answer else ()
+        letters = sum(len(piece.text) for piece in pieces if piece.kind != "same")
+        others = sum(passage.state != "kept" for passage in self._passages)
+        return letters / max(sum(len(piece.text) for piece in pieces), 1) + others / max(len(self._passages), 1)
+
+    def build(self) -> SampleChange:
+        """Return the change."""
+        both = [(before, now) for before, now in self._pairs if before is not None and now is not None]
+        differ = any(passage.state != "kept" for passage in self._passages)
+        return SampleChange(
+            facts=tuple(self._facts(both)),
+            question=self._text_change("user_input") if self._asks_else else None,
+            answer=self._answer,
+            passages=self._passages if differ else (),
+            passages_title=self._passages_title(),
+            scores=tuple(score_change(before, now) for before, now in self._pairs),
+            verdicts=tuple(change for change in self._verdicts if change.changed or change.lines),
+        )
+
+    def _text_change(self, field: str) -> TextChange | None:
+        before, now = ((sample or {}).get(field) for sample in (self._before, self._now))
+        if before is not None and now is not None:
+            return text_change(before, now)
+        known = now if before is None else before
+        title = "not in the baseline" if before is None else "of the baseline"
+        return None if known is None else TextChange(pieces=folded([Piece(text=known)]), title=title)
+
+    @property
+    def _asks_else(self) -> bool:
+        before, now = self._before, self._now
+        return before is not None and now is not None and before.get("user_input") != now.get("user_input")
+
+    def _facts(self, both: Sequence[tuple[Record, Record]]) -> Iterator[str]:
+        if not both:
+            return
+        yield "another question" if self._asks_else else "same question"
+        judging = [run.judging for run in (self._comparison.baseline.run, self._comparison.document.run)]
+        metrics = sorted({now.metric for _, now in both})
+        changes = {
+            metric: list(judging_changes(*(by_metric[metric] for by_metric in judging)))
+            for metric in metrics
+            if all(metric in by_metric for by_metric in judging)
+        }
+        then, now = ({record.judge for record in side if record.judge} for side in zip(*both, strict=True))
+        if any(changes.values()):
+            yield from (f"{metric}: {change}" for metric, found in changes.items() for change in found)
+        elif then != now:
+            names = (", ".join(map(named, sorted(side))) or "none" for side in (then, now))
+            yield "judge {}, then {}".format(*names)
+        elif now:
+            yield "same judge and prompts" if len(changes) == len(metrics) else "same judge"
+
+    def _passage_changes(self) -> tuple[PassageChange, ...]:
+        from rapidfuzz.distance import Indel
+
+        olds, news = _passages(self._before), _passages(self._now)
+        found = versions(olds, news)
+        carried = self._carried(olds)
+        in_order = sorted(found)
+        # The longest row in the order of then stayed; a passage that is not in it moved.
+        steps = Indel.opcodes(sorted(found.values()), [found[place] for place in in_order])
+        stayed = {place for step in steps if step.tag == "equal" for place in in_order[step.dest_start : step.dest_end]}
+        changes = [_new_passage(new, place) for place, new in enumerate(news) if place not in found]
+        changes += [
+            _lost_passage(old, at, carried.get(at, "")) for at, old in enumerate(olds) if at not in found.values()
+        ]
+        changes += [_found_passage(olds[at], at, news[now], now, stayed=now in stayed) for now, at in found.items()]
+        # One that is lost stands where it was.
+        return tuple(sorted(changes, key=lambda it: it.now or (it.then or 0) - 0.5))
+
+    def _verdict_changes(self) -> Iterator[VerdictsChange]:
+        number = 1
+        for before, now in self._pairs:
+            if before is not None and now is not None and not is_redefined(now, before):
+                change = verdicts_change(before, now, number)
+                number += len(change.changed) + len(change.kept) if change.changed else 0
+                yield change
+
+    def _passages_title(self) -> str:
+        number = len(self._passages)
+        if self._now is None or not number:
+            return counted(number, "passage") if number else ""
+        states = Counter(passage.state for passage in self._passages)
+        parts = [f"{states[state]} {state}" for state in _STATES if states[state] and state != "kept"]
+        return ", ".join(parts) or f"the same {number} as before"
+
+    def _carried(self, olds: Sequence[Text]) -> dict[int, str]:
+        """Return which claims each passage was evidence for, by its place."""
+        found: dict[int, list[tuple[str, int]]] = {}
+        for change in self._verdicts:
+            for row in (*change.changed, *change.kept):
+                places = _evidence_of(row.old, olds) if row.old is not None and row.old.ok else ()
+                for place in places:
+                    number = row.number if change.changed else 0
+                    found.setdefault(place, []).append((change.noun, number))
+        return {place: _numbered(claims) for place, claims in found.items()}
+
+
+def _evidence_of(verdict: Verdict, passages: Sequence[Text]) -> set[int]:
+    """Return the places of the passages that are evidence for a verdict; it may also stand in other contexts."""
+    return {
+        piece.context
+        for piece in verdict.evidence
+        if 0 <= piece.context < len(passages)
+        and piece.text.split() == passages[piece.context].text[max(piece.start, 0) : piece.end].split() != []
+    }
+
+
+def _numbered(claims: Iterable[tuple[str, int]]) -> str:
+    """Return the claims by noun and number, of those that are not shown how many there are."""
+    by_noun: dict[str, list[int]] = {}
+    for noun, number in claims:
+        by_noun.setdefault(noun, []).append(number)
+    parts = []
+    for noun, numbers in by_noun.items():
+        shown = sorted(filter(None, numbers))
+        parts.append(
+            f"{noun}{'s'[: len(shown) > 1]} {', '.join(map(str, shown))}" if shown else counted(len(numbers), noun)
+        )
+    return " and ".join(parts)
+
+
+def _passages(sample: _Sample) -> list[Text]:
+    texts, ids = ((sample or {}).get(name) or () for name in ("retrieved_contexts", "retrieved_context_ids"))
+    return [Text(text, str(ids[place]) if len(ids) == len(texts) else None) for place, text in enumerate(texts)]
+
+
+def _new_passage(passage: Text, place: int) -> PassageChange:
+    return PassageChange(then=None, now=place + 1, state="new", name=_name(passage), preview=_preview(passage.text))
+
+
+def _lost_passage(passage: Text, place: int, carried: str) -> PassageChange:
+    return PassageChange(
+        then=place + 1,
+        now=None,
+        state="lost",
+        name=_name(passage),
+        preview=_preview(passage.text),
+        pieces=folded([Piece(text=passage.text)]),
+        carried=carried,
+    )
+
+
+def _found_passage(old: Text, at: int, new: Text, now: int, *, stayed: bool) -> PassageChange:
+    edited = old.text.split() != new.text.split()
+    return PassageChange(
+        then=at + 1,
+        now=now + 1,
+        state="edited" if edited else "kept" if stayed else "moved",
+        name=_name(new),
+        preview=_preview(new.text),
+        pieces=text_change(old.text, new.text).pieces if edited else (),
+    )
+
+
+def _name(passage: Text) -> str:
+    return shortened(passage.id or "", _NAME_LENGTH)
+
+
+def _preview(text: str) -> str:
+    """Return the beginning of a text on one line."""
+    words = " ".join(text[: 2 * _PREVIEW_LENGTH].split())
+    return words if len(words) <= _PREVIEW_LENGTH else f"{words[:_PREVIEW_LENGTH].rpartition(' ')[0] or words} \u2026"
+
+
+def verdicts_change(before: Record, now: Record, first: int = 1) -> VerdictsChange:
+    """Return what became of the verdicts of a metric, numbered from ``first``."""
+    olds, news = ([it for it in record.verdicts if it.counts] for record in (before, now))
+    if _are_words([*olds, *news]):
+        lines = tuple(_word_lines(olds, news, now.complaint))
+        return VerdictsChange(metric=now.metric, noun=now.noun, lines=lines)
+    found = versions([Text(it.text) for it in olds], [Text(it.text) for it in news])
+    pairs: list[tuple[Verdict | None, Verdict | None]] = [
+        (olds[found[at]] if at in found else None, new) for at, new in enumerate(news)
+    ]
+    pairs += [(old, None) for at, old in enumerate(olds) if at not in found.values()]
+    changed = sorted((pair for pair in pairs if _has_changed(*pair)), key=_verdict_order)
+    kept = [pair for pair in pairs if not _has_changed(*pair)]
+    rows = [_verdict_change(number, old, new) for number, (old, new) in enumerate([*changed, *kept], start=first)]
+    return VerdictsChange(
+        metric=now.metric, noun=now.noun, changed=tuple(rows[: len(changed)]), kept=tuple(rows[len(changed) :])
+    )
+
+
+def _has_changed(old: Verdict | None, new: Verdict | None) -> bool:
+    return old is None or new is None or (old.ok, old.text) != (new.ok, new.text)
+
+
+def _verdict_order(pair: tuple[Verdict | None, Verdict | None]) -> int:
+    """Return the place of what became of a verdict: what is not ok now comes first, and of that what was."""
+    then, now = (None if verdict is None else verdict.ok for verdict in pair)
+    return [
+        *((True, False), (None, False), (False, False)),
+        *((False, True), (None, True), (True, True), (True, None), (False, None)),
+    ].index((then, now))
+
+
+def _are_words(verdicts: Sequence[Verdict]) -> bool:
+    return sum(len(verdict.text) for verdict in verdicts) <= _WORD_LENGTH * len(verdicts)
+
+
+def _word_lines(olds: Iterable[Verdict], news: Iterable[Verdict], complaint: str) -> Iterator[tuple[str, str]]:
+    """Yield the words that are not ok in one run only, in two lines."""
+    then, now = ({it.text: None for it in side if not it.ok} for side in (olds, news))
+    for title, words in (("newly", now.keys() - then.keys()), ("no longer", then.keys() - now.keys())):
+        listed = [word for word in (*now, *then) if word in words]
+        more = f" and {len(listed) - _WORDS_SHOWN} more" if len(listed) > _WORDS_SHOWN else ""
+        if listed:
+            yield f"{title} {complaint}", ", ".join(listed[:_WORDS_SHOWN]) + more
+
+
+def _verdict_change(number: int, old: Verdict | None, new: Verdict | None) -> VerdictChange:
+    if old is not None and new is not None:
+        pieces = text_change(old.text, new.text).pieces
+    else:
+        pieces = folded([*marked(old.text if old else "", "removed"), *marked(new.text if new else "", "added")])
+    newly_wrong = new is not None and not new.ok and (old is None or old.ok)
+    return VerdictChange(
+        number=number,
+        old=old,
+        then=None if old is None else old.ok,
+        now=None if new is None else new.ok,
+        pieces=pieces,
+        reason=(new.reason or "") if new is not None and newly_wrong else "",
+    )
+
+
+def score_change(before: Record | None, now: Record | None) -> ScoreChange:
+    """Return a score then and now, one of which may be missing."""
+    record = now or before
+    if record is None:
+        raise ValueError("a score of neither run cannot be compared")
+    then, needed = (None if it is None else it.threshold for it in (before, now))
+    bound = then if needed is None else needed
+    needs = "" if bound is None else threshold_text(bound)
+    if then is not None and needed is not None and then != needed:
+        needs += f", was {threshold_text(then)}"
+    word, tone = _score_word(before, now)
+    return ScoreChange(
+        metric=f"{record.metric} (lower is better)" if record.better == "lower" else record.metric,
+        then=_score(before),
+        now=_score(now),
+        needs=needs,
+        word=word,
+        tone=tone,
+    )
+
+
+def _score(record: Record | None) -> str:
+    if record is None or record.score is None or record.vacuous:
+        return "\u2013"
+    return score_text(record.score, record.threshold.bound if record.threshold else None)
+
+
+def _score_word(before: Record | None, now: Record | None) -> tuple[str, Tone]:
+    """Return what became of a score."""
+    if now is None or before is None:
+        word = "not scored now" if now is None else "fails, new" if now.outcome == "failed" else "new"
+        return word, "bad" if word == "fails, new" else "same"
+    word, tone = _outcome_word(before, now)
+    if is_redefined(now, before):
+        return f"{word}, another metric of this name then", tone
+    if before.judge != now.judge and None not in (before.score, now.score):
+        return f"{word}, by another judge", tone
+    return word, tone
+
+
+def _outcome_word(before: Record, now: Record) -> tuple[str, Tone]:
+    if now.score is None:
+        return ("no score, both", "open") if before.score is None else ("no score now", "open")
+    if now.vacuous and now.outcome != "failed":
+        both = before.vacuous and before.score is not None
+        return f"{NOTHING_TO_CHECK}, both" if both else f"{NOTHING_TO_CHECK} now", "same"
+    then = "no score then" if before.score is None else f"{NOTHING_TO_CHECK} then" if before.vacuous else ""
+    failed, did = now.outcome == "failed", before.outcome == "failed"
+    if now.outcome == "measured":
+        return (then, "same") if then else _measured_word(before, now)
+    if then:
+        return f"{'fails' if failed else 'passes'}, {then}", "bad" if failed else "same"
+    if failed == did:
+        return ("fails, both" if failed else "passes, both"), "same"
+    return ("newly fails", "bad") if failed else ("fixed", "good")
+
+
+def _measured_word(before: Record, now: Record) -> tuple[str, Tone]:
+    gain = _gain(before, now)
+    if gain is None:
+        return "", "same"
+    word = "as before" if abs(gain) <= _ROUNDING else f"{score_text(abs(gain))} {'better' if gain > 0 else 'worse'}"
+    # An earlier assert of the test failed, or this one was taken out.
+    return f"{word}, not asserted now" if before.threshold is not None else word, "same"

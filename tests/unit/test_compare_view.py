@@ -1,0 +1,378 @@
+"""One test against its counterpart in the baseline, as the page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.records import Judging, Record
+from pytest_ragmetrics.records import TestRecord as OneTest
+from pytest_ragmetrics.report.compare_view import (
+    CompareView,
+    PassageChange,
+    SampleChange,
+    build_compare_view,
+    build_gone_view,
+    count_chips,
+    score_change,
+    verdicts_change,
+)
+from pytest_ragmetrics.report.html import environment
+from pytest_ragmetrics.report.outcomes import gone_tests, paired_tests
+from pytest_ragmetrics.result import Evidence, Verdict
+from pytest_ragmetrics.run_comparison import compare_documents
+from tests.documents import HOSTILE, document, record, row, verdict
+
+PASSAGES = ("The rent is 62 pounds a year.", "Hoses may be used in the morning.", "Sheds need consent.")
+SAMPLE: dict[str, Any] = {
+    "id": "q1",
+    "user_input": "What is the rent?",
+    "response": "The rent is 62 pounds a year.",
+    "retrieved_contexts": PASSAGES,
+}
+CLAIM = "The rent is 62 pounds a year"
+
+
+def carried(text: str, context: int, *, ok: bool = True) -> Verdict:
+    """Return a claim with all of a passage as evidence."""
+    piece = Evidence(context=context, start=0, end=len(PASSAGES[context]), text=PASSAGES[context])
+    return verdict(text, ok=ok, evidence=[piece] if ok else (), reason=None if ok else "stands nowhere")
+
+
+def scored(
+    score: float | None = 1.0, *, metric: str = "faithfulness", verdicts: Sequence[Verdict] = (), **fields: Any
+) -> Record:
+    """Return a record; ``fields`` are those of its sample, except for those of records."""
+    own = {name: fields.pop(name) for name in ("at_least", "judge", "votes", "vacuous", "noun") if name in fields}
+    bound = own.setdefault("at_least", 0.8)
+    short = bound is not None and score is not None and score < bound
+    outcome = "unscored" if score is None else "failed" if short else "measured" if bound is None else "passed"
+    made = record(metric, score, sample=SAMPLE | fields, outcome=outcome, noun=own.pop("noun", "claim"), **own)
+    return replace(made, verdicts=tuple(verdicts))
+
+
+def one(*records: Record, name: str = "test_bot[q1]") -> OneTest:
+    """Return a test of these records."""
+    wrong = any(it.outcome in ("failed", "unscored") for it in records)
+    return row(name, *records, outcome="failed" if wrong else "passed")
+
+
+def view_of(now: OneTest, before: OneTest | None) -> CompareView | None:
+    """Return the comparison of a test with the only one of a baseline."""
+    comparison = compare_documents(document(now), document(*([] if before is None else [before])))
+    (pair,) = paired_tests(comparison.document, comparison)
+    return build_compare_view(pair, comparison)
+
+
+def sample_of(now: OneTest, before: OneTest) -> SampleChange:
+    """Return the change of the only sample of a test."""
+    view = view_of(now, before)
+    assert view is not None
+    (sample,) = view.samples
+    return sample
+
+
+LESS: dict[str, Any] = {"retrieved_contexts": PASSAGES[1:]}
+OTHER: dict[str, Any] = {"response": "The rent is 72 pounds a year."}
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "chips"),
+    [
+        (one(scored()), one(scored()), None),
+        (one(scored()), None, ("new",)),
+        (one(scored(0.5)), one(scored()), ("changed", "worse", "rescored")),
+        (one(scored()), one(scored(0.5)), ("changed", "better", "rescored")),
+        (one(scored(0.5, **LESS)), one(scored()), ("changed", "worse", "passages")),
+        (one(scored(0.5, **OTHER)), one(scored()), ("changed", "worse")),
+        (one(scored(**OTHER)), one(scored()), ("changed",)),
+        (one(scored(retrieved_contexts=PASSAGES[::-1])), one(scored()), ("changed", "passages")),
+        (one(scored(None)), one(scored()), ("changed", "worse", "rescored")),
+        (one(scored(None)), one(scored(None)), None),
+        (one(scored(0.9, votes=(0.7, 1.0))), one(scored(0.9)), ("flips",)),
+        (one(scored(0.9, votes=(0.7, 1.0))), None, ("new", "flips")),
+        # The same score, held against another threshold.
+        (one(scored(0.9, at_least=0.95)), one(scored(0.9)), ("changed", "worse")),
+        # Judges that differ give scores that cannot be compared, and nothing to check says nothing.
+        (one(scored(0.9, judge="b")), one(scored(0.95, judge="a")), None),
+        (one(scored(1.0, vacuous=True, **OTHER)), one(scored(0.9)), ("changed",)),
+        # What is good about a metric of lower scores.
+        (
+            one(record("toxicity", 0.3, at_most=0.5, sample=SAMPLE)),
+            one(record("toxicity", 0.1, at_most=0.5, sample=SAMPLE)),
+            ("changed", "worse", "rescored"),
+        ),
+        # One metric became worse, one better; one was added.
+        (
+            one(scored(0.9), scored(1.0, metric="correctness")),
+            one(scored(1.0), scored(0.9, metric="correctness")),
+            ("changed", "worse", "better", "rescored"),
+        ),
+        (one(scored(), scored(metric="correctness")), one(scored()), ("changed",)),
+    ],
+)
+def test_what_became_of_a_test_is_told_in_chips(
+    now: OneTest, before: OneTest | None, chips: tuple[str, ...] | None
+) -> None:
+    """A test without any change has no view; one has samples only if something can be compared."""
+    view = view_of(now, before)
+    assert (view and view.chips) == chips
+    assert bool(view and view.samples) == ("changed" in (chips or ()))
+
+
+def test_chips_are_counted_in_tests() -> None:
+    """Each is counted once a test, in the order of the page; a test that is gone is shown as it was."""
+    nows = [one(scored(0.5), name="test_a"), one(scored(0.6), name="test_b"), one(scored(), name="test_c")]
+    befores = [one(scored(), name="test_a"), one(scored(), name="test_b"), one(scored(0.5), name="test_z")]
+    sample_ids = dict(zip("abcz", "abcz", strict=True))
+    renamed = [
+        [
+            row(
+                it.id.partition("::")[2],
+                replace(it.records[0], sample=replace(it.records[0].sample, id=sample_ids[it.id[-1]])),
+            )
+            for it in side
+        ]
+        for side in (nows, befores)
+    ]
+    comparison = compare_documents(document(*renamed[0]), document(*renamed[1]))
+    views = [build_compare_view(pair, comparison) for pair in paired_tests(comparison.document, comparison)]
+    views += [build_gone_view(test, comparison) for test in gone_tests(comparison)]
+    assert [(chip, count) for chip, _, count in count_chips(views)] == [
+        ("changed", 2),
+        ("worse", 2),
+        ("rescored", 2),
+        ("new", 1),
+        ("gone", 1),
+    ]
+    assert max(view.size for view in views if view) == (0.5, 0.0)
+    (gone,) = views[-1].samples if views[-1] else ()
+    assert gone.answer is not None
+    assert (gone.answer.title, gone.answer.pieces[0].text) == ("of the baseline", SAMPLE["response"])
+    assert (gone.scores[0].then, gone.scores[0].now, gone.scores[0].word) == ("0.50", "\u2013", "not scored now")
+    assert [(it.then, it.now) for it in gone.passages] == [(1, None), (2, None), (3, None)]
+
+
+def ranks(changes: Sequence[PassageChange]) -> list[tuple[int | None, int | None, str]]:
+    """Return ranks and states."""
+    return [(it.then, it.now, it.state) for it in changes]
+
+
+A, B, C = PASSAGES
+EDITED = "Hoses may be used in the evening."
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected", "title"),
+    [
+        ((A, B), (A, B), [], "the same 2 as before"),
+        ((A, B, C), (B, C), [(1, None, "lost"), (2, 1, "kept"), (3, 2, "kept")], "1 lost"),
+        ((B, C), (A, B, C), [(None, 1, "new"), (1, 2, "kept"), (2, 3, "kept")], "1 new"),
+        ((A, B, C), (A, C, B), [(1, 1, "kept"), (3, 2, "moved"), (2, 3, "kept")], "1 moved"),
+        ((A, B), (A, EDITED), [(1, 1, "kept"), (2, 2, "edited")], "1 edited"),
+        ((A,), (C,), [(1, None, "lost"), (None, 1, "new")], "1 lost, 1 new"),
+        ((A, A), (A,), [(1, 1, "kept"), (2, None, "lost")], "1 lost"),
+        ((A,), (), [(1, None, "lost")], "1 lost"),
+        ((), (), [], ""),
+    ],
+)
+def test_passages_are_shown_with_their_ranks(
+    before: tuple[str, ...], now: tuple[str, ...], expected: list[tuple[int | None, int | None, str]], title: str
+) -> None:
+    """What is lost stands where it was; the texts of the others are not there again."""
+    found = sample_of(one(scored(0.5, retrieved_contexts=now)), one(scored(retrieved_contexts=before)))
+    assert ranks(found.passages) == expected
+    assert found.passages_title == title
+    assert {it.state for it in found.passages if it.pieces} <= {"lost", "edited"}
+    assert ["".join(piece.text for piece in it.pieces) for it in found.passages if it.state == "lost"] == [
+        before[it.then - 1] for it in found.passages if it.state == "lost" and it.then
+    ]
+
+
+def test_passages_are_known_by_their_ids() -> None:
+    """An id names a passage, and tells that a text with few of the words of before is an edition of it."""
+    ids: dict[str, Any] = {"retrieved_context_ids": ("s4", "s7")}
+    now = scored(0.5, retrieved_contexts=(B, "The rent is due in May."), retrieved_context_ids=("s7", "s4"))
+    found = sample_of(one(now), one(scored(retrieved_contexts=(A, B), **ids)))
+    assert [(*it, passage.name) for it, passage in zip(ranks(found.passages), found.passages, strict=True)] == [
+        (2, 1, "moved", "s7"),
+        (1, 2, "edited", "s4"),
+    ]
+
+
+def test_a_lost_passage_says_which_claims_it_carried() -> None:
+    """By the numbers of the claims beside it, or how many claims, where none of them changed."""
+    claims = [carried("Hoses are fine in the morning", 1), carried(CLAIM, 0), carried("It is paid yearly", 0)]
+    then = one(scored(verdicts=claims))
+    now = [carried("It is paid yearly", 0, ok=False), carried(CLAIM, 0, ok=False), replace(claims[0], evidence=())]
+    found = sample_of(one(scored(0.3, verdicts=now, **LESS)), then)
+    assert found.passages[0].carried == "claims 1, 2"
+    assert [it.number for it in (*found.verdicts[0].changed, *found.verdicts[0].kept)] == [1, 2, 3]
+    found = sample_of(one(scored(1.0, verdicts=[replace(it, evidence=()) for it in claims], **LESS)), then)
+    assert (found.verdicts, found.passages[0].carried) == ((), "2 claims")
+    # Evidence that is not in the passage, and words of word-level metrics, say nothing.
+    astray = replace(claims[1], evidence=(Evidence(context=0, start=0, end=4, text="Shed"),))
+    word = verdict("rent", ok=True, evidence=[Evidence(context=0, start=4, end=8, text="rent")])
+    found = sample_of(one(scored(0.3, **LESS)), one(scored(verdicts=[astray]), scored(metric="words", verdicts=[word])))
+    assert found.passages[0].carried == ""
+
+
+def test_claims_are_paired_by_what_they_say() -> None:
+    """What is no longer ok comes first, then what is new and not ok; what did not change is apart."""
+    before = [
+        verdict("The rent is 62 pounds a year", ok=True),
+        verdict("Sheds need the consent of the committee", ok=True),
+        verdict("Nobody may fish", ok=False),
+        verdict("Water is free", ok=True),
+        verdict("Hoses may be used in the morning", ok=False),
+    ]
+    now = [
+        verdict("Water is free", ok=True),
+        verdict("The rent is 72 pounds a year", ok=False, reason="another number"),
+        verdict("Dogs are welcome at any time", ok=False, reason="nowhere"),
+        verdict("Hoses may be used in the morning", ok=True),
+        verdict("Nobody may fish", ok=False, reason="nowhere"),
+        verdict("a title", ok=True, kind="looks like a title"),
+    ]
+    change = verdicts_change(scored(verdicts=before), scored(verdicts=now))
+    assert [(it.number, it.then, it.now, it.reason) for it in change.changed] == [
+        (1, True, False, "another number"),
+        (2, None, False, "nowhere"),
+        (3, False, True, ""),
+        (4, True, None, ""),
+    ]
+    assert [(it.number, it.then, it.now) for it in change.kept] == [(5, True, True), (6, False, False)]
+    assert [(piece.kind, piece.text) for piece in change.changed[0].pieces if piece.kind != "same"] == [
+        ("removed", "62"),
+        ("added", "72"),
+    ]
+    assert [piece.kind for piece in change.changed[1].pieces] == ["added"]
+    assert [piece.kind for piece in change.changed[3].pieces] == ["removed"]
+
+
+def test_single_words_are_listed_in_a_line() -> None:
+    """Of a metric of single words only what changed is told, in two lines."""
+    then = [verdict("rent", ok=True), verdict("pond", ok=False), verdict("gate", ok=False)]
+    now = [verdict("rent", ok=False), verdict("shed", ok=False), verdict("gate", ok=False)]
+    before, after = (replace(scored(verdicts=side), complaint="in no context") for side in (then, now))
+    assert verdicts_change(before, after).lines == (
+        ("newly in no context", "rent, shed"),
+        ("no longer in no context", "pond"),
+    )
+    many = [verdict(f"w{number}", ok=False) for number in range(40)]
+    assert verdicts_change(scored(), scored(verdicts=many)).lines[0][1].endswith("w29 and 10 more")
+
+
+VACUOUS: dict[str, Any] = {"score": 1.0, "vacuous": True}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        ({}, {}, ("1.00", "1.00", "passes, both", "same")),
+        ({}, {"score": 0.5}, ("1.00", "0.50", "newly fails", "bad")),
+        ({"score": 0.5}, {}, ("0.50", "1.00", "fixed", "good")),
+        ({"score": 0.5}, {"score": 0.4}, ("0.50", "0.40", "fails, both", "same")),
+        (VACUOUS, VACUOUS, ("\u2013", "\u2013", "nothing to check, both", "same")),
+        (VACUOUS, {}, ("\u2013", "1.00", "passes, nothing to check then", "same")),
+        (VACUOUS, {"score": 0.5}, ("\u2013", "0.50", "fails, nothing to check then", "bad")),
+        ({}, VACUOUS, ("1.00", "\u2013", "nothing to check now", "same")),
+        ({}, {"score": None}, ("1.00", "\u2013", "no score now", "open")),
+        ({"score": None}, {}, ("\u2013", "1.00", "passes, no score then", "same")),
+        ({"score": None}, {"score": None}, ("\u2013", "\u2013", "no score, both", "open")),
+        ({"judge": "a"}, {"score": 0.5, "judge": "b"}, ("1.00", "0.50", "newly fails, by another judge", "bad")),
+        (
+            {"noun": "claim"},
+            {"noun": "rating"},
+            ("1.00", "1.00", "passes, both, another metric of this name then", "same"),
+        ),
+        ({"at_least": None}, {"at_least": None}, ("1.00", "1.00", "as before", "same")),
+        ({"at_least": None}, {"at_least": None, "score": 0.25}, ("1.00", "0.25", "0.75 worse", "same")),
+        ({}, {"at_least": None, "score": 0.25}, ("1.00", "0.25", "0.75 worse, not asserted now", "same")),
+        (None, {}, ("\u2013", "1.00", "new", "same")),
+        (None, {"score": 0.5}, ("\u2013", "0.50", "fails, new", "bad")),
+        ({}, None, ("1.00", "\u2013", "not scored now", "same")),
+    ],
+)
+def test_a_score_is_told_in_words(
+    before: dict[str, Any] | None, now: dict[str, Any] | None, expected: tuple[str, str, str, str]
+) -> None:
+    """Then, now, what became of it and how that looks; a vacuous score is no number."""
+    sides = [None if fields is None else scored(**{"metric": "correctness", **fields}) for fields in (before, now)]
+    found = score_change(*sides)
+    assert (found.then, found.now, found.word, found.tone) == expected
+
+
+def test_thresholds_that_differ_are_both_named() -> None:
+    """The bound of then is named where it was another one, or where there is none now."""
+    assert score_change(scored(), scored()).needs == "≥ 0.80"
+    assert score_change(scored(at_least=0.7), scored()).needs == "≥ 0.80, was ≥ 0.70"
+    assert score_change(scored(), scored(at_least=None)).needs == "≥ 0.80"
+    assert score_change(scored(at_least=None), scored(at_least=None)).needs == ""
+    with pytest.raises(ValueError, match="neither run"):
+        score_change(None, None)
+
+
+def facts(now: Record, before: Record, judging: Sequence[dict[str, Judging]] = ({}, {})) -> tuple[str, ...]:
+    """Return what is the same of question and judging."""
+    runs = [document(one(it)) for it in (now, before)]
+    made = [replace(it, run=replace(it.run, judging=found)) for it, found in zip(runs, judging, strict=True)]
+    comparison = compare_documents(*made)
+    (pair,) = paired_tests(made[0], comparison)
+    view = build_compare_view(pair, comparison)
+    assert view is not None
+    return view.samples[0].facts
+
+
+def test_what_else_may_have_changed_a_score_is_named() -> None:
+    """Question, judge and prompts, as far as the runs recorded them."""
+    judged = [Judging(judge="one", prompts={"verify": digest}, definition={}) for digest in ("a1", "b2")]
+    then, now = scored(judge="one"), scored(0.5, judge="one", **OTHER)
+    assert facts(now, then) == ("same question", "same judge")
+    assert facts(now, then, [{"faithfulness": judged[0]}] * 2) == ("same question", "same judge and prompts")
+    differ = [{"faithfulness": it} for it in judged]
+    assert facts(now, then, differ) == ("same question", "faithfulness: another prompt of verify")
+    assert facts(replace(now, judge="two"), then) == ("same question", "judge one, then two")
+    assert facts(scored(0.5, user_input="Why?"), scored()) == ("another question",)
+
+
+def test_records_of_one_sample_are_one_comparison() -> None:
+    """Metrics that take different fields of a sample share it; another answer is another sample."""
+    context_free: dict[str, Any] = {"retrieved_contexts": None}
+    now = one(scored(0.5), scored(metric="correctness", **context_free), scored(response="Ask the office."))
+    before = one(scored(), scored(0.9, metric="correctness", **context_free), scored(response="Ask the committee."))
+    view = view_of(now, before)
+    assert view is not None
+    assert [[it.metric for it in sample.scores] for sample in view.samples] == [
+        ["faithfulness", "correctness"],
+        ["faithfulness"],
+    ]
+
+
+def test_texts_from_outside_are_escaped() -> None:
+    """Whatever stands in answers, passages, claims and names is text in the page's markup."""
+    macros: Any = environment().get_template("compare.html.jinja").module
+    for text in HOSTILE:
+        sides = [
+            scored(
+                score,
+                metric=text[:50],
+                verdicts=[verdict(f"{text} is a claim of some length {score}", ok=score == 1, reason=text)],
+                user_input=f"{text}{score}",
+                response=f"{text} {score}",
+                retrieved_contexts=(f"{text} {score}",),
+                judge=f"{text}{score}",
+            )
+            for score in (0.5, 1.0)
+        ]
+        view = view_of(one(sides[0]), one(replace(sides[1], metric=sides[0].metric)))
+        assert view is not None
+        markup = str(macros.compared(view))
+        assert "<script" not in markup
+        assert "<img" not in markup
+        assert "<svg" not in markup
+        assert "\0" not in markup
+        assert "\u202e" not in markup
