@@ -189,8 +189,8 @@ def test_without_a_topic_all_pages_are_listed(arguments: list[str], capsys: pyte
     """One line for each, as wide as the terminal."""
     assert cli.main(["docs", *arguments]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" ")[0] for line in lines[3:]] == [page.topic for page in pages()]
-    assert lines[3].startswith("tutorial  ")
+    assert [line.split(" ")[0] for line in lines[4:]] == [page.topic for page in pages()]
+    assert lines[4].startswith("tutorial  ")
 
 
 def test_an_unknown_topic_leads_to_the_nearest_ones(capsys: pytest.CaptureFixture[str]) -> None:

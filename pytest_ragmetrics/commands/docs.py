@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from textwrap import shorten
 
-from pytest_ragmetrics.commands.command import Command
+from pytest_ragmetrics.commands.command import Command, terminal_width
 from pytest_ragmetrics.errors import ArgumentError
+from pytest_ragmetrics.explain.phrases import text_table
 from pytest_ragmetrics.text.characters import printable_lines
 
 FOLDER = Path(__file__).parents[1] / "docs"
@@ -95,8 +94,7 @@ def topic_text(topic: str) -> str:
         for known, text in page.entries():
             for name in known:
                 names.setdefault(_folded(name), name)
-            # A section is in the one that contains it.
-            if wanted in map(_folded, known) and not any(text in other for other in found):
+            if wanted in map(_folded, known):
                 found.append(text)
     if found:
         return "\n\n".join(found)
@@ -114,11 +112,9 @@ def _listing() -> Iterator[str]:
     yield "usage: ragmetrics docs [TOPIC]"
     yield "TOPIC is a page of this list, or the name of a metric, option, marker, fixture, hook, command or function."
     yield ""
-    every = pages()
-    width = max(len(page.topic) for page in every)
-    room = max(shutil.get_terminal_size((120, 24)).columns - width - 2, 20)
-    for page in every:
-        yield f"{page.topic:<{width}}  {shorten(page.summary.replace('`', ''), room, placeholder=' ...')}"
+    rows = [(page.topic, page.summary.replace("`", "")) for page in pages()]
+    table = text_table([("topic", "what it says"), *rows], width=terminal_width(), left=2)
+    yield from map(str.rstrip, table)
 
 
 def _docs(arguments: argparse.Namespace) -> Sequence[str]:

@@ -83,7 +83,7 @@ def metrics_json(metrics: Iterable[type[Metric]] = ()) -> list[str]:
     ``name``, ``aliases`` and ``class`` are its names in settings and code; ``needs`` the fields of a sample, ``takes``
     what else it takes; ``asks`` has "judge", "embedder", both or nothing, ``rounds`` how many requests wait for one
     another; ``scale`` the lowest and the highest score, ``better`` "higher" or "lower"; ``helper`` the assertion and
-    ``arguments`` what it takes first; ``summary`` a sentence.
+    ``arguments`` what it takes first; ``summary`` a sentence, ``blind_spots`` what a good score does not say.
     """
     described = (
         {
@@ -99,6 +99,7 @@ def metrics_json(metrics: Iterable[type[Metric]] = ()) -> list[str]:
             "helper": helper_of(kind).__name__,
             "arguments": _positional(helper_of(kind)),
             "summary": _summary(kind),
+            "blind_spots": kind.blind_spots,
         }
         for kind in metrics or built_in_metrics()
     )

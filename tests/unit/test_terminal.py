@@ -114,6 +114,7 @@ def test_metrics_for_programs(call: Call) -> None:
     assert [each["name"] for each in found["metrics"]] == [kind.name for kind in built_in_metrics()]
     by_name = {each.pop("name"): each for each in found["metrics"]}
     assert by_name["hit_rate"].pop("summary").startswith("1.0 if any relevant id")
+    assert by_name["hit_rate"].pop("blind_spots").startswith("Further relevant ids")
     assert by_name["hit_rate"] == {
         "aliases": ["hit_rate@k", "hit_at_k", "hit@k"],
         "class": "HitRate",
