@@ -1,6 +1,7 @@
 from pytest_ragmetrics.assertions import assert_sample as assert_sample
 from pytest_ragmetrics.batch_scorer import scorer as scorer
 from pytest_ragmetrics.calibration.calibrate import rag_calibrated as rag_calibrated
+from pytest_ragmetrics.embedders.openai import OpenAIEmbedder as OpenAIEmbedder
 from pytest_ragmetrics.errors import BudgetExceededError as BudgetExceededError
 from pytest_ragmetrics.errors import CacheMissError as CacheMissError
 from pytest_ragmetrics.errors import DatasetError as DatasetError
@@ -12,6 +13,8 @@ from pytest_ragmetrics.evaluation import Evaluation as Evaluation
 from pytest_ragmetrics.evaluation import aevaluate as aevaluate
 from pytest_ragmetrics.evaluation import evaluate as evaluate
 from pytest_ragmetrics.interop import sample_from as sample_from
+from pytest_ragmetrics.judges.anthropic import AnthropicJudge as AnthropicJudge
+from pytest_ragmetrics.judges.openai import OpenAIJudge as OpenAIJudge
 from pytest_ragmetrics.metrics.agents import assert_goal_reached as assert_goal_reached
 from pytest_ragmetrics.metrics.agents import assert_topics_kept as assert_topics_kept
 from pytest_ragmetrics.metrics.answers import assert_answer_correct as assert_answer_correct

@@ -33,12 +33,14 @@ _SCHEMA, _JSON, _TEXT = "json_schema", "json_object", "text"
 class Dialect:
     """What one server takes, and how it answers.
 
-    ``base`` is the path of its address. ``headers`` are those that may carry the key, none where it wants no key;
-    ``needed`` ones must be there besides. ``takes`` are the fields of a body, ``None`` where it reads over others, and
-    ``values`` the only value of some. ``most`` is how many texts an embedding request may have, 0 where it has none.
-    ``usage`` are the counts that it sends. ``message`` is in its messages besides, ``wraps`` makes their content.
+    ``host`` is a pattern of its addresses, and ``base`` the path behind it. ``headers`` are those that may carry the
+    key, none where it wants no key; ``needed`` ones must be there besides. ``takes`` are the fields of a body, ``None``
+    where it reads over others, and ``values`` the only value of some. ``most`` is how many texts an embedding request
+    may have, 0 where it has none. A token has so many ``uses``. ``usage`` are the counts that it sends. ``message`` is
+    in its messages besides, ``wraps`` makes their content.
     """
 
+    host: str
     base: str = "/v1"
     headers: tuple[str, ...] = ("authorization",)
     needed: tuple[str, ...] = ()
@@ -117,8 +119,16 @@ _CUT_WORDS = 'Invalid JSON payload received. Unknown name "{}": Cannot find fiel
 
 DIALECTS: Mapping[str, Dialect] = {
     # The models since GPT-5 take the default temperature alone, and another name for the limit of a reply.
-    "openai": Dialect(takes=_OPENAI, values={"temperature": 1}, strict=True, fault=_openai, usage=_DETAILS),
+    "openai": Dialect(
+        host=r"https://api\.openai\.com",
+        takes=_OPENAI,
+        values={"temperature": 1},
+        strict=True,
+        fault=_openai,
+        usage=_DETAILS,
+    ),
     "azure": Dialect(
+        host=r"https://\w+\.openai\.azure\.com",
         base="/openai/v1",
         headers=("authorization", "api-key"),
         takes=_OPENAI - {"prompt_cache_options", "service_tier"},
@@ -130,6 +140,7 @@ DIALECTS: Mapping[str, Dialect] = {
         answer={"prompt_filter_results": [{"prompt_index": 0, "content_filter_results": _FILTERS}]},
     ),
     "anthropic": Dialect(
+        host=r"https://api\.anthropic\.com",
         base="",
         headers=("x-api-key", "authorization"),
         needed=("anthropic-version",),
@@ -140,6 +151,7 @@ DIALECTS: Mapping[str, Dialect] = {
         unknown=f"{{}}: {_PYDANTIC}",
     ),
     "gemini": Dialect(
+        host=r"https://generativelanguage\.googleapis\.com",
         base="/v1beta/openai",
         model="gemini-",
         takes=_CHAT | {"n", "service_tier"},
@@ -149,6 +161,7 @@ DIALECTS: Mapping[str, Dialect] = {
         unknown=_CUT_WORDS,
     ),
     "vertex": Dialect(
+        host=r"https://[\w-]+-aiplatform\.googleapis\.com",
         base="/v1/projects/my-project/locations/us-central1/endpoints/openapi",
         model="google/gemini-",
         takes=_CHAT | {"n"},
@@ -158,6 +171,7 @@ DIALECTS: Mapping[str, Dialect] = {
         uses=3,
     ),
     "bedrock": Dialect(
+        host=r"https://bedrock-mantle\.[\w-]+\.api\.aws",
         model="openai\\.gpt-oss-",
         forms=frozenset({_TEXT}),
         most=0,
@@ -166,6 +180,7 @@ DIALECTS: Mapping[str, Dialect] = {
         wraps=lambda text: f'<reasoning>Perhaps {{"claims": []}}.</reasoning>{text}',
     ),
     "claude on bedrock": Dialect(
+        host=r"https://bedrock-mantle\.[\w-]+\.api\.aws",
         base="/anthropic",
         headers=("x-api-key", "authorization"),
         needed=("anthropic-version",),
@@ -176,6 +191,7 @@ DIALECTS: Mapping[str, Dialect] = {
         unknown=f"{{}}: {_PYDANTIC}",
     ),
     "mistral": Dialect(
+        host=r"https://api\.mistral\.ai",
         takes=_CHAT - {"seed"} | {"random_seed", "n", "prompt_mode", "safe_prompt", "prompt_cache_key"},
         most=128,
         base64=False,
@@ -185,14 +201,18 @@ DIALECTS: Mapping[str, Dialect] = {
         wraps=_thinking,
     ),
     "litellm": Dialect(
+        host=r"http://localhost:4000",
         base="",
         takes=_CHAT - {"temperature"} | {"n", "user", "metadata"},
         fault=_litellm,
         unknown="litellm.UnsupportedParamsError: openai does not support parameters: ['{}'], for model=gpt-5-mini. "
         "To drop these, set `litellm.drop_params=True` or for proxy: `litellm_settings:\n drop_params: true`",
     ),
-    "ollama": Dialect(headers=(), base64=False, fault=_openai, message={"reasoning": "Perhaps {}."}),
+    "ollama": Dialect(
+        host=r"http://localhost:11434", headers=(), base64=False, fault=_openai, message={"reasoning": "Perhaps {}."}
+    ),
     "vllm": Dialect(
+        host=r"http://localhost:8000",
         takes=_CHAT | {"n", "top_k", "min_p", "guided_json"},
         most=0,
         fault=_vllm,
@@ -201,13 +221,19 @@ DIALECTS: Mapping[str, Dialect] = {
         message={"reasoning_content": None, "tool_calls": []},
         answer={"prompt_logprobs": None, "kv_transfer_params": None},
     ),
-    "llama.cpp": Dialect(fault=_llama, most=0, message={"reasoning_content": "Perhaps."}, answer={"timings": {}}),
+    "llama.cpp": Dialect(
+        host=r"http://localhost:8080",
+        fault=_llama,
+        most=0,
+        message={"reasoning_content": "Perhaps."},
+        answer={"timings": {}},
+    ),
 }
 
 
 @dataclass(kw_only=True)
 class DialectServer(FakeOpenAI):
-    """A server of one dialect; ``key`` is the one it takes, and of a dialect with ``uses`` a token that runs out."""
+    """A server of one dialect; without a ``key`` one with ``uses`` takes tokens, each so many times."""
 
     dialect: Dialect = field(default_factory=lambda: DIALECTS["openai"])
     used: Counter[str] = field(default_factory=Counter)
@@ -261,10 +287,10 @@ class DialectServer(FakeOpenAI):
         given = [headers[name].removeprefix("Bearer ") for name in spoken.headers if name in headers]
         if len(given) != 1:
             return False
+        if self.key is not None or spoken.uses is None:
+            return self.key in (None, given[0])
         self.used[given[0]] += 1
-        if spoken.uses is not None and self.used[given[0]] > spoken.uses:
-            return False
-        return self.key is None or given[0] == self.key
+        return self.used[given[0]] <= spoken.uses
 
     def _too_many(self, body: Body) -> tuple[int, str, str | None] | None:
         most, count = self.dialect.most, len(body["input"])

@@ -1,0 +1,145 @@
+"""Every recipe for a provider is played against a server that speaks its dialect, at the path that the recipe names."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib import import_module
+from textwrap import dedent
+
+import pytest
+
+import pytest_ragmetrics
+from pytest_ragmetrics.commands.docs import topic_text
+from pytest_ragmetrics.judges.api import ANTHROPIC, OPENAI
+from tests.fake_dialects import DIALECTS, DialectServer
+from tests.pages import Block, Play
+
+TOPIC = "how-to/providers"
+START, *SECTIONS = re.split(r"^## ", topic_text(TOPIC), flags=re.MULTILINE)
+#: The dialects of each recipe, in the order in which it speaks them.
+SPOKEN = {name: [name.lower()] for name in (section.partition("\n")[0] for section in SECTIONS)}
+SPOKEN["Bedrock"].append("claude on bedrock")
+
+#: What stands for libraries of credentials: tokens of which a server takes three requests each.
+_TOKENS = """
+_count = 0
+
+def token():
+    global _count
+    _count += 1
+    return f"token-{(_count - 1) // 4}-0123456789"
+"""
+LIBRARIES = {
+    "tokens.py": _TOKENS,
+    "azure/identity.py": """
+        import tokens
+
+        class DefaultAzureCredential: ...
+
+        def get_bearer_token_provider(credential, scope):
+            assert scope == "https://ai.azure.com/.default"
+            return tokens.token
+        """,
+    "google/auth/__init__.py": """
+        import tokens
+
+        class Credentials:
+            valid = False
+
+            def refresh(self, request):
+                self.token = tokens.token()
+
+        def default(scopes):
+            assert scopes == ["https://www.googleapis.com/auth/cloud-platform"]
+            return Credentials(), "my-project"
+        """,
+    "google/auth/transport/__init__.py": "",
+    "google/auth/transport/requests.py": "class Request: ...",
+}
+
+
+@dataclass(kw_only=True)
+class Recipe(Play):
+    """A recipe whose addresses lead to a server here, which begins to speak the dialect of an address with it."""
+
+    server: DialectServer
+    spoken: list[str]
+
+    def here(self, address: str) -> str:
+        """Return the address of the server, at the path of another one; speak as that one does."""
+        for name, dialect in DIALECTS.items():
+            if re.fullmatch(f"{dialect.host}{dialect.base}/?", address):
+                self.server.speak(name)
+                self.spoken.append(name)
+                return f"{self.server.root_url}{dialect.base}"
+        raise AssertionError(f"no dialect has the address {address}")
+
+    def _set(self, name: str, value: str) -> None:
+        if name.endswith("_API_KEY"):
+            self.server.key = value
+        self.patch.setenv(name, self.here(value) if name.endswith("_BASE_URL") else value)
+
+    def _file(self, block: Block) -> None:
+        code = re.sub(r'(?<=^ADDRESS = ")[^"]+', lambda found: self.here(found[0]), block.code, flags=re.MULTILINE)
+        Play._file(self, replace(block, code=code))
+
+    def _pytest(self, args: list[str]) -> pytest.RunResult:
+        return Play._pytest(self, [*args, "--rag-cache=off"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _lasting_modules() -> None:
+    """Import what a run inside a test imports, and would forget while the package still knows functions of it."""
+    for module in ("numpy", "diskcache", "openai", "anthropic", "pytest_ragmetrics.engine"):
+        import_module(module)
+    for name in dir(pytest_ragmetrics):
+        getattr(pytest_ragmetrics, name)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[DialectServer]:
+    """Return the server of all recipes, in the place of both vendors' own."""
+    urls = {vendor: vendor.url for vendor in (OPENAI, ANTHROPIC)}
+    with DialectServer() as running:
+        for vendor, url in urls.items():
+            object.__setattr__(vendor, "url", re.sub(r"https://[^/]+", running.root_url, url))
+        yield running
+    for vendor, url in urls.items():
+        object.__setattr__(vendor, "url", url)
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=list(SPOKEN))
+def test_a_recipe_works(
+    section: str,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    server: DialectServer,
+) -> None:
+    """Its server answers, in its dialect and nobody else's; no output has a key."""
+    for variable in [name for name in os.environ if name.startswith(("RAGMETRICS_", "ANTHROPIC_", "OPENAI_"))]:
+        monkeypatch.delenv(variable)
+    for place, code in LIBRARIES.items():
+        file = pytester.path / place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(dedent(code), "utf-8")
+    name = section.partition("\n")[0]
+    direct = [spoken for spoken in SPOKEN[name] if spoken in ("openai", "anthropic")]
+    for spoken in direct:
+        server.speak(spoken)
+    recipe = Recipe(pytester=pytester, patch=monkeypatch, capsys=capsys, server=server, spoken=direct)
+    recipe.page(f"{START}## {section}")
+    assert list(dict.fromkeys(recipe.spoken)) == SPOKEN[name]
+    assert any(request.status == 200 for request in server.requests)
+    said = "".join(capsys.readouterr())
+    keys = {value.removeprefix("Bearer ") for r in server.requests for value in r.headers.values() if "-01" in value}
+    assert not [key for key in {*keys, server.key} if key and len(key) > 8 and key in said]
+
+
+def test_every_dialect_has_a_recipe() -> None:
+    """And every recipe a dialect; the table of the page names all of them."""
+    assert sorted(name for names in SPOKEN.values() for name in names) == sorted(DIALECTS)
+    assert re.findall(r"^\| \[([\w.]+)\]", START, re.MULTILINE) == list(SPOKEN)
