@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, get_args
 
 import pytest_ragmetrics
-from pytest_ragmetrics import cli, hookspec, metrics, plugin
+from pytest_ragmetrics import cli, hookspec, metrics, plugin, records
 from pytest_ragmetrics.commands.command import Command
 from pytest_ragmetrics.commands.docs import FOLDER, Page, pages
 from pytest_ragmetrics.commands.metrics import table_by_needs
@@ -29,7 +29,6 @@ from pytest_ragmetrics.metrics.base import parameters_of
 from pytest_ragmetrics.metrics.registry import built_in_metrics, helper_of
 from pytest_ragmetrics.public_names import module_of_names
 from pytest_ragmetrics.settings import OPTIONS, Option
-from tests.benchmarks.tokens import Meter, asked_of, judged, usage_of
 
 COMMAND = "python -m tests.make_reference"
 _MADE = "<!-- Made from the code by `python -m tests.make_reference`. -->"
@@ -205,7 +204,8 @@ def metrics_page() -> str:
         "retrieved_contexts=[...])`. Every metric takes `name=`,\nevery judged one `judge=` and `embedder=`. Costs are "
         f"those of one sample with {_CONTEXTS} contexts of {_SIZE} characters, without a cache;\na token is counted as "
         f"{_CHARACTERS_A_TOKEN} characters. A score with nothing to check is `vacuous`: means, rates and gates leave "
-        "it out.",
+        "it out.\n`ragas_score` (`assert_ragas_score`) is the harmonic mean of several. `llm=` and `embeddings=` of "
+        "other tools are `judge=` and `embedder=`.",
         "\n".join(table_by_needs()),
         *(_metric(kind) for kind in built_in_metrics()),
     )
@@ -262,6 +262,8 @@ def _rounds(rounds: int) -> str:
 @lru_cache(maxsize=1)
 def costs() -> dict[type[Metric], tuple[int, int]]:
     """Return the requests and the prompt tokens, to the nearest hundred, of each metric that asks a judge."""
+    from tests.benchmarks.tokens import Meter, asked_of, judged, usage_of
+
     meter = Meter(lambda text: len(text) // _CHARACTERS_A_TOKEN)
     found: dict[type[Metric], tuple[int, int]] = {}
     for metric in judged():
@@ -350,6 +352,18 @@ def _class(kind: Any, *, level: int) -> str:
     return _entry(level, _code(title), *parts)
 
 
+def json_page() -> str:
+    """Return the page of the values in the files of ``--rag-json``."""
+    kinds = [kind for kind in _classes(records) if kind.__module__ == records.__name__ and is_dataclass(kind)]
+    return _page(
+        "JSON of a run",
+        "Every field of the files of `--rag-json`, and of the record that `pytest_ragmetrics_result` receives.",
+        "A file is a `Document`; a `record` of the hook is a `Record` in JSON builtins. `Verdict`, `Evidence`, "
+        "`Nearest` and `Usage`\nare among the [public names](api.md). `ragmetrics report schema` prints the JSON schema.",
+        *(_class(kind, level=2) for kind in reversed(kinds)),
+    )
+
+
 def commands_page() -> str:
     """Return the page of the commands."""
     return _page(
@@ -423,6 +437,7 @@ def reference() -> dict[str, str]:
         "reference/metrics.md": metrics_page(),
         "reference/tasks.md": tasks_page(),
         "reference/api.md": api_page(),
+        "reference/json.md": json_page(),
         "reference/commands.md": commands_page(),
     }
 

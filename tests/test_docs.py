@@ -28,10 +28,10 @@ from tests.pages import ROOT, Play, blocks_of
 
 README = (ROOT / "README.md").read_text("utf-8")
 #: Pages whose blocks are examples of docstrings and signatures.
-MADE = ("reference/options", "reference/pytest", "reference/metrics", "reference/tasks", "reference/api")
+MADE = tuple(f"reference/{name}" for name in ("options", "pytest", "metrics", "tasks", "api", "json", "commands"))
 PAGES = {
     "README": README,
-    **{page.topic: page.text for page in pages() if page.topic not in (*MADE, "reference/commands")},
+    **{page.topic: page.text for page in pages() if page.topic not in MADE},
 }
 _LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
 
@@ -192,6 +192,16 @@ def test_without_a_topic_all_pages_are_listed(arguments: list[str], capsys: pyte
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" ")[0] for line in lines[4:]] == [page.topic for page in pages()]
     assert lines[4].startswith("tutorial  ")
+
+
+def test_a_word_leads_to_the_pages_that_mention_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that do so most often come first."""
+    with pytest.raises(SystemExit):
+        cli.main(["docs", "Balanced", "Accuracy"])
+    assert "no topic 'Balanced Accuracy': it is mentioned in tutorial, " in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["docs", "xyzzyx"])
+    assert "no topic 'xyzzyx': `ragmetrics docs` lists all of them" in capsys.readouterr().err
 
 
 def test_an_unknown_topic_leads_to_the_nearest_ones(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,8 @@ _HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
 _FENCED = re.compile(r"^(`{3,}).*?^\1`*$", re.MULTILINE | re.DOTALL)
 #: The line of an entry with the other names it is found by.
 _ALSO = re.compile(r"\n\nAlso: (.+)")
+#: How many pages with a word are named.
+_MENTIONED = 4
 _CODE = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -98,8 +100,12 @@ def topic_text(topic: str) -> str:
                 found.append(text)
     if found:
         return "\n\n".join(found)
-    near = [names[name] for name in get_close_matches(wanted[:60], names, 3)]
+    near = [names[name] for name in get_close_matches(wanted[:60], names, 3, cutoff=0.75)]
+    often = {page.topic: page.text.casefold().count(topic.casefold()) for page in every}
+    mentioned = [name for name in sorted(often, key=often.__getitem__, reverse=True) if often[name]][:_MENTIONED]
     hint = f"did you mean {' or '.join(near)}?" if near else "`ragmetrics docs` lists all of them"
+    if mentioned:
+        hint = f"it is mentioned in {', '.join(mentioned)}" + (f"; {hint}" if near else "")
     raise ArgumentError(f"there is no topic {topic!r}: {hint}")
 
 
