@@ -359,7 +359,7 @@ def json_page() -> str:
         "JSON of a run",
         "Every field of the files of `--rag-json`, and of the record that `pytest_ragmetrics_result` receives.",
         "A file is a `Document`; a `record` of the hook is a `Record` in JSON builtins. `Verdict`, `Evidence`, "
-        "`Nearest` and `Usage`\nare among the [public names](api.md). `ragmetrics report schema` prints the JSON schema.",
+        "`Nearest` and `Usage`\nare among the [public names](api.md). `ragmetrics report schema` prints the schema.",
         *(_class(kind, level=2) for kind in reversed(kinds)),
     )
 
