@@ -262,12 +262,13 @@ def _rounds(rounds: int) -> str:
 @lru_cache(maxsize=1)
 def costs() -> dict[type[Metric], tuple[int, int]]:
     """Return the requests and the prompt tokens, to the nearest hundred, of each metric that asks a judge."""
-    from tests.benchmarks.tokens import Meter, asked_of, judged, usage_of
+    from tests.benchmarks.tokens import Meter, asked_of, judged
 
     meter = Meter(lambda text: len(text) // _CHARACTERS_A_TOKEN)
     found: dict[type[Metric], tuple[int, int]] = {}
     for metric in judged():
-        usage = usage_of([metric], [asked_of([metric], 1, _CONTEXTS, _SIZE)], meter)
+        asking = metric.asking(judge=meter, embedder="local")
+        usage = asking.score_sample(asked_of([metric], 1, _CONTEXTS, _SIZE)).usage
         found[type(metric)] = usage.calls, round(usage.prompt_tokens, -2)
     return found
 
