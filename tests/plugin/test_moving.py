@@ -1,0 +1,101 @@
+"""Suites of Ragas and DeepEval, each in its form and moved by what the two pages say: the moved ones run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pytest_ragmetrics
+from pytest_ragmetrics.metrics import metric_named
+from pytest_ragmetrics.other_tools import METRICS
+from tests.fake_openai import FakeOpenAI
+from tests.plugin.conftest import Run, RunOnce
+
+SUITES = sorted((Path(__file__).parents[1] / "moving").glob("*/*.md"))
+PAGES = {
+    tool: (Path(pytest_ragmetrics.__file__).parent / "docs/how-to" / f"from-{tool}.md").read_text("utf-8")
+    for tool in ("ragas", "deepeval")
+}
+_BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+_BEFORE = ("Ragas", "DeepEval")
+_NAMES = re.compile(r"`([^`]+)`")
+
+
+def files_of(suite: Path) -> Iterator[tuple[str, str]]:
+    """Yield the files of a moved suite; the block without a name is its tests."""
+    for _, title, code in _BLOCK.findall(suite.read_text("utf-8")):
+        if title not in _BEFORE:
+            yield title or f"test_{suite.stem}.py", code
+
+
+def imported(code: str, *packages: str) -> set[str]:
+    """Return the names that code imports from packages."""
+    found = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom))
+    return {it.name for node in found if (node.module or "").partition(".")[0] in packages for it in node.names}
+
+
+@pytest.fixture(scope="module")
+def moved(run_once: RunOnce, tmp_path_factory: pytest.TempPathFactory, shared_server: FakeOpenAI) -> Run:
+    """Run all moved suites, each in a folder of its own."""
+    folder = tmp_path_factory.mktemp("moved")
+    for suite in SUITES:
+        for name, code in files_of(suite):
+            file = folder / suite.parent.name / suite.stem / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(code, "utf-8")
+    return run_once("-q", "--import-mode=importlib", "--rag-json=out.json", provider=shared_server, folder=folder)
+
+
+def test_all_moved_suites_pass(moved: Run) -> None:
+    """Ten of each; none is skipped, and none leaves a row unscored."""
+    assert len(SUITES) == 20
+    outcomes = moved.result.parseoutcomes()
+    assert set(outcomes) == {"passed"}, moved.result.stdout.str()
+    tests = [code.count("def test_") for suite in SUITES for name, code in files_of(suite) if name.startswith("test_")]
+    assert outcomes["passed"] >= sum(tests)
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: f"{suite.parent.name}-{suite.stem}")
+def test_a_suite_is_moved_by_the_page_alone(suite: Path, moved: Run) -> None:
+    """The page names all that the suite imports from the tool, and all that the moved one imports from here."""
+    tool = suite.parent.name
+    page = PAGES[tool]
+    (before,) = (code for _, title, code in _BLOCK.findall(suite.read_text("utf-8")) if title in _BEFORE)
+    theirs = imported(before, tool)
+    assert theirs
+    assert not [name for name in theirs if not re.search(rf"\b{name}\b", page)]
+    ours = {name for _, code in files_of(suite) if "import" in code for name in imported(code, "pytest_ragmetrics")}
+    assert not [name for name in ours if not re.search(rf"\b{name}\b", page)]
+    ran = [test for test in moved.tests if test.startswith(f"{tool}/{suite.stem}/")]
+    assert ran
+
+
+def rows_of_metrics(page: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the names of theirs and the text on ours of each row below the heading "Metrics"."""
+    table = page.partition("## Metrics")[2].partition("\n## ")[0]
+    for line in table.splitlines():
+        cells = line.split(" | ")
+        if line.startswith("| `"):
+            yield _NAMES.findall(cells[0]), cells[1]
+
+
+@pytest.mark.parametrize("tool", PAGES)
+def test_the_table_of_a_page_says_what_the_errors_say(tool: str) -> None:
+    """Each name stands once, beside the metric that it is an alias of, or beside what its error says to write."""
+    rows = [(name, ours) for names, ours in rows_of_metrics(PAGES[tool]) for name in names]
+    assert len(rows) == len({name for name, _ in rows})
+    listed = {name for name, found in METRICS.items() if found.tool.lower() == tool}
+    assert listed <= {name for name, _ in rows}
+    for name, ours in rows:
+        found = METRICS.get(name) or (METRICS.get(f"{name}Metric") if tool == "deepeval" else None)
+        if found is None:
+            kind = metric_named(name)
+            assert isinstance(kind, type)
+            assert ours == f"`{kind.__name__}`"
+        else:
+            assert found.same == (not ours.startswith("none") and "@metric" not in ours), name
+            assert found.write.partition("(")[0] in ours
