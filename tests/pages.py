@@ -102,7 +102,7 @@ class Play:
         if not block.title:
             return
         file = self.pytester.path / block.title
-        assert file.resolve().is_relative_to(self.pytester.path.resolve())
+        assert file.resolve().is_relative_to(self.pytester.path.resolve()), f"{block.title} is outside of the folder"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(block.code, "utf-8")
 
@@ -123,8 +123,7 @@ class Play:
     def _text(self, block: Block) -> None:
         self.waiting.pop(self._last)
         result = self._pytest([self._last])
-        assert set(result.parseoutcomes()) <= {"failed", "passed"}
-        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        assert result.ret == pytest.ExitCode.TESTS_FAILED, f"{self._last} fails nowhere: {result.stdout.str()}"
         shown = [re.sub(r"^E\s*(AssertionError: )?", "", line).strip() for line in result.outlines]
         _compare(shown, block.code)
         (self.pytester.path / self._last).unlink()
@@ -135,10 +134,10 @@ class Play:
         self.waiting.clear()
         outcomes = result.parseoutcomes()
         assert set(outcomes) == {"passed"}, result.stdout.str()
-        assert outcomes["passed"] >= expected
+        assert outcomes["passed"] >= expected, "a test was not run"
 
     def _console(self, block: Block) -> None:
-        assert block.code.startswith("$ ")
+        assert block.code.startswith("$ "), "a console begins with a command"
         for part in re.split(r"^\$ ", block.code, flags=re.MULTILINE)[1:]:
             command, _, shown = part.replace("\\\n", "").partition("\n")
             self._command(command, shown)
@@ -214,7 +213,9 @@ def _script(code: str) -> str:
 
 def _session(block: Block) -> None:
     test = doctest.DocTestParser().get_doctest(block.code, {}, "page", None, None)
-    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test).failed == 0
+    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test).failed == 0, (
+        "the session is another one"
+    )
 
 
 def _texts(value: Any) -> Iterator[str]:

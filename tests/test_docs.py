@@ -73,6 +73,42 @@ def test_every_block_of_a_page_runs(
     Play(pytester=pytester, patch=monkeypatch, capsys=capsys).page(text or PAGES[topic])
 
 
+def block(code: str, language: str = "console") -> str:
+    """Return a page of one block."""
+    return f"# Page\n\n```{language}\n{code}\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        (block("$ ragmetrics docs secrets\n# Secrets of the sea"), "not printed: # Secrets of the sea"),
+        (block("$ ragmetrics docs secrets\nragmetrics: there are none"), "CaptureResult"),
+        (block("$ pytest\n1 failed in ..."), "no tests ran"),
+        (block("$ sell everything"), "sell is not run"),
+        (block("$ pip install pytest-ragmetrics[magic]"), "there is no extra magic"),
+        (block("def test_it():\n    assert 0", "python"), "1 failed"),
+        (block("assert False", "python"), "1 failed"),
+        (block("Select 1", "sql"), "no block of 'sql' is run"),
+        (block(">>> 1 + 1\n3", "pycon"), "the session is another one"),
+        (block("[", 'toml title="../pytest.toml"'), "is outside of the folder"),
+        (block("jobs: []", 'yaml title="ci.yml"'), "ci.yml runs nothing"),
+        (block("x = 1", "python").replace("\n```\n", ""), "not closed"),
+        (block("def test_it():\n    assert 0", "python") + block("assert 1", "text"), "not printed: assert 1"),
+        (block("def test_it():\n    assert 1", "python") + block("assert 1", "text"), "fails nowhere"),
+    ],
+)
+def test_a_page_that_is_wrong_fails(
+    page: str,
+    said: str,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is shown and does not happen, and what nobody would run."""
+    with pytest.raises(AssertionError, match=re.escape(said)):
+        Play(pytester=pytester, patch=monkeypatch, capsys=capsys).page(page)
+
+
 @pytest.mark.usefixtures("_lasting_modules")
 def test_the_shell_commands_of_the_readme_run_pytest_as_they_say(pytester: pytest.Pytester) -> None:
     """The first command makes a report of the example that it names; the second runs this very suite."""
