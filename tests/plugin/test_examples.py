@@ -12,6 +12,7 @@ import pytest
 
 from pytest_ragmetrics.cache.cassette import Cassette
 from tests.fake_openai import FakeOpenAI
+from tests.record_examples import STAND_IN, origin
 
 EXAMPLES = Path(__file__).parents[2] / "conftest_examples"
 OUTCOMES = {
@@ -75,7 +76,8 @@ def test_the_cassette_is_all_that_is_asked(pytester: pytest.Pytester, example: P
     """Replaying makes no request although a provider is there; the summary says what that saved."""
     result = pytester.runpytest_inprocess("-p", "ragmetrics", str(example))
     result.assert_outcomes(**OUTCOMES["openai"])
-    result.stdout.fnmatch_lines(["judge calls: 0 made (0 tokens, *), 8 saved by the cache (*)"])
+    saved = sum("text" in entry.reply for entry in Cassette(example / "judge.jsonl").entries.values())
+    result.stdout.fnmatch_lines([f"judge calls: 0 made (0 tokens, *), {saved} saved by the cache (*)"])
     assert server.calls == 0
 
 
@@ -83,17 +85,22 @@ def test_the_cassette_is_all_that_is_asked(pytester: pytest.Pytester, example: P
 def test_the_cassette_can_be_recorded_anew(
     pytester: pytest.Pytester, example: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Recording in the folder of the example makes the cassette that is committed; see tests/record_examples.py."""
+    """Recording in the folder of the example makes the cassette that is committed; see tests/record_examples.py.
+
+    Where a model recorded that one, the first requests are the same, and what follows from its replies is not.
+    """
     committed = Cassette(example / "judge.jsonl").entries
     (example / "judge.jsonl").unlink()
     monkeypatch.chdir(example)
     result = pytester.runpytest_inprocess("-p", "ragmetrics", "--rag-cache=auto")
     result.assert_outcomes(**OUTCOMES["openai"])
-    result.stdout.fnmatch_lines([f"*judge.jsonl: written, {len(committed)} answers, {len(committed)} added, 0 dropped"])
     recorded = Cassette(example / "judge.jsonl").entries
-    assert {key: entry.reply for key, entry in recorded.items()} == {
-        key: entry.reply for key, entry in committed.items()
-    }
+    result.stdout.fnmatch_lines([f"*judge.jsonl: written, {len(recorded)} answers, {len(recorded)} added, 0 dropped"])
+    first = {key for key, entry in recorded.items() if entry.task in ("list_claims", "write_questions")}
+    assert len(first) >= 3
+    assert first <= committed.keys()
+    replies, before = ({key: entry.reply for key, entry in all_of.items()} for all_of in (recorded, committed))
+    assert origin(example) != STAND_IN or replies == before
 
 
 @pytest.mark.parametrize("example", ["custom_judge"], indirect=True)
