@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +11,12 @@ from pytest_ragmetrics.commands.command import (
     CommandResult,
     count,
     fitted,
-    number,
     output,
     terminal_width,
 )
 from pytest_ragmetrics.commands.comment import NOT_ALLOWED, comment, take_comment
-from pytest_ragmetrics.errors import ArgumentError, RagMetricsError
+from pytest_ragmetrics.commands.diff import configure_diff, diff
+from pytest_ragmetrics.errors import ArgumentError
 from pytest_ragmetrics.files import write_atomically
 from pytest_ragmetrics.text.characters import printable
 
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
 
 _PAGE = Path("rag-report.html")
 _RUNS = "files of --rag-json, or of ragmetrics score (.jsonl, .parquet)"
-
-
-class NothingComparedError(RagMetricsError):
-    """Two runs have no scores that can be compared."""
 
 
 def _markdown(arguments: argparse.Namespace) -> list[str]:
@@ -78,45 +73,6 @@ def _write(
     for name, path in files.items():
         write_atomically(path, RENDERERS[name](document, comparison, history))
     return [f"{path}: written, {count:,} {'test' if count == 1 else 'tests'}" for path in files.values()]
-
-
-def _diff(arguments: argparse.Namespace) -> CommandResult:
-    from pytest_ragmetrics.run_comparison import compare_documents
-    from pytest_ragmetrics.score_files import read_run
-
-    comparison = compare_documents(read_run(arguments.new), read_run(arguments.old))
-    if arguments.fail_on_worse and not any(metric.pairs for metric in comparison.metrics):
-        msg = f"{arguments.old} and {arguments.new} have no scores that can be compared"
-        raise NothingComparedError("\n".join([msg, *_difference(comparison)]))
-    for metric in comparison.metrics:
-        _check_margin(arguments.margin, metric.metric)
-    worse = [c for c in comparison.of("worse") if -(c.change or 0.0) > arguments.margin]
-    found = arguments.fail_on_worse and bool(worse or comparison.of("unscored"))
-    return CommandResult(lines=fitted(_difference(comparison)), status=int(found))
-
-
-def _check_margin(margin: float, metric: str) -> None:
-    """Raise ``ArgumentError`` for a margin longer than the scale of a metric: no loss would be beyond it."""
-    from pytest_ragmetrics.metrics.assertion import check_bound
-    from pytest_ragmetrics.metrics.registry import scale_of
-
-    low, high = scale_of(metric) or (-math.inf, math.inf)
-    try:
-        check_bound("--margin", margin, metric=metric, scale=(0.0, high - low))
-    except ValueError as error:
-        raise ArgumentError(str(error)) from error
-
-
-def _difference(comparison: RunComparison) -> list[str]:
-    from pytest_ragmetrics.explain.runs import change_line, change_lines, metric_change_lines
-
-    better = reversed(comparison.of("better"))
-    others = comparison.of("nothing to check", "scored again", "new", "gone")
-    return [
-        *change_lines(comparison, shown=len(comparison.changes)),
-        *(f"  {change_line(change)}" for change in (*better, *others)),
-        *metric_change_lines(comparison),
-    ]
 
 
 def _history(arguments: argparse.Namespace) -> list[str]:
@@ -197,17 +153,6 @@ def _configure_merge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", type=output(), metavar="FILE", help="write it as a summary")
 
 
-def _configure_diff(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("old", type=Path, metavar="OLD.json", help="a file that --rag-json wrote")
-    parser.add_argument("new", type=Path, metavar="NEW.json", help="that of a later run")
-    parser.add_argument(
-        "--fail-on-worse", action="store_true", help="exit with status 1 if a score became worse or was lost (unscored)"
-    )
-    parser.add_argument(
-        "--margin", type=number(0), default=0.0, metavar="X", help="how much worse a score may become (default: 0)"
-    )
-
-
 REPORT = Command(
     name="report",
     help="Make pages, summaries and comparisons of the JSON files of runs.",
@@ -234,7 +179,10 @@ REPORT = Command(
             run=_merge,
         ),
         Command(
-            name="diff", help="Say what became better and worse between two runs.", configure=_configure_diff, run=_diff
+            name="diff",
+            help="Say what became better and worse between two runs, and which of two or three answers better.",
+            configure=configure_diff,
+            run=diff,
         ),
         Command(
             name="history",

@@ -18,10 +18,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from pytest_ragmetrics.comparison import key_of
+from pytest_ragmetrics.comparison import key_of, probability_text
 from pytest_ragmetrics.explain.phrases import cost_text, counted, duration_text, score_text, threshold_text
 from pytest_ragmetrics.files import packaged_text
 from pytest_ragmetrics.records import Document, Record
+from pytest_ragmetrics.report.columns import ComparedColumns, coverage_text, headlines
 from pytest_ragmetrics.report.sample_view import build_sample_views, cut, fold
 from pytest_ragmetrics.report.trends import build_trends
 from pytest_ragmetrics.report.view import TestView, build_report_view
@@ -42,6 +43,8 @@ _CHUNK = 250_000
 #: The characters of tests in full for readers without JavaScript.
 _READABLE = 2_000_000
 _RAW_DEFLATE = -15
+#: The rows on a page of columns.
+_ROWS = 1000
 #: The characters of a text in a page to label in.
 _LONGEST = 50_000
 
@@ -104,6 +107,19 @@ def render_calibration(calibration: Calibration, *, worst: int = 50) -> str:
 def render_history(history: History) -> str:
     """Return the trends of a history as a self-contained page without a script: the same runs, the same text."""
     return render("history.html.jinja", styles=("history.css",), view=build_trends(history))
+
+
+def render_columns(compared: ComparedColumns) -> str:
+    """Return columns of answers as a self-contained page: the rows that differ most, up to ``_ROWS`` of them."""
+    return render(
+        "columns.html.jinja",
+        styles=("compare.css", "columns.css"),
+        scripts=("columns.js",),
+        view=compared,
+        headlines=headlines(compared),
+        coverage=coverage_text(compared),
+        rows=compared.rows[:_ROWS],
+    )
 
 
 def render_labels(rows: Sequence[QueuedRow], *, total: int) -> str:
@@ -195,6 +211,7 @@ def environment() -> Environment:
         "counted": counted,
         "duration": duration_text,
         "cost": cost_text,
+        "chance": probability_text,
         "score": score_text,
         "threshold": threshold_text,
         "folded": lambda text, head: fold(cut(text), head=head),

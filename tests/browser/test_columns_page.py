@@ -1,0 +1,66 @@
+"""The page of answers in two or three columns in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_ragmetrics.report.columns import columns_of_runs, compare_answers
+from pytest_ragmetrics.report.html import render_columns
+from tests.browser.conftest import complaints
+from tests.documents import HOSTILE, document, record, row
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+def page_of(names: tuple[str, ...]) -> str:
+    """Return the page of runs with an ordinary row and a hostile one each; the first wins one row, the second one."""
+    runs = []
+    for place, name in enumerate(names):
+        tests = [
+            row(
+                f"test_{number}",
+                record(metric, score, sample={"id": text, "user_input": text, "response": f"{text} {place}"}),
+            )
+            for number, text in enumerate(["How high?", *HOSTILE])
+            for metric, score in (("faithfulness", 0.9 - place / 10 if number else 0.5 + place / 10), ("brevity", 1.0))
+        ]
+        runs.append((name, document(*tests)))
+    return render_columns(compare_answers(columns_of_runs(runs)))
+
+
+@pytest.mark.parametrize("setting", [("light", 390, 3), ("dark", 1440, 2)])
+def test_rows_are_filtered_by_winner_and_metric(browser: Browser, axe: Any, tmp_path: Path, setting: Any) -> None:
+    """By keyboard and by address, wide and on a phone; nothing overflows, and hostile texts stay texts."""
+    said: list[str] = []
+    scheme, width, columns = setting
+    viewport: Any = {"width": width, "height": 900}
+    page = browser.new_context(color_scheme=scheme, bypass_csp=True, viewport=viewport).new_page()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    file = tmp_path / "columns.html"
+    file.write_text(page_of(("monday", HOSTILE[0], HOSTILE[2])[:columns]), "utf-8")
+    page.goto(file.as_uri())
+    page.locator("html[data-ready=true]").wait_for(state="attached")
+    shown = page.locator("#rows > li:visible")
+    assert shown.count() == 1 + len(HOSTILE)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert complaints(axe, page) == []
+    page.get_by_label("monday wins").focus()
+    page.keyboard.press("Space")
+    assert shown.count() == len(HOSTILE)
+    assert page.locator(".cell.wins:visible h4").first.inner_text().startswith("monday")
+    page.locator("#metric").select_option("brevity")
+    assert (shown.count(), page.url.partition("#")[2]) == (0, "winner=0&metric=0")
+    assert page.locator("#nothing").is_visible()
+    page.go_back()
+    assert shown.count() == len(HOSTILE)
+    page.goto(f"{file.as_uri()}#winner={columns - 1}")
+    page.reload()
+    assert shown.locator("h3").all_inner_texts() == ["How high?"]
+    assert page.evaluate("window.pwned") is None
+    page.context.close()
+    assert said == []

@@ -1,0 +1,312 @@
+"""Answers to the same rows in two or three columns, and which is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.records import Document, Record, render_json
+from pytest_ragmetrics.report.columns import (
+    ColumnsError,
+    ComparedColumns,
+    Winner,
+    column_lines,
+    columns_of_runs,
+    columns_of_values,
+    compare_answers,
+    coverage_text,
+    has_worse,
+    headlines,
+    winners_text,
+)
+from pytest_ragmetrics.report.html import render_columns
+from tests.documents import HOSTILE, document, record, row
+
+Scores = Mapping[str, float | None]
+
+
+def answered(key: str, score: float | None, metric: str = "faithfulness", **fields: Any) -> Record:
+    """Return the record of an answer to a question; ``fields`` are those of the record."""
+    sample = {"id": key, "user_input": f"What is {key}?", "response": f"{key} is {score}."} | fields.pop("sample", {})
+    return record(metric, score, sample=sample, outcome="unscored" if score is None else "passed", **fields)
+
+
+def run(*records: Record) -> Document:
+    """Return a run of one test a record; the ids of tests say nothing about their samples."""
+    return document(*(row(f"test_it[{number}-{id(records)}]", it) for number, it in enumerate(records)))
+
+
+def compared(*columns: Scores, metric: str = "faithfulness", **fields: Any) -> ComparedColumns:
+    """Return runs a, b and c compared, each of scores by row."""
+    runs = [
+        (name, run(*(answered(key, score, metric, **fields) for key, score in scores.items())))
+        for name, scores in zip("abc", columns, strict=False)
+    ]
+    return compare_answers(columns_of_runs(runs))
+
+
+@pytest.mark.parametrize(
+    ("scores", "winner", "best"),
+    [
+        ([0.5, 1.0], 1, (1,)),
+        ([1.0, 0.5], 0, (0,)),
+        ([0.5, 0.5], "tie", ()),
+        ([0.1 + 0.2, 0.3], "tie", ()),
+        ([0.5, None], "none", ()),
+        ([None, None], "none", ()),
+        ([0.5, 0.9, 0.7], 1, (1,)),
+        ([0.9, 0.9, 0.7], "tie", (0, 1)),
+        ([0.9, None, 0.7], 0, (0,)),
+        ([0.9, 0.9, 0.9], "tie", ()),
+    ],
+)
+def test_a_row_is_won_by_the_best_score(scores: list[float | None], winner: object, best: tuple[int, ...]) -> None:
+    """Whoever is alone in front wins; a score that is missing neither wins nor loses."""
+    (found,) = compared(*({"q": score} for score in scores)).rows
+    assert (found.winner, found.scores[0].best) == (winner, best)
+    assert found.answers == tuple(f"q is {score}." for score in scores)
+
+
+def test_where_lower_is_better_the_lowest_wins() -> None:
+    """And the mean difference is told as it is, the outcome as what is better."""
+    made = compared({f"q{n}": 0.1 for n in range(8)}, {f"q{n}": 0.9 for n in range(8)}, metric="toxicity", at_most=0.5)
+    assert {found.winner for found in made.rows} == {0}
+    (pair,) = made.metrics[0].pairs
+    assert pair.difference.interval.estimate == pytest.approx(0.8)
+    assert (pair.winner, pair.better, pair.worse) == (0, 0, 8)
+    assert headlines(made) == ["a is better than b in toxicity"]
+
+
+def test_several_metrics_make_one_winner_or_none() -> None:
+    """A row is won by who wins some metric while nobody else does; else it is mixed."""
+    pairs: list[tuple[tuple[float, float], tuple[float, float], Winner]] = [
+        ((1.0, 0.5), (1.0, 0.5), 0),
+        ((1.0, 0.5), (0.5, 0.5), 0),
+        ((1.0, 0.5), (0.5, 1.0), "mixed"),
+        ((0.5, 0.5), (1.0, 1.0), "tie"),
+    ]
+    runs = [
+        (
+            name,
+            run(
+                *(
+                    answered(f"q{number}", scores[place], metric)
+                    for number, pair in enumerate(pairs)
+                    for metric, scores in zip(("faithfulness", "correctness"), pair[:2], strict=True)
+                )
+            ),
+        )
+        for place, name in enumerate("ab")
+    ]
+    made = compare_answers(columns_of_runs(runs))
+    assert {found.key: found.winner for found in made.rows} == {f"q{n}": pair[2] for n, pair in enumerate(pairs)}
+    assert winners_text(made) == "a 2, b 0, tie 1, mixed 1"
+    assert winners_text(made, "correctness") == "a 1, b 1, tie 2"
+    assert [found.key for found in made.rows][:3] == ["q0", "q1", "q2"]
+
+
+def test_a_difference_is_named_where_the_rows_show_it() -> None:
+    """Few rows show none; p-values are adjusted for all pairs of columns and metrics."""
+    many = {f"q{n}": 1.0 for n in range(20)}
+    fewer, same = dict.fromkeys(many, 0.5), dict(many)
+    made = compared(many, fewer, same)
+    assert headlines(made) == [
+        "a is better than b in faithfulness",
+        "No difference is shown between a and c",
+        "c is better than b in faithfulness",
+    ]
+    assert [pair.p for pair in made.metrics[0].pairs] == pytest.approx([3 * 2 / 10_000 / 2, 1.0, 3 / 10_000], rel=1)
+    assert headlines(compared({"q": 1.0, "r": 1.0}, {"q": 0.5, "r": 0.5})) == ["No difference is shown between a and b"]
+    # 0.5 ** 5 for six rows that all fell: alone they show it, as one of three pairs they do not.
+    six = {f"q{n}": 1.0 for n in range(6)}
+    half = dict.fromkeys(six, 0.5)
+    assert headlines(compared(six, half))[0].startswith("a is better")
+    assert headlines(compared(six, half, six)) == [
+        "No difference is shown between a and b",
+        "No difference is shown between a and c",
+        "No difference is shown between b and c",
+    ]
+
+
+def test_the_comparison_is_told_in_lines() -> None:
+    """Rows and winners, each metric with its pairs, then the rows that differ most."""
+    made = compared(
+        {"q": 0.5, "r": 1.0, "s": 0.5, "only": 1.0}, {"q": 1.0, "r": 1.0, "s": None}, {"q": 0.8, "r": 1.0, "s": 0.6}
+    )
+    assert column_lines(made) == [
+        "3 rows in all of a, b, c; without a counterpart: 1 of a",
+        "winner by row: a 0, b 1, c 1, tie 1",
+        "faithfulness: a 0.750, b 1.000, c 0.900 over 2",
+        (
+            "  b against a: +0.250 (95 % interval -0.81..+0.89; 2 rows: 1 better, 0 worse, 1 tied); "
+            "no difference is shown (p=1.000)"
+        ),
+        (
+            "  c against a: +0.133 (95 % interval -0.67..+0.75; 3 rows: 2 better, 0 worse, 1 tied); "
+            "no difference is shown (p=1.000)"
+        ),
+        (
+            "  c against b: -0.100 (95 % interval -0.86..+0.83; 2 rows: 0 better, 1 worse, 1 tied); "
+            "no difference is shown (p=1.000)"
+        ),
+        "rows that differ most, of 2:",
+        "  q: faithfulness 0.50, 1.00, 0.80: b wins",
+        "  s: faithfulness 0.50, unscored, 0.60: c wins",
+    ]
+    assert column_lines(compared({"q": 0.5}, {"q": 0.5}))[-1].endswith("the same in every row")
+
+
+def test_judges_that_differ_give_no_comparison() -> None:
+    """The metric is left out, and the reason says what to do."""
+    runs = [(name, run(answered("q", 0.5, judge=judge))) for name, judge in (("a", "one"), ("b", "two"))]
+    made = compare_answers(columns_of_runs(runs))
+    assert made.metrics[0].why == "scored by one and two: score all with one judge"
+    assert column_lines(made)[2:] == ["faithfulness: not compared: scored by one and two: score all with one judge"]
+    other = compare_answers(columns_of_runs([runs[0], ("b", run(answered("q", 0.5, "correctness")))]))
+    assert [metric.why for metric in other.metrics] == ["not scored in a", "not scored in b"]
+    turned = [("a", run(answered("q", 0.5))), ("b", run(answered("q", 0.5, at_most=0.5)))]
+    assert compare_answers(columns_of_runs(turned)).metrics[0].why.startswith("another metric")
+
+
+def test_rows_are_known_by_ids_else_by_questions() -> None:
+    """Samples without common ids are aligned by what was asked; where nothing is shared that is an error."""
+    renamed = [answered(f"new-{key}", 0.9, sample={"user_input": f"What  is {key}?"}) for key in "qr"]
+    made = compare_answers(columns_of_runs([("a", run(answered("q", 0.5))), ("b", run(*renamed))]))
+    assert [found.key for found in made.rows] == ["What is q?"]
+    assert coverage_text(made).endswith("without a counterpart: 1 of b")
+    with pytest.raises(ColumnsError, match="a and b have no row in common: give the samples ids"):
+        columns_of_runs([("a", run(answered("q", 0.5))), ("b", run(answered("r", 0.5)))])
+
+
+def by_model(*rows: tuple[str, str, float]) -> Document:
+    """Return one run of answers by model, question and score."""
+    return run(
+        *(
+            answered(f"{model}-{number}", score, sample={"user_input": asked, "metadata": {"model": model, "size": 7}})
+            for number, (model, asked, score) in enumerate(rows)
+        )
+    )
+
+
+def test_values_of_metadata_are_columns_of_one_run() -> None:
+    """Rows are the questions that all values answered; a second answer of a model is a row of its own."""
+    made = by_model(("x", "Why?", 0.5), ("y", "Why?", 0.9), ("y", "Why?", 0.7), ("x", "Why?", 0.6), ("y", "How?", 1.0))
+    found = compare_answers(columns_of_values(made, "model"))
+    assert found.names == ("x", "y")
+    assert {each.key: each.scores[0].scores for each in found.rows} == {"Why?": (0.5, 0.9), "Why? (2)": (0.6, 0.7)}
+    assert compare_answers(columns_of_values(made, "model", ["y", "x"])).names == ("y", "x")
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "said"),
+    [
+        ("color", [], "no sample has the metadata 'color'; there are model, size"),
+        ("model", ["x", "z"], "no sample has model 'z'; there are v, w, x, y"),
+        ("model", [], "model has 4 values: choose two or three of v, w, x, y"),
+        ("size", [], "size has 1 value: choose two or three of 7"),
+        ("model", ["v", "w"], "v and w have no question in common"),
+    ],
+)
+def test_values_that_cannot_be_compared_are_refused(key: str, values: list[str], said: str) -> None:
+    """The error says which there are."""
+    made = by_model(("x", "Why?", 0.5), ("y", "Why?", 0.9), ("v", "When?", 1.0), ("w", "Where?", 1.0))
+    with pytest.raises(ColumnsError) as caught:
+        columns_of_values(made, key, values)
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("scores", "margin", "worse"),
+    [
+        ([{"q": 0.9}, {"q": 0.9}, {"q": 0.9}], 0.0, False),
+        ([{"q": 0.9}, {"q": 1.0}, {"q": 0.8}], 0.0, True),
+        ([{"q": 0.9}, {"q": 1.0}, {"q": 0.8}], 0.2, False),
+        ([{"q": 0.9}, {"q": 0.9}, {"q": None}], 0.2, True),
+        ([{"q": None}, {"q": 0.1}, {"q": None}], 0.0, False),
+    ],
+)
+def test_a_loss_against_the_first_column_counts(scores: list[Scores], margin: float, worse: bool) -> None:  # noqa: FBT001
+    """A lost score is a loss of any size."""
+    assert has_worse(compared(*scores), margin) == worse
+    turned = [{key: None if score is None else 1 - score for key, score in column.items()} for column in scores]
+    assert has_worse(compared(*turned, at_most=0.5), margin) == worse
+
+
+Call = Callable[..., tuple[int, list[str], str]]
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call the command in a folder with three runs; return its status and what it wrote."""
+    monkeypatch.chdir(tmp_path)
+    for name, score in (("a", 0.5), ("b", 0.9), ("c", 0.7)):
+        made = run(*(answered(f"q{n}", score, sample={"metadata": {"model": "xy"[n % 2]}}) for n in range(3)))
+        Path(f"{name}.json").write_text(render_json(made), "utf-8")
+
+    def run_command(*args: str) -> tuple[int, list[str], str]:
+        status = main(["report", "diff", *args])
+        out, err = capsys.readouterr()
+        return status, out.splitlines(), err
+
+    return run_command
+
+
+def test_the_command_compares_two_or_three_files(call: Call) -> None:
+    """Two are told as ever, three by column; either can be a page."""
+    assert call("a.json", "b.json")[1][0].startswith("against the baseline: ")
+    status, lines, _ = call("a.json", "b.json", "--html", "page.html")
+    assert (status, lines[-1]) == (0, "page.html: written, 3 rows")
+    assert "q1 is 0.9." in Path("page.html").read_text("utf-8")
+    status, lines, _ = call("a.json", "b.json", "c.json")
+    assert (status, lines[0]) == (0, "3 rows in all of a, b, c")
+    assert call("a.json", "b.json", "c.json", "--fail-on-worse")[0] == 0
+    assert call("b.json", "a.json", "c.json", "--fail-on-worse")[0] == 1
+    assert call("b.json", "a.json", "c.json", "--fail-on-worse", "--margin=0.4")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["a.json"], "give two or three files, or one with --by KEY"),
+        (["a.json", "b.json", "c.json", "a.json"], "give two or three files"),
+        (["a.json", "b.json", "--value=x"], "give two or three files, or one with --by KEY"),
+        (["a.json", "b.json", "--by=model"], "--by=model compares values of one run: give one file"),
+        (["a.json", "b.json", "c.json", "--margin=5"], "--margin=5 is outside of the scale of faithfulness"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    call: Call, args: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With status 2, as arguments that cannot be read."""
+    with pytest.raises(SystemExit) as caught:
+        call(*args)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_command_compares_values_of_one_file(call: Call, tmp_path: Path) -> None:
+    """An unknown key is an error of status 1; files of one name are told apart by their folders."""
+    assert call("a.json", "--by", "colour")[::2] == (
+        1,
+        "ragmetrics: no sample has the metadata 'colour'; there are model\n",
+    )
+    made = by_model(("x", "Why?", 0.5), ("y", "Why?", 0.9))
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/a.json").write_text(render_json(made), "utf-8")
+    status, lines, _ = call("deep/a.json", "--by=model", "--value=y", "--value=x", "--html=p.html")
+    assert (status, lines[1], lines[-1]) == (0, "winner by row: y 1, x 0", "p.html: written, 1 row")
+    assert call("a.json", "b.json", "a.json")[1][0] == "3 rows in all of a.json, b, a.json"
+
+
+def test_a_page_of_columns_is_text_only() -> None:
+    """Whatever stands in names, questions and answers is escaped, and the policy of the page allows one script."""
+    records = [answered(text, 0.5, sample={"user_input": text, "response": text, "id": text}) for text in HOSTILE]
+    page = render_columns(compare_answers(columns_of_runs([(HOSTILE[0], run(*records)), (HOSTILE[2], run(*records))])))
+    assert page.count("<script") == 1
+    assert "<img" not in page
+    assert "script-src &#39;sha256-" in page
+    assert "require-trusted-types-for" in page
