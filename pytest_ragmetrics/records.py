@@ -10,7 +10,7 @@ import json
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -63,7 +63,8 @@ class Record:
     ``samples`` are the scores of the single votes where there were several. ``exchanges`` are kept where a reader may
     have to look into the scoring: a failure, no score, a suspicious verdict, votes or judges that differ. ``noun`` is
     what one verdict is about, ``complaint`` what is wrong with one that is not ok. ``disagreements`` are those of the
-    judges of a panel, in words.
+    judges of a panel, in words. It is not ``asserted`` where the test ended before it compared the score with its
+    threshold, which :func:`held_to_bounds` found in other rows.
     """
 
     metric: str
@@ -82,6 +83,7 @@ class Record:
     noun: str = NOUN
     complaint: str = COMPLAINT
     disagreements: tuple[str, ...] = ()
+    asserted: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -223,7 +225,8 @@ class RunRecord:
 
     From ``project`` to ``folder`` it is where the run comes from, as :func:`pytest_ragmetrics.revision.origin_of`
     has it, "" where that is not known. ``selection`` is the paths and marks that chose its tests, ``partial`` why
-    they are not all of these ("" if they are). ``judging`` is by metric.
+    they are not all of these ("" if they are). ``judging`` is by metric. ``skipped`` and ``not_needed`` count by test
+    function the tests without a score: skipped ones, and rows of a set that was decided without them.
     """
 
     started: str
@@ -246,6 +249,8 @@ class RunRecord:
     selection: str = ""
     partial: str = ""
     judging: Mapping[str, Judging] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    not_needed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -274,6 +279,48 @@ def natural_order(name: str) -> list[tuple[int, int, str]]:
     """Return the key that sorts names, and numbers inside them by their value."""
     parts = re.findall(r"(\d{1,18})|(\D+)", name)
     return [(0, int(number), "") if number else (1, 0, word) for number, word in parts]
+
+
+def function_name(test: str) -> str:
+    """Return the id of the function that a test is made of.
+
+    >>> function_name("tests/test_a[b].py::TestBot::test_row[a[0]::b]")
+    'tests/test_a[b].py::TestBot::test_row'
+    """
+    file, separator, rest = test.partition("::")
+    return file + separator + rest.partition("[")[0]
+
+
+def held_to_bounds(tests: Iterable[TestRecord]) -> tuple[TestRecord, ...]:
+    """Return tests of which each score is held to its threshold, whatever the order of their asserts.
+
+    A test ends at the first assert that fails, and compares no further score. Where all comparisons of a metric in the
+    rows of its function are with one threshold, a score of a failed row that was not compared is held to it as well.
+    """
+    tests = tuple(tests)
+    known: dict[tuple[str, str], set[Threshold]] = {}
+    for test in tests:
+        for record in test.records:
+            if record.threshold is not None and record.asserted:
+                known.setdefault((function_name(test.id), record.metric), set()).add(record.threshold)
+    return tuple(_held_to_bounds(test, known) if _ended_early(test) else test for test in tests)
+
+
+def _ended_early(test: TestRecord) -> bool:
+    return test.outcome in ("failed", "error", "xfailed") and any(it.outcome == "measured" for it in test.records)
+
+
+def _held_to_bounds(test: TestRecord, known: Mapping[tuple[str, str], set[Threshold]]) -> TestRecord:
+    records = []
+    for record in test.records:
+        thresholds = known.get((function_name(test.id), record.metric), set())
+        if record.outcome == "measured" and record.score is not None and len(thresholds) == 1:
+            (threshold,) = thresholds
+            outcome: RecordOutcome = "passed" if is_met(record.score, threshold) else "failed"
+            records.append(replace(record, outcome=outcome, threshold=threshold, asserted=False))
+        else:
+            records.append(record)
+    return replace(test, records=tuple(records))
 
 
 def is_met(score: float, threshold: Threshold) -> bool:

@@ -10,7 +10,8 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
@@ -169,6 +170,22 @@ def gate_properties(gate: GateRecord) -> list[tuple[str, object]]:
     return found
 
 
+def run_properties(document: Document) -> list[tuple[str, object]]:
+    """Return the properties of the whole run: the figures of each metric, tests by outcome, calls, tokens and cost."""
+    from pytest_ragmetrics.explain.runs import paid_records, status_of, tallies, total_usage
+
+    found: list[tuple[str, object]] = []
+    for tally in tallies(document):
+        figures = {"n": tally.n, "mean": tally.mean, "fell_short": tally.failing, "unscored": tally.unscored}
+        figures |= {"vacuous": tally.vacuous, "skipped": tally.skipped, "not_needed": tally.not_needed}
+        found += [(_name(tally.metric, f".{name}"), number) for name, number in figures.items() if number is not None]
+    statuses = Counter(map(status_of, (test for test in document.tests if test.gate is None)))
+    found += [(f"rag.tests.{status}", statuses[status]) for status in sorted(statuses)]
+    usage = total_usage(paid_records(document.tests))
+    found += [("rag.calls", usage.calls), ("rag.tokens", usage.prompt_tokens + usage.completion_tokens)]
+    return [*found, *([] if usage.cost is None else [("rag.cost", usage.cost)])]
+
+
 def _name(metric: str, statistic: str = "") -> str:
     name = metric if metric.isascii() and metric.isprintable() else re.sub(_FORBIDDEN, "", metric)
     return f"rag.{name}{statistic}"
@@ -275,7 +292,7 @@ class Collector:
         import platform
         from importlib.metadata import version
 
-        from pytest_ragmetrics.records import Document, RunRecord, position
+        from pytest_ragmetrics.records import Document, RunRecord, held_to_bounds, position
 
         run = RunRecord(
             started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._started)),
@@ -286,10 +303,20 @@ class Collector:
             ragmetrics=version("pytest-ragmetrics"),
             settings=dict(settings),
             notes=tuple(notes),
+            skipped=self._by_function(self.skipped),
+            not_needed=self._by_function(self.spared),
         )
         tests = [test for name, test in self._tests.items() if name not in self._unfinished or test.is_kept]
         records = (test.record(self._again.get(test.id, ())) for test in tests)
-        return Document(run=run, tests=tuple(sorted(records, key=position)))
+        return Document(run=run, tests=tuple(sorted(held_to_bounds(records), key=position)))
+
+    def _by_function(self, tests: Iterable[str]) -> dict[str, int]:
+        """Return how many tests there are of each function that has scores."""
+        from pytest_ragmetrics.records import function_name
+
+        scored = {function_name(test.id) for test in self._tests.values() if test.records}
+        found = Counter(map(function_name, tests))
+        return {function: found[function] for function in sorted(scored & found.keys())}
 
 
 class _Test:
@@ -383,6 +410,18 @@ class RunReport:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add a report, made here or by a worker."""
         self.collector.add(report)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Put the figures of the run into the file of --junitxml, which pytest writes when the session ends."""
+        try:
+            return (yield)
+        finally:
+            junit: Any = session.config.pluginmanager.get_plugin("junitxml")
+            xml = None if junit is None else session.config.stash.get(junit.xml_key, None)
+            if xml is not None and self.collector.has_scores:
+                for name, value in run_properties(self.collector.document(0, {}, ())):
+                    xml.add_global_property(name, value)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:

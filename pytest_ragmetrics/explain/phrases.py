@@ -180,8 +180,8 @@ def _cell(text: str, width: int, place: int) -> str:
     return shown.ljust(width) if place < 0 else shown.rjust(width)
 
 
-def usage_text(usage: Usage) -> str:
-    """Return what a scoring cost, or nothing when it asked no judge.
+def usage_text(usage: Usage, *, cost: str | None = None, saved: str | None = None) -> str:
+    """Return what a scoring cost, or nothing when it asked no judge; several may have a text of their own for money.
 
     >>> usage_text(Usage(calls=2, cached_calls=1, prompt_tokens=900, completion_tokens=80, cost=0.0031, saved=0.0014))
     '2 calls, 980 tokens, $0.0031; 1 saved by the cache, $0.0014'
@@ -190,10 +190,10 @@ def usage_text(usage: Usage) -> str:
     if tokens := usage.prompt_tokens + usage.completion_tokens:
         made.append(counted(tokens, "token"))
     made += provider_parts(usage)
-    made += [cost_text(usage.cost)] if made else []
+    made += [cost or cost_text(usage.cost)] if made else []
     cached = f"{usage.cached_calls:,}" if usage.calls else counted(usage.cached_calls, "call")
-    saved = [f"{cached} saved by the cache", *([cost_text(usage.saved)] if usage.saved else [])]
-    return "; ".join([*([", ".join(made)] if made else []), *([", ".join(saved)] if usage.cached_calls else [])])
+    spared = [f"{cached} saved by the cache", *([saved or cost_text(usage.saved)] if saved or usage.saved else [])]
+    return "; ".join([*([", ".join(made)] if made else []), *([", ".join(spared)] if usage.cached_calls else [])])
 
 
 def provider_parts(usage: Usage) -> list[str]:
@@ -209,6 +209,20 @@ def provider_parts(usage: Usage) -> list[str]:
     if usage.embedding_tokens:
         parts.append(f"{counted(usage.embedding_tokens, 'token')} embedded")
     return parts
+
+
+def money_text(amounts: Iterable[float | None]) -> str:
+    """Return the sum of amounts of money, and how many are unknown.
+
+    >>> money_text([0.5, None, 0.25]), money_text([None, 0.0])
+    ('$0.75 and 1 of unknown price', 'price unknown')
+    """
+    listed = list(amounts)
+    known = math.fsum(amount for amount in listed if amount is not None)
+    unknown = sum(amount is None for amount in listed)
+    if unknown and not known:
+        return "price unknown"
+    return cost_text(known) + (f" and {unknown:,} of unknown price" if unknown else "")
 
 
 def cost_text(cost: float | None) -> str:

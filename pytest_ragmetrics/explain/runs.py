@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 from typing import TYPE_CHECKING, Literal, get_args
 
-from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, checked_text, counted, named, readable, score_text
+from pytest_ragmetrics.explain.phrases import (
+    NOTHING_TO_CHECK,
+    checked_text,
+    counted,
+    money_text,
+    named,
+    readable,
+    score_text,
+    usage_text,
+)
 from pytest_ragmetrics.records import (
+    Document,
     GateRecord,
     Record,
     RegressionRecord,
     RunRecord,
     TestRecord,
     flips,
+    function_name,
 )
 from pytest_ragmetrics.result import Usage
 from pytest_ragmetrics.stats.scores import score_set
@@ -63,8 +75,8 @@ _FINE: tuple[Status, ...] = ("passed", "xpassed", "xfailed", "skipped")
 
 
 def status_of(test: TestRecord) -> Status:
-    """Return how a test came out."""
-    outcomes = {record.outcome for record in test.records}
+    """Return how a test came out; what it did not assert decided nothing."""
+    outcomes = {record.outcome for record in test.records if record.asserted}
     if test.outcome in ("failed", "error") and "unscored" in outcomes and "failed" not in outcomes:
         return "unscored"
     return test.outcome
@@ -92,8 +104,17 @@ def is_cut_short(run: RunRecord) -> bool:
     return run.exit_status in _CUT_SHORT
 
 
-def headline(counts: Mapping[Status, int], *, cut_short: bool = False) -> str:
-    """Return the outcome of a run in one sentence, which says whether it stopped early.
+def outcome_of(document: Document) -> str:
+    """Return the outcome of a run in one sentence: of its tests, which gates are not, then of its gates."""
+    counts = Counter(status_of(test) for test in document.tests if test.gate is None)
+    gates = [test for test in document.tests if test.gate is not None]
+    failed = sum(status_of(test) in WRONG for test in gates)
+    said = f", {failed:,} of {counted(len(gates), 'gate')} failed" if failed else ""
+    return headline(counts, gates=said, cut_short=is_cut_short(document.run))
+
+
+def headline(counts: Mapping[Status, int], *, gates: str = "", cut_short: bool = False) -> str:
+    """Return the outcome of a run in one sentence, with what its gates add, which says whether it stopped early.
 
     >>> headline({"failed": 3, "passed": 23, "unscored": 1})
     '3 of 27 tests fell short, 1 could not be scored'
@@ -102,7 +123,7 @@ def headline(counts: Mapping[Status, int], *, cut_short: bool = False) -> str:
     >>> headline({"passed": 12}, cut_short=True)
     'All 12 tests passed, then the run stopped early'
     """
-    return f"{_outcome(counts)}{', then the run stopped early' if cut_short else ''}"
+    return f"{_outcome(counts)}{gates}{', then the run stopped early' if cut_short else ''}"
 
 
 def _outcome(counts: Mapping[Status, int]) -> str:
@@ -139,7 +160,8 @@ TALLY_HEAD = ("metric", "n", "mean", "min", "failing", "unscored")
 class MetricTally:
     """A metric over a whole run: the ``n`` scores that count, beside the ``unscored`` and the ``vacuous`` ones.
 
-    ``mean`` and ``lowest`` are ``None`` where no score counts.
+    ``mean`` and ``lowest`` are ``None`` where no score counts. ``skipped`` and ``not_needed`` count the tests without a
+    score in the functions that the metric scores.
     """
 
     metric: str
@@ -149,6 +171,8 @@ class MetricTally:
     failing: int
     unscored: int
     vacuous: int
+    skipped: int = 0
+    not_needed: int = 0
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -161,6 +185,13 @@ class MetricTally:
         """How many scores count, where others are vacuous; else nothing."""
         return checked_text(self.n, self.vacuous) if self.vacuous else ""
 
+    @property
+    def beside(self) -> str:
+        """What is not in the mean, apart from what is unscored: vacuous scores and tests without any; else nothing."""
+        skipped = f"{counted(self.skipped, 'test')} skipped" if self.skipped else ""
+        not_needed = f"{counted(self.not_needed, 'test')} not needed" if self.not_needed else ""
+        return ", ".join(filter(None, (self.checked, skipped, not_needed)))
+
 
 def by_metric(records: Iterable[Record]) -> dict[str, list[Record]]:
     """Return the records of every metric, by name."""
@@ -170,9 +201,21 @@ def by_metric(records: Iterable[Record]) -> dict[str, list[Record]]:
     return dict(sorted(found.items()))
 
 
-def tallies(records: Iterable[Record]) -> list[MetricTally]:
-    """Return every metric over the records, by name."""
-    return [tally(metric, group) for metric, group in by_metric(records).items()]
+def tallies(document: Document) -> list[MetricTally]:
+    """Return every metric over a run, by name."""
+    functions: dict[str, set[str]] = {}
+    for test in document.tests:
+        for record in test.records:
+            functions.setdefault(record.metric, set()).add(function_name(test.id))
+    run = document.run
+    return [
+        replace(
+            tally(metric, group),
+            skipped=sum(run.skipped.get(function, 0) for function in functions[metric]),
+            not_needed=sum(run.not_needed.get(function, 0) for function in functions[metric]),
+        )
+        for metric, group in by_metric(record for test in document.tests for record in test.records).items()
+    ]
 
 
 def tally(metric: str, records: Sequence[Record]) -> MetricTally:
@@ -191,8 +234,8 @@ def tally(metric: str, records: Sequence[Record]) -> MetricTally:
 
 
 def checked_lines(found: Iterable[MetricTally]) -> list[str]:
-    """Return a line on each metric that had nothing to check in some scorings, which are left out of its figures."""
-    return [f"{named(tally.metric)}: {tally.checked}" for tally in found if tally.vacuous]
+    """Return a line on each metric with scores or tests that are left out of its figures."""
+    return [f"{named(tally.metric)}: {tally.beside}" for tally in found if tally.beside]
 
 
 def margin(record: Record) -> float:
@@ -408,6 +451,12 @@ def flaky_lines(tests: Iterable[TestRecord]) -> list[str]:
 def paid_records(tests: Iterable[TestRecord]) -> list[Record]:
     """Return the records of all scorings, those that confirm a gate among them."""
     return [record for test in tests for record in (*test.records, *test.again)]
+
+
+def spent_text(records: Sequence[Record]) -> str:
+    """Return what scorings cost together, "" when they asked nothing."""
+    saved = money_text(record.usage.saved for record in records) if any(it.usage.saved for it in records) else None
+    return usage_text(total_usage(records), cost=money_text(record.usage.cost for record in records), saved=saved)
 
 
 def total_usage(records: Iterable[Record]) -> Usage:

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
-from pytest_ragmetrics.explain.phrases import score_text, threshold_text, usage_text
+from pytest_ragmetrics.explain.phrases import score_text, threshold_text
 from pytest_ragmetrics.explain.results import shortcoming
 from pytest_ragmetrics.explain.runs import (
     STATUSES,
     TALLY_HEAD,
     WRONG,
+    MetricTally,
     change_line,
     change_lines,
     checked_lines,
     flaky_lines,
     gate_line,
     gist,
-    headline,
-    is_cut_short,
     judges_of,
     margin,
+    outcome_of,
     paid_records,
+    spent_text,
     status_of,
     tallies,
-    total_usage,
 )
 from pytest_ragmetrics.records import Document, Record, RunRecord, TestRecord
 from pytest_ragmetrics.report.html import visible
@@ -70,11 +69,10 @@ def render_markdown(
     worse are named, ``limit`` how many UTF-16 code units the summary may have: lines before the cost are left out.
     """
     tests = sorted(document.tests, key=badness)
-    outcome = headline(Counter(map(status_of, tests)), cut_short=is_cut_short(document.run))
     blocks = [
-        [f"## RAG metrics{_of_project(document.run)}: {outcome}"],
+        [f"## RAG metrics{_of_project(document.run)}: {outcome_of(document)}"],
         _origin(document.run),
-        _metric_table([record for test in tests for record in test.records]),
+        _metric_table(tallies(document)),
         _list("Gates", list(_gates(tests, page)), _GATES),
         _list("What went wrong", list(_wrong(tests, page)), _TESTS),
         [] if comparison is None else _changes(comparison, page, changes),
@@ -136,8 +134,8 @@ def _origin(run: RunRecord) -> list[str]:
     return [line[:1].upper() + line[1:]] if line else []
 
 
-def _metric_table(records: Sequence[Record]) -> list[str]:
-    rows = sorted(tallies(records), key=lambda t: (-t.failing, -t.unscored, t.metric))
+def _metric_table(found: Sequence[MetricTally]) -> list[str]:
+    rows = sorted(found, key=lambda t: (-t.failing, -t.unscored, t.metric))
     if not rows:
         return []
     lines = [f"| {' | '.join(TALLY_HEAD)} |", "|---|--:|--:|--:|--:|--:|"]
@@ -205,7 +203,7 @@ def _changes(comparison: RunComparison, page: str | None, shown: int) -> list[st
 
 def _ending(document: Document) -> Iterator[str]:
     records = [record for test in document.tests for record in test.records]
-    parts = [usage_text(total_usage(paid_records(document.tests)))]
+    parts = [spent_text(paid_records(document.tests))]
     judges = judges_of(records)
     if judges:
         parts.append(f"judged by {', '.join(judges)}")

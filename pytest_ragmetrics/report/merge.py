@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pytest_ragmetrics.explain.phrases import counted, named
-from pytest_ragmetrics.records import Document, Judging, RunRecord, Setting, TestRecord, position
+from pytest_ragmetrics.records import Document, Judging, RunRecord, Setting, TestRecord, held_to_bounds, position
 from pytest_ragmetrics.report.judging import judging_changes
 from pytest_ragmetrics.revision import short_commit
 
@@ -42,7 +43,7 @@ def merge_documents(documents: Sequence[Document], baseline: Document | None = N
         if before.gate is None:
             repeated[test.id] = repeated.get(test.id, False) or before.outcome != test.outcome
     decided = _decided_gates(tests, baseline)
-    merged = tuple(sorted({**tests, **decided}.values(), key=position))
+    merged = held_to_bounds(sorted({**tests, **decided}.values(), key=position))
     runs = [document.run for document in documents]
     status = max((run.exit_status for run in runs), key=_badness)
     if any(test.outcome == "failed" for test in decided.values()):
@@ -61,6 +62,8 @@ def merge_documents(documents: Sequence[Document], baseline: Document | None = N
         + ("+" if any(run.commit.endswith("+") for run in runs) else ""),
         partial=", ".join(dict.fromkeys(run.partial for run in runs if run.partial)),
         judging=_judging(runs),
+        skipped=_sums(run.skipped for run in runs),
+        not_needed=_sums(run.not_needed for run in runs),
     )
     return Document(run=run, tests=merged)
 
@@ -94,6 +97,10 @@ def _only(texts: Iterable[str]) -> str:
     """Return the text that all runs have, "" where they differ."""
     found = set(texts)
     return found.pop() if len(found) == 1 else ""
+
+
+def _sums(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    return dict(sum(map(Counter, counts), Counter[str]()))
 
 
 def _judging(runs: Sequence[RunRecord]) -> dict[str, Judging]:

@@ -40,7 +40,7 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
     from pytest_ragmetrics.explain.phrases import named, text_table
 
     if records:
-        found = runs.tallies(records)
+        found = runs.tallies(document)
         yield from text_table([runs.TALLY_HEAD, *(tally.cells for tally in found)])
         yield from runs.checked_lines(found)
     yield from (f"gate: {runs.gate_line(gate)}, {named(test)}" for gate, test in gated)
@@ -55,22 +55,14 @@ def _found(document: Document, comparison: RunComparison | None) -> Iterator[str
 
 def _costs(records: Sequence[Record]) -> list[str]:
     """Return the line on calls, tokens and cost; nothing where nothing was asked."""
-    from pytest_ragmetrics.explain.phrases import provider_parts
+    from pytest_ragmetrics.explain.phrases import money_text, provider_parts
     from pytest_ragmetrics.result import Usage
 
     rows = [record.usage for record in records]
     total = sum(rows, Usage())
     calls, cached = total.calls, total.cached_calls
-    cost, saved = _money([usage.cost for usage in rows]), _money([usage.saved for usage in rows])
+    cost, saved = money_text(usage.cost for usage in rows), money_text(usage.saved for usage in rows)
     if not calls + cached:
-        return [f"embedder: {total.embedding_tokens} tokens embedded ({cost})"] if total.embedding_tokens else []
-    spent = ", ".join([f"{total.prompt_tokens + total.completion_tokens} tokens", *provider_parts(total), cost])
-    return [f"judge calls: {calls} made ({spent}), {cached} saved by the cache ({saved})"]
-
-
-def _money(amounts: Sequence[float | None]) -> str:
-    known = sum(amount for amount in amounts if amount is not None)
-    unknown = sum(amount is None for amount in amounts)
-    if unknown == len(amounts) or (unknown and not known):
-        return "price unknown"
-    return f"${known:.4f}" + (f" and {unknown} of unknown price" if unknown else "")
+        return [f"embedder: {total.embedding_tokens:,} tokens embedded ({cost})"] if total.embedding_tokens else []
+    spent = ", ".join([f"{total.prompt_tokens + total.completion_tokens:,} tokens", *provider_parts(total), cost])
+    return [f"judge calls: {calls:,} made ({spent}), {cached:,} saved by the cache ({saved})"]

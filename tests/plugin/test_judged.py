@@ -43,7 +43,7 @@ def test_a_second_run_asks_nothing(run: RunPytest, server: FakeOpenAI, scored: S
     result.stdout.fnmatch_lines(
         [
             "ragmetrics: judge openai:gpt-5.4-mini, embedder auto, cache auto",
-            "judge calls: 4 made (* tokens, $0.0*), 0 saved by the cache ($0.0000)",
+            "judge calls: 4 made (* tokens, $0.0*), 0 saved by the cache ($0.00)",
             "judged by: openai:gpt-5.4-mini",
         ]
     )

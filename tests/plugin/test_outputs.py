@@ -413,7 +413,7 @@ def test_failures_say_what_is_missing(runs: list[Run]) -> None:
             ]
         )
         text = run.text("out.md")
-        told = f"{run.folder.name}: 14 of 43 tests fell short, 1 broke off with an error, 1 could not be"
+        told = f"{run.folder.name}: 14 of 42 tests fell short, 1 broke off with an error, 1 could not be"
         assert text.startswith(f"## RAG metrics of {escaped(told)}")
         assert "- `test_suite.py::test_row[0]` (`test_suite.py:10`): quoted_spans_alignment 0.00, needed ≥ 0.90" in text
 
@@ -619,7 +619,7 @@ def test_the_bill_names_the_cache_of_the_provider_and_the_embedder(
     # (420 * 0.75 + 580 * 0.075 + 10 * 4.5) / 1e6 a request, two of them; 13 tokens of 54 letters at 0.02
     result.stdout.fnmatch_lines(
         [
-            f"judge calls: 2 made (2020 tokens, {share}, 13 tokens embedded, $0.0008), *",
+            f"judge calls: 2 made (2,020 tokens, {share}, 13 tokens embedded, $0.00081), *",
             "budget: 3 calls, 2033 tokens, $0.0008 of $1 used",
         ]
     )
@@ -631,7 +631,7 @@ def test_the_bill_names_the_cache_of_the_provider_and_the_embedder(
     result = run(*args, "-k", "alike")
     result.stdout.no_fnmatch_line("judge calls*")
     result = run(*args, "-k", "alike", "--rag-cache=refresh")
-    result.stdout.fnmatch_lines(["embedder: 13 tokens embedded ($0.0000)"])
+    result.stdout.fnmatch_lines(["embedder: 13 tokens embedded ($0.00000026)"])
     assert "\n13 tokens embedded, $0.00000026" in readable_page(pytester.path / "out.md")
 
 
