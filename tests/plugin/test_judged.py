@@ -52,7 +52,7 @@ def test_a_second_run_asks_nothing(run: RunPytest, server: FakeOpenAI, scored: S
     usages = [record["usage"] for record in records]
     assert [(usage["calls"], usage["cached_calls"]) for usage in usages] == [(2, 0), (2, 0)]
     tokens = sum(usage["prompt_tokens"] + usage["completion_tokens"] for usage in usages)
-    assert f"({tokens} tokens" in result.stdout.str()
+    assert f"({tokens:,} tokens" in result.stdout.str()
     result = run(*args)
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["judge calls: 0 made (0 tokens, *), 4 saved by the cache (*)"])

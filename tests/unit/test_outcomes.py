@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from pytest_ragmetrics.explain.runs import Status, headline, is_cut_short, status_of
+from pytest_ragmetrics.explain.runs import (
+    Status,
+    headline,
+    is_cut_short,
+    outcome_of,
+    spent_text,
+    status_of,
+    tallies,
+)
 from pytest_ragmetrics.records import TestOutcome as Outcome
-from tests.documents import document, record, row
+from pytest_ragmetrics.records import Threshold, held_to_bounds
+from pytest_ragmetrics.report.merge import merge_documents
+from pytest_ragmetrics.reporting import run_properties
+from tests.documents import document, gate, record, row, usage
 
 FAILED = record(score=0.4, outcome="failed")
 UNSCORED = record(score=None, outcome="unscored", reason="no claims")
@@ -54,3 +68,113 @@ def test_a_run_that_stopped_early_says_so() -> None:
     assert [is_cut_short(document(exit_status=status).run) for status in range(6)] == [
         False, False, True, True, False, False,
     ]  # fmt: skip
+
+
+def scored(metric: str, score: float | None, bound: float | None = None) -> Any:
+    """Return a record of a score that was compared with a bound, or was not."""
+    held = "measured" if bound is None else "passed" if (score or 0.0) >= bound else "failed"
+    made = record(metric, score, at_least=bound, outcome="unscored" if score is None else held)
+    return replace(made, threshold=None if bound is None else Threshold(operator=">=", bound=bound))
+
+
+#: A row that compared both metrics.
+WHOLE = row("test_a[1]", scored("tone", 0.9, 0.8), scored("fit", 0.9, 0.5))
+OTHER = row("test_a[2]", scored("tone", 0.9, 0.8), scored("fit", 0.4, 0.5), outcome="failed")
+
+
+def ended(*records: Any, outcome: Outcome = "failed") -> Any:
+    """Return a row that ended with its first failing assert."""
+    return row("test_a[0]", *records, outcome=outcome)
+
+
+SHORT, MEASURED = scored("tone", 0.1, 0.8), ("measured", None)
+
+
+@pytest.mark.parametrize(
+    ("others", "test", "expected"),
+    [
+        # The first assert fails, the second is not reached: the other rows tell its bound.
+        ([WHOLE], ended(SHORT, scored("fit", 0.3)), ("failed", 0.5)),
+        ([WHOLE, OTHER], ended(SHORT, scored("fit", 0.6), outcome="xfailed"), ("passed", 0.5)),
+        ([OTHER], ended(scored("fit", 0.5), outcome="error"), ("passed", 0.5)),
+        # Of one test, its own comparisons tell it as well.
+        ([], ended(scored("fit", 0.1, 0.5), scored("fit", 0.2)), ("failed", 0.5)),
+        # A test that went to its end, or was skipped, meant not to compare it.
+        ([WHOLE], ended(scored("fit", 0.3), outcome="passed"), MEASURED),
+        ([WHOLE], ended(scored("fit", 0.3), outcome="skipped"), MEASURED),
+        # Nobody tells it, another function does, or the rows differ.
+        ([], ended(SHORT, scored("fit", 0.3)), MEASURED),
+        ([replace(WHOLE, id=WHOLE.id.replace("test_a[", "test_ab["))], ended(scored("fit", 0.3)), MEASURED),
+        ([WHOLE, row("test_a[3]", scored("fit", 0.9, 0.7))], ended(scored("fit", 0.6)), MEASURED),
+        ([WHOLE], ended(scored("fit", None)), ("unscored", None)),
+    ],
+)
+def test_a_score_is_held_to_the_bound_of_its_function(
+    others: list[Any], test: Any, expected: tuple[str, float | None]
+) -> None:
+    """Whatever the order of asserts; what the test says of itself stays, and doing it twice changes nothing."""
+    *same, found = held_to_bounds([*others, test])
+    last = found.records[-1]
+    assert (last.outcome, last.threshold and last.threshold.bound) == expected
+    assert last.asserted == (last.outcome == test.records[-1].outcome)
+    assert same == others
+    assert held_to_bounds([*same, found]) == (*same, found)
+    assert found.records[:-1] == test.records[:-1]
+    together = merge_documents([document(*others), document(test)])
+    assert {each.id: each for each in together.tests}[test.id] == found
+
+
+def test_what_is_not_asserted_fell_short_and_failed_no_test() -> None:
+    """A test without a score stays unscored, though another metric of it fell short."""
+    *_, found = held_to_bounds([WHOLE, row("test_a[0]", scored("tone", None), scored("fit", 0.3), outcome="failed")])
+    assert status_of(found) == "unscored"
+    assert [(each.metric, each.n, each.failing, each.unscored) for each in tallies(document(WHOLE, found))] == [
+        ("fit", 2, 1, 0),
+        ("tone", 1, 0, 1),
+    ]
+
+
+def made() -> Any:
+    """Return a run of two functions, in one of which tests were skipped and not needed."""
+    rows = [
+        row("test_a[0]", replace(scored("tone", 0.5, 0.8), usage=usage(cost=0.25)), outcome="failed"),
+        row("test_a[1]", replace(scored("tone", 1.0, 0.8), vacuous=True, usage=usage(cost=None))),
+        row("test_b", scored("fit", 0.75, 0.5), scored("tone", None)),
+        row("test_a[gate]", gate=gate("tone", outcome="failed"), outcome="failed"),
+        row("test_b[gate]", gate=gate("tone")),
+    ]
+    counts = {"tests/test_assistant.py::test_a": 3, "tests/test_assistant.py::test_b": 1}
+    whole = document(*rows)
+    return replace(whole, run=replace(whole.run, skipped=counts, not_needed={"tests/test_assistant.py::test_a": 40}))
+
+
+def test_what_is_in_no_mean_stands_beside_it() -> None:
+    """Skipped and not needed tests of the functions that a metric scores, and what had nothing to check."""
+    assert {each.metric: each.beside for each in tallies(made())} == {
+        "fit": "1 test skipped",
+        "tone": "1 of 2 had something to check, 4 tests skipped, 40 tests not needed",
+    }
+
+
+def test_gates_are_not_among_the_tests() -> None:
+    """They are told after them."""
+    assert outcome_of(made()) == "1 of 3 tests fell short, 1 of 2 gates failed"
+    assert outcome_of(document(row("test_a", record()), row("test_g", gate=gate()), exit_status=2)) == (
+        "The test passed, then the run stopped early"
+    )
+
+
+def test_the_properties_of_a_run() -> None:
+    """The file of --junitxml has the figures of all metrics; a cost that is not known is not 0."""
+    found = dict(run_properties(made()))
+    assert {name: value for name, value in found.items() if name.startswith("rag.tone.")} == {
+        "rag.tone.n": 1,
+        "rag.tone.mean": 0.5,
+        "rag.tone.fell_short": 1,
+        "rag.tone.unscored": 1,
+        "rag.tone.vacuous": 1,
+        "rag.tone.skipped": 4,
+        "rag.tone.not_needed": 40,
+    }
+    assert (found["rag.tests.failed"], found["rag.tests.passed"], "rag.cost" in found) == (1, 2, False)
+    assert "$0.25 and 1 of unknown price" in spent_text([each.records[0] for each in made().tests[:2]])

@@ -160,7 +160,7 @@ def test_the_count_stands_beside_the_figures() -> None:
     gate = decided(gate_of(METRIC, mean=0.9), scores)
     assert gate.text.splitlines()[1] == f"  {sentence}"
     assert gate_line(gate.record) == f"mean points 0.450, needed >= 0.9: failed (n 4, {sentence})"
-    [found] = tallies(records([*scores, (None, False)]))
+    [found] = tallies(document(row("a", *records([*scores, (None, False)]))))
     assert found.mean == pytest.approx(0.45)
     assert (found.n, found.lowest, found.unscored, found.vacuous) == (4, 0.2, 1, 3)
     assert found.cells == ("points", "4", "0.450", "0.200", "0", "1")
@@ -170,7 +170,7 @@ def test_the_count_stands_beside_the_figures() -> None:
     )
     stats = table(scores).stats()[METRIC]
     assert (stats.n, stats.unscored, stats.vacuous) == (7, 0, 3)
-    assert checked_lines(tallies(records(CHECKED))) == []
+    assert checked_lines(tallies(document(row("a", *records(CHECKED))))) == []
 
 
 NOTHING: dict[str, Callable[[Evaluation], object]] = {
