@@ -78,6 +78,7 @@ def block(code: str, language: str = "console") -> str:
     return f"# Page\n\n```{language}\n{code}\n```\n"
 
 
+@pytest.mark.usefixtures("_lasting_modules")
 @pytest.mark.parametrize(
     ("page", "said"),
     [
