@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics import context, loop
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
@@ -20,19 +20,27 @@ from pytest_ragmetrics.result import MetricResult, ThresholdCheck
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.scoring import measured, scoring_session
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from pytest_ragmetrics.typed import Bounds
+
 _CONCURRENCY = 32
 _EXAMPLE = "assert_sample(sample, faithfulness=0.8, noise_sensitivity=0.2)"
 
 
 def assert_sample(
     sample: Sample | Mapping[str, Any],
+    metrics: Mapping[str, float] | None = None,
     *,
     judge: JudgeLike | None = None,
     embedder: EmbedderLike | None = None,
     votes: int | None = None,
-    **bounds: float,
+    **bounds: Unpack[Bounds],
 ) -> dict[str, MetricResult]:
     """Assert that several metrics, given by name, score a sample well enough; return their results by these names.
+
+    Names are keywords, which type checkers know, or the keys of ``metrics``.
 
     ``sample`` is a :class:`Sample` or a mapping that :meth:`Sample.from_mapping` takes. A bound is the least score, or
     the greatest where lower is better; a name is any that a metric is known by: an alias, a predefined aspect, a metric
@@ -49,13 +57,14 @@ def assert_sample(
     1.0
     """
     __tracebackhide__ = True
-    held = _held(bounds, judge, embedder)
+    named = _named(metrics, bounds)
+    held = _held(named, judge, embedder)
     given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
     missing = [complaint for each in held for complaint in each.missing(given)]
     if missing:
         raise ValueError("\n".join(missing))
     with scoring_session(None, _CONCURRENCY) as session:
-        outcomes = dict(zip(bounds, loop.run(_scored(held, given, session, votes)), strict=True))
+        outcomes = dict(zip(named, loop.run(_scored(held, given, session, votes)), strict=True))
     raise_shortfall(outcomes, held)
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, MetricResult)}
 
@@ -100,6 +109,17 @@ class BoundedMetric:
         """Score a sample, asking for no more votes than decide the outcome."""
         with voting(self.metric, votes=votes, least=self.least, most=self.most):
             return await measured(self.metric, sample, thread)
+
+
+def _named(metrics: object, bounds: Mapping[str, Any]) -> dict[str, float]:
+    """Return the bounds by the names of the metrics, of a mapping and of keywords."""
+    __tracebackhide__ = True
+    if metrics is not None and not isinstance(metrics, Mapping):
+        raise TypeError(f"metrics must map names to bounds, not be of type {type(metrics).__name__}; write {_EXAMPLE}")
+    named = dict(metrics or {})
+    if twice := sorted(named.keys() & bounds.keys()):
+        raise ValueError(f"two bounds for one metric: {', '.join(twice)}")
+    return {**named, **bounds}
 
 
 def _held(bounds: Mapping[str, float], judge: JudgeLike | None, embedder: EmbedderLike | None) -> list[BoundedMetric]:

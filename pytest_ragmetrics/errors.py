@@ -28,6 +28,13 @@ class JudgeError(RagMetricsError):
         self.usage = usage
 
 
+class UnknownMetricError(KeyError):
+    """A table or a row has no scores of a metric; it is shown as the sentence it is."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class JudgeNotConfiguredError(RagMetricsError):
     """A judged metric was asked for and no judge is configured."""
 

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from html import escape
 from pathlib import Path
 from shutil import get_terminal_size
@@ -19,7 +20,7 @@ from pytest_ragmetrics.codec import json_builtins
 from pytest_ragmetrics.comparison import Column, ColumnEntry, TableComparison, cluster_of, compare_tables, key_of
 from pytest_ragmetrics.datasets.reading import read_object
 from pytest_ragmetrics.datasets.rows import Raw, RowError, sample_of, written_id
-from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.errors import RagMetricsError, UnknownMetricError, UnscoredError
 from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, and_more, counted, readable, score_text, text_table
 from pytest_ragmetrics.explain.results import explain_vacuous
 from pytest_ragmetrics.metrics.assertion import check_bound
@@ -459,7 +460,9 @@ class Evaluation:
 
     def _check(self, metric: str) -> None:
         if metric not in self.metrics:
-            raise KeyError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}")
+            near = get_close_matches(str(metric), self.metrics, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UnknownMetricError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}{hint}")
 
 
 def _title(sample: Sample) -> str:

@@ -412,7 +412,8 @@ class Sample:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 whole = "; assert_sample(row, ...) takes a whole row" if isinstance(value, Mapping) else ""
-                raise TypeError(f"{name} must be a str, not {type(value).__name__}{advice(value)}{whole}")
+                texts = "; contexts are in the wrong place" if isinstance(value, (list, tuple)) else ""
+                raise TypeError(f"{name} must be a str, not {type(value).__name__}{advice(value)}{whole}{texts}")
         for name in ("retrieved_contexts", "reference_contexts"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, as_contexts(getattr(self, name), name=name))

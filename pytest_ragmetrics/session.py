@@ -24,6 +24,7 @@ from pytest_ragmetrics import running
 from pytest_ragmetrics.files import RUN_FOLDERS
 from pytest_ragmetrics.reporting import (
     Recorder,
+    hide_own_frames,
     records_as_json,
     records_from_json,
     redact_failure,
@@ -442,6 +443,8 @@ class PytestSession:
         self, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the records of the running test on a report of it, and redact what the report says."""
+        if call.excinfo is not None and not self._config.option.fulltrace:
+            hide_own_frames(call.excinfo)
         report = yield
         if call.excinfo is not None and type(call.excinfo.value).__module__.startswith("pytest_ragmetrics."):
             # What a server or an application said may be in it.

@@ -25,7 +25,7 @@ def test_it_is_known_by_its_name() -> None:
     """Beside metrics of the plugin, all of them scored at the same time."""
     checklist = ["Does mint grow in shade?", "Are the roots in a pot?"]
     row = {"question": QUESTION, "answer": ANSWER, "checklist": checklist}
-    assert_sample(row, brevity=1.0, checklist=1.0, answer_relevancy=0.1)
+    assert_sample(row, {"brevity": 1.0, "checklist": 1.0}, answer_relevancy=0.1)
 
 
 @pytest.mark.rag_gate("checklist", mean=0.8)
@@ -43,4 +43,4 @@ def test_label(rag_scores: Scores) -> None:
 def test_a_label_with_a_gap() -> None:
     """The failure lists what fell short, with the question that is not answered."""
     row = {"question": QUESTION, "answer": ANSWER, "checklist": ["Does mint grow in shade?", "Does it survive frost?"]}
-    assert_sample(row, brevity=0.5, checklist=1.0)
+    assert_sample(row, {"brevity": 0.5, "checklist": 1.0})

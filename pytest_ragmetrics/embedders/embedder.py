@@ -105,7 +105,8 @@ class CustomEmbedder(Embedder):
         """Name the embedder after its target, unless a ``name`` is given."""
         embed = target.embed if isinstance(target, Embeds) else target
         if not callable(embed):
-            raise TypeError(f"an embedder is an object with embed(texts) or a callable, not {type(target).__name__}")
+            what = "a spec such as 'openai:MODEL', a callable or an object with embed(texts)"
+            raise TypeError(f"an embedder is {what}, not {type(target).__name__}")
         given = getattr(target, "name", None) or getattr(target, "__qualname__", None)
         self.name = name or f"custom:{given or type(target).__qualname__}"
         self.kind = "custom"

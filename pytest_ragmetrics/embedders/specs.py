@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from pytest_ragmetrics import running
 from pytest_ragmetrics.embedders.embedder import Embedder
 from pytest_ragmetrics.errors import JudgeNotConfiguredError
 from pytest_ragmetrics.judges.specs import is_factory, made_by, provider_advice
@@ -61,9 +62,12 @@ def _chosen() -> str:
     """Return the spec that ``auto`` chooses in this environment."""
     if any(os.environ.get(variable, "").strip() for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL")):
         return DEFAULT_OPENAI
-    raise JudgeNotConfiguredError(
-        "this metric needs an embedder, and none is configured. Three ways on: "
-        "set OPENAI_API_KEY or OPENAI_BASE_URL; "
-        "replay recorded vectors (--rag-cache=replay with --rag-cassette=FILE); "
-        "or use the built-in heuristic (--rag-embedder=local)"
+    keys = "set OPENAI_API_KEY or OPENAI_BASE_URL"
+    ways = (
+        'name one with embedder="openai:MODEL", or --embedder of a command; or use the heuristic embedder="local"'
+        if running.innermost() is None
+        else "replay recorded vectors (--rag-cache=replay with --rag-cassette=FILE); or use the built-in heuristic "
+        "(--rag-embedder=local)"
     )
+    msg = f"this metric needs an embedder, and none is configured. Three ways on: {keys}; {ways}"
+    raise JudgeNotConfiguredError(msg)

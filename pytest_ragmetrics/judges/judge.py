@@ -187,8 +187,8 @@ class CustomJudge(PromptedJudge):
     ) -> None:
         """Name the judge after its target, unless a ``name`` is given."""
         if not isinstance(target, Completes) and not callable(target):
-            msg = f"a judge is an object with complete(messages, schema) or a callable, not {type(target).__name__}"
-            raise TypeError(msg)
+            what = "a spec such as 'openai:MODEL', a callable or an object with complete(messages, schema)"
+            raise TypeError(f"a judge is {what}, not {type(target).__name__}")
         given = name or getattr(target, "name", None)
         shown = name or f"custom:{given or getattr(target, '__qualname__', None) or type(target).__qualname__}"
         super().__init__(name=shown, model=shown, prompts=prompts)

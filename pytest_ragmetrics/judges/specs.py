@@ -9,6 +9,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import Any, TypeVar
 
+from pytest_ragmetrics import running
 from pytest_ragmetrics.errors import JudgeNotConfiguredError, RagMetricsError
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.rendering import PromptBook
@@ -29,6 +30,11 @@ _ADDRESSES = {
     **dict.fromkeys(("llamacpp", "llama_cpp"), "http://localhost:8080/v1"),
 }
 
+# How a model is named elsewhere: its name alone, behind its provider with a slash, or in capitals.
+_MODELS = {
+    "openai": re.compile(r"(?:openai[:/])?((?:gpt|chatgpt|o\d)[\w.-]*)", re.IGNORECASE),
+    "anthropic": re.compile(r"(?:anthropic[:/])?(claude[\w.-]*)", re.IGNORECASE),
+}
 #: What the spec of a panel begins with.
 PANEL = "panel:"
 _KINDS = ("openai:", "anthropic:", "nli:")
@@ -70,7 +76,12 @@ def made_by(spec: str, read: Callable[[Any], T], *, noun: str) -> T:
 
 
 def provider_advice(spec: str) -> str | None:
-    """Return what to write for a spec that begins with the name of a provider, ``None`` for another."""
+    """Return what to write for a spec with the name of a provider or of a model of one, ``None`` for another."""
+    if spec.strip().lower() in ("openai", "anthropic"):
+        return f"write {spec.strip().lower()}:MODEL"
+    for kind, pattern in _MODELS.items():
+        if found := pattern.fullmatch(spec.strip()):
+            return f"write {kind}:{found[1]}"
     provider, _, model = spec.partition(":")
     if provider.lower() == "claude" and model:
         return f"write anthropic:{model}"
@@ -202,9 +213,11 @@ def meant_by(spec: str) -> str:
         return DEFAULT_OPENAI
     if is_set("ANTHROPIC_API_KEY"):
         return DEFAULT_ANTHROPIC
-    raise JudgeNotConfiguredError(
-        "this metric needs a judge, and none is configured. Three ways on: "
-        "set a key (OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY); "
-        "replay recorded answers (--rag-cache=replay with --rag-cassette=FILE); "
-        "or try it out with the built-in heuristic (--rag-judge=local)"
+    keys = "set a key (OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY)"
+    ways = (
+        'name one with judge="openai:MODEL", or --judge of a command; or try it out with the heuristic judge="local"'
+        if running.innermost() is None
+        else "replay recorded answers (--rag-cache=replay with --rag-cassette=FILE); or try it out with the built-in "
+        "heuristic (--rag-judge=local)"
     )
+    raise JudgeNotConfiguredError(f"this metric needs a judge, and none is configured. Three ways on: {keys}; {ways}")

@@ -36,6 +36,7 @@ def assert_metric(
     1.0
     """
     __tracebackhide__ = True
+    _check_metric(metric)
     if min is None and max is None:
         raise ValueError("give min= or max=, the score to hold the metric against")
     for name, bound in (("min", min), ("max", max)):
@@ -48,6 +49,19 @@ def assert_metric(
         comparison = result.comparison
         raise AssertionError("\n".join(explain(result, comparison)) if comparison else repr(result))
     return result
+
+
+def _check_metric(given: object) -> None:
+    """Raise ``TypeError`` that says what to write for what is no metric."""
+    __tracebackhide__ = True
+    if isinstance(given, Metric):
+        return
+    if isinstance(given, type) and issubclass(given, Metric):
+        raise TypeError(f"{given.__name__} is the class of a metric: write assert_metric({given.__name__}(), sample)")
+    name = given if isinstance(given, str) and given.isidentifier() else "faithfulness"
+    what = "the name of one" if name is given else type(given).__name__
+    form = f"write assert_metric(metric, sample, min=...), or assert_sample(sample, {name}=...)"
+    raise TypeError(f"a metric comes first, not {what}: {form}")
 
 
 def check_bound(

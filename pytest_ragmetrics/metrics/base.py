@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pytest_ragmetrics import context
 from pytest_ragmetrics.context import Scoring, ScoringLog
 from pytest_ragmetrics.errors import RagMetricsError, UnscoredError
+from pytest_ragmetrics.public_names import Unawaited, without_frames
 from pytest_ragmetrics.result import COMPLAINT, NOUN, Direction, MetricResult
 from pytest_ragmetrics.sample import FIELDS, Sample, meant_field, written_for
 from pytest_ragmetrics.text.characters import is_invisible
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Never, Self, Unpack
+
+    from pytest_ragmetrics.typed import Fields
 
 T = TypeVar("T", bound=str)
 
@@ -234,7 +237,7 @@ class Metric(_Parameters, ABC):
         """Measure like :meth:`measure`, awaitable."""
         return self.measure(sample)
 
-    def score(self, *misplaced: object, **inputs: Any) -> MetricResult:
+    def score(self, *misplaced: Never, **inputs: Unpack[Fields]) -> MetricResult:
         """Score one sample given by its fields, such as ``response=`` and ``retrieved_contexts=``.
 
         Raises ``TypeError`` for an unknown field or a wrong type, ``ValueError`` naming a required field that is
@@ -242,13 +245,16 @@ class Metric(_Parameters, ABC):
         """
         __tracebackhide__ = True
         self._refuse_misplaced(misplaced, inputs)
-        return self.score_sample(self.sample_of(inputs))
+        return self.score_sample(self.sample_of({**inputs}))
 
-    async def ascore(self, *misplaced: object, **inputs: Any) -> MetricResult:
+    def ascore(self, *misplaced: Never, **inputs: Unpack[Fields]) -> Unawaited[MetricResult]:
         """Score like :meth:`score`, awaitable."""
+        return Unawaited(self._ascore(misplaced, {**inputs}), "ascore(...)")
+
+    async def _ascore(self, misplaced: Sequence[object], inputs: dict[str, Any]) -> MetricResult:
         __tracebackhide__ = True
         self._refuse_misplaced(misplaced, inputs)
-        return await self.ascore_sample(self.sample_of(inputs))
+        return await self._ascore_sample(self.sample_of(inputs))
 
     def score_sample(self, sample: Sample) -> MetricResult:
         """Score a :class:`Sample`; raises as :meth:`score` does."""
@@ -260,11 +266,14 @@ class Metric(_Parameters, ABC):
                 result = self.measure(sample)
             except RagMetricsError as error:
                 self._record(sample, error, log)
-                raise _without_frames(error) from error.__cause__
+                raise without_frames(error) from error.__cause__
             return self._recorded(sample, result, log)
 
-    async def ascore_sample(self, sample: Sample) -> MetricResult:
+    def ascore_sample(self, sample: Sample) -> Unawaited[MetricResult]:
         """Score like :meth:`score_sample`, awaitable."""
+        return Unawaited(self._ascore_sample(sample), "ascore_sample(...)")
+
+    async def _ascore_sample(self, sample: Sample) -> MetricResult:
         __tracebackhide__ = True
         _check_sample(sample, self.name)
         self.require(sample)
@@ -273,7 +282,7 @@ class Metric(_Parameters, ABC):
                 result = await self.ameasure(sample)
             except RagMetricsError as error:
                 self._record(sample, error, log)
-                raise _without_frames(error) from error.__cause__
+                raise without_frames(error) from error.__cause__
             return self._recorded(sample, result, log)
 
     def _refuse_misplaced(self, misplaced: Sequence[object], inputs: Collection[str]) -> None:
@@ -343,15 +352,6 @@ class Metric(_Parameters, ABC):
             own_usage=log.own_usage(outcome.usage),
         )
         context.current().record(scoring)
-
-
-def _without_frames(error: RagMetricsError) -> RagMetricsError:
-    """Return an error without the frames of this package and its loop: its message is complete, they would hide it."""
-    seen: BaseException | None = error
-    while seen is not None:
-        seen.__traceback__ = None
-        seen = seen.__cause__
-    return error
 
 
 def is_blank(value: object) -> bool:

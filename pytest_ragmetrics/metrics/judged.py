@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
 from unicodedata import normalize
 
@@ -25,6 +26,7 @@ from pytest_ragmetrics.judges.transport import DIRECT, AnyRequest, Reply, Reques
 from pytest_ragmetrics.metrics.base import Metric, is_blank
 from pytest_ragmetrics.metrics.conversations import conversation, numbered_turns, untrusted_turns
 from pytest_ragmetrics.metrics.votes import Vote, VotePlan, collect_votes, vote_plan
+from pytest_ragmetrics.public_names import Unawaited
 from pytest_ragmetrics.result import MetricResult, Usage, Verdict
 from pytest_ragmetrics.sample import Sample
 from pytest_ragmetrics.text.characters import shortened
@@ -223,6 +225,16 @@ class JudgedMetric(Metric):
             raise
 
 
+def _instead_of(given: object) -> str:
+    """Return what was given for a task, and what to write."""
+    if isinstance(given, type) and issubclass(given, Task):
+        fields = ", ".join(f"{name}=..." for name, it in signature(given).parameters.items() if it.default is it.empty)
+        return f"its class: write ask({given.__name__}({fields}))"
+    question = repr(shortened(given, _SHOWN)) if isinstance(given, str) else "'...'"
+    one = f'Critique(definition={question}, fields=(("response", response),))'
+    return f"{type(given).__name__}: write await ask({one}), a task of pytest_ragmetrics.judges.tasks, and take its ok"
+
+
 class Ask:
     """One judgement's access to judge and embedder: ``await ask(task)`` is the answer, ``ask.result(...)`` the end.
 
@@ -262,11 +274,18 @@ class Ask:
     def _embedder(self) -> Embedder:
         return self._lazy_embedder.get()
 
-    async def __call__(self, task: Task[A], *, vote: int = 0, then: Task[Any] | None = None) -> A:
-        """Return the judge's answer to a task; ``vote`` numbers independent answers to the same task.
+    def __call__(self, task: Task[A], *, vote: int = 0, then: Task[Any] | None = None) -> Unawaited[A]:
+        """Return the judge's answer to a task, awaitable; ``vote`` numbers independent answers to the same task.
 
-        ``then`` is a task with the contexts of the one that follows, for which the provider can cache them.
+        ``then`` is a task with the contexts of the one that follows, for which the provider can cache them. Raises
+        ``TypeError`` for what is no task.
         """
+        __tracebackhide__ = True
+        if not isinstance(task, Task):
+            raise TypeError(f"{self._metric}: ask() takes a task, not {_instead_of(task)}")
+        return Unawaited(self._answer(task, vote, then), "ask(...)")
+
+    async def _answer(self, task: Task[A], vote: int, then: Task[Any] | None) -> A:
         if self._vote and not 0 <= vote < self._draws:
             # It would be the answer that another judgement asks for: each has the numbers of its draws.
             msg = f"{self._metric} asks for vote {vote} of a task: its class must say so with draws = {vote + 1}"

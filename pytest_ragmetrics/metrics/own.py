@@ -158,8 +158,11 @@ class _OwnCall:
         except TypeError:
             # An array of several numbers claims to be SupportsFloat.
             pass
-        msg = f"metric {self.name} returned {outcome!r:.60}: return a number, a bool, verdicts or a MetricResult"
-        raise TypeError(msg)
+        if isawaitable(outcome):
+            raise TypeError(f"metric {self.name} returned a coroutine: await it, return await ...")
+        part = next((name for name in ("value", "ok") if hasattr(outcome, name)), None)
+        right = f"its .{part}" if part else "a number, a bool, verdicts or a MetricResult"
+        raise TypeError(f"metric {self.name} returned {outcome!r:.60}: return {right}")
 
 
 class _Function(Metric):

@@ -134,7 +134,7 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
     theirs = equivalent_of(name)
     if theirs is not None:
         raise ValueError(theirs)
-    near = get_close_matches(name, known, n=3)
+    near = dict.fromkeys(known[each].name for each in get_close_matches(name, known, n=3))
     names = sorted({metric.name for metric in known.values()})
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
     raise ValueError(f"there is no metric {name!r}: {hint}")
@@ -158,6 +158,8 @@ def missing_name(package: str, name: str) -> AttributeError | ImportError:
 import Faithfulness")
     """
     instead = f"write {NAMES[name]}" if name in NAMES else equivalent_of(name) or _import_of(name)
+    near = get_close_matches(name, dir(sys.modules[package]), 1)
+    instead = instead or (f"did you mean {near[0]}?" if near else None)
     hint = f": {instead}" if instead else ""
     # "from package import name" says nothing of an AttributeError; importlib asks for the name first.
     if instead and sys._getframe(2).f_globals.get("__name__") == "importlib._bootstrap":  # noqa: SLF001

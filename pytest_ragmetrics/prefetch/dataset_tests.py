@@ -23,7 +23,7 @@ import pytest
 from pytest_ragmetrics.assertions import BoundedMetric, raise_shortfall
 from pytest_ragmetrics.context import Scoring
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
-from pytest_ragmetrics.errors import BatchPendingError, DatasetError, RagMetricsError, UnscoredError
+from pytest_ragmetrics.errors import BatchPendingError, DatasetError, RagMetricsError, UnknownMetricError, UnscoredError
 from pytest_ragmetrics.explain.results import explain_row, explain_sample
 from pytest_ragmetrics.locks import remove_abandoned
 from pytest_ragmetrics.metrics.base import Metric
@@ -63,7 +63,7 @@ class Scores(Mapping[str, MetricResult]):
         __tracebackhide__ = True
         outcome = self._outcomes.get(self._name(metric))
         if outcome is None:
-            raise _UnknownMetricError(self._unscored(metric))
+            raise UnknownMetricError(self._unscored(metric))
         if isinstance(outcome, Exception):
             raise outcome.with_traceback(None)
         return outcome
@@ -97,13 +97,6 @@ class Scores(Mapping[str, MetricResult]):
             with suppress(ValueError):
                 return metric_named(metric).name
         return metric
-
-
-class _UnknownMetricError(KeyError):
-    """A ``KeyError`` that is shown as the sentence it is."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 Source = str | os.PathLike[str] | Iterable[Sample | Mapping[str, Any]]

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from pytest_ragmetrics.result import Evidence, Nearest, Verdict, WordChange
 from pytest_ragmetrics.sample import as_contexts
-from pytest_ragmetrics.text.characters import is_word
+from pytest_ragmetrics.text.characters import check_text, is_word
 from pytest_ragmetrics.text.closest import find_nearest, split_tokens
 from pytest_ragmetrics.text.editorial import OVERLAP, Match, PhraseSearch, goes_on, lost_at_edges, read_edits
 from pytest_ragmetrics.text.folding import PieceComparison, QuotePiece, Tolerance, cut_piece, describe
@@ -61,6 +61,7 @@ def align(span: str, contexts: object, *, casefold: bool = True, matching: Match
     >>> align("the tide turned at midnight", ["The tide turned at noon."]).nearest.changes[-1].source
     'noon.'
     """
+    check_text("span", span)
     return Sources(contexts, casefold=casefold, matching=matching).align([span])[0]
 
 

@@ -88,6 +88,17 @@ def are_joined(left: str, right: str) -> bool:
     return True
 
 
+def check_text(name: str, value: object) -> None:
+    """Raise ``TypeError`` unless a value is a text.
+
+    >>> check_text("span", ["a", "b"])
+    Traceback (most recent call last):
+    TypeError: span must be a text, not list
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, not {type(value).__name__}")
+
+
 def is_invisible(text: str) -> bool:
     r"""Tell whether a text shows nothing: it has white space and characters without a glyph, if any.
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from pytest_ragmetrics.text.characters import check_text
 from pytest_ragmetrics.text.marks import (
     CLOSED_BY,
     LEFT_ANGLE,
@@ -76,6 +77,7 @@ def find_quotations(text: str) -> list[Quotation]:
     >>> [quotation.text for quotation in find_quotations("It's “the boys’ ‘own’ tea”, isn't it?")]
     ['the boys’ ‘own’ tea']
     """
+    check_text("text", text)
     if not has_mark(text):
         return []
     seen, offsets = drop_unseen(text)

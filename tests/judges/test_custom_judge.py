@@ -144,7 +144,7 @@ def test_only_what_can_judge_is_taken() -> None:
     own = CustomJudge(Recorder())
     assert as_judge(own) is own
     assert as_judge(str.lower, name="mine").name == "mine"
-    with pytest.raises(TypeError, match=r"a judge is an object with complete.* or a callable, not int"):
+    with pytest.raises(TypeError, match=r"a judge is a spec .*, a callable or an object with complete.*, not int"):
         as_judge(3)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_ragmetrics import running
 from pytest_ragmetrics.embedders.local import LocalEmbedder, SentenceTransformersEmbedder
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.embedders.specs import check_embedder_spec, make_embedder
@@ -96,17 +97,25 @@ def test_auto_goes_by_the_keys(
     assert make("auto").name.startswith(name)
 
 
+@pytest.mark.parametrize("in_pytest", [False, True])
 @pytest.mark.parametrize(
-    ("make", "ways"),
-    [
-        (make_judge, "OPENAI_API_KEY.*ANTHROPIC_API_KEY.*--rag-cache=replay.*--rag-cassette.*--rag-judge=local"),
-        (make_embedder, "OPENAI_API_KEY.*--rag-cache=replay.*--rag-cassette.*--rag-embedder=local"),
-    ],
+    ("make", "keys", "name"), [(make_judge, ".*ANTHROPIC_API_KEY", "judge"), (make_embedder, "", "embedder")]
 )
-def test_auto_without_a_key_names_the_three_ways_on(make: Callable[[str], Any], ways: str) -> None:
-    """The heuristic is not used unasked: the error says how to go on."""
-    with pytest.raises(JudgeNotConfiguredError, match=ways):
-        make("auto")
+def test_auto_without_a_key_names_the_three_ways_on(
+    make: Callable[[str], Any], keys: str, name: str, *, in_pytest: bool
+) -> None:
+    """The heuristic is not used unasked: the error says how to go on, in pytest with its options."""
+    ways = f'{name}="openai:MODEL", or --{name} .*{name}="local"$'
+    if in_pytest:
+        ways = f"--rag-cache=replay.*--rag-cassette.*--rag-{name}=local"
+        running.enter(ways)
+    try:
+        with pytest.raises(JudgeNotConfiguredError, match=f"OPENAI_API_KEY{keys}.*{ways}") as caught:
+            make("auto")
+    finally:
+        if in_pytest:
+            running.leave(ways)
+    assert ("--rag" in str(caught.value)) is in_pytest
 
 
 @pytest.mark.parametrize(
@@ -117,10 +126,10 @@ def test_auto_without_a_key_names_the_three_ways_on(make: Callable[[str], Any], 
         (make_judge, "gemini:flash", "set OPENAI_BASE_URL=https://generativelanguage.* and write openai:flash"),
         (make_embedder, "mistral:embed", "set OPENAI_BASE_URL=https://api.mistral.ai/v1 .* and write openai:embed"),
         (make_judge, "claude:haiku", "write anthropic:haiku"),
-        (make_judge, "house.judges:three", "TypeError: a judge is an object with complete"),
+        (make_judge, "house.judges:three", "TypeError: a judge is a spec such as"),
         (make_judge, "house.judges:needy", r"TypeError: .*missing 1 required positional argument"),
         (make_judge, "house.judges:NUMBER", "TypeError: 'int' object is not callable"),
-        (make_embedder, "house.judges:three", "TypeError: an embedder is an object with embed"),
+        (make_embedder, "house.judges:three", "TypeError: an embedder is a spec such as"),
     ],
 )
 def test_a_factory_that_makes_nothing(make: Callable[[str], Any], spec: str, problem: str) -> None:
@@ -177,8 +186,20 @@ def test_a_service_tier_in_a_panel() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", ["", "gpt-5", "openai", "openai:", "openai: ", "anthropic:", "a b:c", "m:", ":f", "m.:f"]
+    ("spec", "right"),
+    [
+        *(("gpt-5", "openai:gpt-5"), ("openai/gpt-4o", "openai:gpt-4o"), ("OpenAI:gpt-4o", "openai:gpt-4o")),
+        *(("o4-mini", "openai:o4-mini"), ("claude-haiku-5-5", "anthropic:claude-haiku-5-5")),
+        *((" OpenAI", "openai:MODEL"), ("anthropic", "anthropic:MODEL"), ("anthropic/claude-x", "anthropic:claude-x")),
+    ],
 )
+def test_a_model_without_its_provider(spec: str, right: str) -> None:
+    """A model that is named as elsewhere is answered with its spec."""
+    with pytest.raises(ValueError, match=rf"; write {right}$"):
+        check_spec(spec)
+
+
+@pytest.mark.parametrize("spec", ["", "openai:", "openai: ", "anthropic:", "a b:c", "m:", ":f", "m.:f"])
 @pytest.mark.parametrize("check", FORMS)
 def test_what_is_no_spec(check: Callable[[str], str], spec: str) -> None:
     """Anything else is refused before a test runs, with the forms that there are."""

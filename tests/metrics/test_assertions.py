@@ -17,7 +17,11 @@ from pytest_ragmetrics import (
 )
 from pytest_ragmetrics.assertions import BoundedMetric
 from pytest_ragmetrics.explain.results import explain_sample
+from pytest_ragmetrics.metrics import NumbersAligned
+from pytest_ragmetrics.metrics.registry import built_in_metrics
 from pytest_ragmetrics.result import Direction, Operator, ThresholdCheck
+from pytest_ragmetrics.sample import FIELDS
+from pytest_ragmetrics.typed import Bounds, Fields
 from tests.fake_openai import FakeOpenAI
 from tests.metrics.fake_session import FakeSession
 from tests.scripted_judge import ScriptedJudge, claims, says, verdicts
@@ -36,7 +40,7 @@ PLAIN = {"response": "The lake is 90 m deep.", "retrieved_contexts": CONTEXTS}
 
 def test_all_hold() -> None:
     """The results come back by the names that were given, in their order."""
-    results = assert_sample(Sample.from_mapping(PLAIN), LexicalGrounding=0.5, numbers_aligned=0.0)
+    results = assert_sample(Sample.from_mapping(PLAIN), {"LexicalGrounding": 0.5}, numbers_aligned=0.0)
     assert list(results) == ["LexicalGrounding", "numbers_aligned"]
     assert [result.metric for result in results.values()] == ["lexical_grounding", "numbers_aligned"]
 
@@ -74,10 +78,10 @@ NO_JSON = {"list_claims": "no JSON"}
             "^1 of 2 metrics unscored\nfaithfulness unscored: scripted, list_claims: no",
         ),
         # What concerns all metrics is raised as it is, unless one of them fell short without it.
-        ({"lexical_grounding": 0.5, "faithfulness": 0.8}, None, JudgeNotConfiguredError, "--rag-judge=local"),
+        ({"lexical_grounding": 0.5, "faithfulness": 0.8}, None, JudgeNotConfiguredError, 'judge="local"'),
         (
             *({"numbers_aligned": 1, "faithfulness": 0.8}, None, AssertionError),
-            "(?s)^1 of 2 metrics fell short, 1 unscored: .*--rag-judge=local",
+            '(?s)^1 of 2 metrics fell short, 1 unscored: .*judge="local"',
         ),
     ],
 )
@@ -128,11 +132,34 @@ def test_own_metrics_are_known() -> None:
     session = FakeSession()
     session.metrics = [brevity, waffle]
     with session.running():
-        assert assert_sample(PLAIN, brevity=0.4, lexical_grounding=0.5)["brevity"].value == 10 / 22
+        assert assert_sample(PLAIN, {"brevity": 0.4}, lexical_grounding=0.5)["brevity"].value == 10 / 22
         with pytest.raises(KeyError, match="The lake"):
-            assert_sample(PLAIN, brevity=1.0, waffle=0.5)
+            assert_sample(PLAIN, metrics={"brevity": 1.0, "waffle": 0.5})
     with pytest.raises(ValueError, match="there is no metric 'brevity'"):
-        assert_sample(PLAIN, brevity=0.4)
+        assert_sample(PLAIN, {"brevity": 0.4})
+
+
+def test_a_misspelt_metric_is_refused() -> None:
+    """By type checkers too, which is what the comments are about; the error names the one that is meant."""
+    with pytest.raises(ValueError, match=r"no metric 'faithfullness': did you mean faithfulness\?$"):
+        assert_sample(PLAIN, faithfullness=0.8)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"takes no respons=; did you mean response=\?$"):
+        NumbersAligned().score(respons="It is 90 m deep.")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="takes fields by name"):
+        NumbersAligned().score("It is 90 m deep.")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^two bounds for one metric: numbers_aligned$"):
+        assert_sample(PLAIN, {"numbers_aligned": 1.0}, numbers_aligned=0.5)
+    with pytest.raises(TypeError, match=r"^metrics must map names to bounds, not be of type list; write assert_sample"):
+        assert_sample(PLAIN, ["numbers_aligned"])  # type: ignore[arg-type]
+
+
+def test_type_checkers_know_every_name() -> None:
+    """The lists for them are those of the metrics."""
+    kinds = built_in_metrics()
+    others = [alias for kind in kinds for alias in vars(kind).get("aliases", ())]
+    names = [*(kind.name for kind in kinds), *(name for name in others if name.isidentifier() and name.islower())]
+    assert [*Bounds.__annotations__] == names
+    assert [*Fields.__annotations__] == [*dict.fromkeys((*FIELDS, *(name for it in kinds for name in it.extra_inputs)))]
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_without_a_judge_or_an_embedder_the_error_names_ways_on() -> None:
     """No session, no key, no judge: nothing stands in silently, and a judge alone does not embed."""
     with pytest.raises(JudgeNotConfiguredError) as caught:
         Relevance().score(**INPUTS)
-    for way in ("OPENAI_API_KEY", "--rag-cache=replay", "--rag-judge=local"):
+    for way in ("OPENAI_API_KEY", 'judge="openai:MODEL"', 'judge="local"'):
         assert way in str(caught.value)
     judge = ScriptedJudge(write_questions=written("One?", "Two?", "Three?"))
     with pytest.raises(JudgeNotConfiguredError, match="needs an embedder"):

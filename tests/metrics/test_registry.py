@@ -119,7 +119,7 @@ def test_every_metric_is_public_and_has_a_name_of_its_own() -> None:
     ("name", "hint"),
     [
         ("faithfullness", "did you mean faithfulness"),
-        ("Faithfullness", "did you mean Faithfulness"),
+        ("Faithfullness", "did you mean faithfulness"),
         ("zzz", "there are "),
     ],
 )

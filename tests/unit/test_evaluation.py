@@ -296,7 +296,7 @@ def test_the_session_around_it_is_used(server: FakeOpenAI) -> None:
 
 def test_without_a_judge_nothing_is_scored() -> None:
     """It would be the same for every row."""
-    with pytest.raises(JudgeNotConfiguredError, match="--rag-judge=local"):
+    with pytest.raises(JudgeNotConfiguredError, match='judge="local"'):
         evaluate(ROWS, [Length(), "relevance"])
 
 
@@ -415,7 +415,7 @@ def test_progress_may_be_a_function() -> None:
         evaluate(ROWS, ["relevance"], judge="local", progress=_stop)
 
 
-@pytest.mark.parametrize("progress", ["yes", 1, None, aevaluate])
+@pytest.mark.parametrize("progress", ["yes", 1, None, asyncio.sleep])
 def test_another_progress_is_refused(progress: Any) -> None:
     """Nobody would await a coroutine, and a text would be no progress."""
     with pytest.raises(TypeError, match="progress must be True, False or a function of two counts, without async, not"):

@@ -40,7 +40,7 @@ LAYERS = (
     }
     | {"revision"},
     {"result", "sample", "errors", "codec", "files", "locks", "loop", "progress", "public_names", "running"}
-    | {"other_tools"},
+    | {"other_tools", "typed"},
 )
 #: The pytest side; everything else works without a session.
 PYTEST_SIDE = {
