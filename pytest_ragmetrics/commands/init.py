@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,10 @@ _COMMENTS = (
     "# Answers of the judge are recorded here; commit the file, and replay it with: pytest --rag-cache=replay",
 )
 _KEY = "rag_cassette"
+#: Where coding agents look for skills: in a folder of each, which is called like it.
+_SKILLS, _SKILL = ".agents/skills", "pytest-ragmetrics/SKILL.md"
+# For --skill without a path.
+_HERE = "."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,7 +40,8 @@ class Step:
 
 
 def _init(arguments: argparse.Namespace) -> list[str]:
-    steps = plan(arguments.folder)
+    skill = arguments.skill or (None if arguments.dry_run else _wanted_skill(arguments.folder))
+    steps = plan(arguments.folder, skill=skill)
     report = []
     for step in steps:
         report.append(f"{'leave' if step.text is None else 'write':<7}{step.path}: {step.what}")
@@ -46,27 +52,49 @@ def _init(arguments: argparse.Namespace) -> list[str]:
     for step in pending:
         write_atomically(step.path, step.text or "")
     example = steps[0].path
-    return [*report, f"written; try it: python -m pytest {example}"]
+    last = f"written; try it: python -m pytest {example}"
+    return [*report, last, *([] if skill else ["for coding agents: ragmetrics init --skill"])]
 
 
-def plan(folder: Path) -> tuple[Step, ...]:
+def _wanted_skill(folder: Path) -> Path | None:
+    """Return where a skill for coding agents is to be written, as a person at the terminal answers."""
+    path = _skill_file(folder, Path(_HERE))
+    if path.exists() or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+    sys.stdout.write(f"Write a skill for coding agents to {path}? [y/N] ")
+    sys.stdout.flush()
+    return Path(_HERE) if sys.stdin.readline().strip().lower() in ("y", "yes") else None
+
+
+def _skill_file(folder: Path, given: Path) -> Path:
+    """Return the file of the skill: one that is named, or that of its name in a folder of skills."""
+    if str(given) == _HERE:
+        given = next((path for path in sorted(folder.glob(".*/skills")) if path.is_dir()), folder / _SKILLS)
+    return given if given.suffix == ".md" else given / _SKILL
+
+
+def plan(folder: Path, *, skill: Path | None = None) -> tuple[Step, ...]:
     """Return what `ragmetrics init` would write into a folder, the example first; nothing is written.
 
-    Raises :class:`IniFileError` for settings of pytest that cannot be read.
+    ``skill`` is the file or the folder of skills for coding agents. Raises :class:`IniFileError` for settings of pytest
+    that cannot be read.
     """
     ini = find_ini_file(folder.resolve())
     # The folder of the tests: the first existing one of testpaths, else ``tests``, else the project.
     stated = ini.text("testpaths").split() if ini is not None and ini.path.parent == folder.resolve() else []
     inside = (folder / name for name in (*stated, "tests") if ".." not in Path(name).parts)
     tests = next((path for path in inside if path.is_dir() and path.is_relative_to(folder)), folder)
-    return _example(tests / EXAMPLE), _settings(folder, tests / _CASSETTE, ini)
+    example = _new(tests / EXAMPLE, "a new example test", "commands/example_test.txt")
+    steps = example, _settings(folder, tests / _CASSETTE, ini)
+    if skill is None:
+        return steps
+    return *steps, _new(_skill_file(folder, skill), "a skill for coding agents", "docs/SKILL.md")
 
 
-def _example(path: Path) -> Step:
+def _new(path: Path, what: str, source: str) -> Step:
     if path.exists() or path.is_symlink():
         return Step(path=path, what="there already")
-    text = packaged_text("commands/example_test.txt")
-    return Step(path=path, what="a new example test", text=text)
+    return Step(path=path, what=what, text=packaged_text(source))
 
 
 def _settings(folder: Path, cassette: Path, ini: IniFile | None) -> Step:
@@ -134,6 +162,8 @@ def _folder(text: str) -> Path:
 def _configure(parser: argparse.ArgumentParser) -> None:
     project = "of the project (default: here)"
     parser.add_argument("folder", type=checked(_folder), nargs="?", default=Path(), metavar="FOLDER", help=project)
+    where = "a skill for coding agents, to a *.md file or a folder of skills (default: .*/skills, else .agents/skills)"
+    parser.add_argument("--skill", type=Path, nargs="?", const=Path(_HERE), metavar="PATH", help=f"write {where} too")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be written")
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pytest_ragmetrics.cli import main
+from pytest_ragmetrics.files import packaged_text
 
 Call = Callable[..., tuple[int, str]]
 
@@ -203,3 +207,53 @@ def test_a_folder_must_be_there(capsys: pytest.CaptureFixture[str]) -> None:
         main(["init", f"nowhere{os.sep}at all"])
     assert error.value.code == 2
     assert "is not a folder: name that of your project" in capsys.readouterr().err
+
+
+SKILL = packaged_text("docs/SKILL.md")
+
+
+@pytest.mark.parametrize(
+    ("there", "written"),
+    [
+        ("", (["--skill"], ".agents/skills/pytest-ragmetrics/SKILL.md")),
+        (".house/skills/other", (["--skill"], ".house/skills/pytest-ragmetrics/SKILL.md")),
+        ("", (["--skill=.house/skills"], ".house/skills/pytest-ragmetrics/SKILL.md")),
+        ("", (["--skill", "docs/rag.md"], "docs/rag.md")),
+    ],
+)
+def test_a_skill_for_coding_agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, there: str, written: tuple[list[str], str]
+) -> None:
+    """It is written where it is asked for, once, with the front matter by which agents find it."""
+    arguments, place = written
+    (tmp_path / there).mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    assert f"write  {place}: a skill for coding agents" in call(*arguments, "--dry-run")[1]
+    assert not (tmp_path / place).exists()
+    assert "ragmetrics init --skill" not in call(*arguments)[1]
+    assert (tmp_path / place).read_text("utf-8") == SKILL
+    assert f"leave  {place}: there already" in call(*arguments)[1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "written"), [("y\n", True), ("YES\n", True), ("\n", False), ("n\n", False), ("", False)]
+)
+def test_a_person_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, answer: str, *, written: bool
+) -> None:
+    """At a terminal, unless it is there; a script is told of the option."""
+    monkeypatch.chdir(tmp_path)
+    assert call()[1].endswith("for coding agents: ragmetrics init --skill\n")
+    monkeypatch.setattr(sys, "stdin", screen := io.StringIO(answer))
+    monkeypatch.setattr(screen, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert "Write a skill for coding agents to .agents/skills/pytest-ragmetrics/SKILL.md? [y/N] " in call()[1]
+    assert (tmp_path / ".agents/skills/pytest-ragmetrics/SKILL.md").exists() is written
+    assert ("Write a skill" in call()[1]) is not written
+
+
+def test_the_skill_is_short() -> None:
+    """Agents read its front matter always and the whole when it fits."""
+    head = SKILL.split("---\n")[1]
+    assert re.fullmatch(r"name: pytest-ragmetrics\ndescription: [^\n]{100,1000}\n", head)
+    assert len(SKILL.splitlines()) < 150

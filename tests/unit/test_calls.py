@@ -157,6 +157,10 @@ def test_a_wrong_call_says_what_to_write(call: Callable[[], object], kind: type[
         gc.collect()
 
 
+def _forget(_: object) -> None:
+    gc.collect()
+
+
 def test_an_awaited_call_is_a_coroutine() -> None:
     """For loops, tasks and groups; what is never awaited has Python's own warning."""
 
@@ -167,8 +171,7 @@ def test_an_awaited_call_is_a_coroutine() -> None:
     assert asyncio.run(run()) == [1.0] * 3
     assert asyncio.run(aevaluate([ROW], [QUOTES])).scores(QUOTES.name) == [1.0]
     with pytest.warns(RuntimeWarning, match="never awaited"):
-        QUOTES.ascore(**GIVEN)
-        gc.collect()
+        _forget(QUOTES.ascore(**GIVEN))
 
 
 def test_an_error_of_this_package_has_no_frames_of_it() -> None:
