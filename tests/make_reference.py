@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import doctest
 import inspect
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
@@ -32,6 +34,7 @@ from pytest_ragmetrics.settings import OPTIONS, Option
 
 COMMAND = "python -m tests.make_reference"
 _MADE = "<!-- Made from the code by `python -m tests.make_reference`. -->"
+_PUBLIC = (pytest_ragmetrics.__name__, metrics.__name__)
 _ROLE = re.compile(r":\w+:`(?:[^`<]*<)?~?([^`>]+)>?`")
 #: One sample with three contexts of 600 characters, for the cost of each metric.
 _CONTEXTS, _SIZE = 3, 600
@@ -44,6 +47,30 @@ def markdown(docstring: str | None) -> str:
     return "\n\n".join(
         f"```pycon\n{part.strip()}\n```" if part.lstrip().startswith(">>>") else _prose(part) for part in paragraphs
     )
+
+
+def described(of: Any) -> str:
+    """Return the docstring of an object as Markdown; the first example begins with the imports that all of it need."""
+    docstring = inspect.getdoc(of) or ""
+    module = sys.modules[(of.fget if isinstance(of, property) else of).__module__]
+    code = "".join(example.source for example in doctest.DocTestParser().get_examples(docstring))
+    imports = "".join(f">>> {line}\n" for line in _imports(ast.parse(code), module))
+    return markdown(docstring).replace("```pycon\n", f"```pycon\n{imports}", 1)
+
+
+def _imports(tree: ast.AST, module: ModuleType) -> list[str]:
+    """Return the statements for what an example takes from the module of its docstring."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    bound |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    places: dict[str, set[str]] = {}
+    for name in {node.id for node in names} - bound:
+        if name in vars(module):
+            public = (place for place in _PUBLIC if name in module_of_names(place))
+            own = getattr(vars(module)[name], "__module__", None) or module.__name__
+            own = tasks.__name__ if own.startswith(tasks.__name__) else own
+            places.setdefault(next(public, own), set()).add(name)
+    return [f"from {place} import {', '.join(sorted(found))}" for place, found in sorted(places.items())]
 
 
 def _prose(text: str) -> str:
@@ -166,7 +193,7 @@ def pytest_page() -> str:
         "## Fixtures",
         *(_entry(3, _code(name), markdown(text)) for name, text in fixtures().items()),
         "## Hooks",
-        *(_entry(3, _code(name), signature(hook, name=name), markdown(inspect.getdoc(hook))) for name, hook in hooks()),
+        *(_entry(3, _code(name), signature(hook, name=name), described(hook)) for name, hook in hooks()),
     )
 
 
@@ -222,11 +249,9 @@ def _metric(kind: type[Metric]) -> str:
         ("helper", _code(f"{helper.__name__}({', '.join(_positional(helper))}, ...)")),
         ("cannot see", kind.blind_spots),
     ]
-    text = markdown(inspect.getdoc(kind))
-    example = f"```pycon\n>>> from pytest_ragmetrics.metrics import {kind.__name__}\n>>>"
     also = [kind.name, *vars(kind).get("aliases", ()), *_other_names(kind)]
-    first, _, rest = text.partition("\n\n")
-    return _entry(2, kind.__name__, first, _table(rows), rest.replace("```pycon\n>>>", example, 1), also=also)
+    first, _, rest = described(kind).partition("\n\n")
+    return _entry(2, kind.__name__, first, _table(rows), rest, also=also)
 
 
 def _other_names(kind: type[Metric]) -> list[str]:
@@ -300,7 +325,7 @@ def _task(kind: type[Task[Any]]) -> str:
     returned = re.sub(r"pytest_ragmetrics\.[\w.]+\.", "", str(get_args(base)[0]))
     rows = [("returns", _code(returned)), ("prompt", _code(f"{kind.prompt}.md")), ("places", _code(*kind.filled))]
     call = signature(kind, name=kind.__name__)
-    return _entry(3, _code(kind.__name__), markdown(inspect.getdoc(kind)), call, _table(rows), also=[kind.prompt])
+    return _entry(3, _code(kind.__name__), described(kind), call, _table(rows), also=[kind.prompt])
 
 
 # Public names and commands.
@@ -329,24 +354,25 @@ def _name(name: str, value: Any) -> str:
     if isinstance(value, type):
         return _class(value, level=3)
     if callable(value):
-        return _entry(3, _code(name), signature(value, name=name), markdown(inspect.getdoc(value)))
+        return _entry(3, _code(name), signature(value, name=name), described(value))
     return _entry(3, _code(name), f"`{value}`")
 
 
 def _class(kind: Any, *, level: int) -> str:
     title = kind.__name__
     call = None if issubclass(kind, Exception) else signature(kind, name=title)
-    parts = [call, markdown(inspect.getdoc(kind))]
+    parts = [call, described(kind)]
     if is_dataclass(kind):
         listed = "".join(f"\n    {it.name}: {it.type}" for it in fields(kind))
         parts[0] = f"```py\n{title}:{listed}\n```"
     methods = {
         name: value.__func__ if isinstance(value, classmethod) else value
         for name, value in vars(kind).items()
-        if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, (classmethod, property)))
+        if (not name.startswith("_") or name == "__call__")
+        and (inspect.isfunction(value) or isinstance(value, (classmethod, property)))
     }
     for name, value in methods.items():
-        text = markdown(inspect.getdoc(value))
+        text = described(value)
         shown = f"`{title}.{name}`"
         how = None if isinstance(value, property) else signature(value, name=name, method=True)
         parts.append(_entry(level + 1, shown, how, text))

@@ -158,6 +158,16 @@ def test_what_is_made_of_the_code_is_committed(make: object) -> None:
     assert not stale, f"write them again: {COMMAND}"
 
 
+def test_examples_of_the_reference_import_what_they_use() -> None:
+    """They are those of docstrings, which have a test of their own, behind these lines."""
+    text = "".join(page.text for page in pages() if page.topic in MADE)
+    lines = set(re.findall("^>>> (from .* import .*)$", text, re.MULTILINE))
+    assert len(lines) > 80
+    for line in sorted(lines):
+        exec(line, {})  # noqa: S102 - as a reader would
+    assert len(re.findall("^```pycon\n>>> from ", text, re.MULTILINE)) > 80
+
+
 def commands(of: tuple[Command, ...] = cli.COMMANDS, before: str = "ragmetrics") -> Iterator[str]:
     """Yield the commands with those that they contain."""
     for command in of:
