@@ -166,7 +166,7 @@ class _Decided:
 def _bounded(gate: Gate, better: Direction, found: ScoreSet[ScoredRow]) -> _Decided:
     """Compare the mean or the rate of a set with the bound of its gate."""
     result = _threshold(gate, better, found)
-    figures: dict[str, Any] = {"value": result.value}
+    figures: dict[str, Any] = {"value": result.value, "more": result.more}
     if result.interval is not None:
         ends = {"low": result.interval.low, "high": result.interval.high}
         figures |= {name: None if math.isinf(end) else end for name, end in ends.items()}

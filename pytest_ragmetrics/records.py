@@ -156,8 +156,9 @@ class GateRecord:
     was asked for: then ``low`` is what is compared with ``bound``, or ``high`` where lower scores are better. ``total``
     counts the tests of the set, ``n`` the scores that count, ``unscored`` the scorings without one, and ``vacuous`` the
     scores that were left out because there was nothing to check, unless ``counts_vacuous``. ``inconclusive`` says what
-    an interval with the bound in it makes of the test. Of a gate that may ``stop`` before all rows are asked, figures
-    are of the rows that decided it, and the interval is for the whole set.
+    an interval with the bound in it makes of the test, and ``more`` how many further samples would settle it (``None``
+    where that cannot be told). Of a gate that may ``stop`` before all rows are asked, figures are of the rows that
+    decided it, and the interval is for the whole set.
     """
 
     metric: str
@@ -176,6 +177,7 @@ class GateRecord:
     vacuous: int = 0
     counts_vacuous: bool = False
     inconclusive: Literal["fail", "pass"] = "fail"
+    more: int | None = None
     regression: RegressionRecord | None = None
     stop: StopRecord | None = None
 

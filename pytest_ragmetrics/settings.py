@@ -99,6 +99,12 @@ def _batch_mode(text: str, _base: Path) -> str:
     return text.strip()
 
 
+def _owners(text: str, _base: Path) -> str:
+    from pytest_ragmetrics.report.outcomes import owners_of
+
+    return "\n".join(f"{cause} = {owner}" for cause, owner in owners_of(text).items())
+
+
 def _number(kind: type[int | float], least: float) -> Callable[[str, Path], float]:
     def parse(text: str, _base: Path) -> float:
         try:
@@ -265,6 +271,12 @@ class Settings:
         "",
         "What the reports call the project (default: its name in pyproject.toml, else of its folder).",
         metavar="TITLE",
+    )
+    owners: str = _setting(
+        _owners,
+        "",
+        "Who owns the failures of a cause, which the page names: lines of CAUSE = OWNER, such as retrieval = @ana.",
+        flag=False,
     )
     json: Path | None = _setting(
         paths.writable_file, None, "Write every score and its evidence as JSON.", metavar="FILE"

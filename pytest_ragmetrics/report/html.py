@@ -70,7 +70,7 @@ def render_html(document: Document, *, comparison: RunComparison | None = None, 
     view = build_report_view(document, comparison, history)
     return render(
         "report.html.jinja",
-        styles=("report.css", "overview.css", "compare.css"),
+        styles=("report.css", "pictures.css", "overview.css", "compare.css"),
         scripts=("report.js",),
         view=view,
         listing=pack_tests(view.tests),
@@ -106,7 +106,7 @@ def render_calibration(calibration: Calibration, *, worst: int = 50) -> str:
 
 def render_history(history: History) -> str:
     """Return the trends of a history as a self-contained page without a script: the same runs, the same text."""
-    return render("history.html.jinja", styles=("history.css",), view=build_trends(history))
+    return render("history.html.jinja", styles=("pictures.css", "history.css"), view=build_trends(history))
 
 
 def render_columns(compared: ComparedColumns) -> str:

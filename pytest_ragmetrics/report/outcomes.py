@@ -33,6 +33,20 @@ TestKind = Literal[
 #: Every kind, the worst news first.
 TEST_KINDS: tuple[TestKind, ...] = get_args(TestKind)
 
+#: The kinds as labels, of one test and of several.
+KIND_LABELS: Mapping[TestKind, tuple[str, str]] = {
+    "newly fails": ("newly fails", "newly fail"),
+    "fails, new": ("fails, new", "fail, new"),
+    "fails as before": ("fails as before", "fail as before"),
+    "fails": ("fails", "fail"),
+    "no score": ("no score", "no score"),
+    "fixed": ("fixed", "fixed"),
+    "passes, new": ("passes, new", "pass, new"),
+    "passes as before": ("passes as before", "pass as before"),
+    "passes": ("passes", "pass"),
+    "skipped": ("skipped", "skipped"),
+}
+
 #: Why a test went wrong; the first that is true of it.
 Cause = Literal["error", "run", "bound", "judge", "altered", "retrieval", "answer"]
 #: Every cause in words, the first checked first.
@@ -49,6 +63,22 @@ CAUSES: Mapping[Cause, str] = {
 _EXPLAINED: tuple[TestKind, ...] = ("newly fails", "fails, new", "fails", "no score")
 _DETAIL_LENGTH = 100
 _ROUNDING = 1e-9
+
+
+def owners_of(text: str) -> dict[Cause, str]:
+    """Return who owns the tests of a cause, by lines like ``retrieval = @ana``; raise ``ValueError`` for another line.
+
+    >>> owners_of("retrieval = @ana, @bo")
+    {'retrieval': '@ana, @bo'}
+    """
+    owners: dict[Cause, str] = {}
+    for line in filter(str.strip, text.splitlines()):
+        cause, _, owner = (part.strip() for part in line.partition("="))
+        known = next((name for name in CAUSES if name == cause), None)
+        if known is None or not owner:
+            raise ValueError(f"{line.strip()!r} is not CAUSE = OWNER with one of the causes {', '.join(CAUSES)}")
+        owners[known] = owner
+    return owners
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,6 +22,7 @@ from pytest_ragmetrics.explain.phrases import (
     text_table,
 )
 from pytest_ragmetrics.explain.runs import WRONG
+from pytest_ragmetrics.report.figures import number_text, value_text
 from pytest_ragmetrics.report.history import GatePoint, History, HistoryRun, MetricPoint, TestPoint
 from pytest_ragmetrics.report.judging import judging_changes
 from pytest_ragmetrics.result import Direction
@@ -56,10 +57,13 @@ class TrendPoint:
 class Trend:
     """One line: its points, the oldest first, and its drawing in per cent.
 
-    ``lines``, ``bands`` and ``bounds`` are lists of points as SVG has them, one for each part without a break.
+    ``name`` says what it is of, ``where`` names the gate, "" for the mean of a metric; a ``share`` is shown in per
+    cent. ``lines``, ``bands`` and ``bounds`` are lists of points as SVG has them, one for each part without a break.
     """
 
-    title: str
+    name: str
+    where: str
+    share: bool
     better: Direction
     points: tuple[TrendPoint, ...]
     lines: tuple[str, ...]
@@ -67,6 +71,20 @@ class Trend:
     bounds: tuple[str, ...]
     low: str
     high: str
+
+    @property
+    def title(self) -> str:
+        """Its name, with its gate."""
+        return ", ".join(filter(None, (self.name, self.where)))
+
+    def figure(self, value: float) -> str:
+        """Return a value of the line, with as many decimals as show on which side of its last bound it is."""
+        return value_text(value, self.last.bound, share=self.share)
+
+    @property
+    def bound(self) -> str:
+        """What the last point had to reach, "" where nothing was asked of it."""
+        return "" if self.last.bound is None else number_text(self.last.bound, share=self.share)
 
     @property
     def last(self) -> TrendPoint:
@@ -80,12 +98,23 @@ class Trend:
         return self.points[first:]
 
     @property
+    def crossed(self) -> str:
+        """The run from which on the line has not held its bound, "" where it holds it or never did."""
+        since = ""
+        for point in reversed(self.unbroken):
+            if point.outcome not in ("failed", "inconclusive"):
+                return since
+            since = point.run
+        return ""
+
+    @property
     def text(self) -> str:
         """The line in a sentence."""
         first, last, runs = self.unbroken[0], self.last, len(self.unbroken)
         if runs == 1:
-            return f"{self.title}: {value_text(last)} in one run"
-        return f"{self.title}: from {value_text(first)} to {value_text(last)} in {runs} comparable runs"
+            return f"{self.title}: {self.figure(last.value)} in one run"
+        ends = f"from {self.figure(first.value)} to {self.figure(last.value)}"
+        return f"{self.title}: {ends} in {runs} comparable runs"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,7 +185,7 @@ def _headline(failing: int, new: int | None) -> str:
     return fails if new is None else f"{fails}, {new or 'none'} of them newly"
 
 
-def value_text(point: TrendPoint) -> str:
+def point_text(point: TrendPoint) -> str:
     """Return the value of a point, with as many decimals as show on which side of its bound it is."""
     return score_text(point.value, point.bound)
 
@@ -167,7 +196,7 @@ def _trends(runs: Sequence[HistoryRun]) -> Iterator[Trend]:
     gates = [{gate.id: gate for gate in run.gates if gate.statistic != "regression"} for run in runs]
     for name in sorted({name for points in metrics for name in points}):
         rows = [_metric_row(points.get(name), found) for points, found in zip(metrics, gates, strict=True)]
-        yield from _trend(f"mean {named(name)}", runs, rows)
+        yield from _trend(runs, rows, name=f"mean {named(name)}")
     for key in sorted({key for found in gates for key in found}):
         pairs = [(points, found.get(key)) for points, found in zip(metrics, gates, strict=True)]
         if all(gate is None or _is_mean(gate, points.get(gate.metric)) for points, gate in pairs):
@@ -180,7 +209,8 @@ def _trends(runs: Sequence[HistoryRun]) -> Iterator[Trend]:
             None if gate is None or points.get(gate.metric) is None else (points[gate.metric], gate, gate)
             for points, gate in pairs
         ]
-        yield from _trend(f"{what}, {named(key.rpartition('::')[2])}", runs, rows)
+        where, share = named(key.rpartition("::")[2]), gate.statistic == "rate"
+        yield from _trend(runs, rows, name=what, where=where, share=share)
 
 
 _Row = tuple[MetricPoint, GatePoint | None, MetricPoint | GatePoint]
@@ -199,7 +229,9 @@ def _is_mean(gate: GatePoint, point: MetricPoint | None) -> bool:
     return gate.value is not None and point.mean is not None and abs(gate.value - point.mean) < _SAME
 
 
-def _trend(title: str, runs: Sequence[HistoryRun], rows: Sequence[_Row | None]) -> Iterator[Trend]:
+def _trend(
+    runs: Sequence[HistoryRun], rows: Sequence[_Row | None], *, name: str, where: str = "", share: bool = False
+) -> Iterator[Trend]:
     points: list[TrendPoint] = []
     before: tuple[HistoryRun, MetricPoint] | None = None
     better: Direction = "higher"
@@ -226,7 +258,7 @@ def _trend(title: str, runs: Sequence[HistoryRun], rows: Sequence[_Row | None]) 
         )
         before = run, metric
     if points:
-        yield _drawn(title, better, points)
+        yield _drawn(points, name=name, where=where, share=share, better=better)
 
 
 def _breaks(run: HistoryRun, old: MetricPoint, now: HistoryRun, new: MetricPoint) -> Iterator[str]:
@@ -236,7 +268,7 @@ def _breaks(run: HistoryRun, old: MetricPoint, now: HistoryRun, new: MetricPoint
         yield f"other tests, {named(run.selection) or 'all'}, then {named(now.selection) or 'all'}"
 
 
-def _drawn(title: str, better: Direction, points: Sequence[TrendPoint]) -> Trend:
+def _drawn(points: Sequence[TrendPoint], *, name: str, where: str, share: bool, better: Direction) -> Trend:
     """Return a trend with its drawing, whose axis spans the values, their intervals and their bounds."""
     known = [value for p in points for value in (p.value, p.low, p.high, p.bound) if value is not None]
     low, high = min(known), max(known)
@@ -260,14 +292,16 @@ def _drawn(title: str, better: Direction, points: Sequence[TrendPoint]) -> Trend
             if one.bound is not None and other.bound is not None:
                 bounds.append(f"{place(one.x, one.bound)} {place(other.x, one.bound)} {place(other.x, other.bound)}")
     return Trend(
-        title=title,
+        name=name,
+        where=where,
+        share=share,
         better=better,
         points=tuple(placed),
         lines=tuple(" ".join(place(p.x, p.value) for p in part) for part in parts if len(part) > 1),
         bands=tuple(bands),
         bounds=tuple(bounds),
-        low=score_text(low),
-        high=score_text(high),
+        low=value_text(low, share=share),
+        high=value_text(high, share=share),
     )
 
 
@@ -347,7 +381,7 @@ def trend_lines(view: Trends, *, width: int | None = None) -> list[str]:
         ends = "-" if last.low is None or last.high is None else f"{last.low:.2f}..{last.high:.2f}"
         needs = "-" if last.bound is None else f"{bound_text(last.bound)} {last.outcome}"
         part = trend.unbroken
-        rows.append((trend.title, str(len(part)), value_text(part[0]), value_text(last), ends, needs))
+        rows.append((trend.title, str(len(part)), point_text(part[0]), point_text(last), ends, needs))
         for point in trend.points:
             if point.breaks:
                 breaks.setdefault((point.run, "; ".join(point.breaks)), []).append(trend.title)

@@ -1,4 +1,4 @@
-"""Finding a test: tiles, filters, search, sorting, and links that keep all that."""
+"""Finding a test: filters, search, sorting, and links that keep all that."""
 
 from __future__ import annotations
 
@@ -20,25 +20,10 @@ def search(report: Report, words: str) -> list[str]:
     return report.shown()
 
 
-def test_every_tile_shows_what_it_counts(open_report: OpenReport) -> None:
-    """The number on a tile is the number of tests behind it; a second click brings all back."""
-    report = open_report(showcase)
-    for tile in report.page.locator(".overview [data-filter]").all():
-        number = int(tile.inner_text().split()[0])
-        tile.click()
-        assert len(report.shown()) == number
-        assert report.page.locator("#count").inner_text() == f"{number} of 31 tests"
-        assert tile.get_attribute("aria-current") == "true"
-        assert report.page.evaluate("document.activeElement === document.querySelector('.test > summary')")
-    tile.click()
-    assert len(report.shown()) == 31
-    assert tile.get_attribute("aria-current") is None
-
-
 def test_filters_narrow_each_other_down(open_report: OpenReport) -> None:
     """Outcome, metric, marks and file; a count of a metric shows the tests it counts, expected failures too."""
     report = open_report(showcase)
-    line = report.page.locator(".metrics:not(.gates) tbody tr", has_text="faithfulness")
+    line = report.page.locator(".metrics tbody tr", has_text="faithfulness")
     line.locator("td.failed a").click()
     assert report.shown() == ["test_shed_size", "test_greenhouse"]
     line.locator("td.unscored a").click()
@@ -52,11 +37,11 @@ def test_filters_narrow_each_other_down(open_report: OpenReport) -> None:
     assert report.shown() == ["test_shed_size", "test_golden[row-0]", "test_golden[row-1]"]
     report.page.locator("#file").select_option("tests/test_golden.py")
     assert report.shown() == ["test_golden[row-0]", "test_golden[row-1]"]
-    report.page.locator(".tiles .flaky a").click()
+    report.page.locator(".marks a >> nth=0").click()
     assert report.shown() == ["test_shed_size"]
     report.page.locator("#mark").select_option("vacuous")
     assert report.shown() == ["test_no_quotes"]
-    report.page.locator(".metrics tbody tr", has_text="quoted_spans_alignment").locator("th small a").click()
+    report.page.locator(".metrics tbody tr", has_text="quoted_spans_alignment").locator("td a").last.click()
     assert report.shown() == ["test_no_quotes"]
     assert report.test("test_no_quotes").locator(".chip b").inner_text() == "nothing to check"
     report.page.locator("#outcome").select_option("scored")
@@ -170,7 +155,7 @@ def test_an_id_with_a_question_mark_is_a_link_too(open_report: OpenReport) -> No
 def test_a_link_to_a_hidden_test_shows_it(open_report: OpenReport) -> None:
     """Going to a test that a filter hides takes the filter away."""
     report = open_report(showcase)
-    report.page.locator(".tiles .passed a").click()
+    report.page.locator("#outcome").select_option("passed")
     assert "test_shed_size" not in report.shown()
     report.page.evaluate("location.hash = 'tests/test_assistant.py::test_shed_size'")
     expect(report.page.locator("#count")).to_have_text("31 tests")
@@ -180,7 +165,7 @@ def test_a_link_to_a_hidden_test_shows_it(open_report: OpenReport) -> None:
 def test_back_undoes_step_by_step(open_report: OpenReport) -> None:
     """Filtering, opening and closing are steps; the browser's buttons walk back and forth through them."""
     report = open_report(showcase)
-    report.page.locator(".tiles .unscored a").click()
+    report.page.locator(".metrics .unscored a").click()
     test = report.opened("test_bees")
     expect(report.page).to_have_url(re.compile("test_bees"))
     report.page.go_back()

@@ -20,7 +20,7 @@ _PARTS = (
     ".name", ".metric", ".verdicts .reason", ".near dd", "pre", ".rest dt", ".rest dd", ".score .small",
     ".exchanges h4", ".exchanges pre", ".score.failed p",
 )  # fmt: skip
-_AROUND = ("footer dt", "footer dd", "footer li", ".gates th", ".metrics th", "#metric", "#file")
+_AROUND = ("footer dt", "footer dd", "footer li", ".gates h3", ".metrics th", "#metric", "#file")
 
 
 @pytest.fixture

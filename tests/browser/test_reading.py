@@ -147,37 +147,6 @@ def test_the_list_is_one_stop_for_the_tab_key(open_report: OpenReport) -> None:
     assert page.locator(".row[tabindex='0']").count() == 1
 
 
-def test_gates_say_value_interval_bound_and_outcome(open_report: OpenReport) -> None:
-    """In numbers, as a picture with words, and linked to their test."""
-    report = open_report(showcase)
-    line = report.page.locator(".gates tbody tr", has_text="mean faithfulness")
-    assert " ".join(line.inner_text().split()) == (
-        "mean faithfulness needs ≥ 0.70 0 1 0.750 0.480 and 0.940 (95%) 4 0 inconclusive: too few scores to tell"
-    )
-    name = "mean faithfulness 0.750, between 0.480 and 0.940 (95%), needs ≥ 0.70: 4 scores, 0 unscored"
-    assert line.get_by_role("img").get_attribute("aria-label") == name
-    line.locator("a").click()
-    expect(report.test("test_gate[faithfulness]").locator(".score.inconclusive")).to_contain_text(name)
-
-
-def test_the_baseline_shows_what_changed(open_report: OpenReport) -> None:
-    """What lost its score and what is worse first, each linked to its test; the counts are filters."""
-    report = open_report(showcase, baseline=baseline)
-    counts = report.page.locator(".counts li").all_inner_texts()
-    assert counts == ["1 lost its score", "2 worse", "2 better", "22 the same", "2 new", "1 gone"]
-    lines = [" ".join(line.split()) for line in report.page.locator(".changes tbody tr").all_inner_texts()]
-    assert lines[:2] == [
-        "tests/test_assistant.py::test_bees faithfulness 0.85 unscored lost its score",
-        "tests/test_assistant.py::test_shed_size faithfulness 0.90 0.50 0.40 worse",
-    ]
-    assert lines[-1] == "tests/test_golden.py::test_golden[row-5] answer_relevancy 0.85 0.88 0.03 better"
-    report.page.locator(".counts .worse a").click()
-    assert report.shown() == ["test_shed_size", "test_golden[row-0]"]
-    report.page.locator(".changes tbody a").nth(1).click()
-    expect(report.test("test_shed_size").locator(".score .change.worse")).to_have_text("was 0.90, 0.40 worse")
-    assert report.page.locator(".metrics .change.worse").first.inner_text() == "0.40 worse"
-
-
 def test_a_judged_score_shows_votes_suspicion_and_exchanges(open_report: OpenReport) -> None:
     """Votes as dots with their numbers, the words that evidence lacks, and folded what was asked and replied."""
     test = open_report(showcase).opened("test_shed_size")
@@ -239,13 +208,13 @@ def test_right_to_left_texts_run_right_to_left(open_report: OpenReport) -> None:
 
 
 def test_without_scripts_everything_can_be_read(open_report: OpenReport) -> None:
-    """With scripts off there is no toolbar, and marks, tests and tiles are plain links and disclosures."""
+    """With scripts off there is no toolbar, and marks, tests and causes are plain links and disclosures."""
     report = open_report(showcase, java_script_enabled=False)
     page = report.page
     assert not page.locator("#toolbar").is_visible()
     assert not page.locator("#keys").is_visible()
     assert page.locator(".test").count() == 31
-    page.locator(".tiles .unscored a").click()
+    page.locator(".causes .run a").first.click()
     assert page.url.endswith("#tests/test_assistant.py::test_bees")
     expect(page.locator(".test.unscored")).to_be_in_viewport()
     test = report.opened("العربية")

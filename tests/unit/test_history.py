@@ -182,9 +182,9 @@ def test_the_view_of_a_run_has_its_history_and_its_place() -> None:
     run = replace(whole.run, project="bot", ci="javascript:1", ci_number="7", commit="4f2c91a0")
     whole = replace(whole, run=replace(run, repository="https://github.com/shop/bot", folder="services/chat"))
     view = build_report_view(whole, history=History(runs=(day, history_run(whole)), branch="main"))
-    assert view.origin.title == "bot 4f2c91a"
-    assert (view.origin.ci, view.origin.ci_link) == ("CI 7", "")
-    assert view.origin.commit_link == "https://github.com/shop/bot/commit/4f2c91a0"
+    assert view.overview.origin.title == "bot 4f2c91a"
+    assert (view.overview.origin.ci, view.overview.origin.ci_link) == ("CI 7", "")
+    assert view.overview.origin.commit_link == "https://github.com/shop/bot/commit/4f2c91a0"
     assert {test.name: test.trend and test.trend.cells for test in view.tests} == {
         "test_a": ("held", "held"),
         "test_b": ("absent", "held"),
@@ -192,7 +192,12 @@ def test_the_view_of_a_run_has_its_history_and_its_place() -> None:
     source = "https://github.com/shop/bot/blob/4f2c91a0/services/chat/tests/test_assistant.py#L12"
     assert {test.source for test in view.tests} == {source}
     plain = build_report_view(document(row("test_a", scored(0.5, "It is."))))
-    assert (plain.trends, plain.tests[0].trend, plain.tests[0].source, plain.origin.title) == (None, None, "", "")
+    assert (plain.trends, plain.tests[0].trend, plain.tests[0].source, plain.overview.origin.title) == (
+        None,
+        None,
+        "",
+        "",
+    )
 
 
 def changed(run: HistoryRun, **fields: Any) -> HistoryRun:

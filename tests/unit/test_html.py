@@ -138,12 +138,14 @@ def test_the_policy_allows_our_style_and_script_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("make", [showcase, hostile])
 def test_links_and_attributes_lead_nowhere_else(make: Callable[[], Document]) -> None:
-    """Links go to anchors, each there once; no tag has a source, a style or an event handler, or is not one of ours."""
+    """Links go to anchors, each there once, or to chosen tests; no tag has a source, style, handler, or is foreign."""
     tree = tree_of(make)
     ids = [element.attributes["id"] for element in tree.elements if "id" in element.attributes]
     assert len(ids) == len(set(ids))
-    links = {unquote(element.attributes["href"] or "") for element in tree.elements if "href" in element.attributes}
-    assert links <= {f"#{anchor}" for anchor in ids}
+    links = {element.attributes["href"] or "" for element in tree.elements if "href" in element.attributes}
+    choices = {link for link in links if link.startswith("#tests?")}
+    assert all(re.fullmatch(r"#tests(?:[?&][a-z]+=[\w.+%~-]*)+", link, re.ASCII) for link in choices)
+    assert {unquote(link) for link in links - choices} <= {f"#{anchor}" for anchor in ids}
     names = {name for element in tree.elements for name in element.attributes}
     assert not names & {"src", "srcset", "srcdoc", "style", "action", "formaction", "background", "poster", "ping"}
     assert not [name for name in names if name.startswith("on")]

@@ -19,7 +19,7 @@ from pytest_ragmetrics.metrics import Faithfulness, Metric, TokenF1
 from pytest_ragmetrics.prefetch.drawn import AHEAD, DrawnRows
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore
 from pytest_ragmetrics.records import TestRecord
-from pytest_ragmetrics.report.view import build_gate_view
+from pytest_ragmetrics.report.figures import build_gate_view
 from pytest_ragmetrics.result import MetricResult
 from pytest_ragmetrics.revision import commit_of
 from pytest_ragmetrics.sample import Sample

@@ -1,0 +1,334 @@
+"""Gates and metrics of a run as figures with a picture: value, interval, bound and the former value on one axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_ragmetrics.explain.phrases import bound_text, counted, score_text
+from pytest_ragmetrics.explain.runs import (
+    MetricTally,
+    by_metric,
+    gate_checked,
+    regression_rows,
+    regression_text,
+    stop_text,
+    tally,
+)
+from pytest_ragmetrics.records import GateOutcome, GateRecord, Record, RegressionRecord, Threshold
+from pytest_ragmetrics.report.sample_view import ChangeNote, Scale
+from pytest_ragmetrics.run_comparison import MetricChange, RunComparison
+from pytest_ragmetrics.stats.scores import score_set
+
+NO_VALUE = "\u2013"
+MINUS = "\u2212"
+#: The signs of what holds, does not hold, and is open; never a colour alone.
+SIGNS: Mapping[GateOutcome, str] = {
+    "passed": "\u2713",
+    "failed": "\u2717",
+    "inconclusive": "?",
+    "skipped": NO_VALUE,
+}
+_BINS = 20
+#: A mean that changed by less is shown with the same three decimals.
+_SMALLEST_CHANGE = 0.0005
+#: An axis has at most so many steps, and no end of it is nearer to a value than this share of its length.
+_STEPS = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Axis:
+    r"""The axis of a picture, which spans where the values are; its ends are round numbers.
+
+    >>> axis = Axis.around([0.617, 0.711, 0.755])
+    >>> axis.low, axis.high, axis.place(0.7), axis.ends(share=True)
+    (0.6, 0.8, 50.0, ('60\xa0%', '80\xa0%'))
+    """
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, values: Iterable[float]) -> Axis:
+        """Return the axis that includes these values; inside of 0 and 1 it does not go beyond them."""
+        known = [*values] or [0.0, 1.0]
+        low, high = min(known), max(known)
+        span = high - low or 0.1
+        if not math.isfinite(span):
+            return cls(low=low, high=high)
+        power = 10.0 ** math.floor(math.log10(span / _STEPS))
+        step = next(times * power for times in (1, 2, 5, 10) if times * power * _STEPS >= span)
+        ends = math.floor(low / step - 0.1) * step, math.ceil(high / step + 0.1) * step
+        if low >= 0 and high <= 1:
+            ends = max(0.0, ends[0]), min(1.0, ends[1])
+        return cls(low=float(f"{ends[0]:.12g}"), high=float(f"{ends[1]:.12g}"))
+
+    def place(self, value: float) -> float:
+        """Return where a value is on the axis, in per cent of its length."""
+        # Halves, because the distance of two large numbers may be infinite.
+        return round(100 * ((value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)), 2)
+
+    def ends(self, *, share: bool) -> tuple[str, str]:
+        """Return both ends as texts."""
+        return number_text(self.low, share=share), number_text(self.high, share=share)
+
+
+def number_text(value: float, *, share: bool) -> str:
+    r"""Return an end of an axis or a bound as its author wrote it, a share in per cent.
+
+    >>> number_text(0.7, share=True), number_text(0.7, share=False), number_text(0.875, share=True)
+    ('70\xa0%', '0.70', '87.5\xa0%')
+    """
+    return f"{100 * value + 0.0:.12g}\u00a0%" if share else bound_text(value)
+
+
+def value_text(value: float, bound: float | None = None, *, share: bool) -> str:
+    r"""Return a mean with three decimals, a share in per cent with one, or as many as show on which side of its bound.
+
+    >>> value_text(0.8996, 0.9, share=True), value_text(0.5, share=True), value_text(0.79996, 0.8, share=False)
+    ('89.96\xa0%', '50.0\xa0%', '0.79996')
+    """
+    factor, least = (100.0, 1) if share else (1.0, 3)
+    limits = [limit for limit in (0.0, 1.0, bound) if limit is not None]
+    for decimals in range(least, 16):
+        text = f"{factor * value + 0.0:.{decimals}f}"
+        shown = float(text) / factor
+        if all((shown > limit, shown < limit) == (value > limit, value < limit) for limit in limits):
+            break
+    return f"{text}\u00a0%" if share else text
+
+
+def change_text(change: float, *, share: bool, unit: str = " points") -> str:
+    """Return a signed change, that of a share in points.
+
+    >>> change_text(0.0894, share=True), change_text(0.066, share=False)
+    ('+8.9 points', '+0.07')
+    """
+    text = f"{abs(change) * 100:.1f}" if share else f"{abs(change):.2f}"
+    sign = "\u00b1" if float(text) == 0 else MINUS if change < 0 else "+"
+    text = "0" if float(text) == 0 else text
+    return f"{sign}{text}{unit if share else ''}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateView:
+    """A gate: its ``title`` with the ``notes`` beside it, its value with the change, and all of it as a ``text``.
+
+    ``before`` is its former value, where it is ``compared`` with one, ``newly`` tells whether it held then and does not
+    now; ``low`` and ``high`` are the
+    ends of the axis as texts. ``value`` is a share where ``share`` says so. ``open`` says what would decide it.
+    """
+
+    gate: GateRecord
+    title: str
+    value: str
+    change: str
+    before: float | None
+    compared: bool
+    newly: bool
+    sign: str
+    needs: str
+    bound: str
+    notes: tuple[str, ...]
+    open: str
+    share: bool
+    axis: Axis
+    low: str
+    high: str
+    text: str
+    outcome: str
+
+
+def build_gate_view(gate: GateRecord, before: GateRecord | None = None) -> GateView:
+    """Return a gate in words and on an axis; ``before`` is the same gate in the baseline."""
+    share, found = gate.statistic == "rate", gate.regression
+    former = None if before is None or found is not None else before.value
+    value = gate.value
+    if found is not None:
+        shown, needs = _change_of(gate, found), f"no proven drop (alpha {found.alpha:g})"
+    else:
+        shown = NO_VALUE if value is None else value_text(value, gate.bound, share=share)
+        needs = f"{_sign(gate, falling=gate.statistic == 'mean')} {number_text(gate.bound, share=share)}"
+    known = [n for n in (gate.low, gate.high, value, former, gate.bound) if n is not None]
+    axis = Axis.around(known)
+    low, high = axis.ends(share=share)
+    return GateView(
+        gate=gate,
+        title=_title(gate),
+        value=shown,
+        change="" if value is None or former is None else change_text(value - former, share=share),
+        before=former,
+        compared=before is not None,
+        newly=before is not None and before.passes and not gate.passes and gate.outcome != "skipped",
+        sign=SIGNS[gate.outcome],
+        needs=needs,
+        bound=number_text(gate.bound, share=share),
+        notes=tuple(_notes(gate)),
+        open=_open(gate),
+        share=share,
+        axis=axis,
+        low=low,
+        high=high,
+        text=_text(gate, shown, needs),
+        outcome="inconclusive: too few scores to tell" if gate.outcome == "inconclusive" else gate.outcome,
+    )
+
+
+def _sign(gate: GateRecord, *, falling: bool) -> str:
+    return "\u2264" if falling and gate.better == "lower" else "\u2265"
+
+
+def _title(gate: GateRecord) -> str:
+    if gate.regression is not None:
+        return f"{gate.metric} against the baseline"
+    if gate.statistic == "rate" and gate.min_score is not None:
+        return f"share of {gate.metric} {_sign(gate, falling=True)} {bound_text(gate.min_score)}"
+    return f"mean {gate.metric}"
+
+
+def _change_of(gate: GateRecord, found: RegressionRecord) -> str:
+    if gate.value is None or found.before is None or found.after is None:
+        return NO_VALUE
+    change = f"{gate.value + 0.0:+.3f}".replace("-", MINUS)
+    return f"{change} ({found.before:.3f} \u2192 {found.after:.3f})"
+
+
+def _notes(gate: GateRecord) -> Iterator[str]:
+    """Yield how many scores the gate is over, and what is peculiar about that."""
+    if gate.outcome == "skipped":
+        yield f"skipped, {gate.n:,} of {counted(gate.total, 'test')}"
+        return
+    if gate.regression is not None:
+        yield counted(gate.n, "pair")
+        yield from ([f"{gate.unscored:,} unscored"] if gate.unscored else [])
+        yield from regression_rows(gate)
+    else:
+        scored = counted(gate.n, "score") if not gate.unscored else f"{gate.n:,} of {gate.n + gate.unscored:,} scored"
+        yield scored if not gate.vacuous or gate.counts_vacuous or gate.unscored else gate_checked(gate)
+        yield from filter(None, [gate_checked(gate)] if gate.counts_vacuous or (gate.vacuous and gate.unscored) else [])
+    yield from filter(None, (regression_text(gate), stop_text(gate)))
+    if gate.n + gate.unscored + gate.vacuous < gate.total and not (gate.stop and gate.stop.decided_after):
+        yield f"of {counted(gate.total, 'test')}"
+
+
+def _open(gate: GateRecord) -> str:
+    """Return what would settle an inconclusive gate, and why one fails that is on the good side of its bound."""
+    if gate.outcome == "inconclusive":
+        settled = (
+            "more rows would settle it" if gate.more is None else f"{counted(gate.more, 'more row')} would settle it"
+        )
+        return f"the interval holds the bound: {settled}"
+    if gate.outcome == "failed" and gate.unscored and gate.regression is None and _reaches(gate):
+        return f"{gate.unscored:,} of its rows {'has' if gate.unscored == 1 else 'have'} no score"
+    return ""
+
+
+def _reaches(gate: GateRecord) -> bool:
+    """Tell whether the scores alone would hold the gate."""
+    falling = gate.statistic == "mean" and gate.better == "lower"
+    end = gate.value if gate.confidence is None else gate.high if falling else gate.low
+    return end is not None and (end <= gate.bound if falling else end >= gate.bound)
+
+
+def _text(gate: GateRecord, value: str, needs: str) -> str:
+    between = ""
+    share = gate.statistic == "rate"
+    if gate.low is not None and gate.high is not None:
+        ends = (value_text(end, gate.bound, share=share) for end in (gate.low, gate.high))
+        between = f", between {' and '.join(ends)}" + (f" ({100 * gate.confidence:g} %)" if gate.confidence else "")
+    return f"{_title(gate)} {value}{between}, needs {needs}: {', '.join(_notes(gate))}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Distribution:
+    """A histogram with the thresholds and the mean, and the same as a sentence.
+
+    ``bins`` divide the scale equally; each counts the scores that fell short and those that did not.
+    """
+
+    scale: Scale
+    bins: tuple[tuple[int, int], ...]
+    thresholds: tuple[float, ...]
+    mean: float
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MetricView:
+    """A metric over all tests; ``change`` is its mean against that of the baseline."""
+
+    tally: MetricTally
+    thresholds: tuple[Threshold, ...]
+    lower: bool
+    mean: str
+    change: ChangeNote | None
+    worst: float | None
+    distribution: Distribution | None
+
+
+def build_metric_views(records: Sequence[Record], comparison: RunComparison | None = None) -> tuple[MetricView, ...]:
+    """Return each metric, those that fell short first."""
+    changes = {change.metric: change for change in comparison.metrics} if comparison else {}
+    views = [_metric_view(name, group, changes.get(name)) for name, group in by_metric(records).items()]
+    return tuple(sorted(views, key=lambda view: (-view.tally.failing, -view.tally.unscored, view.tally.metric)))
+
+
+def _metric_view(name: str, records: Sequence[Record], change: MetricChange | None) -> MetricView:
+    scores = [(r.score, r.outcome == "failed") for r in score_set(records).counted if r.score is not None]
+    thresholds = {(t.bound, t.operator): t for record in records if (t := record.threshold)}
+    totals = tally(name, records)
+    lower = records[0].better == "lower"
+    return MetricView(
+        tally=totals,
+        thresholds=tuple(threshold for _, threshold in sorted(thresholds.items())),
+        lower=lower,
+        mean=NO_VALUE if totals.mean is None else mean_text(totals.mean),
+        change=_mean_change(change) if change else None,
+        worst=(max if lower else min)((score for score, _ in scores), default=None),
+        distribution=build_distribution(scores, {bound for bound, _ in thresholds}),
+    )
+
+
+def _mean_change(change: MetricChange) -> ChangeNote | None:
+    if change.change is None or abs(change.change) < _SMALLEST_CHANGE:
+        return None
+    kind = "better" if change.change > 0 else "worse"
+    text = f"{mean_text(abs(change.change))} {kind} over {counted(change.pairs, 'score')}"
+    return ChangeNote(metric=change.metric, text=text, kind=kind)
+
+
+def mean_text(mean: float) -> str:
+    """Return a mean with three decimals, as the terminal shows it."""
+    return f"{mean + 0.0:.3f}"
+
+
+def build_distribution(scores: Sequence[tuple[float, bool]], bounds: Iterable[float]) -> Distribution | None:
+    """Return the histogram of scores, each with whether it fell short; ``None`` without any.
+
+    >>> picture = build_distribution([(0.25, True), (1.0, False)], [0.8])
+    >>> picture.text
+    '2 scores between 0.25 and 1.00, mean 0.625, threshold 0.80, 1 fell short'
+    >>> picture.bins[5], picture.bins[19], picture.thresholds, picture.mean
+    ((1, 0), (0, 1), (0.8,), 0.625)
+    """
+    if not scores:
+        return None
+    values = [score for score, _ in scores]
+    limits = sorted(set(bounds))
+    scale = Scale.around([*values, *limits])
+    mean = math.fsum(values) / len(values)
+    bins = [[0, 0] for _ in range(_BINS)]
+    for score, short in scores:
+        # 0.29 * 100 is 28.999...: a score on the edge belongs to the bin above.
+        bins[min(int(scale.place(score) * _BINS + 1e-9), _BINS - 1)][not short] += 1
+    number = sum(short for _, short in scores)
+    between = f"between {score_text(min(values))} and {score_text(max(values))}, " if len(values) > 1 else ""
+    threshold = f", threshold {' and '.join(map(bound_text, limits))}" if limits else ""
+    return Distribution(
+        scale=scale,
+        bins=tuple((failing, passing) for failing, passing in bins),
+        thresholds=tuple(limits),
+        mean=mean,
+        text=f"{counted(len(values), 'score')} {between}mean {mean_text(mean)}{threshold}, {number:,} fell short",
+    )

@@ -1,0 +1,40 @@
+"""The overview: news, counts, causes, gates, groups and history, wide and narrow, dark and light, without scripts."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from pytest_ragmetrics.records import Document
+from tests.browser.conftest import OpenReport
+from tests.documents import document, record, row
+from tests.showcase import baseline, showcase
+
+
+def by_topic() -> Document:
+    """Return a run whose tests have two keys in their metadata."""
+    metadata = [{"topic": f"t{n % 3}", "language": "de" if n % 2 else "en"} for n in range(12)]
+    scores = [record(score=0.5 if n < 3 else 1.0, sample={"metadata": it}) for n, it in enumerate(metadata)]
+    return document(*(row(f"test_{n}", scored) for n, scored in enumerate(scores)))
+
+
+def test_the_overview_says_what_changed(open_report: OpenReport) -> None:
+    """The news, what it is compared with, the counts, and each gate in numbers and as a picture with words."""
+    page = open_report(showcase, baseline=baseline).page
+    assert page.locator("h1").inner_text() == page.title().removeprefix("✗ ").partition(" · ")[0]
+    numbers = page.locator(".counts b").all_inner_texts()
+    assert sum(map(int, numbers)) == 28  # tests, without the gates
+    gate = page.locator(".gates li", has_text="mean faithfulness")
+    name = "mean faithfulness 0.750, between 0.480 and 0.940 (95 %), needs ≥ 0.70: 4 scores"
+    assert gate.get_by_role("img").get_attribute("aria-label") == name
+    assert gate.locator(".value").inner_text().split()[0] == "?"
+
+
+def test_the_choice_of_a_table_needs_no_script(open_report: OpenReport) -> None:
+    """A key and a figure are chosen with the keyboard; one table is shown."""
+    page = open_report(by_topic, java_script_enabled=False).page
+    where = page.locator(".where")
+    expect(where.locator("table:visible")).to_have_count(1)
+    keys = where.locator(".keys input")
+    keys.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(where.locator("table:visible caption")).to_contain_text(where.locator(".keys label").nth(1).inner_text())

@@ -1,0 +1,460 @@
+"""The view model of the overview: the news, causes, gates and metrics, and the groups of the metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_ragmetrics import records as shapes
+from pytest_ragmetrics.report.figures import Axis, build_distribution, build_gate_view
+from pytest_ragmetrics.report.outcomes import owners_of
+from pytest_ragmetrics.report.overview import OverviewView, build_overview
+from pytest_ragmetrics.report.view import build_report_view
+from pytest_ragmetrics.run_comparison import compare_documents
+from tests.documents import FILE, document, evidence, gate, record, row, usage, verdict
+
+FAILED = record(score=0.4, outcome="failed", reason="Matched 2/5 quoted spans")
+UNSCORED = record(score=None, outcome="unscored", reason="no claims")
+
+
+def overview_of(*tests: shapes.TestRecord, **fields: Any) -> OverviewView:
+    """Return the overview of a run of these tests."""
+    return build_overview(document(*tests, **fields))
+
+
+def asked(name: str, score: float | None, *, answer: str = "Yes.", passages: Sequence[str] = (), **more: Any) -> Any:
+    """Return the row of a question; ``more`` is its metadata."""
+    outcome: Any = "unscored" if score is None else "passed" if score >= 0.8 else "failed"
+    sample = {"user_input": f"What of {name}?", "response": answer, "retrieved_contexts": [*passages], "id": name}
+    scored = record("faithfulness", score, at_least=0.8, outcome=outcome, sample={**sample, "metadata": more})
+    return row(f"test_bot[{name}]", scored, outcome="passed" if outcome == "passed" else "failed")
+
+
+def compared(before: Sequence[Any], after: Sequence[Any], **settings: str) -> OverviewView:
+    """Return the overview of a run of tests against another one."""
+    now = document(*after, settings={**settings})
+    return build_overview(now, compare_documents(now, document(*before)))
+
+
+GOOD = [asked("a", 0.9), asked("b", 0.9)]
+HELD, FELL = row("test_gate", gate=gate()), row("test_gate", gate=gate(value=0.6, outcome="failed"), outcome="failed")
+RATE = gate(value=0.6, statistic="rate", min_score=0.8, outcome="failed")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "news", "title"),
+    [
+        (GOOD, [*GOOD], "Nothing got worse: all 2 that passed before pass", "✓ nothing got worse"),
+        (GOOD, [asked("a", 0.1), asked("b", 0.9)], "1 test newly fails", "✗ 1 test newly fails"),
+        (GOOD, [asked("a", 0.1), asked("b", 0.1)], "2 tests newly fail", "✗ 2 tests newly fail"),
+        (
+            [*GOOD, HELD],
+            [asked("a", 0.1), asked("b", 0.1), FELL],
+            "2 tests newly fail, and the gate on mean faithfulness no longer holds",
+            "✗ 2 tests newly fail",
+        ),
+        (
+            [*GOOD, HELD],
+            [*GOOD, FELL],
+            "the gate on mean faithfulness no longer holds",
+            "✗ the gate on mean faithfulness no longer holds",
+        ),
+        (GOOD, [*GOOD, FELL], "the new gate on mean faithfulness does not hold", None),
+        (
+            [*GOOD, FELL],
+            [*GOOD, FELL],
+            "Nothing got worse: all 2 that passed before pass, the gate on mean faithfulness does not hold, as before",
+            None,
+        ),
+        (
+            [asked("a", 0.1), asked("b", 0.1), asked("c", 0.9)],
+            [asked("a", 0.9), asked("b", 0.1), asked("c", 0.9)],
+            "Nothing got worse: 1 is fixed, 1 fails as before",
+            None,
+        ),
+        (GOOD, [*GOOD, asked("c", 0.1)], "1 new test fails", "✗ 1 new test fails"),
+        (GOOD, [asked("a", None), asked("b", 0.9)], "1 test has no score", "✗ 1 test has no score"),
+    ],
+)
+def test_the_worst_news_comes_in_a_sentence(before: Any, after: Any, news: str, title: str | None) -> None:
+    """What newly fails and no longer holds; a good morning is one line; what was wrong before is not news."""
+    view = compared(before, after)
+    assert view.news == news[:1].upper() + news[1:]
+    assert title is None or view.title == title
+
+
+@pytest.mark.parametrize(
+    ("tests", "news", "title"),
+    [
+        (GOOD, "All 2 tests passed", "✓ 2 tests passed"),
+        ([asked("a", 0.1), asked("b", 0.9)], "1 of 2 tests fell short", "✗ 1 of 2 tests fails"),
+        ([*GOOD, FELL], "All 2 tests passed, and the gate on mean faithfulness does not hold", None),
+        ([*GOOD, HELD], "All 2 tests passed", None),
+        (
+            [*GOOD, FELL, row("test_rate", gate=RATE)],
+            "All 2 tests passed, and the gates on mean faithfulness and share of faithfulness ≥ 0.80 do not hold",
+            None,
+        ),
+        ([*GOOD, FELL, replace(FELL, id="x")], "All 2 tests passed, and 2 gates do not hold", None),
+        ([], "No test was recorded", "✓ 0 tests passed"),
+    ],
+)
+def test_without_a_baseline_the_news_is_how_tests_came_out(tests: Any, news: str, title: str | None) -> None:
+    """Gates are no tests; gates that cannot be told apart by their name are counted."""
+    view = overview_of(*tests)
+    assert view.news == news
+    assert title is None or view.title == title
+    assert (view.against, view.carriers) == (None, ())
+
+
+def test_a_run_that_stopped_early_says_so() -> None:
+    """In the news and, with the reason, under it: tests are missing."""
+    view = overview_of(*GOOD, exit_status=2)
+    assert view.news == "All 2 tests passed, then the run stopped early"
+    assert "interrupted" in view.warnings[0]
+    assert overview_of(*GOOD).warnings == ()
+
+
+def test_the_counts_add_up_to_the_tests() -> None:
+    """Each kind once, the worst first, with the link to its tests; gates are in none."""
+    before = [*GOOD, asked("c", 0.1), asked("d", 0.1), asked("e", 0.9)]
+    after = [asked("a", 0.1), asked("b", 0.9), asked("c", 0.1), asked("d", 0.9), asked("e", None), asked("f", 0.1)]
+    view = compared([*before, HELD], [*after, row("test_skipped", outcome="skipped"), HELD])
+    assert [(count.number, count.label, dict(count.query)) for count in view.counts] == [
+        (1, "newly fails", {"kind": "newly fails"}),
+        (1, "fails, new", {"kind": "fails, new"}),
+        (1, "fails as before", {"kind": "fails as before"}),
+        (1, "no score", {"kind": "no score"}),
+        (1, "fixed", {"kind": "fixed"}),
+        (1, "passes as before", {"kind": "passes as before"}),
+        (1, "skipped", {"kind": "skipped"}),
+    ]
+    assert sum(count.number for count in view.counts) == view.total == 7
+
+
+def lost(name: str, **more: Any) -> tuple[Any, Any]:
+    """Return a row whose evidence was retrieved before and is not now."""
+    text = f"Of {name} nobody knows."
+    before = asked(name, 0.9, passages=[text], **more)
+    verdicts = (verdict("x", ok=True, evidence=[evidence(text, [text], 0)]),)
+    before = replace(before, records=(replace(before.records[0], verdicts=verdicts),))
+    return before, asked(name, 0.1, passages=["Another."], **more)
+
+
+def test_causes_come_with_examples_groups_and_owners() -> None:
+    """The most frequent first, those of the run last; a row's own owner goes before that of the setting."""
+    pairs = [lost(f"l{n}", topic="pets") for n in range(3)]
+    pairs += [(asked(f"k{n}", 0.9, topic="rent"), asked(f"k{n}", 0.9, topic="rent")) for n in range(9)]
+    pairs += [(asked("v", 0.9), asked("v", 0.1, answer="No.", owner="@bo")), (asked("u", 0.9), asked("u", None))]
+    before, after = zip(*pairs, strict=True)
+    view = compared(before, after, owners="retrieval = @ana\nanswer = @raj")
+    assert [(cause.title, cause.number, cause.owner) for cause in view.causes] == [
+        ("A passage is no longer retrieved", 3, "@ana"),
+        ("The answer is not borne out", 1, "@bo"),
+        ("There is no score", 1, ""),
+    ]
+    first = view.causes[0]
+    assert [(it.anchor, it.question) for it in first.examples] == [
+        (f"{FILE}::test_bot[l{n}]", f"What of l{n}?") for n in range(2)
+    ]
+    assert first.examples[0].detail == "Of l0 nobody knows."
+    assert first.group is not None
+    assert (first.group.number, dict(first.group.query)) == (3, {"cause": "retrieval", "by": "topic", "in": "pets"})
+    assert dict(view.causes[2].query) == {"cause": "run"}
+    (carrier,) = view.carriers
+    assert (carrier.name, carrier.number, carrier.then, carrier.now) == ("pets", 3, "100.0\u00a0%", "0.0\u00a0%")
+    assert dict(carrier.query) == {"kind": "newly fails", "by": "topic", "in": "pets"}
+
+
+@pytest.mark.parametrize("line", ["retrieval", "retrieval =", "nobody = @ana", "= @ana"])
+def test_an_owner_belongs_to_a_cause(line: str) -> None:
+    """Another line says what may be written; one in a file of a run is read over."""
+    with pytest.raises(ValueError, match="is not CAUSE = OWNER with one of the causes error, run, "):
+        owners_of(f"answer = @raj\n\n{line}")
+    view = compared([asked("a", 0.9)], [asked("a", 0.1)], owners=line)
+    assert [cause.owner for cause in view.causes] == [""]
+
+
+def grouped(then: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[float]], **more: Any) -> OverviewView:
+    """Return the overview of tests by topic: their scores then and now."""
+    sides: list[list[Any]] = [
+        [
+            asked(f"{topic}{n}", score, topic=topic, **more)
+            for topic, scores in side.items()
+            for n, score in enumerate(scores)
+        ]
+        for side in (then, now)
+    ]
+    return compared(*sides)
+
+
+def test_groups_come_worst_first_with_what_changed() -> None:
+    """Red only where the interval of the paired difference excludes zero; a mean beside the share that passes."""
+    then = {"pets": [0.9] * 20, "rent": [0.9] * 20, "noise": [0.9] * 10 + [0.1] * 10}
+    view = grouped(then, {"pets": [0.1] * 15 + [0.9] * 5, "rent": [0.1] + [0.9] * 19, "noise": [0.9] * 20})
+    (grouping,) = view.groupings
+    share, mean = grouping.tables
+    assert (grouping.key, share.label, mean.label) == ("topic", "tests that pass", "mean faithfulness")
+    assert [(row.name, row.n, row.shown, row.change, row.standing, row.failing) for row in share.rows] == [
+        ("pets", 20, "25.0\u00a0%", "\u221275.0", "worse", 15),
+        ("rent", 20, "95.0\u00a0%", "\u22125.0", "", 1),
+        ("noise", 20, "100.0\u00a0%", "+50.0", "better", 0),
+    ]
+    assert next((row.name, row.shown, row.change) for row in mean.rows) == ("pets", "0.300", "\u22120.60")
+    row = share.rows[0]
+    assert row.low is not None
+    assert row.high is not None
+    assert row.low < row.value < row.high
+    assert (row.before, share.axis.place(1.0)) == (1.0, 100.0)
+
+
+def test_a_key_that_does_not_group_has_no_table() -> None:
+    """One group, a group for each test, lists and long texts; the most uneven key comes first."""
+    tests = [
+        asked(
+            f"q{n}",
+            0.1 if n < 5 else 0.9,
+            number=n,
+            one="same",
+            even=n % 2,
+            odd=n < 5,
+        )
+        for n in range(20)
+    ]
+    assert [grouping.key for grouping in overview_of(*tests).groupings] == ["odd", "even"]
+    assert sorted(overview_of(*tests).groupings[0].groups) == ["no", "yes"]
+    assert overview_of(*GOOD).groupings == ()
+
+
+def test_of_many_groups_the_worst_are_shown() -> None:
+    """The others are counted."""
+    tests = [asked(f"{n}-{i}", 0.1 if n == 30 else 0.9, topic=f"t{n}") for n in range(40) for i in range(2)]
+    table = overview_of(*tests).groupings[0].tables[0]
+    assert (table.rows[0].name, len(table.rows), table.more) == ("t30", 15, 25)
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [
+        ([0.617, 0.711, 0.755], (0.6, 0.8)),
+        ([0.9, 0.98], (0.88, 1.0)),
+        ([0.0, 1.0], (0.0, 1.0)),
+        ([0.85], (0.84, 0.86)),
+        ([-0.07, 0.0], (-0.08, 0.02)),
+        ([3.2, 4.7], (3.0, 5.0)),
+        ([], (0.0, 1.0)),
+        ([-1e308, 1e308], (-1e308, 1e308)),
+    ],
+)
+def test_an_axis_spans_where_the_values_are(values: list[float], ends: tuple[float, float]) -> None:
+    """With round ends, that are never beyond 0 and 1 where no value is."""
+    axis = Axis.around(values)
+    assert (axis.low, axis.high) == ends
+    assert all(0 <= axis.place(value) <= 100 for value in values)
+
+
+SHARE = gate("noise", 0.875, statistic="rate", min_score=0.2, bound=0.8, between=None, better="lower")
+LOW = gate("noise", 0.1, bound=0.2, between=None, better="lower")
+PART = replace(SHARE, n=2, unscored=1, total=9)
+DROP = shapes.RegressionRecord(
+    alpha=0.05, before=0.9, after=0.83, changed=9, p=0.02, adjusted_p=0.02, smallest=0.16, new=3
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (gate(), "mean faithfulness 0.830, between 0.780 and 0.880 (95 %), needs ≥ 0.80: 40 scores"),
+        (
+            replace(gate(between=None), vacuous=358, total=398),
+            "mean faithfulness 0.830, needs ≥ 0.80: 40 of 398 had something to check",
+        ),
+        (
+            replace(gate(between=None), counts_vacuous=True),
+            "mean faithfulness 0.830, needs ≥ 0.80: 40 scores, vacuous scores count",
+        ),
+        (gate(value=None, between=None, n=0, unscored=3), "mean faithfulness –, needs ≥ 0.80: 0 of 3 scored"),
+        (LOW, "mean noise 0.100, needs ≤ 0.20: 40 scores"),
+        (SHARE, "share of noise ≤ 0.20 87.5\u00a0%, needs ≥ 80\u00a0%: 40 scores"),
+        (replace(SHARE, better="higher"), "share of noise ≥ 0.20 87.5\u00a0%, needs ≥ 80\u00a0%: 40 scores"),
+        (
+            replace(gate(value=-0.07, between=None), regression=DROP, total=45),
+            (
+                "faithfulness against the baseline −0.070 (0.900 → 0.830), needs no proven drop (alpha 0.05): "
+                "40 pairs, 3 new, the scores dropped (p=0.020), of 45 tests"
+            ),
+        ),
+        (
+            replace(gate(value=None, between=None, n=0, unscored=1), regression=shapes.RegressionRecord(alpha=0.01)),
+            "faithfulness against the baseline –, needs no proven drop (alpha 0.01): 0 pairs, 1 unscored",
+        ),
+        (PART, "share of noise ≤ 0.20 87.5\u00a0%, needs ≥ 80\u00a0%: 2 of 3 scored, of 9 tests"),
+    ],
+)
+def test_a_gate_in_a_sentence(found: shapes.GateRecord, text: str) -> None:
+    """Of a mean that should be low the bound turns around, a share still has to be high."""
+    assert build_gate_view(found).text.replace("\u2212", "−") == text
+
+
+@pytest.mark.parametrize(
+    ("found", "before", "shown"),
+    [
+        (gate(), None, ("✓", "0.830", "", "")),
+        (gate(value=0.79996, outcome="failed"), gate(), ("✗", "0.79996", "−0.03", "")),
+        (
+            replace(gate(value=0.815, outcome="inconclusive"), more=140),
+            gate(),
+            ("?", "0.815", "−0.02", "the interval holds the bound: 140 more rows would settle it"),
+        ),
+        (
+            gate(value=0.815, outcome="inconclusive"),
+            None,
+            ("?", "0.815", "", "the interval holds the bound: more rows would settle it"),
+        ),
+        (
+            gate(value=0.9, between=None, outcome="failed", unscored=2),
+            None,
+            ("✗", "0.900", "", "2 of its rows have no score"),
+        ),
+        (gate(value=0.7, between=None, outcome="failed", unscored=2), None, ("✗", "0.700", "", "")),
+        (RATE, replace(RATE, value=0.75, outcome="passed"), ("✗", "60.0\u00a0%", "−15.0 points", "")),
+        (RATE, replace(RATE, outcome="passed"), ("✗", "60.0\u00a0%", "±0 points", "")),
+        (gate(value=None, between=None, outcome="skipped"), gate(), ("–", "–", "", "")),
+    ],
+)
+def test_a_gate_then_and_now(
+    found: shapes.GateRecord, before: shapes.GateRecord | None, shown: tuple[str, ...]
+) -> None:
+    """Its value shows on which side of the bound it is; what is open says what would settle it."""
+    view = build_gate_view(found, before)
+    assert (view.sign, view.value, view.change.replace("\u2212", "−"), view.open) == shown
+    assert view.newly == (before is not None and found.outcome in ("failed", "inconclusive"))
+
+
+def test_gates_of_one_name_are_told_apart_by_their_test() -> None:
+    """The one that fell comes first; after a changed bound it is still compared with what it was."""
+    found = gate(value=0.6, outcome="failed")
+    after = [
+        row("test_faq[gate-faithfulness-mean-0.8]", gate=gate()),
+        row("test_bot[gate-faithfulness-mean-0.8]", gate=found, outcome="failed"),
+        row("test_bot[gate-noise-mean-0.2]", gate=LOW),
+    ]
+    view = compared([row("test_bot[gate-faithfulness-mean-0.7]", gate=gate(value=0.8, bound=0.7))], after)
+    assert [(line.view.title, line.where, line.anchor) for line in view.gates] == [
+        ("mean faithfulness", "test_bot", f"{FILE}::test_bot[gate-faithfulness-mean-0.8]"),
+        ("mean faithfulness", "test_faq", f"{FILE}::test_faq[gate-faithfulness-mean-0.8]"),
+        ("mean noise", "", f"{FILE}::test_bot[gate-noise-mean-0.2]"),
+    ]
+    assert [line.view.before for line in view.gates] == [0.8, None, None]
+
+
+def test_a_metric_in_a_line() -> None:
+    """Number, mean and worst of the scores, failures and unscored; all thresholds that were used."""
+    view = overview_of(
+        row("test_a", record(score=0.5, outcome="failed", at_least=0.8), outcome="failed"),
+        row("test_b", record(score=1.0, at_least=0.7)),
+        row("test_c", UNSCORED, outcome="failed"),
+    )
+    (line,) = view.metrics
+    assert (line.tally.n, line.mean, line.worst, line.tally.failing, line.tally.unscored) == (2, "0.750", 0.5, 1, 1)
+    assert [threshold.bound for threshold in line.thresholds] == [0.7, 0.8]
+    (line,) = overview_of(row("test_a", UNSCORED, outcome="failed")).metrics
+    assert (line.mean, line.worst, line.distribution) == ("\u2013", None, None)
+    low, high = record("h", 0.1, at_most=0.5), record("h", 0.9, at_most=0.5, outcome="failed")
+    assert overview_of(row("test_a", low), row("test_b", high)).metrics[0].worst == 0.9
+
+
+def test_a_metric_leaves_out_what_had_nothing_to_check() -> None:
+    """Of its drawing, mean and worst; the count stands beside them."""
+    failed, fine = record(score=0.4, outcome="failed"), record(score=0.9)
+    vacuous = [record(score=score, vacuous=True) for score in (1.0, 1.0, 0.0)]
+    with_all, without = (
+        overview_of(row("test_a", failed), *more, row("test_b", fine))
+        for more in ([row(f"test_v{number}", each) for number, each in enumerate(vacuous)], [])
+    )
+    (shown,), (plain,) = with_all.metrics, without.metrics
+    assert (shown.distribution, shown.mean, shown.worst) == (plain.distribution, plain.mean, plain.worst)
+    assert (shown.tally.n, shown.tally.vacuous, plain.tally.vacuous) == (2, 3, 0)
+    facts = dict(with_all.facts)
+    assert (facts["Scored"], facts["Nothing to check"]) == ("2 scores of 1 metric in 2 tests", "3 scores")
+    (silent,) = overview_of(row("test_v", *vacuous)).metrics
+    assert (silent.distribution, silent.mean, silent.worst, silent.tally.n) == (None, "–", None, 0)
+
+
+def test_metrics_with_failures_come_first() -> None:
+    """Then those with unscored tests, then by name."""
+    others = record("c", None, outcome="unscored"), record("d", 0.1, outcome="failed")
+    view = overview_of(row("test_a", record("b"), record("a"), *others))
+    assert [line.tally.metric for line in view.metrics] == ["d", "c", "a", "b"]
+
+
+def test_the_text_of_a_distribution_says_what_it_shows() -> None:
+    """Who cannot see it is told number, range, mean, thresholds and failures; a bin has both kinds of scores."""
+    picture = build_distribution([(0.2, True), (0.9, False), (0.92, True), (0.7, False)], [0.8, 0.7])
+    assert picture is not None
+    assert picture.text == "4 scores between 0.20 and 0.92, mean 0.680, threshold 0.70 and 0.80, 2 fell short"
+    assert {index: counts for index, counts in enumerate(picture.bins) if any(counts)} == {
+        4: (1, 0), 14: (0, 1), 18: (1, 1),
+    }  # fmt: skip
+
+
+def test_a_score_on_an_edge_belongs_to_the_bin_above() -> None:
+    """0.3 is right of a threshold of 0.3, although binary fractions are what they are."""
+    picture = build_distribution([(step / 20, False) for step in range(20)], [0.3])
+    assert picture is not None
+    assert picture.bins == ((0, 1),) * 20
+
+
+def test_the_facts_of_a_run() -> None:
+    """When, at what cost, by whom judged, how it was set; a judge that is no model is told."""
+    verdicts = [verdict("a", ok=True), verdict("b", ok=True)]
+    cheap = record(judge="openai:m", usage=usage(2, 0, 800, 0.01), verdicts=verdicts)
+    dear = record(usage=usage(1, 3, 80, 0.02, 0.05))
+    tests = row("test_a", cheap, duration=9), row("test_b", dear), row("test_gate", gate=gate())
+    view = overview_of(*tests, settings={"b": True, "a": None, "c": 0.5}, notes=["stopped at the budget"])
+    facts = dict(view.facts)
+    assert facts["Started"] == "2026-03-02 16:41:07 UTC"
+    assert facts["Exit status"] == "1 (tests failed)"
+    assert (view.judges, view.verdicts, view.took) == (("openai:m",), "2 verdicts on 1 score", "48.3 s")
+    assert view.bill == "3 calls, 990 tokens, $0.03; 3 saved by the cache, $0.05"
+    assert (view.settings, view.notes) == ((("a", "not set"), ("b", "yes"), ("c", "0.5")), ("stopped at the budget",))
+    assert view.heuristics == ()
+    assert "local (heuristic)" in overview_of(row("t", record(judge="local (heuristic)"))).heuristics[0]
+
+
+def run(*scores: float | None, judge: str = "m") -> shapes.Document:
+    """Return a run of one test per score."""
+    return document(*(row(f"test_{index}", record("a", score, judge=judge)) for index, score in enumerate(scores)))
+
+
+def test_what_cannot_be_compared_is_named() -> None:
+    """Tests that are gone, up to a hundred, and scores of other judges."""
+    now = run(0.5)
+    view = build_overview(now, compare_documents(now, run(*[0.5] * 103)))
+    assert (view.gone[0], len(view.gone), view.gone_more) == (f"{FILE}::test_1", 100, 2)
+    now = run(0.5, judge="large")
+    view = build_overview(now, compare_documents(now, run(0.9, judge="small")))
+    assert (view.incomparable[0].judge, view.incomparable[0].redefined) == ("large", False)
+
+
+def test_a_metric_says_how_its_mean_changed() -> None:
+    """Over the scores that both runs have; a change nobody would see is none."""
+    after = run(0.4, 0.8)
+    (line,) = build_overview(after, compare_documents(after, run(0.9, 0.5))).metrics
+    assert line.change is not None
+    assert (line.change.text, line.change.kind) == ("0.100 worse over 2 scores", "worse")
+    (line,) = build_overview(after, compare_documents(after, run(0.4, 0.8001))).metrics
+    assert line.change is None
+
+
+def test_what_is_to_be_looked_at_leads_to_its_tests() -> None:
+    """Votes on both sides, and verdicts that want a second look."""
+    odd = record(verdicts=[verdict("a", ok=True, suspicious=True)])
+    view = build_report_view(document(row("test_a", record(votes=[0.5, 0.95])), row("test_b", odd), row("test_c", odd)))
+    assert [(text.partition(" ")[0], dict(query)) for text, query in view.overview.marks] == [
+        ("1", {"mark": "flaky"}),
+        ("2", {"mark": "suspicious"}),
+    ]
