@@ -53,7 +53,8 @@ def described(of: Any) -> str:
     """Return the docstring of an object as Markdown; the first example begins with the imports that all of it need."""
     docstring = inspect.getdoc(of) or ""
     # What the package exports is around the function of the module.
-    module = sys.modules[inspect.unwrap(of.fget if isinstance(of, property) else of).__module__]
+    defined: Any = of.fget if isinstance(of, property) else inspect.unwrap(of)
+    module = sys.modules[defined.__module__]
     code = "".join(example.source for example in doctest.DocTestParser().get_examples(docstring))
     imports = "".join(f">>> {line}\n" for line in _imports(ast.parse(code), module))
     return markdown(docstring).replace("```pycon\n", f"```pycon\n{imports}", 1)
