@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import wraps
-from inspect import iscoroutinefunction, signature
+from inspect import iscoroutinefunction
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
@@ -313,6 +313,14 @@ KEYWORDS: Mapping[str, str] = {
     ),
 }
 
+#: Parameters of theirs that the marker ``rag_dataset`` has no name for, with what to write.
+OF_MARKER: Mapping[str, str] = {
+    **dict.fromkeys(("dataset", "test_cases", "goldens", "samples", "rows"), "the rows come first, without a name"),
+    **dict.fromkeys(("threshold", "thresholds"), 'a bound stands in metrics={"faithfulness": 0.8}'),
+    **dict.fromkeys(("llm", "model", "judge"), '@pytest.mark.rag_judge("openai:MODEL") names the judge'),
+    **dict.fromkeys(("embeddings", "embedder"), "--rag-embedder=openai:MODEL names the embedder"),
+}
+
 #: Their parameters of metrics: the name here, and why a metric that has no such parameter does without.
 PARAMETERS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("llm", "model", "evaluation_model"), ("judge", "it asks no judge")),
@@ -401,12 +409,10 @@ def refuses_theirs(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
-        own = signature(function).parameters
-
         def refuse(given: Iterable[str]) -> None:
             __tracebackhide__ = True
             for theirs in given:
-                if theirs in KEYWORDS and theirs not in own:
+                if theirs in KEYWORDS:
                     raise TypeError(f"{name}() takes no {theirs}=: {KEYWORDS[theirs]}")
 
         @wraps(function)

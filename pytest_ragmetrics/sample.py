@@ -322,7 +322,6 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 
 #: Names that other tools have for the messages: DeepEval's, and those of the turns before the question.
 TALKS = ("turns", "chat_history", "conversation_history", "history", "conversation")
-
 _SNAKE_CASE = (
     *("actual_output", "expected_output", "expected_outcome", "retrieval_context", "tools_called", "expected_tools"),
     *("additional_metadata", "source_file"),
@@ -470,8 +469,8 @@ class Sample:
         if not isinstance(row, Mapping):
             from pytest_ragmetrics.other_tools import class_of_theirs
 
-            several = "; give one row, or score a list of them by evaluate()" if is_conversation(row) else advice(row)
-            instead = "; write sample_from(it)" if class_of_theirs(row) else several
+            instead = "; write sample_from(it)" if class_of_theirs(row) else advice(row)
+            instead = "; give one row, or score a list of them by evaluate()" if is_conversation(row) else instead
             raise TypeError(f"a row is a mapping of fields, not {type(row).__name__}{instead}")
         rest = row_of_theirs(row)
         if is_deepeval_row(rest) and "context" in rest and rest.get("reference_contexts") is None:

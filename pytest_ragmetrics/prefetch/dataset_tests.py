@@ -28,7 +28,7 @@ from pytest_ragmetrics.explain.results import explain_row, explain_sample
 from pytest_ragmetrics.locks import remove_abandoned
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
-from pytest_ragmetrics.other_tools import class_of_theirs, refuses_theirs
+from pytest_ragmetrics.other_tools import OF_MARKER, class_of_theirs, refuses_theirs
 from pytest_ragmetrics.prefetch.jobs import RowJob, RowOutcome, RowScore, SparedError
 from pytest_ragmetrics.prefetch.prefetcher import Prefetcher
 from pytest_ragmetrics.prefetch.sharing import SharedResults, kind_and_message
@@ -203,7 +203,9 @@ def _arguments(*given: Any, **named: Any) -> tuple[Any, tuple[BoundedMetric, ...
     unknown = sorted(named.keys() - {"source", "metrics", "limit", "where"})
     sources = [*given, *(named[name] for name in ("source",) if name in named)]
     if unknown or len(sources) != 1:
-        problem = f"it knows no {', '.join(unknown)}" if unknown else f"it takes one source, not {len(sources)}"
+        hints = dict.fromkeys(f" ({OF_MARKER[name]})" for name in unknown if name in OF_MARKER)
+        what = f"it knows no {', '.join(unknown)}{''.join(hints)}"
+        problem = what if unknown else f"it takes one source, not {len(sources)}"
         msg = f"{problem}; write {_EXAMPLE}, with limit= and where= if wanted"
         raise ValueError(msg)
     return sources[0], _metrics(named.get("metrics", ())), named.get("limit"), named.get("where")

@@ -16,6 +16,7 @@ from pytest_ragmetrics.metrics import Metric, metric_named
 from pytest_ragmetrics.metrics.registry import built_in_metrics, metric_for
 from pytest_ragmetrics.other_tools import KEYWORDS, METHODS, METRICS, NAMES, PARAMETERS, equivalent_of
 from pytest_ragmetrics.prefetch.dataset_tests import Evaluate, Scores
+from pytest_ragmetrics.prefetch.dataset_tests import _arguments as marker_arguments
 from pytest_ragmetrics.settings import OPTIONS
 
 #: What Ragas 0.0.22, 0.1.21, 0.2.15, 0.3.9 and 0.4.3 export as metrics, and the names that these have in results.
@@ -155,11 +156,12 @@ def test_a_metric_by_their_name(name: str, message: str) -> None:
 )
 def test_an_object_of_theirs_as_a_metric(metric: Any, message: str) -> None:
     """One alone or in a list: the error names ours, with the bound that it has."""
-    for given in ([metric], metric):
-        if isinstance(metric, SimpleNamespace) and given is metric:
-            continue
+    nobodys = isinstance(metric, SimpleNamespace)
+    for given in ([metric],) if nobodys else ([metric], metric):
         with pytest.raises((TypeError, ValueError), match=message):
             evaluate([ROW], given)
+        with pytest.raises((TypeError, ValueError), match="are no metrics; write" if nobodys else message):
+            marker_arguments(ROW, metrics=given)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +191,30 @@ def test_a_parameter_of_theirs(call: Callable[..., Any], given: dict[str, Any], 
     """Before anything is read or asked; one that is nobody's is answered with the nearest name."""
     with pytest.raises(TypeError, match=message):
         asyncio.run(call(**given)) if call is aevaluate else call(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"dataset": [ROW]},
+            r"^it knows no dataset \(the rows come first, without a name\); write @pytest.mark.rag_dat",
+        ),
+        (
+            {"source": [ROW], "threshold": 0.7},
+            r'no threshold \(a bound stands in metrics=\{"faithfulness": 0.8\}\); write',
+        ),
+        (
+            {"source": [ROW], "model": "gpt", "llm": 1},
+            r"no llm, model \(@pytest.mark.rag_judge\(\"openai:MODEL\"\) names",
+        ),
+        ({"source": [ROW], "metric": []}, "^it knows no metric; write"),
+    ],
+)
+def test_a_parameter_of_the_marker(given: dict[str, Any], message: str) -> None:
+    """What the marker has under another name, or what says it elsewhere."""
+    with pytest.raises(ValueError, match=message):
+        marker_arguments(**given)
 
 
 @pytest.mark.parametrize("package", [pytest_ragmetrics, metrics])
