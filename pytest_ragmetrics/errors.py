@@ -1,7 +1,10 @@
-"""The errors this package raises on purpose, one class per cause."""
+"""The errors this package raises on purpose, one class per cause, and its warnings."""
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -70,3 +73,10 @@ class DatasetError(RagMetricsError):
 
 class ArgumentError(RagMetricsError):
     """An argument of a command cannot be used; nothing was asked or written."""
+
+
+@lru_cache(maxsize=256)
+def warn_once(text: str) -> None:
+    """Warn of something that makes a result less exact, once a text; where warnings are errors it goes unsaid."""
+    with suppress(UserWarning):
+        warnings.warn(text, stacklevel=2)

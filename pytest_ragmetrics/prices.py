@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
+
+from pytest_ragmetrics.errors import warn_once
 
 #: Kinds of judges whose models are sold by the provider of that name.
 _PROVIDERS = ("openai", "anthropic")
@@ -32,13 +33,6 @@ def priced_tier(tier: object) -> str | None:
     ('flex', None, None)
     """
     return tier if isinstance(tier, str) and tier not in _ORDINARY else None
-
-
-@lru_cache(maxsize=256)
-def note_price(text: str) -> None:
-    """Warn once of something that makes a price less exact; where warnings are errors it goes unsaid."""
-    with suppress(UserWarning):
-        warnings.warn(text, stacklevel=2)
 
 
 # Answers found in a cache have the same tokens again and again, and one look-up takes 0.1 ms.
@@ -88,7 +82,7 @@ def price(
         return None
     # calc_price() itself falls back in silence.
     if context is not None and not _has_variant(found.model.price_variants or (), context):
-        note_price(f"{kind}:{model} has no price for the tier {tier!r}: it is counted in full")
+        warn_once(f"{kind}:{model} has no price for the tier {tier!r}: it is counted in full")
     return float(found.total_price)
 
 

@@ -36,8 +36,9 @@ class Dialect:
     ``host`` is a pattern of its addresses, and ``base`` the path behind it. ``headers`` are those that may carry the
     key, none where it wants no key; ``needed`` ones must be there besides. ``takes`` are the fields of a body, ``None``
     where it reads over others, and ``values`` the only value of some. ``most`` is how many texts an embedding request
-    may have, 0 where it has none. A token has so many ``uses``. ``usage`` are the counts that it sends. ``message`` is
-    in its messages besides, ``wraps`` makes their content.
+    may have, 0 where it has none. A token has so many ``uses``. Of a prompt it reads as many tokens as its ``window``
+    has, and says nothing. ``usage`` are the counts that it sends. ``message`` is in its messages besides, ``wraps``
+    makes their content.
     """
 
     host: str
@@ -56,6 +57,7 @@ class Dialect:
     unknown: str = "Unknown parameter: '{}'."
     unknown_value: str = "Unsupported value: '{}' does not support this value with this model."
     uses: int | None = None
+    window: int | None = None
     usage: tuple[str, ...] = ("prompt_tokens", "completion_tokens", "total_tokens")
     message: Mapping[str, Any] = field(default_factory=dict)
     answer: Mapping[str, Any] = field(default_factory=dict)
@@ -109,7 +111,7 @@ def _llama(status: int, message: str, _: str | None) -> Any:
 
 def _thinking(text: str) -> Any:
     thoughts = {"type": "thinking", "thinking": [{"type": "text", "text": 'Perhaps {"claims": []}.'}]}
-    return [thoughts, {"type": "text", "text": text}]
+    return [thoughts, {"type": "reasoning", "text": '{"claims": []}'}, {"type": "text", "text": text}]
 
 
 _DETAILS = ("prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details")
@@ -209,7 +211,12 @@ DIALECTS: Mapping[str, Dialect] = {
         "To drop these, set `litellm.drop_params=True` or for proxy: `litellm_settings:\n drop_params: true`",
     ),
     "ollama": Dialect(
-        host=r"http://localhost:11434", headers=(), base64=False, fault=_openai, message={"reasoning": "Perhaps {}."}
+        host=r"http://localhost:11434",
+        headers=(),
+        base64=False,
+        window=4096,
+        fault=_openai,
+        message={"reasoning": "Perhaps {}."},
     ),
     "vllm": Dialect(
         host=r"http://localhost:8000",
@@ -263,6 +270,8 @@ class DialectServer(FakeOpenAI):
         said.update(spoken.message)
         if isinstance(said["content"], str):
             said["content"] = spoken.wraps(said["content"])
+        if spoken.window is not None:
+            sent["usage"]["prompt_tokens"] = min(sent["usage"]["prompt_tokens"], spoken.window)
         sent["usage"] = {name: sent["usage"][name] for name in spoken.usage}
         return Reply(raw=json.dumps(sent).encode())
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
 from urllib.request import getproxies
 
 from pytest_ragmetrics import loop
-from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError
+from pytest_ragmetrics.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError, warn_once
 from pytest_ragmetrics.judges.addresses import secrets_of, shown_address, split_account, without
 from pytest_ragmetrics.judges.attempts import ASKED, MOST, ApiKey, Call, FinalError, asked_for, current, within
 from pytest_ragmetrics.judges.judge import PromptedJudge
@@ -35,7 +35,7 @@ from pytest_ragmetrics.judges.transport import (
     shown,
 )
 from pytest_ragmetrics.judges.wire import Wire, http_client
-from pytest_ragmetrics.prices import note_price, priced_tier
+from pytest_ragmetrics.prices import priced_tier
 from pytest_ragmetrics.text.characters import printable, shortened
 from pytest_ragmetrics.text.credentials import masked
 
@@ -448,7 +448,7 @@ def counted_reply(
     read = min(token_count(cached), tokens)
     kept = min(token_count(written), tokens - read)
     if read + kept < token_count(cached) + token_count(written):
-        note_price(f"{who} reports more cached tokens than the prompt has: the prompt's are counted")
+        warn_once(f"{who} reports more cached tokens than the prompt has: the prompt's are counted")
     known = isinstance(billed, (int, float)) and not isinstance(billed, bool) and 0 <= billed < math.inf
     return Reply(
         prompt_tokens=tokens,

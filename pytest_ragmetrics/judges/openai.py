@@ -7,8 +7,10 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
+from pytest_ragmetrics.errors import warn_once
 from pytest_ragmetrics.judges.api import (
     FLEX,
     OPENAI,
@@ -25,6 +27,7 @@ from pytest_ragmetrics.judges.api import (
 from pytest_ragmetrics.judges.problems import CUT, Problem, no_text, unlike
 from pytest_ragmetrics.judges.transport import SERVICE_TIER, ChatMessage, Reply, Request
 from pytest_ragmetrics.judges.wire import Wire
+from pytest_ragmetrics.prices import estimated_tokens
 
 # Seconds after each attempt for which the tier "flex" has no capacity; then the ordinary tier is asked.
 _FLEX_PAUSES = (0.5, 2.0, 0.0)
@@ -38,6 +41,9 @@ _LEAST = 1024
 _VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?\b")
 # The first version that does.
 _BILLING = (5, 6)
+
+# How many of the longest prompts have one count of tokens, and by how much they differ; no window is smaller.
+_PROMPTS, _LONGER, _SHORTEST_WINDOW = 3, 1.2, 1000
 
 Form = Literal["json_schema", "json_object", "text"]
 
@@ -72,6 +78,10 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
     kind: ClassVar[str] = "openai"
     vendor: ClassVar[Vendor] = OPENAI
     offer: ClassVar[OpenAICapabilities] = OpenAICapabilities()
+
+    @cached_property
+    def _longest(self) -> _Longest:
+        return _Longest()
 
     async def _send(self, wire: Wire, request: Request, terms: OpenAICapabilities) -> Any:
         body = self._body(request, terms)
@@ -109,6 +119,17 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         following = _NEXT_FORM.get(terms.form)
         return replace(terms, form=following) if about_form and following is not None else None
 
+    def read(self, answer: Any, request: Request) -> Reply:
+        """Return the reply of an answer, raise as :meth:`complete`; warn of a server that seems to cut prompts."""
+        reply = super().read(answer, request)
+        if self._longest.is_cut(reply.prompt_tokens, estimated_tokens(*request.texts)):
+            warn_once(
+                f"{self.name}: the server counts {reply.prompt_tokens} tokens for prompts of several lengths, and "
+                "never more. It seems to cut them, and the judge misses texts: set a longer context "
+                "(OLLAMA_CONTEXT_LENGTH)"
+            )
+        return reply
+
     def _problem(self, answer: object) -> Problem | None:
         choice = _choice(answer)
         message, finish = field_of(choice, "message"), field_of(choice, "finish_reason")
@@ -143,6 +164,26 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
 
     def _text(self, answer: object) -> str:
         return str(_content(field_of(_choice(answer), "message")))
+
+
+class _Longest:
+    """The longest prompts of a judge by the count of its server, which stays the same where it cuts them."""
+
+    def __init__(self) -> None:
+        self._tokens = 0
+        self._sizes: set[int] = set()
+
+    def is_cut(self, tokens: int, size: int) -> bool:
+        """Note a prompt of about ``size`` tokens; tell whether several of other lengths had its count, and none more.
+
+        That the longest of uncut prompts have the same count is chance, and more so that they differ by a fifth.
+        """
+        if tokens > self._tokens:
+            self._tokens, self._sizes = tokens, set()
+        if tokens == self._tokens:
+            self._sizes.add(size)
+        is_known = tokens >= _SHORTEST_WINDOW and len(self._sizes) >= _PROMPTS
+        return is_known and tokens == self._tokens and max(self._sizes) > _LONGER * min(self._sizes)
 
 
 def _choice(answer: object) -> Any:

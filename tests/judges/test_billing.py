@@ -13,6 +13,7 @@ import pytest
 from pytest_ragmetrics.budget import Budget, Budgeted, Limits, UnpricedError
 from pytest_ragmetrics.cache.entry import CacheEntry, key_of, new_entry, request_row
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
+from pytest_ragmetrics.errors import warn_once
 from pytest_ragmetrics.judges import openai as openai_module
 from pytest_ragmetrics.judges.anthropic import AnthropicJudge
 from pytest_ragmetrics.judges.api import ApiJudge
@@ -28,7 +29,7 @@ from pytest_ragmetrics.judges.transport import (
     Reply,
     Request,
 )
-from pytest_ragmetrics.prices import note_price, price
+from pytest_ragmetrics.prices import price
 from pytest_ragmetrics.result import Usage
 from tests import fake_openai as fake
 from tests.asking import MemoryTransport, ask
@@ -158,14 +159,14 @@ def test_more_cached_tokens_than_the_prompt_has_are_cut(
 ) -> None:
     """The price stays known, and one warning says so; where warnings are errors the answer counts all the same."""
     details = {"cached_tokens": cached, "cache_write_tokens": written}
-    note_price.cache_clear()
+    warn_once.cache_clear()
     answer = openai_answer({**_FULL, "prompt_tokens_details": details})
     with pytest.warns(UserWarning, match="openai:gpt-5.4-mini reports more cached tokens than the prompt has") as said:
         (reply, used), _ = [reply_to(server, *_OPENAI, answer) for _ in "ab"]
     assert len(said) == 1
     assert (reply.cached_prompt_tokens, reply.cache_write_tokens) == kept
     assert used.cost
-    note_price.cache_clear()
+    warn_once.cache_clear()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert reply_to(server, *_OPENAI, answer)[1] == used

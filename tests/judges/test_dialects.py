@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from pytest_ragmetrics.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.errors import JudgeError
+from pytest_ragmetrics.errors import JudgeError, warn_once
 from pytest_ragmetrics.judges.anthropic import AnthropicJudge
 from pytest_ragmetrics.judges.api import ApiJudge
-from pytest_ragmetrics.judges.openai import OpenAIJudge
+from pytest_ragmetrics.judges.openai import OpenAIJudge, _Longest
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transport import JudgeUnavailableError
 from tests import fake_openai as fake
@@ -161,21 +161,21 @@ def test_the_reasons_of_other_servers_are_understood(server: DialectServer, fini
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "said"),
     [
-        [{"type": "thinking", "thinking": "So."}],
-        [{"type": "text", "text": None}],
-        [{"type": "text", "text": " "}],
-        [],
-        {"type": "text"},
+        ([{"type": "thinking", "thinking": "So."}], "what is no text"),
+        ([{"type": "text", "text": None}], "what is no text"),
+        ([{"type": "text", "text": " "}], "nothing"),
+        ([], "what is no text"),
+        ({"type": "text"}, "what is no text"),
     ],
 )
-def test_parts_without_text_are_no_reply(server: DialectServer, content: object) -> None:
+def test_parts_without_text_are_no_reply(server: DialectServer, content: object, said: str) -> None:
     """It is asked for once more, like an empty one."""
     asked = judge(server, "llama.cpp")
     sent = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
     server.answer = lambda _: fake.Reply(raw=json.dumps(sent).encode())
-    with pytest.raises(JudgeError, match="replied with"):
+    with pytest.raises(JudgeError, match=f"replied with {said}"):
         ask(asked, CLAIMS)
     assert server.calls == 2
 
@@ -204,7 +204,14 @@ def test_an_embedder_learns_how_many_texts_a_server_takes(
     assert sum(len(request.body["input"]) for request in answered) == count
 
 
-@pytest.mark.parametrize("body", [b"<h1>Request Entity Too Large</h1>", b'{"error": "too many inputs"}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<h1>Request Entity Too Large</h1>",
+        b'{"error": "too many inputs"}',
+        b'{"error": {"message": "Requested 350000 tokens, max 300000 tokens per request"}}',
+    ],
+)
 def test_a_text_that_is_too_much_by_itself_is_an_error(server: DialectServer, body: bytes) -> None:
     """Requests are halved down to it; one of it is not."""
     server.speak("ollama")
@@ -212,3 +219,36 @@ def test_a_text_that_is_too_much_by_itself_is_an_error(server: DialectServer, bo
     with pytest.raises(JudgeError, match="413"):
         embedded(server, ["one", "two", "three", "four"])
     assert [len(request.body["input"]) for request in server.requests] == [4, 2, 1]
+
+
+@pytest.mark.parametrize(("name", "said"), [("ollama", 1), ("vllm", 0)])
+def test_a_server_that_cuts_prompts_is_noticed(
+    server: DialectServer, name: str, said: int, recwarn: pytest.WarningsRecorder
+) -> None:
+    """It counts as many tokens for each prompt that is longer, and the judge misses texts."""
+    warn_once.cache_clear()
+    asked = judge(server, name)
+    ask(asked, *[ListClaims(text="Salmon " * count) for count in (500, 3000, 4000, 5000, 6000)])
+    found = [str(warning.message) for warning in recwarn.list]
+    assert len(found) == said
+    assert all("counts 4096 tokens for prompts of several lengths" in text for text in found)
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_cut"),
+    [
+        ([(4096, 5000), (600, 600), (4096, 4400), (4096, 6000)], True),
+        ([(2048, 5000), (2048, 4400), (2048, 6000), (3000, 6000)], False),
+        # Two are chance, as are some that hardly differ, and votes on one prompt.
+        ([(4096, 5000), (4096, 7000)], False),
+        ([(4096, 5000), (4096, 5100), (4096, 5200), (4096, 5300)], False),
+        ([(4096, 5000)] * 9, False),
+        # No count at all, and one that is the same for everything.
+        ([(0, 5000), (0, 4400), (0, 7000)], False),
+        ([(100, 5000), (100, 4400), (100, 7000)], False),
+    ],
+)
+def test_a_window_is_told_by_the_longest_prompts(counts: list[tuple[int, int]], is_cut: bool) -> None:  # noqa: FBT001
+    """By their number, and how they differ in length."""
+    longest = _Longest()
+    assert [longest.is_cut(*count) for count in counts][-1] is is_cut

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
+from pytest_ragmetrics.errors import warn_once
 from pytest_ragmetrics.judges.specs import DEFAULT_ANTHROPIC, DEFAULT_OPENAI
-from pytest_ragmetrics.prices import cheaper_successor, note_price, price
+from pytest_ragmetrics.prices import cheaper_successor, price
 
 
 def test_the_price_grows_with_the_tokens() -> None:
@@ -50,7 +51,7 @@ def test_an_hour_costs_more_than_five_minutes() -> None:
 
 def test_a_tier_without_a_price_is_counted_in_full_and_said_once() -> None:
     """The list itself falls back in silence."""
-    note_price.cache_clear()
+    warn_once.cache_clear()
     price.cache_clear()
     with pytest.warns(UserWarning, match="openai:gpt-3.5-turbo has no price for the tier 'flex': it is") as said:
         found = [price("openai", "gpt-3.5-turbo", tokens, 10, tier="flex") for tokens in (10, 11)]
