@@ -303,7 +303,7 @@ def held_to_bounds(tests: Iterable[TestRecord]) -> tuple[TestRecord, ...]:
     known: dict[tuple[str, str], set[Threshold]] = {}
     for test in tests:
         for record in test.records:
-            if record.threshold is not None and record.asserted:
+            if record.threshold is not None:
                 known.setdefault((function_name(test.id), record.metric), set()).add(record.threshold)
     return tuple(_held_to_bounds(test, known) if _ended_early(test) else test for test in tests)
 

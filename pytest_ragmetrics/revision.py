@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -103,7 +103,7 @@ _SHOWN_DIGITS = 7
 
 def commit_of(root: Path) -> str:
     """Return the beginning of the commit that is tested, the same text for all folders that are in no repository."""
-    return (_variables().get("commit") or _Git(root)("rev-parse", "HEAD"))[:_DIGITS] or _NO_COMMIT
+    return (_variables().get("commit") or _git(root, "rev-parse", "HEAD"))[:_DIGITS] or _NO_COMMIT
 
 
 def origin_of(root: Path, *, title: str = "", redact: Callable[[str], str] = str) -> dict[str, str]:
@@ -112,10 +112,10 @@ def origin_of(root: Path, *, title: str = "", redact: Callable[[str], str] = str
     ``root`` is the folder of the project. ``commit`` ends in "+" where tracked files were changed since; ``branch`` is
     "" where none is checked out. ``message`` is the first line of the commit, of a pull request on GitHub its title;
     ``folder`` is where in the repository the project is. ``title`` replaces the name of the project. Texts are passed
-    through ``redact``, what looks like a key is masked, and links have no user and no password. git is not waited for
-    longer than 5 seconds.
+    through ``redact``, what looks like a key is masked, and links have no user and no password. No command of git is
+    waited for longer than 5 seconds.
     """
-    found, git = _variables(), _Git(root)
+    found, git = _variables(), partial(_git, root)
     folder, _, branch = git("rev-parse", "--show-prefix", "--abbrev-ref", "HEAD").partition("\n")
     if branch:
         found = {"branch": branch if branch != "HEAD" else "", "folder": folder.strip("/")} | found
@@ -166,28 +166,17 @@ def _pull_request(event: str) -> dict[str, str]:
     return {}
 
 
-class _Git:
-    """What git says of a folder, "" where it cannot; once it was too slow, it is not asked again."""
+def _git(root: Path, *arguments: str) -> str:
+    """Return what git says of a folder without the last line end, "" where it cannot, or is slow."""
+    import subprocess
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._silent = False
-
-    def __call__(self, *arguments: str) -> str:
-        """Return the output of a command without the last line end."""
-        import subprocess
-
-        if self._silent:
-            return ""
-        command = ["git", "--no-optional-locks", "-C", str(self._root), *arguments]
-        try:
-            done = subprocess.run(  # noqa: S603 - a fixed command
-                command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_TIME_LIMIT, check=False
-            )
-        except (OSError, subprocess.SubprocessError):
-            self._silent = True
-            return ""
+    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(  # noqa: S603 - a fixed command
+            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_TIME_LIMIT, check=False
+        )
         return done.stdout.decode("utf-8", "replace").rstrip("\n") if done.returncode == 0 else ""
+    return ""
 
 
 def _project_name(root: Path, found: Mapping[str, str]) -> str:

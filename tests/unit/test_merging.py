@@ -117,12 +117,15 @@ def test_where_shards_come_from_is_what_they_share() -> None:
     one = Judging(judge="openai:one", prompts={"verify_claims": "1f"}, definition={"release": "1.0"})
     more = replace(one, prompts={"list_claims": "3d"})
     other = replace(one, judge="openai:two")
+    left_out: dict[str, Any] = {"skipped": {"test_a": 2, "test_b": 1}, "not_needed": {"test_a": 7}}
     same = {"project": "bot", "branch": "main", "ci": "https://ci.example/7", "selection": "tests"}
     shard = run(commit="4f2c91a0d7e5", judging={"faithfulness": one, "relevance": one}, **same)
     rest = run(
         commit="4f2c91a0d7e5+", judging={"faithfulness": more, "relevance": other}, partial="1 deselected", **same
     )
+    shard, rest = (replace(each, run=replace(each.run, **left_out)) for each in (shard, rest))
     merged = merge_documents([shard, rest]).run
+    assert (merged.skipped, merged.not_needed) == ({"test_a": 4, "test_b": 2}, {"test_a": 14})
     assert {name: getattr(merged, name) for name in same} == same
     assert (merged.commit, merged.partial, merged.notes) == ("4f2c91a0d7e5+", "1 deselected", ("merged from 2 runs",))
     assert merged.judging == {"faithfulness": replace(one, prompts={"verify_claims": "1f", "list_claims": "3d"})}

@@ -221,7 +221,7 @@ def test_a_shallow_clone_and_an_empty_repository(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("script", [None, "#!/bin/sh\nexit 128", "#!/bin/sh\nexec sleep 30"])
 def test_git_may_be_absent_broken_or_slow(script: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow one is stopped and not asked again."""
+    """Where it cannot say which branch there is, it is asked nothing else."""
     (tmp_path / "bin").mkdir()
     if script is not None:
         (tmp_path / "bin" / "git").write_text(script)
