@@ -186,11 +186,16 @@ class MetricTally:
         return checked_text(self.n, self.vacuous) if self.vacuous else ""
 
     @property
-    def beside(self) -> str:
-        """What is not in the mean, apart from what is unscored: vacuous scores and tests without any; else nothing."""
+    def left_out(self) -> str:
+        """How many tests were skipped or not needed; else nothing."""
         skipped = f"{counted(self.skipped, 'test')} skipped" if self.skipped else ""
         not_needed = f"{counted(self.not_needed, 'test')} not needed" if self.not_needed else ""
-        return ", ".join(filter(None, (self.checked, skipped, not_needed)))
+        return ", ".join(filter(None, (skipped, not_needed)))
+
+    @property
+    def beside(self) -> str:
+        """What is not in the mean, apart from what is unscored: vacuous scores and tests without any; else nothing."""
+        return ", ".join(filter(None, (self.checked, self.left_out)))
 
 
 def by_metric(records: Iterable[Record]) -> dict[str, list[Record]]:

@@ -14,9 +14,9 @@ from pytest_ragmetrics.explain.runs import (
     regression_rows,
     regression_text,
     stop_text,
-    tally,
+    tallies,
 )
-from pytest_ragmetrics.records import GateOutcome, GateRecord, Record, RegressionRecord, Threshold
+from pytest_ragmetrics.records import Document, GateOutcome, GateRecord, Record, RegressionRecord, Threshold
 from pytest_ragmetrics.report.sample_view import ChangeNote, Scale
 from pytest_ragmetrics.run_comparison import MetricChange, RunComparison
 from pytest_ragmetrics.stats.scores import score_set
@@ -267,17 +267,17 @@ class MetricView:
     distribution: Distribution | None
 
 
-def build_metric_views(records: Sequence[Record], comparison: RunComparison | None = None) -> tuple[MetricView, ...]:
+def build_metric_views(document: Document, comparison: RunComparison | None = None) -> tuple[MetricView, ...]:
     """Return each metric, those that fell short first."""
     changes = {change.metric: change for change in comparison.metrics} if comparison else {}
-    views = [_metric_view(name, group, changes.get(name)) for name, group in by_metric(records).items()]
+    groups = by_metric(record for test in document.tests for record in test.records)
+    views = [_metric_view(it, groups[it.metric], changes.get(it.metric)) for it in tallies(document)]
     return tuple(sorted(views, key=lambda view: (-view.tally.failing, -view.tally.unscored, view.tally.metric)))
 
 
-def _metric_view(name: str, records: Sequence[Record], change: MetricChange | None) -> MetricView:
+def _metric_view(totals: MetricTally, records: Sequence[Record], change: MetricChange | None) -> MetricView:
     scores = [(r.score, r.outcome == "failed") for r in score_set(records).counted if r.score is not None]
     thresholds = {(t.bound, t.operator): t for record in records if (t := record.threshold)}
-    totals = tally(name, records)
     lower = records[0].better == "lower"
     return MetricView(
         tally=totals,

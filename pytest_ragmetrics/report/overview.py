@@ -13,15 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, counted, duration_text, usage_text
+from pytest_ragmetrics.explain.phrases import NOTHING_TO_CHECK, counted, duration_text
 from pytest_ragmetrics.explain.runs import (
     headline,
     is_cut_short,
     judges_of,
     margin,
     paid_records,
+    spent_text,
     status_of,
-    total_usage,
 )
 from pytest_ragmetrics.records import Document, GateRecord, Record, RunRecord, TestRecord
 from pytest_ragmetrics.report.figures import (
@@ -185,7 +185,7 @@ def build_overview(
     groupings = build_groupings(pairs)
     failing = [pair for pair in pairs if is_failing(pair)]
     gone = [printable(test.id) for test in gone_tests(comparison)] if comparison else []
-    usage = usage_text(total_usage(paid_records(document.tests)))
+    usage = spent_text(paid_records(document.tests))
     return OverviewView(
         news=_news(counts, gates, pairs, run, compared=comparison is not None),
         title=_title(counts, gates, pairs, compared=comparison is not None),
@@ -203,7 +203,7 @@ def build_overview(
         gates=gates,
         history=_history(trends),
         groupings=groupings,
-        metrics=build_metric_views(records, comparison),
+        metrics=build_metric_views(document, comparison),
         incomparable=comparison.incomparable if comparison else (),
         gone=tuple(gone[:_GONE]),
         gone_more=len(gone[_GONE:]),
