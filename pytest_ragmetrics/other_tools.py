@@ -367,18 +367,19 @@ def equivalent_of(name: str) -> str | None:
 
     Case and separators do not matter, and a name that DeepEval shows lacks the "Metric" of its class.
 
-    >>> print(equivalent_of("Goal Accuracy"))
-    'Goal Accuracy' is of DeepEval: write "agent_goal_accuracy"; a yes or no, without a score of the plan
+    >>> print(equivalent_of("RAGAS Faithfulness"))
+    'RAGAS Faithfulness' is of DeepEval: write "faithfulness" (ragmetrics docs from-deepeval)
     """
     folded = _folded(name)
     known = _FOLDED.get(folded) or _FOLDED.get(folded + "metric")
     if known is None:
         return None
     tool, write, differs, same = METRICS[known]
+    page = f"(ragmetrics docs from-{tool.lower()})"
     if same:
-        return f"{name!r} is of {tool}: write {write}" + (f"; {differs}" if differs else "")
+        return f"{name!r} is of {tool}: write {write}" + (f"; {differs} {page}" if differs else f" {page}")
     nearest = f": the nearest is {write}; {differs}" if write else f": {differs}"
-    return f"{name!r} is of {tool} and has no equivalent here{nearest}"
+    return f"{name!r} is of {tool} and has no equivalent here{nearest} {page}"
 
 
 _PACKAGES = {"ragas": "Ragas", "deepeval": "DeepEval"}

@@ -119,7 +119,10 @@ def test_what_answers_mention_exists() -> None:
         ("G-Eval", r"write SimpleCriteria\(name=.*, highest=10\)"),
         ("BiasMetric", r"^'BiasMetric' is of DeepEval and has no equivalent here: the nearest is AspectCritique\("),
         ("Json Correctness", r"no equivalent here: load the answer in the test"),
-        ("noise_sensitivity_relevant", r"is of Ragas: write NoiseSensitivity\(mode=\"relevant\"\)$"),
+        (
+            "noise_sensitivity_relevant",
+            r"is of Ragas: write NoiseSensitivity\(mode=\"relevant\"\) \(ragmetrics docs from-ragas\)$",
+        ),
         ("faithfullness", "^there is no metric 'faithfullness': did you mean"),
     ],
 )
