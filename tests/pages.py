@@ -17,7 +17,6 @@ Judge and embedder are those of a server on this machine (:mod:`tests.fake_opena
 
 from __future__ import annotations
 
-import contextlib
 import doctest
 import json
 import re
@@ -44,7 +43,6 @@ _ELSEWHERE = frozenset(
 )
 #: The addresses and keys of the server here, which no page replaces.
 _PROVIDER = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")
-_FIXED = ("-p", "ragmetrics")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -197,11 +195,7 @@ class Play:
             self.patch.setenv(name, value)
 
     def _pytest(self, args: list[str]) -> pytest.RunResult:
-        # Workers would be processes that start for seconds, and are tested elsewhere.
-        without = [arg for n, arg in enumerate(args) if arg != "-n" and (not n or args[n - 1] != "-n")]
-        with contextlib.suppress(ValueError):
-            without.remove("--dist=loadgroup")
-        return self.pytester.runpytest_inprocess(*_FIXED, *without)
+        return self.pytester.runpytest_inprocess("-p", "ragmetrics", *args)
 
 
 def _script(code: str) -> str:

@@ -33,6 +33,8 @@ PAGES = {
     "README": README,
     **{page.topic: page.text for page in pages() if page.topic not in MADE},
 }
+#: What variables begin with that the machine of this run sets, and that pages would read.
+_MEANT_ELSEWHERE = ("RAGMETRICS_", "ANTHROPIC_", "GITHUB_", "GITLAB_", "CI_")
 _LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
 
 
@@ -63,7 +65,7 @@ def test_every_block_of_a_page_runs(
     server: FakeOpenAI,
 ) -> None:
     """What a page shows is what happens."""
-    for variable in [name for name in os.environ if name.startswith(("RAGMETRICS_", "ANTHROPIC_"))]:
+    for variable in [name for name in os.environ if name.startswith(_MEANT_ELSEWHERE)]:
         monkeypatch.delenv(variable)
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-fake")

@@ -26,7 +26,7 @@ _ALSO = re.compile(r"\n\nAlso: (.+)")
 _MENTIONED = 4
 _CODE = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +44,7 @@ class Page:
     @property
     def summary(self) -> str:
         """The first sentence below the title, without links."""
-        below = f"\n{_COMMENT.sub('', self.text)}".partition("\n# ")[2].partition("\n\n")[2]
+        below = f"\n{self.text}".partition("\n# ")[2].partition("\n\n")[2]
         paragraphs = (part.strip() for part in below.split("\n\n"))
         first = _LINK.sub(r"\1", " ".join(next(filter(None, paragraphs), "").split()))
         return re.split(r"(?<=[\w)`*][.!?]) (?=[A-Z`*])", first)[0].rstrip(":")
@@ -74,7 +74,7 @@ def pages() -> tuple[Page, ...]:
         return next(known, len(_FOLDERS)), page.topic
 
     found = (
-        Page(topic=file.relative_to(FOLDER).with_suffix("").as_posix(), text=file.read_text("utf-8"))
+        Page(topic=file.relative_to(FOLDER).with_suffix("").as_posix(), text=_COMMENT.sub("", file.read_text("utf-8")))
         for file in FOLDER.rglob("*.md")
     )
     return tuple(sorted((page for page in found if page.topic != "index"), key=order))
