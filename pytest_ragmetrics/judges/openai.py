@@ -23,6 +23,7 @@ from pytest_ragmetrics.judges.api import (
     parts,
     refused_parameter,
     said_by,
+    token_count,
 )
 from pytest_ragmetrics.judges.problems import CUT, Problem, no_text, unlike
 from pytest_ragmetrics.judges.transport import SERVICE_TIER, ChatMessage, Reply, Request
@@ -84,7 +85,16 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
         return _Longest()
 
     async def _send(self, wire: Wire, request: Request, terms: OpenAICapabilities) -> Any:
-        body = self._body(request, terms)
+        answer = await self._post(wire, self._body(request, terms))
+        tokens = token_count(field_of(field_of(answer, "usage"), "prompt_tokens"))
+        if self._longest.is_cut(tokens, estimated_tokens(*request.texts)):
+            warn_once(
+                f"{self.name}: the server counts {tokens} tokens for prompts of several lengths, and never more. It "
+                "seems to cut them, and the judge misses texts: set a longer context (OLLAMA_CONTEXT_LENGTH)"
+            )
+        return answer
+
+    async def _post(self, wire: Wire, body: dict[str, Any]) -> Any:
         if body.get(SERVICE_TIER) == FLEX:
             for pause in _FLEX_PAUSES:
                 try:
@@ -118,17 +128,6 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
             return replace(terms, refused=terms.refused | {name})
         following = _NEXT_FORM.get(terms.form)
         return replace(terms, form=following) if about_form and following is not None else None
-
-    def read(self, answer: Any, request: Request) -> Reply:
-        """Return the reply of an answer, raise as :meth:`complete`; warn of a server that seems to cut prompts."""
-        reply = super().read(answer, request)
-        if self._longest.is_cut(reply.prompt_tokens, estimated_tokens(*request.texts)):
-            warn_once(
-                f"{self.name}: the server counts {reply.prompt_tokens} tokens for prompts of several lengths, and "
-                "never more. It seems to cut them, and the judge misses texts: set a longer context "
-                "(OLLAMA_CONTEXT_LENGTH)"
-            )
-        return reply
 
     def _problem(self, answer: object) -> Problem | None:
         choice = _choice(answer)
