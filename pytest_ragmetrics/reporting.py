@@ -43,6 +43,8 @@ GATE = "rag_gate"
 SPARED = "rag_spared"
 SECTION = "RAG metrics"
 
+#: The decimals of dollars: sums of floats have more.
+_PRECISION = 9
 # Few runs need these patterns, so each is compiled when it is first used.
 # All that XML 1.0 does not allow, not even as a reference.
 _FORBIDDEN = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
@@ -185,7 +187,7 @@ def run_properties(document: Document) -> list[tuple[str, object]]:
     found += [(f"rag.tests.{status}", statuses[status]) for status in sorted(statuses)]
     usage = total_usage(paid_records(document.tests))
     found += [("rag.calls", usage.calls), ("rag.tokens", usage.prompt_tokens + usage.completion_tokens)]
-    return [*found, *([] if usage.cost is None else [("rag.cost", usage.cost)])]
+    return [*found, *([] if usage.cost is None else [("rag.cost", round(usage.cost, _PRECISION))])]
 
 
 def _name(metric: str, statistic: str = "") -> str:

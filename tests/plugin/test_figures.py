@@ -8,10 +8,12 @@ from collections import Counter
 from dataclasses import dataclass
 from math import fsum
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from pytest_ragmetrics.records import Document, read_document
+from pytest_ragmetrics.report.markdown import escaped
 from tests.plugin.conftest import Run, RunOnce
 
 SUITE = """
@@ -223,3 +225,23 @@ def test_five_outputs_count_the_same_tests_and_bill(run: Run) -> None:
     assert f"judge calls: {calls} made ({bill})" in run.result.stdout.str()
     assert f"\n{calls} calls, {bill}" in run.text("out.md").replace("&#36;", "$")
     assert f"{calls} calls, {bill}" in run.text("out.html")
+
+
+def test_five_outputs_have_the_same_gates(run: Run) -> None:
+    """Each with its value, the scores behind it, and how it came out."""
+    document = read_document(run.folder / "out.json")
+    gates = {test.id: test.gate for test in document.tests if test.gate is not None}
+    assert [gate.outcome for gate in gates.values()] == ["passed", "failed", "passed"]
+    page, junit = run.text("out.html"), run.text("out.xml")
+    for name, gate in gates.items():
+        value = gate.value or 0.0
+        shown = f"{value:.3f}, needed >= {gate.bound:g}: {gate.outcome} (n {gate.n}"
+        assert f" {shown}" in run.result.stdout.str()
+        assert f" {escaped(shown)}" in run.text("out.md")
+        case = junit.partition(f'name="{name.rpartition("::")[2]}"')[2].partition("</testcase>")[0]
+        said = dict(re.findall(r'name="rag\.\w+\.([\w.]+)" value="([^"]*)"', case))
+        assert (float(said[gate.statistic]), said[f"{gate.statistic}.outcome"]) == (value, gate.outcome)
+        start = f'<li class="{gate.outcome}"><h3><a href="#{quote(name, safe="/:")}">'
+        item = re.sub(r"<[^>]*>", " ", page.partition(start)[2].partition("</li>")[0])
+        assert re.search(rf"\b{gate.n} (of \d+ scored|scores)", item)
+        assert (f"{100 * value:.1f}\xa0%" if gate.statistic == "rate" else f"{value:.4f}"[:4]) in item
